@@ -1,0 +1,1 @@
+//! The hands of `ralph`: everything that touches the world. What to do is decided in `ralph-core`.

@@ -1,0 +1,2 @@
+//! The scripted agent of the tests.
+fn main() {}

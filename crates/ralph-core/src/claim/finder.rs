@@ -1,0 +1,157 @@
+//! Listens to one iteration and says at its end what the agent claims. It keeps the end of the current
+//! message and nothing else, so that any amount of output fits in a fixed amount of memory.
+
+use super::echo::Echo;
+use super::judge::{Outcome, judge};
+use super::tail::{Excerpt, Tail};
+use super::{Claim, ClaimRules, NoClaim, Reading, Scope};
+
+/// What the finder is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// The agent's own words. The same `message` number as before continues that message, another
+    /// number starts a new one.
+    Own {
+        /// The number of the message.
+        message: u64,
+        /// The words.
+        text: &'a str,
+    },
+    /// Somebody else spoke to the agent: what it said before belongs to an earlier turn.
+    Prompted,
+    /// The turn ended in an error; later own words mean that it was overcome.
+    Failed,
+}
+
+/// The incremental reader of one iteration.
+#[derive(Debug, Clone)]
+pub struct Finder {
+    rules: ClaimRules,
+    echo: Echo,
+    ending: Ending,
+    current: Option<Message>,
+    /// The last message that said something before `current` began.
+    last: Option<Message>,
+    /// What the messages before `current` amount to, when all of them count.
+    earlier: Option<Outcome>,
+}
+
+#[derive(Debug, Clone)]
+struct Message {
+    number: u64,
+    tail: Tail,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Sound,
+    Failed,
+}
+
+impl Finder {
+    /// Starts an iteration; `prompt` is what the agent was sent, or empty when that is not known.
+    pub fn new(rules: ClaimRules, prompt: &str) -> Self {
+        Self {
+            rules,
+            echo: Echo::of(prompt),
+            ending: Ending::Sound,
+            current: None,
+            last: None,
+            earlier: None,
+        }
+    }
+
+    /// Takes in what happened next.
+    pub fn hear(&mut self, heard: Heard<'_>) {
+        match heard {
+            Heard::Own { message, text } => self.hear_own(message, text),
+            Heard::Prompted => self.forget(),
+            Heard::Failed => self.ending = Ending::Failed,
+        }
+    }
+
+    /// Returns what the iteration says, as far as it was heard.
+    pub fn finish(&self) -> Reading {
+        let unjudged = self.current.as_ref().filter(|message| !message.tail.is_blank());
+        let Some(excerpt) = unjudged.or(self.last.as_ref()).map(|message| message.tail.excerpt()) else {
+            return self.reading(Outcome::Nothing(NoClaim::NoWords), "");
+        };
+        let outcome = match (unjudged, self.earlier.clone()) {
+            (None, Some(earlier)) => earlier,
+            (None | Some(_), earlier) => merge(earlier, self.judge(&excerpt)),
+        };
+        self.reading(outcome, &excerpt.text)
+    }
+
+    fn hear_own(&mut self, number: u64, text: &str) {
+        if self.current.as_ref().is_none_or(|message| message.number != number) {
+            self.end_message();
+            self.current = Some(Message { number, tail: Tail::default() });
+        }
+        let seen = self.current.as_mut().is_some_and(|message| message.tail.push(text));
+        if seen {
+            self.ending = Ending::Sound;
+        }
+    }
+
+    /// An empty message is no message: it does not replace the words before it.
+    fn end_message(&mut self) {
+        let Some(done) = self.current.take().filter(|message| !message.tail.is_blank()) else { return };
+        match self.rules.scope {
+            Scope::Final => {}
+            Scope::Iteration => {
+                let outcome = self.judge(&done.tail.excerpt());
+                self.earlier = Some(merge(self.earlier.take(), outcome));
+            }
+        }
+        self.last = Some(done);
+    }
+
+    fn forget(&mut self) {
+        self.current = None;
+        self.last = None;
+        self.earlier = None;
+        self.ending = Ending::Sound;
+    }
+
+    fn judge(&self, excerpt: &Excerpt) -> Outcome {
+        let text = self.echo.blank_out(&excerpt.text, excerpt.dropped);
+        if text.trim().is_empty() {
+            return Outcome::Nothing(NoClaim::NoWords);
+        }
+        judge(&text, excerpt.fence.clone(), &self.rules)
+    }
+
+    fn reading(&self, outcome: Outcome, final_text: &str) -> Reading {
+        let outcome = match (self.ending, outcome) {
+            (Ending::Failed, _) => Outcome::Nothing(NoClaim::EndedInError),
+            (Ending::Sound, outcome) => outcome,
+        };
+        let (why, blocked, reject) = match outcome {
+            Outcome::Claim(claim) => {
+                return Reading { claim, blocked: None, reject: None, final_text: final_text.into() };
+            }
+            Outcome::Blocked(reason) => (NoClaim::Blocked, Some(reason), None),
+            Outcome::Rejected(reason) => (NoClaim::Rejected, None, Some(reason)),
+            Outcome::Nothing(why) => (why, None, None),
+            Outcome::TakesBack(_) => (NoClaim::NoTag, None, None),
+        };
+        Reading { claim: Claim::None { why }, blocked, reject, final_text: final_text.into() }
+    }
+}
+
+/// Adds the outcome of a later message to that of the earlier ones.
+fn merge(earlier: Option<Outcome>, later: Outcome) -> Outcome {
+    let Some(earlier) = earlier else { return later };
+    match (&earlier, &later) {
+        (Outcome::Claim(_) | Outcome::Blocked(_) | Outcome::Rejected(_), Outcome::TakesBack(sentence)) => {
+            Outcome::Nothing(NoClaim::Retracted { sentence: sentence.clone() })
+        }
+        (
+            _,
+            Outcome::Nothing(NoClaim::NoTag | NoClaim::NoWords | NoClaim::Mentioned { .. })
+            | Outcome::TakesBack(_),
+        ) => earlier,
+        (_, Outcome::Claim(_) | Outcome::Blocked(_) | Outcome::Rejected(_) | Outcome::Nothing(_)) => later,
+    }
+}

@@ -1,0 +1,108 @@
+//! The text an agent must promise, and the optional one-time id that goes with it. Both are parsed once,
+//! at the edge, so that no later code has to think about an empty promise.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+/// The text between the promise tags. It is never blank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Promise(String);
+
+/// A blank promise was given: it would be kept by silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the promise is empty")]
+pub struct EmptyPromise;
+
+impl Promise {
+    /// Reads a promise; white space around it is layout and inner white space is one blank.
+    pub fn parse(text: &str) -> Result<Self, EmptyPromise> {
+        let text = collapse(text);
+        if text.is_empty() { Err(EmptyPromise) } else { Ok(Self(text)) }
+    }
+
+    /// Returns the promised text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Promise {
+    type Error = EmptyPromise;
+
+    fn try_from(text: String) -> Result<Self, EmptyPromise> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Promise> for String {
+    fn from(promise: Promise) -> Self {
+        promise.0
+    }
+}
+
+/// Returns `text` with every run of white space as one blank and none at the ends.
+pub(crate) fn collapse(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+/// Four letters or digits that a prompt asks for once, so that an old tag cannot pass for a new one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nonce(String);
+
+impl Nonce {
+    /// Makes a nonce from a random number that the caller has rolled.
+    pub fn from_dice(dice: u32) -> Self {
+        const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+        let mut rest = dice;
+        let mut text = String::with_capacity(4);
+        for _ in 0..4 {
+            let letter = LETTERS.get((rest % 36) as usize).copied().unwrap_or(b'a');
+            text.push(char::from(letter));
+            rest /= 36;
+        }
+        Self(text)
+    }
+
+    /// Returns the four characters.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: S1
+    #[test]
+    fn a_blank_promise_is_refused() {
+        assert_eq!(Promise::parse(""), Err(EmptyPromise));
+        assert_eq!(Promise::parse(" \n\t"), Err(EmptyPromise));
+    }
+
+    // spec: S1
+    #[test]
+    fn white_space_in_a_promise_is_layout() {
+        assert_eq!(Promise::parse("  ALL \n DONE ").unwrap().as_str(), "ALL DONE");
+    }
+
+    // spec: S9
+    #[test]
+    fn a_nonce_has_four_letters_or_digits() {
+        for dice in [0, 1, 35, 36, 1_679_615, u32::MAX] {
+            let nonce = Nonce::from_dice(dice);
+            assert_eq!(nonce.as_str().len(), 4);
+            assert!(nonce.as_str().bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));
+        }
+        assert_ne!(Nonce::from_dice(7), Nonce::from_dice(8));
+    }
+}

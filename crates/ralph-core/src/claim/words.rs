@@ -1,0 +1,316 @@
+//! Cuts text into lower-case words and matches small patterns over them. Contractions are opened
+//! ("won't" becomes "will not"), so that one pattern covers both ways of writing.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Stands for a signal tag among words.
+pub(crate) const TAG: &str = "\u{1}";
+
+/// Fills code spans, which become one word: the sign `` ` ``.
+pub(crate) const OPAQUE: char = '\u{2}';
+const CODE: &str = "`";
+
+/// A word or a mark of punctuation, and where it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) text: String,
+    pub(crate) at: usize,
+}
+
+impl Word {
+    /// Tells whether this is punctuation (the tag counts as a word).
+    pub(crate) fn is_mark(&self) -> bool {
+        self.text != TAG
+            && self.text != CODE
+            && !self.text.starts_with(char::is_alphanumeric)
+            && !self.text.starts_with(['\u{274c}', '['])
+    }
+
+    /// Tells whether a sentence ends here.
+    pub(crate) fn ends_sentence(&self) -> bool {
+        matches!(self.text.as_str(), "." | "!" | "?" | "\u{2026}" | "\u{3002}")
+    }
+}
+
+/// Cuts `text` into words; `base` is added to every position.
+pub(crate) fn words(text: &str, base: usize) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == OPAQUE {
+            while chars.next_if(|(_, next)| *next == OPAQUE).is_some() {}
+            out.push(Word { text: CODE.into(), at: base + at });
+        } else if c.is_alphanumeric() || c == '\u{1}' {
+            let mut end = at + c.len_utf8();
+            while let Some(&(next, inner)) = chars.peek() {
+                if c == '\u{1}' || !continues(text, next, inner) {
+                    break;
+                }
+                end = next + inner.len_utf8();
+                chars.next();
+            }
+            push_word(super::cut(text, at..end), base + at, &mut out);
+        } else if c == '%' {
+            join_percent(&mut out);
+        } else if let Some(mark) = mark(text, at, c) {
+            out.push(Word { text: mark.to_owned(), at: base + at });
+        }
+    }
+    out
+}
+
+/// "80 %" and "80%" are one word.
+fn join_percent(out: &mut [Word]) {
+    if let Some(word) = out.last_mut().filter(|word| word.text.ends_with(|c: char| c.is_ascii_digit())) {
+        word.text.push('%');
+    }
+}
+
+fn continues(text: &str, at: usize, c: char) -> bool {
+    if c.is_alphanumeric() {
+        return true;
+    }
+    let after = super::cut(text, at + c.len_utf8()..text.len());
+    "'\u{2019}-_./%".contains(c) && after.starts_with(char::is_alphanumeric)
+}
+
+fn mark(text: &str, at: usize, c: char) -> Option<&'static str> {
+    let spaced = super::cut(text, 0..at).ends_with([' ', '\n', '-']) || at == 0;
+    Some(match c {
+        ',' | '\u{ff0c}' => ",",
+        ';' => ";",
+        ':' | '\u{ff1a}' => ":",
+        '.' => ".",
+        '\u{3002}' => "\u{3002}",
+        '!' | '\u{ff01}' => "!",
+        '?' | '\u{ff1f}' => "?",
+        '\u{2026}' => "\u{2026}",
+        '(' => "(",
+        ')' => ")",
+        '\u{2013}' | '\u{2014}' | '\u{2192}' | '=' | '\u{21d2}' => "-",
+        '-' if spaced => "-",
+        '^' | '\u{2190}' | '\u{2191}' | '\u{21d0}' | '\u{2b06}' => "^",
+        '"' | '\u{201c}' | '\u{201d}' => "\"",
+        '\u{274c}' | '\u{2717}' | '\u{2718}' | '\u{2716}' | '\u{23f3}' | '\u{1f6a7}' | '\u{1f534}'
+        | '\u{2610}' | '\u{2b1c}' | '\u{1f532}' => "\u{274c}",
+        _ => return None,
+    })
+}
+
+/// Opens contractions and adds the parts.
+fn push_word(raw: &str, at: usize, out: &mut Vec<Word>) {
+    let lower = raw.to_lowercase().replace('\u{2019}', "'");
+    let (first, second) = open_contraction(&lower);
+    for text in [Some(first), second].into_iter().flatten() {
+        out.push(Word { text, at });
+    }
+}
+
+fn open_contraction(word: &str) -> (String, Option<String>) {
+    let two = |a: &str, b: &str| (a.to_owned(), Some(b.to_owned()));
+    match word {
+        "won't" => return two("will", "not"),
+        "can't" | "cannot" => return two("can", "not"),
+        "shan't" => return two("shall", "not"),
+        "ain't" => return two("is", "not"),
+        "let's" => return two("let", "us"),
+        "i'm" => return two("i", "am"),
+        "it's" | "that's" | "here's" | "there's" | "what's" | "this's" => {
+            return two(word.trim_end_matches("'s"), "is");
+        }
+        _ => {}
+    }
+    for (ending, meant) in [("n't", "not"), ("'ll", "will"), ("'d", "would"), ("'ve", "have"), ("'re", "are")]
+    {
+        if let Some(stem) = word.strip_suffix(ending) {
+            return two(stem, meant);
+        }
+    }
+    (word.to_owned(), None)
+}
+
+/// Finds the first place where `pattern` matches.
+///
+/// A pattern is slots with blanks between: `a/b` one of these words, `%emit` any form of the verb,
+/// `#` a number above zero, `..` up to four words, `...` up to eight, `word?` may be missing, `<` the start, `$` the end.
+pub(crate) fn find(words: &[Word], pattern: &str) -> Option<Range<usize>> {
+    if let Some(rest) = pattern.strip_prefix("< ") {
+        let start = words.iter().position(|word| !word.is_mark())?;
+        let length = match_slots(words.get(start..)?, rest)?;
+        return Some(start..start + length);
+    }
+    (0..words.len()).find_map(|at| match_at(words, at, pattern))
+}
+
+/// Matches the slots of a pattern from the word `at` on.
+pub(crate) fn match_at(words: &[Word], at: usize, slots: &str) -> Option<Range<usize>> {
+    match_slots(words.get(at..)?, slots).map(|length| at..at + length)
+}
+
+/// Finds the first pattern of `list` that matches.
+pub(crate) fn find_any(words: &[Word], list: &[&str]) -> Option<Range<usize>> {
+    list.iter().find_map(|pattern| find(words, pattern))
+}
+
+/// Tells whether a pattern of `list` matches.
+pub(crate) fn has(words: &[Word], list: &[&str]) -> bool {
+    find_any(words, list).is_some()
+}
+
+fn match_slots(words: &[Word], slots: &str) -> Option<usize> {
+    if slots.is_empty() {
+        return Some(0);
+    }
+    if slots == "$" {
+        return words.iter().all(Word::is_mark).then_some(0);
+    }
+    let blank = slots.bytes().position(|c| c == b' ');
+    let (slot, later) =
+        blank.map_or((slots, ""), |at| (super::cut(slots, 0..at), super::cut(slots, at + 1..slots.len())));
+    match slot {
+        ".." => return match_gap(words, later, 4),
+        "..." => return match_gap(words, later, 8),
+        _ => {}
+    }
+    if let Some(wanted) = slot.strip_suffix('?').filter(|wanted| !wanted.is_empty()) {
+        let with = words.split_first().filter(|(word, _)| fits(word, wanted));
+        return with
+            .and_then(|(_, rest)| match_slots(rest, later).map(|length| length + 1))
+            .or_else(|| match_slots(words, later));
+    }
+    let (word, rest) = words.split_first()?;
+    if !fits(word, slot) {
+        return None;
+    }
+    match_slots(rest, later).map(|length| length + 1)
+}
+
+fn match_gap(words: &[Word], later: &str, longest: usize) -> Option<usize> {
+    for skipped in 0..=longest {
+        if let Some(length) = match_slots(words.get(skipped..)?, later) {
+            return Some(skipped + length);
+        }
+        if words.get(skipped).is_none_or(Word::is_mark) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Compares one word with the choices of a slot. This is the innermost loop of all reading, so it looks
+/// at the first byte of a choice before anything else.
+pub(crate) fn fits(word: &Word, slot: &str) -> bool {
+    let bytes = word.text.as_bytes();
+    let Some(first) = bytes.first() else { return false };
+    slot.as_bytes().split(|c| *c == b'/').any(|choice| match choice {
+        [b'#', ..] => number(&word.text).is_some_and(|value| value > 0),
+        [b'*', ..] => !word.is_mark(),
+        [b'%', base @ ..] => {
+            base.first() == Some(first)
+                && core::str::from_utf8(base).is_ok_and(|base| is_form(&word.text, base))
+        }
+        [same, ..] => same == first && choice == bytes,
+        [] => false,
+    })
+}
+
+/// Tells whether `word` is a regular form of the verb `base`.
+pub(crate) fn is_form(word: &str, base: &str) -> bool {
+    let Some(ending) = word.strip_prefix(base.trim_end_matches(['e', 'y'])) else { return false };
+    let stem = base.get(base.trim_end_matches(['e', 'y']).len()..).unwrap_or("");
+    let last = base.chars().last().unwrap_or(' ');
+    match stem {
+        "" => {
+            let ending = ending.strip_prefix(last).filter(|e| *e == "ing" || *e == "ed").unwrap_or(ending);
+            matches!(ending, "" | "s" | "es" | "ed" | "ing")
+        }
+        "y" => matches!(ending, "y" | "ys" | "ies" | "ied" | "ying" | "yed"),
+        _ => {
+            ending == stem || ending == "ing" || ending == format!("{stem}s") || ending == format!("{stem}d")
+        }
+    }
+}
+
+/// Reads a number in digits or as a small number word.
+pub(crate) fn number(word: &str) -> Option<u64> {
+    if !word.starts_with(|c: char| c.is_ascii_digit() || "zotfsen".contains(c)) {
+        return None;
+    }
+    const NAMES: &[&str] = &[
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    let digits = word.replace([',', '_'], "");
+    digits.parse().ok().or_else(|| NAMES.iter().position(|name| *name == word).map(|value| value as u64))
+}
+
+/// More words than this are a log and no sentence.
+const LONGEST_SENTENCE: usize = 400;
+
+/// Cuts words into sentences; the closing mark stays with its sentence.
+pub(crate) fn sentences(words: &[Word]) -> Vec<&[Word]> {
+    let mut out = Vec::new();
+    let mut start = 0;
+    for (at, word) in words.iter().enumerate() {
+        let abbreviated = at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|before| {
+            matches!(before.text.as_str(), "e.g" | "i.e" | "etc" | "vs" | "cf" | "approx" | "incl")
+        });
+        if (word.ends_sentence() && !abbreviated) || at - start >= LONGEST_SENTENCE {
+            out.extend(words.get(start..=at));
+            start = at + 1;
+        }
+    }
+    out.extend(words.get(start..).filter(|rest| !rest.is_empty()));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        words(text, 0).into_iter().map(|word| word.text).collect()
+    }
+
+    #[test]
+    fn contractions_are_opened() {
+        assert_eq!(texts("I won't say it's done"), ["i", "will", "not", "say", "it", "is", "done"]);
+        assert_eq!(texts("don’t"), ["do", "not"]);
+    }
+
+    #[test]
+    fn numbers_and_names_stay_whole() {
+        assert_eq!(
+            texts("v1.0 is code-complete, at 4.5:1."),
+            ["v1.0", "is", "code-complete", ",", "at", "4.5", ":", "1", "."]
+        );
+    }
+
+    #[test]
+    fn patterns_match_words_forms_and_gaps() {
+        let words = words("I am deliberately not outputting it", 0);
+        assert_eq!(find(&words, "not %output"), Some(3..5));
+        assert_eq!(find(&words, "am .. it"), Some(1..6));
+        assert_eq!(find(&words, "< we/i am still? deliberately"), Some(0..3));
+        assert!(find(&words, "output").is_none());
+    }
+
+    #[test]
+    fn regular_forms_are_known() {
+        for (word, base) in [
+            ("emitting", "emit"),
+            ("declared", "declare"),
+            ("replies", "reply"),
+            ("passes", "pass"),
+            ("says", "say"),
+        ] {
+            assert!(is_form(word, base), "{word}");
+        }
+        assert!(!is_form("sayings", "say"));
+        assert!(!is_form("emitter", "emit"));
+    }
+}

@@ -1,11 +1,25 @@
 //! The rules of the loop. Everything here decides and nothing here acts: no files, no clock, no randomness,
 //! no threads. The crate is `no_std` so that the compiler holds that promise.
+//!
+//! Start at [`step::step`]: a [`state::Loop`] and an [`event::Event`] go in, the next loop and its
+//! [`effect::Effect`]s come out.
 #![no_std]
 
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod attempt;
+pub mod backoff;
 pub mod claim;
 pub mod contradiction;
+pub mod effect;
+pub mod event;
+pub mod evidence;
+pub mod fact;
+pub mod outcome;
+pub mod policy;
+pub mod prompt;
+pub mod state;
+pub mod step;
 pub mod text;

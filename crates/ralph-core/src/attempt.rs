@@ -1,0 +1,244 @@
+//! What one start of the agent came to, and whether that was a good attempt. Exit 0 alone is no success, and
+//! a failure that cannot improve is not tried again.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claim::Reading;
+
+/// Everything the driver saw of one attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptReport {
+    pub ending: Ending,
+    pub stream: Stream,
+    /// The fatal error that the agent's own output reported.
+    pub trouble: Option<Trouble>,
+    pub reading: Reading,
+    pub spend: Spend,
+    pub session: Option<String>,
+    pub model: Option<String>,
+    /// The last lines of stderr, for people.
+    pub stderr_tail: String,
+    pub leftovers: Leftovers,
+}
+
+/// How the agent's process ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Ending {
+    Exited {
+        code: i32,
+    },
+    Signalled {
+        signal: i32,
+    },
+    NotStarted {
+        why: String,
+        hope: Hope,
+    },
+    /// The process that watches over the agent was killed; the tree was swept.
+    Unwatched,
+    /// The agent and its descendants together used more memory than allowed, so the whole tree was killed.
+    OverMemory {
+        used_mb: u64,
+        limit_mb: u64,
+    },
+}
+
+/// Whether trying again can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hope {
+    Retry,
+    None,
+}
+
+/// Whether the agent's output was in the format that it should speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    Understood,
+    /// Output came, or should have come, but not one record was recognised.
+    NotUnderstood,
+}
+
+/// An error that the agent reported about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    pub kind: ErrorKind,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// Not logged in, or the key is wrong.
+    Auth,
+    RateLimit,
+    /// The account is out of money, or the agent's own spending limit was reached.
+    Budget,
+    /// The conversation no longer fits the model.
+    Context,
+    /// The model does not exist.
+    Model,
+    Overloaded,
+    Network,
+    Format,
+    Crash,
+    Unknown,
+}
+
+impl ErrorKind {
+    /// Returns the name used in events and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::RateLimit => "rate_limit",
+            Self::Budget => "budget",
+            Self::Context => "context",
+            Self::Model => "model",
+            Self::Overloaded => "overloaded",
+            Self::Network => "network",
+            Self::Format => "format",
+            Self::Crash => "crash",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Tells whether the same start could go better.
+    #[must_use]
+    pub fn hope(self) -> Hope {
+        match self {
+            Self::Auth | Self::Budget | Self::Model => Hope::None,
+            Self::RateLimit
+            | Self::Context
+            | Self::Overloaded
+            | Self::Network
+            | Self::Format
+            | Self::Crash
+            | Self::Unknown => Hope::Retry,
+        }
+    }
+}
+
+/// What an attempt used. Unknown is unknown, never zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spend {
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    /// Millionths of a dollar, so that sums stay exact; written as dollars.
+    #[serde(rename = "cost_usd", with = "dollars")]
+    pub cost_micros: Option<u64>,
+}
+
+/// Money is stored and printed in dollars, as everybody writes it.
+mod dollars {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    const MICROS: f64 = 1_000_000.0;
+
+    #[expect(clippy::cast_precision_loss, reason = "exact up to nine billion dollars")]
+    pub(super) fn serialize<S: Serializer>(micros: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+        micros.map(|micros| micros as f64 / MICROS).serialize(to)
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative becomes zero")]
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+        let dollars = Option::<f64>::deserialize(from)?;
+        Ok(dollars.map(|dollars| (dollars * MICROS + 0.5) as u64))
+    }
+}
+
+impl Spend {
+    /// Adds what is known; a side that is unknown changes nothing.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                (known, None) | (None, known) => known,
+            }
+        }
+        Self {
+            input_tokens: add(self.input_tokens, other.input_tokens),
+            output_tokens: add(self.output_tokens, other.output_tokens),
+            cost_micros: add(self.cost_micros, other.cost_micros),
+        }
+    }
+}
+
+/// What the agent left behind when it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftovers {
+    /// Descendants that outlived the agent and were killed.
+    pub killed: u32,
+    /// Descendants that could not be killed, as `name (pid)`.
+    pub leaked: Vec<String>,
+}
+
+/// What an attempt is worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    Good,
+    Failed { why: String, hope: Hope },
+}
+
+impl AttemptReport {
+    /// Judges an attempt that ended by itself.
+    #[must_use]
+    pub fn judge(&self) -> Judgement {
+        let exit_fault = match &self.ending {
+            Ending::Exited { code: 0 } => None,
+            Ending::Exited { code } => Some(format!("the agent exited with code {code}")),
+            Ending::Signalled { signal } => Some(format!("the agent was killed by signal {signal}")),
+            Ending::Unwatched => Some("the agent's supervisor was killed".to_string()),
+            Ending::NotStarted { why, hope } => {
+                return Judgement::Failed { why: why.clone(), hope: *hope };
+            }
+            // We ended it ourselves and know why; what it reported before is not what ended it.
+            Ending::OverMemory { used_mb, limit_mb } => {
+                let why = format!("the agent used {used_mb} MB, more than the {limit_mb} MB allowed");
+                return Judgement::Failed { why, hope: Hope::Retry };
+            }
+        };
+        match (&self.trouble, exit_fault) {
+            (Some(trouble), _) => {
+                Judgement::Failed { why: trouble.message.clone(), hope: trouble.kind.hope() }
+            }
+            (None, Some(why)) => Judgement::Failed { why, hope: Hope::Retry },
+            (None, None) => self.judge_output(),
+        }
+    }
+
+    /// Judges an attempt that ralph ended after the agent's final record: how it exited means nothing.
+    #[must_use]
+    pub fn judge_output(&self) -> Judgement {
+        match (&self.trouble, self.stream) {
+            (Some(trouble), Stream::Understood | Stream::NotUnderstood) => {
+                Judgement::Failed { why: trouble.message.clone(), hope: trouble.kind.hope() }
+            }
+            (None, Stream::NotUnderstood) => Judgement::Failed {
+                why: "the agent's output was not understood: no record of the expected format".to_string(),
+                hope: Hope::Retry,
+            },
+            (None, Stream::Understood) => Judgement::Good,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_cost_stays_unknown_and_known_cost_adds_up() {
+        let unknown = Spend::default();
+        let known = Spend { cost_micros: Some(5), ..Spend::default() };
+        assert_eq!(unknown.plus(unknown).cost_micros, None);
+        assert_eq!(known.plus(unknown).cost_micros, Some(5));
+        assert_eq!(known.plus(known).cost_micros, Some(10));
+    }
+}

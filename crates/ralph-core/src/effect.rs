@@ -1,0 +1,48 @@
+//! What the rules want done. Facts are stored first, in one transaction with the new loop; only then are the
+//! acts performed.
+use serde::{Deserialize, Serialize};
+
+use crate::claim::Nonce;
+use crate::event::{AttemptKey, Timer};
+use crate::fact::Fact;
+use crate::prompt::PromptPlan;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "snake_case")]
+pub enum Effect {
+    /// Stores a fact in the journal.
+    Record {
+        fact: Fact,
+    },
+    /// Starts the agent with the prompt that the plan describes.
+    StartAgent {
+        key: AttemptKey,
+        plan: PromptPlan,
+        nonce: Option<Nonce>,
+    },
+    /// Asks the agent to stop; after the grace time its whole tree is killed.
+    StopAgent {
+        key: AttemptKey,
+    },
+    /// Kills the agent's whole tree now.
+    KillAgent {
+        key: AttemptKey,
+    },
+    /// Runs the checks on what this attempt claims.
+    RunChecks {
+        key: AttemptKey,
+    },
+    /// Kills the checks.
+    StopChecks {
+        key: AttemptKey,
+    },
+    StartTimer {
+        timer: Timer,
+        after_ms: u64,
+    },
+    CancelTimer {
+        timer: Timer,
+    },
+    /// The run is over. Nothing follows.
+    Finish,
+}

@@ -1,0 +1,100 @@
+//! What can happen to a loop. Events carry everything the rules may not ask for themselves: the time, dice,
+//! and the number of the attempt they belong to, so that a late one is recognised and ignored.
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attempt::AttemptReport;
+use crate::evidence::Evidence;
+
+/// A moment in milliseconds since 1970, as the driver's clock told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub i64);
+
+impl Millis {
+    /// Returns the time since `earlier`; a clock that went backwards gives zero, never a negative duration.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> u64 {
+        u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
+    }
+}
+
+/// Names one process start: iteration and attempt both count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AttemptKey {
+    pub iteration: u32,
+    pub attempt: u32,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The driver leaves out the time for which it stood stopped (Ctrl-Z): limits do not count it.
+    pub at: Millis,
+    /// Randomness for the rules that need some (jitter, nonce).
+    pub dice: u32,
+    pub kind: EventKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EventKind {
+    /// The driver is ready to work.
+    Started,
+    /// The agent of this attempt is gone with all its descendants.
+    AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
+    /// The agent printed its final record but is still alive.
+    ResultSeen { key: AttemptKey },
+    /// The agent went on printing after its final record.
+    SpokeAgain { key: AttemptKey },
+    /// The checks of a claim have run.
+    Verified { key: AttemptKey, evidence: Evidence },
+    /// A timer that the rules started has run out.
+    TimerFired { timer: Timer },
+    /// The user or the system asked the run to stop.
+    Interrupted { signal: StopSignal },
+    /// The ground is gone: work tree or state cannot be used any more.
+    Broken { what: String },
+}
+
+impl EventKind {
+    /// Tells whether this event leaves the loop as it is and needs no record: it only moves timers.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        match self {
+            Self::ResultSeen { .. } | Self::SpokeAgain { .. } => true,
+            Self::Started
+            | Self::AttemptEnded { .. }
+            | Self::Verified { .. }
+            | Self::TimerFired { .. }
+            | Self::Interrupted { .. }
+            | Self::Broken { .. } => false,
+        }
+    }
+}
+
+/// The timers of a loop. Each names its attempt; one that fires late is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "timer", rename_all = "snake_case")]
+pub enum Timer {
+    /// The whole iteration has taken too long.
+    Iteration { key: AttemptKey },
+    /// The agent has printed nothing for too long. The driver restarts it with every output.
+    Silence { key: AttemptKey },
+    /// The agent is still alive after its final record.
+    AfterResult { key: AttemptKey },
+    /// The pause before a retry is over; `key` is the attempt to start.
+    Retry { key: AttemptKey },
+}
+
+/// How the outside world asks a run to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopSignal {
+    /// Ctrl-C.
+    Int,
+    /// SIGTERM.
+    Term,
+}

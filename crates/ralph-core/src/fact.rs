@@ -1,0 +1,110 @@
+//! The journal's vocabulary: what is stored of a run and printed by `ralph events` and `--json`. It is a
+//! public promise, small and apart from the inner enums, so that those can move.
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attempt::{Ending, Leftovers, Spend};
+use crate::evidence::{CheckEvidence, Verdict};
+use crate::outcome::Outcome;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event")]
+pub enum Fact {
+    #[serde(rename = "run.started")]
+    RunStarted { kind: String, agent: String, promise: String, max_iterations: u32, checks: Vec<String> },
+    #[serde(rename = "iteration.started")]
+    IterationStarted { iteration: u32 },
+    #[serde(rename = "attempt.started")]
+    AttemptStarted { iteration: u32, attempt: u32 },
+    #[serde(rename = "attempt.ended")]
+    AttemptEnded { iteration: u32, attempt: u32, result: AttemptResult },
+    #[serde(rename = "retry.scheduled")]
+    RetryScheduled { iteration: u32, attempt: u32, delay_ms: u64, reason: String },
+    /// What the agent claimed and what became of it: every claim is kept, accepted or not.
+    #[serde(rename = "claim")]
+    Claim { iteration: u32, claim: ClaimFact },
+    #[serde(rename = "verdict")]
+    Verdict { iteration: u32, verdict: Verdict, reason: String, checks: Vec<CheckEvidence> },
+    #[serde(rename = "iteration.ended")]
+    IterationEnded { iteration: u32, status: IterationStatus, duration_ms: u64 },
+    #[serde(rename = "stop.requested")]
+    StopRequested { reason: String },
+    #[serde(rename = "run.finished")]
+    RunFinished {
+        outcome: Outcome,
+        reason: String,
+        iterations: u32,
+        exit_code: u8,
+        #[serde(flatten)]
+        spend: Spend,
+    },
+}
+
+/// How an attempt went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptResult {
+    pub status: IterationStatus,
+    pub ending: Ending,
+    /// Why it failed, where it did.
+    pub failure: Option<String>,
+    pub session: Option<String>,
+    pub model: Option<String>,
+    #[serde(flatten)]
+    pub spend: Spend,
+    /// The end of the agent's last own message.
+    pub final_text: String,
+    pub stderr_tail: String,
+    pub leftovers: Leftovers,
+}
+
+/// Whether the agent claimed completion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimFact {
+    pub claimed: bool,
+    /// Whether the claim was passed on to be verified, or accepted where nothing is verified.
+    pub accepted: bool,
+    /// The sentence for people: where it stands, or why it is none.
+    pub why: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationStatus {
+    Finished,
+    Failed,
+    Interrupted,
+    TimedOut,
+}
+
+impl IterationStatus {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::TimedOut => "timed_out",
+        }
+    }
+}
+
+impl Fact {
+    /// Returns the dotted name under which the fact is stored and printed.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunStarted { .. } => "run.started",
+            Self::IterationStarted { .. } => "iteration.started",
+            Self::AttemptStarted { .. } => "attempt.started",
+            Self::AttemptEnded { .. } => "attempt.ended",
+            Self::RetryScheduled { .. } => "retry.scheduled",
+            Self::Claim { .. } => "claim",
+            Self::Verdict { .. } => "verdict",
+            Self::IterationEnded { .. } => "iteration.ended",
+            Self::StopRequested { .. } => "stop.requested",
+            Self::RunFinished { .. } => "run.finished",
+        }
+    }
+}

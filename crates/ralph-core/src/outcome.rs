@@ -1,0 +1,116 @@
+//! How a run ended, and the exit code that says so.
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::StopSignal;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Claimed and proven.
+    Completed,
+    /// The iterations are used up.
+    Exhausted,
+    /// The agent failed past its retries.
+    Failed,
+    /// Nothing moved for too long.
+    Stalled,
+    OverBudget,
+    /// The agent, or a check that cannot be evaluated, needs a human.
+    Blocked,
+    Cancelled,
+    /// Stopped by a signal; can be resumed.
+    Interrupted,
+}
+
+impl Outcome {
+    pub const ALL: [Self; 8] = [
+        Self::Completed,
+        Self::Exhausted,
+        Self::Failed,
+        Self::Stalled,
+        Self::OverBudget,
+        Self::Blocked,
+        Self::Cancelled,
+        Self::Interrupted,
+    ];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Exhausted => "exhausted",
+            Self::Failed => "failed",
+            Self::Stalled => "stalled",
+            Self::OverBudget => "over_budget",
+            Self::Blocked => "blocked",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+    }
+}
+
+/// Exit codes are a public promise: scripts rely on them.
+pub mod exit_code {
+    pub const COMPLETED: u8 = 0;
+    /// Preflight or configuration.
+    pub const PREFLIGHT: u8 = 1;
+    pub const NOT_COMPLETE: u8 = 3;
+    pub const AGENT_FAILED: u8 = 4;
+    pub const BLOCKED: u8 = 6;
+    pub const OVER_BUDGET: u8 = 7;
+    pub const STALLED: u8 = 8;
+    pub const CANCELLED: u8 = 9;
+    /// State or work tree unusable or locked.
+    pub const STATE: u8 = 10;
+    pub const USAGE: u8 = 64;
+    pub const INTERNAL: u8 = 70;
+    pub const SIGINT: u8 = 130;
+    pub const SIGTERM: u8 = 143;
+}
+
+/// The end of a run: outcome, reason for people, exit code for scripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub outcome: Outcome,
+    pub reason: String,
+    pub exit_code: u8,
+}
+
+impl Ended {
+    #[must_use]
+    pub fn new(outcome: Outcome, reason: String) -> Self {
+        let exit_code = match outcome {
+            Outcome::Completed => exit_code::COMPLETED,
+            Outcome::Exhausted => exit_code::NOT_COMPLETE,
+            Outcome::Failed => exit_code::AGENT_FAILED,
+            Outcome::Stalled => exit_code::STALLED,
+            Outcome::OverBudget => exit_code::OVER_BUDGET,
+            Outcome::Blocked => exit_code::BLOCKED,
+            Outcome::Cancelled => exit_code::CANCELLED,
+            Outcome::Interrupted => exit_code::SIGINT,
+        };
+        Self { outcome, reason, exit_code }
+    }
+
+    /// Returns the end of a run whose ground (work tree, state) is gone.
+    #[must_use]
+    pub fn broken(reason: String) -> Self {
+        Self { outcome: Outcome::Failed, reason, exit_code: exit_code::STATE }
+    }
+
+    #[must_use]
+    pub fn interrupted(signal: StopSignal) -> Self {
+        let (name, exit_code) = match signal {
+            StopSignal::Int => ("Ctrl-C", exit_code::SIGINT),
+            StopSignal::Term => ("SIGTERM", exit_code::SIGTERM),
+        };
+        Self { outcome: Outcome::Interrupted, reason: alloc::format!("stopped by {name}"), exit_code }
+    }
+}

@@ -1,0 +1,69 @@
+//! The limits and habits of one run, fixed when it starts.
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// At least 1.
+    pub max_iterations: u32,
+    /// How often a failed attempt is tried again within its iteration.
+    pub max_retries: u32,
+    pub timeouts: Timeouts,
+    pub proof: Proof,
+    pub context: Context,
+    pub nonce: NonceUse,
+}
+
+/// Milliseconds; all are always on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeouts {
+    pub iteration_ms: u64,
+    pub silence_ms: u64,
+    pub after_result_ms: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { iteration_ms: 60 * 60_000, silence_ms: 10 * 60_000, after_result_ms: 30_000 }
+    }
+}
+
+/// What a claim must survive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// Nothing is verified: the claim decides, and the output says so.
+    ClaimAlone,
+    /// The checks decide.
+    Checks,
+}
+
+/// What the agent knows of earlier iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Context {
+    /// Each iteration starts from the whole prompt.
+    Fresh,
+    /// The agent's own session goes on.
+    Continue,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NonceUse {
+    Off,
+    EachIteration,
+}
+
+impl Policy {
+    #[must_use]
+    pub fn new(max_iterations: u32) -> Self {
+        Self {
+            max_iterations: max_iterations.max(1),
+            max_retries: 3,
+            timeouts: Timeouts::default(),
+            proof: Proof::ClaimAlone,
+            context: Context::Fresh,
+            nonce: NonceUse::Off,
+        }
+    }
+}

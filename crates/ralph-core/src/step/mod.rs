@@ -1,0 +1,86 @@
+//! The machine: one event in, the next loop and its effects out. One file per phase; every phase answers
+//! every event by name, so that a new event shows each place that must decide.
+mod next;
+mod ready;
+mod stopping;
+mod verifying;
+mod waiting;
+mod working;
+
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod scenes;
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod tests;
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod walks;
+
+use alloc::vec::Vec;
+
+use crate::effect::Effect;
+use crate::event::{AttemptKey, Event, EventKind, Timer};
+use crate::state::{Loop, Phase};
+
+/// Decides. The loop is consumed, so that no transition can forget to say what comes next.
+#[must_use]
+pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
+    let Loop { policy, blind_verdicts, spent, phase } = state;
+    let rest = Rest { policy, blind_verdicts, spent };
+    match phase {
+        Phase::Ready => ready::on(rest, event),
+        Phase::Working { iteration, attempt } => working::on(rest, iteration, attempt, event),
+        Phase::Waiting { iteration, attempt } => waiting::on(rest, iteration, attempt, event),
+        Phase::Verifying { iteration, attempt } => verifying::on(rest, iteration, attempt, event),
+        Phase::Stopping { iteration, attempt, stopping } => {
+            stopping::on(rest, stopping::Stop { iteration, attempt, stopping }, event)
+        }
+        Phase::Finished { iterations, ended } => {
+            (rest.enter(Phase::Finished { iterations, ended }), Vec::new())
+        }
+    }
+}
+
+type Step = (Loop, Vec<Effect>);
+
+/// What a loop keeps from phase to phase.
+struct Rest {
+    policy: crate::policy::Policy,
+    blind_verdicts: u32,
+    spent: crate::attempt::Spend,
+}
+
+impl Rest {
+    fn enter(self, phase: Phase) -> Loop {
+        let Self { policy, blind_verdicts, spent } = self;
+        Loop { policy, blind_verdicts, spent, phase }
+    }
+
+    /// Stays in the phase: the event means nothing here.
+    fn stay(self, phase: Phase) -> Step {
+        (self.enter(phase), Vec::new())
+    }
+}
+
+/// Returns the attempt that an event belongs to, where it belongs to one.
+fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
+    match kind {
+        EventKind::AttemptEnded { key, .. }
+        | EventKind::ResultSeen { key }
+        | EventKind::SpokeAgain { key }
+        | EventKind::Verified { key, .. } => Some(*key),
+        EventKind::TimerFired { timer } => match timer {
+            Timer::Iteration { key }
+            | Timer::Silence { key }
+            | Timer::AfterResult { key }
+            | Timer::Retry { key } => Some(*key),
+        },
+        EventKind::Started | EventKind::Interrupted { .. } | EventKind::Broken { .. } => None,
+    }
+}
+
+/// Tells whether an event belongs to another attempt than this one: it came late.
+fn is_late(kind: &EventKind, current: AttemptKey) -> bool {
+    attempt_of(kind).is_some_and(|key| key != current)
+}

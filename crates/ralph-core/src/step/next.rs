@@ -1,0 +1,131 @@
+//! What several phases share: beginning an iteration or an attempt, ending an iteration, ending the run.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Rest, Step};
+use crate::claim::Nonce;
+use crate::effect::Effect;
+use crate::event::{Millis, Timer};
+use crate::fact::{Fact, IterationStatus};
+use crate::outcome::{Ended, Outcome};
+use crate::policy::{Context, NonceUse};
+use crate::prompt::{Feedback, PromptPlan};
+use crate::state::{Iteration, Phase};
+
+/// The iteration to begin.
+pub(super) struct Turn {
+    pub(super) number: u32,
+    pub(super) plan: PromptPlan,
+    pub(super) at: Millis,
+    pub(super) dice: u32,
+}
+
+/// Why an iteration ended without ending the run, and what the next prompt must say about it.
+pub(super) enum Carry {
+    NoClaim,
+    /// A claim was rejected.
+    Rejected(Feedback),
+    TimedOut,
+}
+
+pub(super) fn record(fact: Fact) -> Effect {
+    Effect::Record { fact }
+}
+
+/// Begins an iteration with its first attempt.
+pub(super) fn begin(rest: Rest, turn: Turn) -> Step {
+    let nonce = match rest.policy.nonce {
+        NonceUse::Off => None,
+        NonceUse::EachIteration => Some(Nonce::from_dice(turn.dice)),
+    };
+    let iteration = Iteration { number: turn.number, started: turn.at, plan: turn.plan, nonce };
+    let mut effects = vec![record(Fact::IterationStarted { iteration: iteration.number })];
+    let (state, started) = start_attempt(rest, iteration, 1, turn.at);
+    effects.extend(started);
+    (state, effects)
+}
+
+/// Starts one attempt and the timers that watch it.
+pub(super) fn start_attempt(rest: Rest, iteration: Iteration, attempt: u32, at: Millis) -> Step {
+    let key = iteration.key(attempt);
+    let timeouts = rest.policy.timeouts;
+    let left_ms = timeouts.iteration_ms.saturating_sub(at.since(iteration.started));
+    let effects = vec![
+        record(Fact::AttemptStarted { iteration: key.iteration, attempt }),
+        Effect::StartAgent { key, plan: iteration.plan.clone(), nonce: iteration.nonce.clone() },
+        Effect::StartTimer { timer: Timer::Iteration { key }, after_ms: left_ms },
+        Effect::StartTimer { timer: Timer::Silence { key }, after_ms: timeouts.silence_ms },
+    ];
+    (rest.enter(Phase::Working { iteration, attempt }), effects)
+}
+
+/// Ends an iteration that counts and begins the next one, unless the limit stops it.
+pub(super) fn go_on(rest: Rest, iteration: &Iteration, carry: Carry, (at, dice): (Millis, u32)) -> Step {
+    let status = match carry {
+        Carry::NoClaim | Carry::Rejected(_) => IterationStatus::Finished,
+        Carry::TimedOut => IterationStatus::TimedOut,
+    };
+    let mut effects = vec![ended_iteration(iteration, status, at)];
+    let (state, rest_of) = if iteration.number >= rest.policy.max_iterations {
+        finish(rest, iteration.number, Ended::new(Outcome::Exhausted, exhausted_reason(&carry)))
+    } else {
+        let plan = plan_after(&rest, carry);
+        begin(rest, Turn { number: iteration.number + 1, plan, at, dice })
+    };
+    effects.extend(rest_of);
+    (state, effects)
+}
+
+/// Ends the iteration and the run with it.
+pub(super) fn conclude(
+    rest: Rest,
+    iteration: &Iteration,
+    (status, at): (IterationStatus, Millis),
+    ended: Ended,
+) -> Step {
+    let mut effects = vec![ended_iteration(iteration, status, at)];
+    let (state, finished) = finish(rest, iteration.number, ended);
+    effects.extend(finished);
+    (state, effects)
+}
+
+/// Ends the run.
+pub(super) fn finish(rest: Rest, iterations: u32, ended: Ended) -> Step {
+    let fact = Fact::RunFinished {
+        outcome: ended.outcome,
+        reason: ended.reason.clone(),
+        iterations,
+        exit_code: ended.exit_code,
+        spend: rest.spent,
+    };
+    let effects: Vec<Effect> = vec![record(fact), Effect::Finish];
+    (rest.enter(Phase::Finished { iterations, ended }), effects)
+}
+
+fn ended_iteration(iteration: &Iteration, status: IterationStatus, at: Millis) -> Effect {
+    let duration_ms = at.since(iteration.started);
+    record(Fact::IterationEnded { iteration: iteration.number, status, duration_ms })
+}
+
+fn plan_after(rest: &Rest, carry: Carry) -> PromptPlan {
+    let feedback = match carry {
+        Carry::Rejected(feedback) => Some(feedback),
+        Carry::NoClaim | Carry::TimedOut => None,
+    };
+    match rest.policy.context {
+        Context::Fresh => PromptPlan::Whole { feedback },
+        Context::Continue => PromptPlan::Continuation { feedback },
+    }
+}
+
+fn exhausted_reason(carry: &Carry) -> String {
+    match carry {
+        Carry::NoClaim => "Max iterations reached without completion promise".to_string(),
+        Carry::Rejected(feedback) => {
+            format!("Max iterations reached. Last verification: {}", feedback.reason)
+        }
+        Carry::TimedOut => "Max iterations reached: the last one timed out".to_string(),
+    }
+}

@@ -1,0 +1,178 @@
+//! Builders for the tests of the machine: a loop is played event by event, as a driver would.
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::step;
+use crate::attempt::{AttemptReport, Ending, ErrorKind, Leftovers, Spend, Stream, Trouble};
+use crate::claim::{Claim, Contradiction, NoClaim, Reading};
+use crate::effect::Effect;
+use crate::event::{AttemptKey, Event, EventKind, Millis, StopSignal, Timer};
+use crate::evidence::{CheckEvidence, Evidence, Verdict};
+use crate::fact::Fact;
+use crate::outcome::Outcome;
+use crate::policy::{Policy, Proof};
+use crate::state::{Loop, Phase};
+
+pub(super) fn key(iteration: u32, attempt: u32) -> AttemptKey {
+    AttemptKey { iteration, attempt }
+}
+
+pub(super) fn with_checks(max_iterations: u32) -> Policy {
+    Policy { proof: Proof::Checks, ..Policy::new(max_iterations) }
+}
+
+/// An attempt that exited with 0 and said nothing of completion.
+pub(super) fn quiet() -> AttemptReport {
+    AttemptReport {
+        ending: Ending::Exited { code: 0 },
+        stream: Stream::Understood,
+        trouble: None,
+        reading: Reading {
+            claim: Claim::None { why: NoClaim::NoTag },
+            blocked: None,
+            reject: None,
+            final_text: "working on it".to_string(),
+        },
+        spend: Spend::default(),
+        session: None,
+        model: None,
+        stderr_tail: String::new(),
+        leftovers: Leftovers::default(),
+    }
+}
+
+pub(super) fn claims() -> AttemptReport {
+    let mut report = quiet();
+    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction: None };
+    report
+}
+
+pub(super) fn claims_but_contradicts() -> AttemptReport {
+    let mut report = quiet();
+    let contradiction =
+        Some(Contradiction { phrase: "tests fail".to_string(), sentence: "2 tests fail.".to_string() });
+    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction };
+    report
+}
+
+pub(super) fn says_blocked(reason: &str) -> AttemptReport {
+    let mut report = quiet();
+    report.reading.blocked = Some(reason.to_string());
+    report
+}
+
+pub(super) fn ends(ending: Ending) -> AttemptReport {
+    AttemptReport { ending, ..quiet() }
+}
+
+pub(super) fn crashes() -> AttemptReport {
+    ends(Ending::Exited { code: 1 })
+}
+
+pub(super) fn troubled(kind: ErrorKind) -> AttemptReport {
+    AttemptReport { trouble: Some(Trouble { kind, message: "API error".to_string() }), ..claims() }
+}
+
+pub(super) fn evidence(verdict: Verdict) -> Evidence {
+    let reason = match verdict {
+        Verdict::Accepted => "External verification passed",
+        Verdict::Rejected => "Command exited with 1, expected 0",
+        Verdict::CouldNotEvaluate => "Command could not run: exit code 127",
+    };
+    let check = CheckEvidence {
+        command: "make test".to_string(),
+        verdict,
+        reason: reason.to_string(),
+        exit_code: Some(0),
+        duration_ms: 5,
+        tail: "1 failed".to_string(),
+        log: "check.log".to_string(),
+        leftovers: 0,
+    };
+    Evidence { checks: [check].into() }
+}
+
+/// A loop being played, with every effect so far.
+pub(super) struct Scene {
+    pub(super) state: Loop,
+    pub(super) effects: Vec<Effect>,
+    now: i64,
+}
+
+impl Scene {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { state: Loop::new(policy), effects: Vec::new(), now: 0 }
+    }
+
+    pub(super) fn started(policy: Policy) -> Self {
+        Self::new(policy).on(EventKind::Started)
+    }
+
+    /// Plays one event and forgets the effects of earlier ones.
+    pub(super) fn on(mut self, kind: EventKind) -> Self {
+        self.now += 1_000;
+        let event = Event { at: Millis(self.now), dice: u32::MAX, kind };
+        let (state, effects) = step(self.state, event);
+        Self { state, effects, now: self.now }
+    }
+
+    pub(super) fn at(mut self, now: i64) -> Self {
+        self.now = now - 1_000;
+        self
+    }
+
+    pub(super) fn ended(self, iteration: u32, attempt: u32, report: AttemptReport) -> Self {
+        self.on(EventKind::AttemptEnded { key: key(iteration, attempt), report: report.into() })
+    }
+
+    pub(super) fn verified(self, iteration: u32, attempt: u32, verdict: Verdict) -> Self {
+        self.on(EventKind::Verified { key: key(iteration, attempt), evidence: evidence(verdict) })
+    }
+
+    pub(super) fn fires(self, timer: Timer) -> Self {
+        self.on(EventKind::TimerFired { timer })
+    }
+
+    pub(super) fn signal(self, signal: StopSignal) -> Self {
+        self.on(EventKind::Interrupted { signal })
+    }
+
+    pub(super) fn starts(&self) -> Option<AttemptKey> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { key, .. } => Some(*key),
+            _ => None,
+        })
+    }
+
+    pub(super) fn does(&self, wanted: &Effect) -> bool {
+        self.effects.contains(wanted)
+    }
+
+    pub(super) fn facts(&self) -> Vec<&Fact> {
+        let facts = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Record { fact } => Some(fact),
+            _ => None,
+        });
+        facts.collect()
+    }
+
+    pub(super) fn fact_names(&self) -> Vec<&'static str> {
+        self.facts().into_iter().map(Fact::name).collect()
+    }
+
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.state.ended().map(|ended| ended.outcome)
+    }
+
+    pub(super) fn reason(&self) -> &str {
+        self.state.ended().map_or("", |ended| ended.reason.as_str())
+    }
+
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        self.state.ended().map(|ended| ended.exit_code)
+    }
+
+    pub(super) fn phase(&self) -> &Phase {
+        &self.state.phase
+    }
+}

@@ -1,0 +1,106 @@
+//! After the agent or the checks were asked to stop, until they are gone.
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::next::{self, Carry};
+use super::working::{self, Attempt, Standing, attempt_fact, claim_fact};
+use super::{Rest, Step, is_late};
+use crate::attempt::AttemptReport;
+use crate::effect::Effect;
+use crate::event::{Event, EventKind, Millis, StopSignal};
+use crate::fact::IterationStatus;
+use crate::outcome::Ended;
+use crate::state::{Iteration, Phase, StopWhy, Stopping};
+
+pub(super) struct Stop {
+    pub(super) iteration: Iteration,
+    pub(super) attempt: u32,
+    pub(super) stopping: Stopping,
+}
+
+impl Stop {
+    fn phase(self) -> Phase {
+        Phase::Stopping { iteration: self.iteration, attempt: self.attempt, stopping: self.stopping }
+    }
+}
+
+pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
+    let Event { at, dice, kind } = event;
+    if is_late(&kind, stop.iteration.key(stop.attempt)) {
+        return rest.stay(stop.phase());
+    }
+    match (kind, &stop.stopping) {
+        (EventKind::AttemptEnded { report, .. }, Stopping::Agent { why }) => {
+            let why = why.clone();
+            agent_gone(rest, (stop.iteration, stop.attempt, report), why, (at, dice))
+        }
+        (EventKind::Verified { .. }, Stopping::Checks { signal }) => {
+            let ended = Ended::interrupted(*signal);
+            next::conclude(rest, &stop.iteration, (IterationStatus::Interrupted, at), ended)
+        }
+        (EventKind::Interrupted { signal }, _) => interrupted_again(rest, stop, signal),
+        (
+            EventKind::Started
+            | EventKind::AttemptEnded { .. }
+            | EventKind::ResultSeen { .. }
+            | EventKind::SpokeAgain { .. }
+            | EventKind::Verified { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::Broken { .. },
+            _,
+        ) => rest.stay(stop.phase()),
+    }
+}
+
+/// A signal during a stop: the first turns any other stop into an interruption, the next kills at once.
+fn interrupted_again(rest: Rest, stop: Stop, signal: StopSignal) -> Step {
+    let key = stop.iteration.key(stop.attempt);
+    let Stop { iteration, attempt, stopping } = stop;
+    let (stopping, effects) = match stopping {
+        Stopping::Checks { signal } => (Stopping::Checks { signal }, vec![Effect::StopChecks { key }]),
+        Stopping::Agent { why: StopWhy::Signal { signal } } => {
+            (Stopping::Agent { why: StopWhy::Signal { signal } }, vec![Effect::KillAgent { key }])
+        }
+        Stopping::Agent { why: StopWhy::Broken { what } } => {
+            (Stopping::Agent { why: StopWhy::Broken { what } }, vec![Effect::KillAgent { key }])
+        }
+        Stopping::Agent {
+            why: StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult,
+        } => (Stopping::Agent { why: StopWhy::Signal { signal } }, vec![]),
+    };
+    (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
+}
+
+fn agent_gone(
+    mut rest: Rest,
+    (iteration, attempt, report): (Iteration, u32, Box<AttemptReport>),
+    why: StopWhy,
+    when: (Millis, u32),
+) -> Step {
+    let (status, cause) = match &why {
+        StopWhy::StayedAfterResult => {
+            let judgement = report.judge_output();
+            return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
+        }
+        StopWhy::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
+        StopWhy::TooSilent => (IterationStatus::TimedOut, "the agent was silent for too long"),
+        StopWhy::Signal { .. } => (IterationStatus::Interrupted, "stopped by a signal"),
+        StopWhy::Broken { what } => (IterationStatus::Failed, what.as_str()),
+    };
+    rest.spent = rest.spent.plus(report.spend);
+    let key = iteration.key(attempt);
+    let facts = vec![
+        attempt_fact(key, &report, (status, Some(cause.into()))),
+        claim_fact(key, &report, Standing::Stopped),
+    ];
+    let (state, effects) = match why {
+        StopWhy::Signal { signal } => {
+            next::conclude(rest, &iteration, (status, when.0), Ended::interrupted(signal))
+        }
+        StopWhy::Broken { what } => next::conclude(rest, &iteration, (status, when.0), Ended::broken(what)),
+        StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult => {
+            next::go_on(rest, &iteration, Carry::TimedOut, when)
+        }
+    };
+    (state, facts.into_iter().chain(effects).collect())
+}

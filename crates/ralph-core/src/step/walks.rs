@@ -1,0 +1,161 @@
+//! Random walks: whatever happens in whatever order, the invariants of the machine hold.
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+
+use super::scenes::{
+    claims, claims_but_contradicts, crashes, evidence, key, quiet, says_blocked, troubled, with_checks,
+};
+use super::step;
+use crate::attempt::ErrorKind;
+use crate::effect::Effect;
+use crate::event::{AttemptKey, Event, EventKind, Millis, StopSignal, Timer};
+use crate::evidence::Verdict;
+use crate::fact::Fact;
+use crate::outcome::Outcome;
+use crate::policy::{Policy, Proof};
+use crate::state::Loop;
+
+fn any_key() -> impl Strategy<Value = AttemptKey> {
+    (1..4_u32, 1..4_u32).prop_map(|(iteration, attempt)| key(iteration, attempt))
+}
+
+fn any_timer() -> impl Strategy<Value = Timer> {
+    (any_key(), 0..4).prop_map(|(key, which)| match which {
+        0 => Timer::Iteration { key },
+        1 => Timer::Silence { key },
+        2 => Timer::AfterResult { key },
+        _ => Timer::Retry { key },
+    })
+}
+
+/// Events with keys that are often, but not always, those of the attempt in progress.
+fn any_event() -> impl Strategy<Value = EventKind> {
+    let reports = prop_oneof![
+        Just(quiet()),
+        Just(claims()),
+        Just(claims_but_contradicts()),
+        Just(says_blocked("x")),
+        Just(crashes()),
+        Just(troubled(ErrorKind::Auth)),
+        Just(troubled(ErrorKind::Network)),
+    ];
+    let verdicts =
+        prop_oneof![Just(Verdict::Accepted), Just(Verdict::Rejected), Just(Verdict::CouldNotEvaluate)];
+    prop_oneof![
+        1 => Just(EventKind::Started),
+        8 => (any_key(), reports).prop_map(|(key, report)| EventKind::AttemptEnded { key, report: report.into() }),
+        1 => any_key().prop_map(|key| EventKind::ResultSeen { key }),
+        1 => any_key().prop_map(|key| EventKind::SpokeAgain { key }),
+        5 => (any_key(), verdicts)
+            .prop_map(|(key, verdict)| EventKind::Verified { key, evidence: evidence(verdict) }),
+        4 => any_timer().prop_map(|timer| EventKind::TimerFired { timer }),
+        1 => Just(EventKind::Interrupted { signal: StopSignal::Int }),
+        1 => Just(EventKind::Broken { what: "gone".into() }),
+    ]
+}
+
+/// What the world outside looks like while effects are performed.
+#[derive(Default)]
+struct World {
+    alive: Option<AttemptKey>,
+    checking: Option<AttemptKey>,
+    finishes: u32,
+    accepted_last: bool,
+    started: Vec<u32>,
+    ended: Vec<u32>,
+}
+
+impl World {
+    /// Hears the event as the driver would: an agent or check that ended is gone.
+    fn hear(&mut self, kind: &EventKind) -> bool {
+        match kind {
+            EventKind::AttemptEnded { key, .. } => self.alive.take_if(|alive| alive == key).is_some(),
+            EventKind::Verified { key, evidence } => {
+                let heard = self.checking.take_if(|checking| checking == key).is_some();
+                self.accepted_last = heard && evidence.verdict() == Verdict::Accepted;
+                heard
+            }
+            _ => true,
+        }
+    }
+
+    fn perform(&mut self, effect: &Effect, proof: Proof) {
+        assert_eq!(self.finishes, 0, "silence after the finish, but {effect:?}");
+        match effect {
+            Effect::StartAgent { key, .. } => {
+                assert_eq!(self.alive, None, "at most one agent alive");
+                assert_eq!(self.checking, None, "no agent while checks run");
+                self.alive = Some(*key);
+            }
+            Effect::RunChecks { key } => self.checking = Some(*key),
+            Effect::StopAgent { key } | Effect::KillAgent { key } => assert_eq!(self.alive, Some(*key)),
+            Effect::Finish => {
+                assert_eq!(self.alive, None, "no agent outlives the run");
+                self.finishes += 1;
+            }
+            Effect::Record { fact } => self.record(fact, proof),
+            Effect::StopChecks { .. } | Effect::StartTimer { .. } | Effect::CancelTimer { .. } => {}
+        }
+    }
+
+    fn record(&mut self, fact: &Fact, proof: Proof) {
+        match fact {
+            Fact::IterationStarted { iteration } => self.started.push(*iteration),
+            Fact::IterationEnded { iteration, .. } => self.ended.push(*iteration),
+            Fact::RunFinished { outcome: Outcome::Completed, .. } if proof == Proof::Checks => {
+                assert!(self.accepted_last, "completed only upon accepted evidence");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Plays a walk; events about agents and checks that are not there happen too, but are late ones.
+fn walk(policy: Policy, kinds: Vec<EventKind>) -> (Loop, World) {
+    let proof = policy.proof;
+    let mut world = World::default();
+    let mut state = Loop::new(policy);
+    for (index, kind) in kinds.into_iter().enumerate() {
+        let volatile = kind.is_volatile();
+        let before = state.clone();
+        world.hear(&kind);
+        let at = Millis(i64::try_from(index).unwrap_or(0) * 1_000);
+        let (next, effects) = step(state, Event { at, dice: 0, kind });
+        for effect in &effects {
+            world.perform(effect, proof);
+        }
+        if volatile {
+            assert_eq!(next, before, "an event that is not stored leaves the loop as it is");
+        }
+        state = next;
+    }
+    (state, world)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // spec: L1, L2
+    #[test]
+    fn the_invariants_hold_on_random_walks(
+        kinds in prop::collection::vec(any_event(), 0..60),
+        max in 1..4_u32,
+        checks in any::<bool>(),
+    ) {
+        let policy = if checks { with_checks(max) } else { Policy::new(max) };
+        let mut all = Vec::from([EventKind::Started]);
+        all.extend(kinds);
+        let (state, world) = walk(policy, all);
+        prop_assert!(world.finishes <= 1);
+        prop_assert_eq!(state.ended().is_some(), world.finishes == 1);
+        let numbers: Vec<u32> = (1..=u32::try_from(world.started.len()).unwrap_or(0)).collect();
+        prop_assert_eq!(&world.started, &numbers, "no gap in iteration numbers");
+        prop_assert!(world.started.len() <= max as usize);
+        if state.ended().is_some() {
+            prop_assert_eq!(&world.ended, &numbers, "each iteration ends exactly once");
+        }
+        let stored = serde_json::to_string(&state).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Loop>(&stored).unwrap(), state);
+    }
+}

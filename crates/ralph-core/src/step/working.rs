@@ -1,0 +1,230 @@
+//! While the agent is alive: what its end is worth, and when it must be stopped.
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+
+use super::next::{self, Carry, record};
+use super::{Rest, Step, is_late};
+use crate::attempt::{AttemptReport, Hope, Judgement};
+use crate::backoff::retry_delay_ms;
+use crate::claim::Claim;
+use crate::effect::Effect;
+use crate::event::{AttemptKey, Event, EventKind, Millis, Timer};
+use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
+use crate::outcome::{Ended, Outcome};
+use crate::policy::Proof;
+use crate::prompt::Feedback;
+use crate::state::{Iteration, Phase, StopWhy, Stopping};
+use crate::text::tail_of;
+
+pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -> Step {
+    let Event { at, dice, kind } = event;
+    let key = iteration.key(attempt);
+    if is_late(&kind, key) {
+        return rest.stay(Phase::Working { iteration, attempt });
+    }
+    match kind {
+        EventKind::AttemptEnded { report, .. } => {
+            let judgement = report.judge();
+            ended(rest, iteration, Attempt { number: attempt, report, judgement }, (at, dice))
+        }
+        EventKind::ResultSeen { .. } => result_seen(rest, iteration, attempt),
+        EventKind::SpokeAgain { .. } => spoke_again(rest, iteration, attempt),
+        EventKind::TimerFired { timer } => timed_out(rest, iteration, attempt, timer),
+        EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
+        EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
+        EventKind::Started | EventKind::Verified { .. } => rest.stay(Phase::Working { iteration, attempt }),
+    }
+}
+
+/// An attempt that is over, with its judgement.
+pub(super) struct Attempt {
+    pub(super) number: u32,
+    pub(super) report: Box<AttemptReport>,
+    pub(super) judgement: Judgement,
+}
+
+/// Decides what an ended attempt leads to.
+pub(super) fn ended(mut rest: Rest, iteration: Iteration, attempt: Attempt, when: (Millis, u32)) -> Step {
+    rest.spent = rest.spent.plus(attempt.report.spend);
+    match attempt.judgement {
+        Judgement::Good => good(rest, iteration, (attempt.number, attempt.report), when),
+        Judgement::Failed { why, hope } => {
+            let key = iteration.key(attempt.number);
+            let facts = vec![
+                attempt_fact(key, &attempt.report, (IterationStatus::Failed, Some(why.clone()))),
+                claim_fact(key, &attempt.report, Standing::AttemptFailed),
+            ];
+            let (state, effects) = failed(rest, iteration, (attempt.number, why, hope), when);
+            (state, facts.into_iter().chain(effects).collect())
+        }
+    }
+}
+
+fn good(rest: Rest, iteration: Iteration, attempt: (u32, Box<AttemptReport>), when: (Millis, u32)) -> Step {
+    let (number, report) = attempt;
+    let key = iteration.key(number);
+    let mut effects = vec![attempt_fact(key, &report, (IterationStatus::Finished, None))];
+    let (state, more) = match (&report.reading.blocked, &report.reading.claim) {
+        (Some(reason), _) => blocked(rest, &iteration, reason, when.0),
+        (None, Claim::None { .. }) => {
+            effects.push(claim_fact(key, &report, Standing::Open));
+            next::go_on(rest, &iteration, Carry::NoClaim, when)
+        }
+        (None, Claim::Made { contradiction: Some(open), .. }) => {
+            effects.push(claim_fact(key, &report, Standing::Contradicted));
+            let reason = format!("the message that claims completion says itself: {}", open.sentence);
+            let feedback = Feedback { reason, tail: String::new() };
+            next::go_on(rest, &iteration, Carry::Rejected(feedback), when)
+        }
+        (None, Claim::Made { contradiction: None, .. }) => {
+            effects.push(claim_fact(key, &report, Standing::Accepted));
+            claimed(rest, iteration, number, when.0)
+        }
+    };
+    effects.extend(more);
+    (state, effects)
+}
+
+fn claimed(rest: Rest, iteration: Iteration, attempt: u32, at: Millis) -> Step {
+    match rest.policy.proof {
+        Proof::Checks => {
+            let key = iteration.key(attempt);
+            (rest.enter(Phase::Verifying { iteration, attempt }), vec![Effect::RunChecks { key }])
+        }
+        Proof::ClaimAlone => {
+            let reason = "claimed by the agent; nothing was verified".to_string();
+            let ended = Ended::new(Outcome::Completed, reason);
+            next::conclude(rest, &iteration, (IterationStatus::Finished, at), ended)
+        }
+    }
+}
+
+fn blocked(rest: Rest, iteration: &Iteration, reason: &str, at: Millis) -> Step {
+    let ended = Ended::new(Outcome::Blocked, format!("the agent is blocked: {reason}"));
+    next::conclude(rest, iteration, (IterationStatus::Finished, at), ended)
+}
+
+fn failed(rest: Rest, iteration: Iteration, failure: (u32, String, Hope), when: (Millis, u32)) -> Step {
+    let (attempt, why, hope) = failure;
+    let (at, dice) = when;
+    let over = |ended| (IterationStatus::Failed, ended);
+    let (status, ended) = match hope {
+        Hope::Retry if attempt <= rest.policy.max_retries => {
+            return wait(rest, iteration, (attempt, why), dice);
+        }
+        Hope::Retry if attempt == 1 => over(Ended::new(Outcome::Failed, why)),
+        Hope::Retry => {
+            let reason = format!("the agent failed {attempt} times in a row: {why}");
+            over(Ended::new(Outcome::Failed, reason))
+        }
+        Hope::None => over(Ended::new(Outcome::Failed, why)),
+    };
+    next::conclude(rest, &iteration, (status, at), ended)
+}
+
+/// Waits before the next attempt with the same prompt.
+fn wait(rest: Rest, iteration: Iteration, (attempt, reason): (u32, String), dice: u32) -> Step {
+    let delay_ms = retry_delay_ms(attempt, dice);
+    let next = attempt + 1;
+    let key = iteration.key(next);
+    let effects = vec![
+        record(Fact::RetryScheduled { iteration: key.iteration, attempt: next, delay_ms, reason }),
+        Effect::StartTimer { timer: Timer::Retry { key }, after_ms: delay_ms },
+    ];
+    (rest.enter(Phase::Waiting { iteration, attempt: next }), effects)
+}
+
+fn result_seen(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
+    let timer = Timer::AfterResult { key: iteration.key(attempt) };
+    let effects = vec![Effect::StartTimer { timer, after_ms: rest.policy.timeouts.after_result_ms }];
+    (rest.enter(Phase::Working { iteration, attempt }), effects)
+}
+
+fn spoke_again(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
+    let timer = Timer::AfterResult { key: iteration.key(attempt) };
+    (rest.enter(Phase::Working { iteration, attempt }), vec![Effect::CancelTimer { timer }])
+}
+
+fn timed_out(rest: Rest, iteration: Iteration, attempt: u32, timer: Timer) -> Step {
+    let why = match timer {
+        Timer::Iteration { .. } => StopWhy::IterationTooLong,
+        Timer::Silence { .. } => StopWhy::TooSilent,
+        Timer::AfterResult { .. } => StopWhy::StayedAfterResult,
+        Timer::Retry { .. } => return rest.stay(Phase::Working { iteration, attempt }),
+    };
+    stop(rest, iteration, attempt, why)
+}
+
+fn stop(rest: Rest, iteration: Iteration, attempt: u32, why: StopWhy) -> Step {
+    let key = iteration.key(attempt);
+    let reason = stop_reason(&why).to_string();
+    let effects = vec![record(Fact::StopRequested { reason }), Effect::StopAgent { key }];
+    let stopping = Stopping::Agent { why };
+    (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
+}
+
+fn stop_reason(why: &StopWhy) -> &str {
+    match why {
+        StopWhy::IterationTooLong => "the iteration took too long",
+        StopWhy::TooSilent => "the agent was silent for too long",
+        StopWhy::StayedAfterResult => "the agent stayed alive after its final record",
+        StopWhy::Signal { .. } => "a signal asked the run to stop",
+        StopWhy::Broken { what } => what,
+    }
+}
+
+/// What became of what the agent claimed.
+#[derive(Clone, Copy)]
+pub(super) enum Standing {
+    /// It goes on to the checks, or is all the proof there is.
+    Accepted,
+    /// No claim to speak of.
+    Open,
+    Contradicted,
+    AttemptFailed,
+    Stopped,
+}
+
+/// Keeps what the agent claimed, and why that counts or does not.
+pub(super) fn claim_fact(key: AttemptKey, report: &AttemptReport, standing: Standing) -> Effect {
+    let (claimed, mut why) = match &report.reading.claim {
+        Claim::Made { line, .. } => (true, format!("asserted on line {line} of the final message")),
+        Claim::None { why } => (false, why.to_string()),
+    };
+    let objection = match standing {
+        Standing::Accepted | Standing::Open => None,
+        Standing::Contradicted => Some("but the same message says that work is open"),
+        Standing::AttemptFailed => Some("but the attempt failed"),
+        Standing::Stopped => Some("but the attempt was stopped"),
+    };
+    let accepted = claimed && objection.is_none();
+    if let (true, Some(objection)) = (claimed, objection) {
+        why = format!("{why}, {objection}");
+    }
+    record(Fact::Claim { iteration: key.iteration, claim: ClaimFact { claimed, accepted, why } })
+}
+
+/// Keeps how an attempt went.
+pub(super) fn attempt_fact(
+    key: AttemptKey,
+    report: &AttemptReport,
+    (status, failure): (IterationStatus, Option<String>),
+) -> Effect {
+    let result = AttemptResult {
+        status,
+        ending: report.ending.clone(),
+        failure,
+        session: report.session.clone(),
+        model: report.model.clone(),
+        spend: report.spend,
+        final_text: tail_of(&report.reading.final_text, FINAL_TEXT_BYTES).to_string(),
+        stderr_tail: report.stderr_tail.clone(),
+        leftovers: report.leftovers.clone(),
+    };
+    record(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
+}
+
+/// How much of the agent's last message the journal keeps; the whole of it is in the raw log.
+const FINAL_TEXT_BYTES: usize = 4_096;

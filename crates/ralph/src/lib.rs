@@ -1,1 +1,3 @@
 //! The hands of `ralph`: everything that touches the world. What to do is decided in `ralph-core`.
+pub mod agent;
+pub mod sanitize;

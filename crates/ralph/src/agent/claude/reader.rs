@@ -1,0 +1,216 @@
+//! Claude's stream as events. Only the main thread's assistant text is the agent's own: a record that names
+//! a parent tool call comes from a sub-agent, and user records are prompts, hook feedback or tool results.
+use super::failure;
+use super::record::{Block, Content, Message, Record};
+use super::spend::Spend;
+use crate::agent::detail::{self, EXCERPT, one_line};
+use crate::agent::event::{AgentEvent, ErrorKind};
+use crate::agent::json::{self, Malformed, Raw};
+use crate::agent::parser::{JsonStream, Parser, Records, Seen};
+use crate::agent::voice::Voice;
+
+/// The author of messages that Claude Code writes itself, in place of the model's answer.
+const SYNTHETIC: &str = "<synthetic>";
+
+pub(in crate::agent) fn parser() -> impl Parser {
+    JsonStream::<Reader>::default()
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    voice: Voice,
+    spend: Spend,
+    started: Option<AgentEvent>,
+    /// Whether the agent spoke: then a result only repeats its words, if need be those of an earlier turn.
+    has_spoken: bool,
+    /// The kind of the last API failure since the last result.
+    api_error: Option<ErrorKind>,
+    watch: Watch,
+}
+
+/// Whether somebody looks at tools and thoughts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Watch {
+    #[default]
+    Watched,
+    Unwatched,
+}
+
+impl Records for Reader {
+    fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed> {
+        let record = Record::read(line)?;
+        match record.kind {
+            "assistant" => self.assistant(line, &record, out),
+            "user" => self.user(&record, out),
+            "result" => self.result(line, out)?,
+            "system" => self.system(line, record.subtype, out),
+            "stream_event" => self.stream_event(&record, out),
+            "rate_limit_event" => rate_limit(line, out),
+            "control_request" | "control_response" | "keep_alive" | "tool_progress" | "auth_status" => {}
+            _ => return Ok(Seen::Unknown),
+        }
+        Ok(Seen::Recognised)
+    }
+
+    fn unwatched(&mut self) {
+        self.watch = Watch::Unwatched;
+    }
+}
+
+impl Reader {
+    fn assistant(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<AgentEvent>) {
+        let is_failure = !record.error.is_empty() || json::name(record.message.model) == SYNTHETIC;
+        if is_failure && !record.is_nested {
+            self.api_error(line, record, out);
+            return;
+        }
+        if let (Content::Words(text), false) = (&record.message.content, record.is_nested) {
+            self.say(&record.message, Some(text), out);
+        }
+        for block in blocks(&record.message) {
+            match json::name(block.kind) {
+                "text" if !record.is_nested => self.say(&record.message, block.text, out),
+                _ if self.watch == Watch::Unwatched => {}
+                "tool_use" | "server_tool_use" => out.push(tool_call(block)),
+                "thinking" if !record.is_nested => out.extend(thinking(block.thinking)),
+                _ => {}
+            }
+        }
+    }
+
+    fn user(&self, record: &Record<'_>, out: &mut Vec<AgentEvent>) {
+        if matches!(record.message.content, Content::Words(_)) && !record.is_nested {
+            out.push(AgentEvent::Prompted);
+        }
+        for block in blocks(&record.message) {
+            match json::name(block.kind) {
+                "text" if !record.is_nested => out.push(AgentEvent::Prompted),
+                _ if self.watch == Watch::Unwatched => {}
+                "tool_result" => out.push(AgentEvent::ToolResult {
+                    ok: !json::is_true(block.is_error),
+                    excerpt: detail::excerpt(block.content),
+                }),
+                _ => {}
+            }
+        }
+    }
+
+    fn say(&mut self, message: &Message<'_>, text: Option<Raw<'_>>, out: &mut Vec<AgentEvent>) {
+        let text = json::string(text).unwrap_or_default();
+        let said = self.voice.whole(json::string(message.id), text);
+        self.has_spoken |= said.is_some();
+        out.extend(said);
+    }
+
+    /// An API failure in the shape of an answer. A later good answer means that it was overcome, so it is
+    /// not fatal by itself.
+    fn api_error(&mut self, line: &[u8], record: &Record<'_>, out: &mut Vec<AgentEvent>) {
+        let text = blocks(&record.message).iter().find_map(|block| json::string(block.text));
+        let message = text.unwrap_or_else(|| record.error.to_owned());
+        let [status] = json::pick_in(Some(line), ["api_error_status"]);
+        let kind = failure::kind_of_api_error(record.error, json::count(status), &message);
+        self.api_error = Some(kind);
+        out.push(AgentEvent::Error { kind, message, fatal: false });
+    }
+
+    fn result(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<(), Malformed> {
+        let [is_error, subtype, text] = json::pick(line, ["is_error", "subtype", "result"])?;
+        let failed = json::is_true(is_error) || json::name(subtype).starts_with("error");
+        if self.started.is_none() {
+            self.started(line, out);
+        }
+        if !failed && !self.has_spoken {
+            out.extend(json::string(text).and_then(|text| self.voice.whole(None, text)));
+        }
+        out.extend(self.spend.of_result(line));
+        if failed {
+            let failure = failure::of_result(line, self.api_error);
+            out.push(AgentEvent::Error { kind: failure.kind, message: failure.message, fatal: true });
+        }
+        out.push(AgentEvent::Finished { ok: !failed });
+        self.api_error = None;
+        Ok(())
+    }
+
+    fn system(&mut self, line: &[u8], subtype: &str, out: &mut Vec<AgentEvent>) {
+        match subtype {
+            "init" => self.started(line, out),
+            "api_retry" => out.push(retry(line)),
+            _ => {}
+        }
+    }
+
+    /// The same session may introduce itself again, after a background task for instance. Where only a result
+    /// is printed, that alone names it.
+    fn started(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        let [session, model] = json::pick_in(Some(line), ["session_id", "model"]);
+        let (session, model) = (json::string(session), json::string(model));
+        let is_named = session.is_some() || model.is_some();
+        let event = AgentEvent::Started { session, model };
+        if is_named && self.started.as_ref() != Some(&event) {
+            out.push(event.clone());
+            self.started = Some(event);
+        }
+    }
+
+    fn stream_event(&mut self, record: &Record<'_>, out: &mut Vec<AgentEvent>) {
+        let [kind, delta] = json::pick_in(record.event, ["type", "delta"]);
+        match json::name(kind) {
+            _ if record.is_nested => {}
+            "message_start" => self.voice.pause(),
+            "content_block_delta" => self.delta(delta, out),
+            _ => {}
+        }
+    }
+
+    fn delta(&mut self, delta: Option<Raw<'_>>, out: &mut Vec<AgentEvent>) {
+        let [kind, text] = json::pick_in(delta, ["type", "text"]);
+        if let ("text_delta", Some(text)) = (json::name(kind), json::string(text)) {
+            self.has_spoken = true;
+            out.push(self.voice.piece(text));
+        }
+    }
+}
+
+fn blocks<'m, 'a>(message: &'m Message<'a>) -> &'m [Block<'a>] {
+    match &message.content {
+        Content::Blocks(blocks) => blocks,
+        Content::Words(_) | Content::Nothing => &[],
+    }
+}
+
+fn tool_call(block: &Block<'_>) -> AgentEvent {
+    AgentEvent::ToolCall {
+        name: json::start_of_string(block.name, 80).unwrap_or_default(),
+        detail: detail::of_input(block.input),
+    }
+}
+
+fn thinking(text: Option<Raw<'_>>) -> Option<AgentEvent> {
+    let text = one_line(&json::start_of_string(text, EXCERPT * 2)?, EXCERPT);
+    (!text.is_empty()).then_some(AgentEvent::Thinking { text })
+}
+
+fn retry(line: &[u8]) -> AgentEvent {
+    let [error, status, attempt, most] =
+        json::pick_in(Some(line), ["error", "error_status", "attempt", "max_retries"]);
+    let (error, status) = (json::name(error), json::count(status));
+    let (attempt, most) = (json::count(attempt).unwrap_or(0), json::count(most).unwrap_or(0));
+    let message = format!("{error}, retry {attempt} of {most}");
+    let kind = failure::kind_of_api_error(error, status, &message);
+    AgentEvent::Error { kind, message, fatal: false }
+}
+
+/// Only a refusal counts; the same record also announces that a limit draws near.
+fn rate_limit(line: &[u8], out: &mut Vec<AgentEvent>) {
+    let [info] = json::pick_in(Some(line), ["rate_limit_info"]);
+    let [status, resets_at, window] = json::pick_in(info, ["status", "resetsAt", "rateLimitType"]);
+    if json::name(status) == "rejected" {
+        let message = format!("usage limit reached ({})", json::name(window));
+        out.push(AgentEvent::RateLimit { reset_at: json::signed(resets_at), message });
+    }
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! The user's own filters: jq expressions, run in this process on one line at a time. They see the line and
+//! nothing else: no environment, no clock, no terminal, and `halt` only ends the filter.
+use jaq_core::data::JustLut;
+use jaq_core::load::{self, Arena, File, Loader};
+use jaq_core::{Compiler, Ctx, Vars, compile};
+use jaq_json::{Val, read};
+
+use super::detail::one_line;
+use super::json::Cursor;
+
+/// What jq can reach beyond its input is hidden behind definitions of the same names.
+const CONFINED: &str = "def env: {}; def now: null; def stderr: .; def debug: .; def debug(f): .; \
+    def halt: empty; def halt(f): empty; def halt_error: empty; def halt_error(f): empty; ";
+
+/// How much one line may yield.
+const VALUES: usize = 1_000;
+const BYTES: usize = 1 << 20;
+
+/// Flags of `jq` that change only how it prints, which is not its business here.
+const PRINTING: &[&str] = &[
+    "--raw-output",
+    "--join-output",
+    "--compact-output",
+    "--unbuffered",
+    "--monochrome-output",
+    "--ascii-output",
+];
+const PRINTING_LETTERS: &str = "rjcMa";
+
+const HINT: &str = "write a jq expression, alone or as `jq -r 'EXPRESSION'`; other commands are not run";
+
+type Data = JustLut<Val>;
+
+/// A compiled jq expression.
+pub struct Filter {
+    program: jaq_core::Filter<Data>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    #[error("the filter is empty")]
+    Empty,
+    #[error("the filter uses `jq {option}`, which means nothing for single lines")]
+    Option { option: String },
+    #[error("the filter has {word:?} after the jq expression")]
+    Trailing { word: String },
+    #[error("the filter has a quote that is not closed")]
+    Quote,
+    #[error("the filter is no jq expression: {problem}")]
+    Expression { problem: String },
+}
+
+impl FilterError {
+    /// Says what to write instead.
+    pub fn hint(&self) -> &'static str {
+        HINT
+    }
+}
+
+impl Filter {
+    /// Compiles a jq expression, or the command line `jq [-r -j -c --unbuffered] 'EXPRESSION'`.
+    pub fn compile(source: &str) -> Result<Self, FilterError> {
+        let code = format!("{CONFINED}{}", expression(source)?);
+        let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+        let funs = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
+        let arena = Arena::default();
+        let modules = Loader::new(defs).load(&arena, File { code: &code, path: () }).map_err(unreadable)?;
+        let program = Compiler::default().with_funs(funs).compile(modules).map_err(undefined)?;
+        Ok(Self { program })
+    }
+
+    /// Returns the values for one line, strings as they are and everything else as JSON. `null`, empty
+    /// strings and whatever follows an error are left out: a filter that does not fit a line says nothing.
+    pub fn apply(&self, line: &[u8]) -> Vec<String> {
+        let Some(input) = value_of(line) else { return Vec::new() };
+        let context = Ctx::<Data>::new(&self.program.lut, Vars::new([]));
+        let mut left = BYTES;
+        let values = self.program.id.run((context, input)).take(VALUES).map_while(Result::ok).map(text_of);
+        let bounded = values.take_while(|text| {
+            let fits = text.len() <= left;
+            left = left.saturating_sub(text.len());
+            fits
+        });
+        bounded.filter(|text| !text.is_empty()).collect()
+    }
+}
+
+/// Reads a line. jaq reads recursively, so a line that nests too deep must not reach it.
+fn value_of(line: &[u8]) -> Option<Val> {
+    let mut shape = Cursor::new(line);
+    shape.skip().and_then(|()| shape.end()).ok()?;
+    read::parse_single(line).ok()
+}
+
+fn text_of(value: Val) -> String {
+    match value {
+        Val::Null => String::new(),
+        Val::TStr(text) | Val::BStr(text) => String::from_utf8_lossy(&text).into_owned(),
+        other @ (Val::Bool(_) | Val::Num(_) | Val::Arr(_) | Val::Obj(_)) => other.to_string(),
+    }
+}
+
+fn unreadable(errors: load::Errors<&str, ()>) -> FilterError {
+    let place = errors.into_iter().find_map(|(_, error)| match error {
+        load::Error::Io(found) => found.first().map(|(path, _)| (*path).to_owned()),
+        load::Error::Lex(found) => found.first().map(|(_, rest)| (*rest).to_owned()),
+        load::Error::Parse(found) => found.first().map(|(_, rest)| (*rest).to_owned()),
+    });
+    let problem = match place.map(|place| one_line(&place, 40)) {
+        Some(place) if !place.is_empty() => format!("it cannot be read at {place:?}"),
+        Some(_) | None => "it ends too early".to_owned(),
+    };
+    FilterError::Expression { problem }
+}
+
+fn undefined(errors: compile::Errors<&str, ()>) -> FilterError {
+    let first = errors.into_iter().flat_map(|(_, found)| found).next();
+    let problem =
+        first.map_or_else(String::new, |(name, kind)| format!("there is no {} {name:?}", kind.as_str()));
+    FilterError::Expression { problem }
+}
+
+/// Returns the expression inside the written form.
+fn expression(source: &str) -> Result<String, FilterError> {
+    let source = source.trim();
+    if source.is_empty() {
+        return Err(FilterError::Empty);
+    }
+    let is_command = source.strip_prefix("jq").is_some_and(|rest| rest.starts_with([' ', '\t', '\n']));
+    if !is_command {
+        let quoted = source.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+        return Ok(quoted.unwrap_or(source).to_owned());
+    }
+    let mut words = words(source)?.into_iter().skip(1).filter(|word| !only_prints(word));
+    let expression = words.next().ok_or(FilterError::Empty)?;
+    if expression.starts_with('-') && expression.len() > 1 {
+        return Err(FilterError::Option { option: expression });
+    }
+    words.next().map_or(Ok(expression), |word| Err(FilterError::Trailing { word }))
+}
+
+fn only_prints(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty());
+    PRINTING.contains(&word) || letters.is_some_and(|l| l.chars().all(|c| PRINTING_LETTERS.contains(c)))
+}
+
+/// Splits a command line as a shell would, without expanding anything.
+fn words(source: &str) -> Result<Vec<String>, FilterError> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = source.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\'' | '"' => word.get_or_insert_default().push_str(&quoted(character, &mut rest)?),
+            '\\' => word.get_or_insert_default().extend(rest.next()),
+            space if space.is_whitespace() => words.extend(word.take()),
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Reads to the closing quote. Inside double quotes a backslash protects only quotes, dollars and itself.
+fn quoted(quote: char, rest: &mut std::str::Chars<'_>) -> Result<String, FilterError> {
+    let mut text = String::new();
+    while let Some(character) = rest.next() {
+        match character {
+            end if end == quote => return Ok(text),
+            '\\' if quote == '"' => {
+                let next = rest.next().ok_or(FilterError::Quote)?;
+                if !matches!(next, '"' | '\\' | '$' | '`') {
+                    text.push('\\');
+                }
+                text.push(next);
+            }
+            plain => text.push(plain),
+        }
+    }
+    Err(FilterError::Quote)
+}
+
+#[cfg(test)]
+#[path = "filter_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+//! The output formats that can be read.
+use std::fmt;
+use std::str::FromStr;
+
+use super::suggest;
+
+/// How an agent writes what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    Text,
+    Claude,
+    Codex,
+    Amp,
+    Cline,
+    Opencode,
+}
+
+impl Format {
+    pub const ALL: &[Self] = &[Self::Text, Self::Claude, Self::Codex, Self::Amp, Self::Cline, Self::Opencode];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Amp => "amp",
+            Self::Cline => "cline",
+            Self::Opencode => "opencode",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A format name that means nothing here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no output format named {name:?}")]
+pub struct UnknownFormat {
+    name: String,
+}
+
+impl UnknownFormat {
+    /// Says what to write instead.
+    pub fn hint(&self) -> String {
+        let names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+        suggest::hint(&self.name, &names)
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.iter().copied().find(|format| format.name() == name);
+        found.ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A2
+    fn every_format_is_found_by_its_own_name() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(*format));
+        }
+    }
+
+    #[test] // spec: A2
+    fn an_unknown_format_is_refused_with_a_hint() {
+        let error = "cluade".parse::<Format>().unwrap_err();
+        assert_eq!(error.to_string(), "there is no output format named \"cluade\"");
+        assert_eq!(error.hint(), "did you mean claude?");
+        let error = "json".parse::<Format>().unwrap_err();
+        assert_eq!(error.hint(), "choose one of text, claude, codex, amp, cline, opencode");
+    }
+}

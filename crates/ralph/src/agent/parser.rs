@@ -1,0 +1,92 @@
+//! The one shape of every parser: bytes in, events out, in chunks of any size.
+use super::event::AgentEvent;
+use super::format::Format;
+use super::json::Malformed;
+use super::lines::{Line, Lines};
+use super::{amp, claude, cline, codex, opencode, text};
+
+/// Reads one agent process's output, from its first byte to its last.
+pub trait Parser: Send {
+    /// Reads the next bytes and appends what they say.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>);
+    /// Reads what is left when the output has ended.
+    fn finish(&mut self, out: &mut Vec<AgentEvent>);
+    fn counts(&self) -> Counts;
+    /// Says that nobody looks: what only people would see (tools, thoughts) need not be told.
+    fn unwatched(&mut self) {}
+}
+
+/// How many records were seen. An output without a single recognised one is not what we took it for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub recognised: u64,
+    /// Lines that are no record of this format. They are skipped.
+    pub unknown: u64,
+    /// Lines too long to be read.
+    pub cut: u64,
+}
+
+/// Returns a fresh parser for one process's output.
+pub fn parser(format: Format) -> Box<dyn Parser> {
+    match format {
+        Format::Text => Box::new(text::TextParser::default()),
+        Format::Claude => Box::new(claude::parser()),
+        Format::Codex => Box::new(codex::parser()),
+        Format::Amp => Box::new(amp::parser()),
+        Format::Cline => Box::new(cline::parser()),
+        Format::Opencode => Box::new(opencode::parser()),
+    }
+}
+
+/// Whether a line was a record of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    Recognised,
+    Unknown,
+}
+
+/// Reads one line of an NDJSON format. Pushes events only once the whole record has proved well-formed.
+pub(super) trait Records: Send {
+    fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed>;
+    /// See [`Parser::unwatched`].
+    fn unwatched(&mut self) {}
+}
+
+/// The parser of every format with one JSON record a line.
+#[derive(Debug, Default)]
+pub(super) struct JsonStream<R> {
+    lines: Lines,
+    counts: Counts,
+    records: R,
+}
+
+impl<R: Records> Parser for JsonStream<R> {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
+        let Self { lines, counts, records } = self;
+        lines.push(bytes, &mut |line| read(records, counts, line, out));
+    }
+
+    fn finish(&mut self, out: &mut Vec<AgentEvent>) {
+        let Self { lines, counts, records } = self;
+        lines.finish(&mut |line| read(records, counts, line, out));
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn unwatched(&mut self) {
+        self.records.unwatched();
+    }
+}
+
+fn read(records: &mut impl Records, counts: &mut Counts, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+    match line {
+        Line::Cut => counts.cut += 1,
+        Line::Whole(line) if line.trim_ascii().is_empty() => {}
+        Line::Whole(line) => match records.record(line, out) {
+            Ok(Seen::Recognised) => counts.recognised += 1,
+            Ok(Seen::Unknown) | Err(Malformed) => counts.unknown += 1,
+        },
+    }
+}

@@ -1,0 +1,151 @@
+//! The agents we know. A new one is a file beside this one and a line in [`AGENTS`].
+use super::claude::Claude;
+use super::demo::Demo;
+use super::format::Format;
+use super::job::{Invocation, Job};
+use super::parser::{Parser, parser};
+use super::preset::Preset;
+use super::suggest;
+use super::text::Text;
+
+pub const AGENTS: &[&dyn Agent] = &[&Claude, &Text, &Demo];
+
+/// Everything that is particular to one coding agent.
+pub trait Agent: Sync {
+    fn name(&self) -> &'static str;
+
+    /// Returns what is started when the user names nothing else.
+    fn program(&self) -> Program;
+
+    /// Returns the settings that the user may override.
+    fn preset(&self) -> Preset;
+
+    /// Returns how to start it for this job.
+    fn invocation(&self, job: &Job<'_>) -> Invocation;
+
+    /// Says how to get the program when it is missing.
+    fn install_hint(&self) -> &'static str;
+
+    fn format(&self) -> Format {
+        self.preset().output_format
+    }
+
+    fn parser(&self) -> Box<dyn Parser> {
+        parser(self.format())
+    }
+
+    /// Returns the signal on which it stops its own children too.
+    fn polite_signal(&self) -> PoliteSignal {
+        PoliteSignal::Term
+    }
+}
+
+/// The program behind an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    /// Found on PATH under this name.
+    Named(&'static str),
+    /// This very binary: whoever starts it knows its path and gives it in [`Job::program`].
+    OwnBinary,
+    /// The user must name one, in [`Job::program`].
+    Required,
+}
+
+impl Program {
+    /// Returns the name to look for on PATH; empty where there is none to look for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Named(name) => name,
+            Self::OwnBinary => "ralph",
+            Self::Required => "",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoliteSignal {
+    Term,
+    Int,
+}
+
+/// An agent name that means nothing here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no agent named {name:?}")]
+pub struct UnknownAgent {
+    name: String,
+}
+
+impl UnknownAgent {
+    /// Says what to write instead.
+    pub fn hint(&self) -> String {
+        let names: Vec<_> = AGENTS.iter().map(|agent| agent.name()).collect();
+        suggest::hint(&self.name, &names)
+    }
+}
+
+/// Returns the agent of that name.
+pub fn find(name: &str) -> Result<&'static dyn Agent, UnknownAgent> {
+    let found = AGENTS.iter().copied().find(|agent| agent.name() == name);
+    found.ok_or_else(|| UnknownAgent { name: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A1
+    fn every_agent_is_found_by_its_own_name_and_no_two_share_one() {
+        for (at, agent) in AGENTS.iter().enumerate() {
+            assert_eq!(find(agent.name()).unwrap().name(), agent.name());
+            assert!(AGENTS.iter().skip(at + 1).all(|other| other.name() != agent.name()));
+        }
+    }
+
+    #[test] // spec: A1
+    fn a_mistyped_agent_is_refused_with_a_suggestion() {
+        let error = find("cluade").err().unwrap();
+        assert_eq!(error.to_string(), "there is no agent named \"cluade\"");
+        assert_eq!(error.hint(), "did you mean claude?");
+        assert_eq!(find("aider").err().unwrap().hint(), "choose one of claude, text, demo");
+    }
+
+    #[test] // spec: A3
+    fn the_prompt_never_stands_on_the_command_line() {
+        let job = Job { prompt: "SECRET PLAN", model: Some("m"), session: Some("s"), ..Job::default() };
+        for agent in AGENTS {
+            let start = agent.invocation(&job);
+            assert_eq!(start.stdin.0, "SECRET PLAN");
+            assert!(start.args.iter().all(|arg| !arg.contains("SECRET")), "{}", agent.name());
+            assert!(start.env.iter().all(|(_, value)| !value.contains("SECRET")), "{}", agent.name());
+        }
+    }
+
+    #[test] // spec: A2, A6
+    fn what_the_user_sets_wins_for_every_agent() {
+        let (args, extra) = (["--own".to_owned()], ["--extra".to_owned()]);
+        let env = [("FOO".to_owned(), "bar".to_owned())];
+        let job = Job {
+            program: Some("./mine"),
+            args: Some(&args),
+            extra_args: &extra,
+            env: &env,
+            ..Job::default()
+        };
+        for agent in AGENTS {
+            let start = agent.invocation(&job);
+            assert_eq!(start.program, "./mine");
+            assert_eq!(start.args, ["--own", "--extra"], "{}", agent.name());
+            assert_eq!(start.env.last(), Some(&env[0]));
+        }
+    }
+
+    #[test] // spec: A6
+    fn no_agent_sees_that_it_runs_inside_another() {
+        for agent in AGENTS {
+            let start = agent.invocation(&Job::default());
+            for name in ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"] {
+                assert!(start.env_remove.iter().any(|removed| removed == name), "{} {name}", agent.name());
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! "Did you mean": the nearest known name to a mistyped one.
+
+/// Returns the nearest of `known` if it is near enough to have been meant, else the whole list.
+pub(super) fn hint(written: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|name| (distance(&written.to_lowercase(), name), name)).min();
+    match near {
+        Some((distance, name)) if distance <= 2 && distance < name.len() / 2 + 1 => {
+            format!("did you mean {name}?")
+        }
+        Some(_) | None => format!("choose one of {}", known.join(", ")),
+    }
+}
+
+/// Counts the letters to insert, drop, replace or swap with a neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A1
+    fn a_slip_of_the_finger_is_recognised() {
+        for slip in ["cluade", "claud", "Claude", "claudee", "xlaude"] {
+            assert_eq!(hint(slip, &["text", "claude"]), "did you mean claude?", "{slip}");
+        }
+    }
+
+    #[test] // spec: A1
+    fn a_strange_name_gets_the_whole_list() {
+        assert_eq!(hint("aider", &["text", "claude"]), "choose one of text, claude");
+        assert_eq!(hint("", &["text", "claude"]), "choose one of text, claude");
+        assert_eq!(hint(&"x".repeat(100_000), &["text"]), "choose one of text");
+    }
+}

@@ -1,0 +1,116 @@
+//! Makes text from outside harmless for a terminal. Nothing of an agent's output may move the cursor, write
+//! the clipboard, forge a link, or reverse the reading direction of our own lines.
+use std::iter::Peekable;
+use std::str::Chars;
+
+const ESC: char = '\u{1b}';
+const BEL: char = '\u{7}';
+const CSI: char = '\u{9b}';
+/// The one-character form of `ESC \`, which ends strings.
+const ST: char = '\u{9c}';
+
+/// Returns the text without control characters and terminal sequences. Newlines stay, tabs become spaces and
+/// a lone carriage return counts as a newline.
+pub fn sanitize(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            ESC => skip_escape(&mut rest),
+            CSI => skip_csi(&mut rest),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut rest),
+            '\n' => clean.push('\n'),
+            '\r' if rest.peek() != Some(&'\n') => clean.push('\n'),
+            '\t' => clean.push_str("    "),
+            '\u{2028}' | '\u{2029}' => clean.push('\n'),
+            hidden if hidden.is_control() || turns_direction(hidden) => {}
+            plain => clean.push(plain),
+        }
+    }
+    clean
+}
+
+/// Marks that reorder or hide what follows them.
+fn turns_direction(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{feff}')
+}
+
+fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
+    match rest.peek() {
+        Some('[') => {
+            rest.next();
+            skip_csi(rest);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            rest.next();
+            skip_string(rest);
+        }
+        Some(' '..='/') => {
+            while rest.next_if(|next| (' '..='/').contains(next)).is_some() {}
+            rest.next_if(|next| ('0'..='~').contains(next));
+        }
+        Some('0'..='~') => drop(rest.next()),
+        Some(_) | None => {}
+    }
+}
+
+/// Skips parameters and the final letter of a control sequence.
+fn skip_csi(rest: &mut Peekable<Chars<'_>>) {
+    while rest.next_if(|next| (' '..='?').contains(next)).is_some() {}
+    rest.next_if(|next| ('@'..='~').contains(next));
+}
+
+/// Skips a string command to its end. One that is not closed ends with its line, so that it cannot swallow
+/// what the agent says later.
+fn skip_string(rest: &mut Peekable<Chars<'_>>) {
+    while let Some(next) = rest.next_if(|next| *next != '\n') {
+        match next {
+            BEL | ST => return,
+            ESC => {
+                rest.next_if(|next| *next == '\\');
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test] // spec: A4
+    fn terminal_sequences_do_not_pass() {
+        let table = [
+            ("\x1b[31mred\x1b[0m", "red"),
+            ("\x1b]52;c;cm0gLXJm\x07paste", "paste"),
+            ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+            ("\x1b[2J\x1b[1;1Hclear", "clear"),
+            ("\x1bPq sixel\x1b\\after", "after"),
+            ("\u{9b}31mred", "red"),
+            ("\u{9d}0;title\u{9c}text", "text"),
+            ("a\x1bcb", "ab"),
+            ("a\x1b(0b", "ab"),
+            ("over\rwritten", "over\nwritten"),
+            ("dos\r\nline", "dos\nline"),
+            ("bell\x07 back\x08space nul\0", "bell backspace nul"),
+            ("safe\u{202e}txt.exe\u{202c}", "safetxt.exe"),
+            ("\x1b]0;never closed\nnext line", "\nnext line"),
+            ("tab\there", "tab    here"),
+            ("\x1b", ""),
+            ("日本 🎉 é", "日本 🎉 é"),
+        ];
+        for (dirty, clean) in table {
+            assert_eq!(sanitize(dirty), clean, "{dirty:?}");
+        }
+    }
+
+    proptest! {
+        #[test] // spec: A4
+        fn nothing_harmful_is_ever_left(text in any::<String>(), noise in "[\\x00-\\x1f\\x7f-\\u{9f}\\[\\];a\\\\]{0,40}") {
+            let clean = sanitize(&format!("{text}{noise}{text}"));
+            prop_assert!(clean.chars().all(|c| c == '\n' || (!c.is_control() && !turns_direction(c))));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Modes that speak Claude's stream format.
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use crate::Mode;
+use crate::start::{Start, ready, say, starts_so_far, usage, wait_for};
+
+pub(crate) const MODES: &[(&str, Mode)] = &[
+    ("claude-complete", complete),
+    ("claude-work", work),
+    ("claude-complete-on", complete_on),
+    ("claude-cost", cost),
+    ("claude-long-json", long_json),
+    ("claude-rate-limit", rate_limit),
+    ("claude-rate-limit-at", rate_limit_at),
+    ("claude-api-error", api_error),
+    ("after-result", after_result),
+    ("after-result-talk", after_result_talk),
+];
+
+/// What a real Claude prints for each failure: name, category, status, words.
+const FAILURES: &[(&str, &str, Option<u64>, &str)] = &[
+    ("rate_limit", "rate_limit", Some(429), "API Error: Request rejected (429) · slow down"),
+    ("auth", "authentication_failed", Some(401), "Invalid API key · Fix external API key"),
+    ("overloaded", "server_error", Some(529), "API Error: 529 Overloaded."),
+    ("server", "server_error", Some(500), "API Error: 500 Internal server error."),
+    ("network", "server_error", None, "API Error: Connection refused (ECONNREFUSED)"),
+    ("model", "model_not_found", Some(404), "There's an issue with the selected model (x)."),
+    ("context", "invalid_request", Some(400), "Prompt is too long"),
+    ("credit", "billing_error", Some(400), "Credit balance is too low"),
+    ("request", "unknown", Some(400), "API Error: 400 messages: bad"),
+];
+
+pub(crate) fn record(value: &Value) -> io::Result<()> {
+    say(format!("{value}\n"))
+}
+
+/// Introduces the session: the one to resume, if the command line names one.
+pub(crate) fn init(args: &[String]) -> io::Result<()> {
+    let resumed = args.iter().skip_while(|arg| *arg != "--resume").nth(1);
+    let session = resumed.map_or("fake-session", String::as_str);
+    record(&json!({"type": "system", "subtype": "init", "session_id": session, "model": "fake-model"}))
+}
+
+pub(crate) fn speak(text: &str) -> io::Result<()> {
+    let content = json!([{"type": "text", "text": text}]);
+    record(&json!({"type": "assistant", "message": {"role": "assistant", "content": content},
+        "parent_tool_use_id": null}))
+}
+
+pub(crate) fn use_tool(name: &str, command: &str, output: &str) -> io::Result<()> {
+    let call = json!([{"type": "tool_use", "id": "t", "name": name, "input": {"command": command}}]);
+    record(&json!({"type": "assistant", "message": {"role": "assistant", "content": call}}))?;
+    let answer = json!([{"type": "tool_result", "tool_use_id": "t", "content": output, "is_error": false}]);
+    record(&json!({"type": "user", "message": {"role": "user", "content": answer}}))
+}
+
+pub(crate) fn result(text: &str, cost: f64) -> io::Result<()> {
+    record(&json!({"type": "result", "subtype": "success", "is_error": false, "result": text,
+        "total_cost_usd": cost, "usage": {"input_tokens": 100, "output_tokens": 10}}))
+}
+
+/// Prints the failure that has this name, as an answer and as a result.
+pub(crate) fn fail(name: &str) -> io::Result<()> {
+    let known = FAILURES.iter().find(|(known, ..)| *known == name);
+    let (_, category, status, words) = known.ok_or_else(|| usage(&format!("unknown failure {name}")))?;
+    let content = json!([{"type": "text", "text": words}]);
+    record(
+        &json!({"type": "assistant", "message": {"model": "<synthetic>", "role": "assistant", "content": content},
+        "error": category, "is_api_error_message": true, "api_error_status": status}),
+    )?;
+    record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": words,
+        "api_error_status": status, "total_cost_usd": 0}))
+}
+
+fn answer(start: &Start, text: &str) -> io::Result<u8> {
+    init(&start.args)?;
+    speak(text)?;
+    result(text, 0.01)?;
+    Ok(0)
+}
+
+fn complete(start: &Start) -> io::Result<u8> {
+    answer(start, &format!("All done.\n\n{}", start.tag))
+}
+
+fn work(start: &Start) -> io::Result<u8> {
+    answer(start, "One story done, more remain.")
+}
+
+fn complete_on(start: &Start) -> io::Result<u8> {
+    if starts_so_far() >= start.number_or(1)? { complete(start) } else { work(start) }
+}
+
+fn cost(start: &Start) -> io::Result<u8> {
+    init(&start.args)?;
+    speak("worked")?;
+    result("worked", start.number_or(1.0)?)?;
+    Ok(0)
+}
+
+/// One valid line of many megabytes, written as it grows.
+fn long_json(start: &Start) -> io::Result<u8> {
+    let megabyte = vec![b'z'; 1 << 20];
+    say(
+        r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#,
+    )?;
+    for _ in 0..start.number_or(100_usize)? {
+        io::stdout().write_all(&megabyte)?;
+    }
+    say("\"}]}}\n")?;
+    speak(&start.tag)?;
+    result(&start.tag, 0.01)?;
+    Ok(0)
+}
+
+fn rate_limit(_: &Start) -> io::Result<u8> {
+    record(&json!({"type": "result", "subtype": "success", "is_error": true,
+        "result": "You've hit your limit · resets 3pm (Asia/Tokyo)"}))?;
+    Ok(1)
+}
+
+fn rate_limit_at(start: &Start) -> io::Result<u8> {
+    let reset: i64 = start.number_or(0)?;
+    init(&start.args)?;
+    record(&json!({"type": "rate_limit_event", "rate_limit_info":
+        {"status": "rejected", "resetsAt": reset, "rateLimitType": "five_hour"}}))?;
+    fail("rate_limit")?;
+    Ok(1)
+}
+
+fn api_error(start: &Start) -> io::Result<u8> {
+    init(&start.args)?;
+    fail(start.arg_or("overloaded"))?;
+    Ok(1)
+}
+
+fn after_result(start: &Start) -> io::Result<u8> {
+    complete(start)?;
+    ready()?;
+    std::thread::sleep(start.seconds_or(3600.0)?);
+    Ok(0)
+}
+
+fn after_result_talk(start: &Start) -> io::Result<u8> {
+    init(&start.args)?;
+    speak("I started it and stop now.")?;
+    result("I started it and stop now.", 0.01)?;
+    ready()?;
+    if let Some(path) = start.arg() {
+        wait_for(path);
+    }
+    speak(&format!("Now it is done.\n\n{}", start.tag))?;
+    result(&format!("Now it is done.\n\n{}", start.tag), 0.02)?;
+    Ok(0)
+}

@@ -1,0 +1,135 @@
+//! Modes that stay, resist, or die.
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::Mode;
+use crate::start::{Start, ready, say, usage, wait_for};
+
+pub(crate) const MODES: &[(&str, Mode)] = &[
+    ("hang", hang),
+    ("silent-hang", silent_hang),
+    ("ignore-term", ignore_term),
+    ("slow-term", slow_term),
+    ("signal-self", signal_self),
+    ("wait-file", wait_file),
+    ("ready-file", ready_file),
+    ("chdir-rm", chdir_rm),
+    ("touch-state", touch_state),
+];
+
+const AN_HOUR: f64 = 3600.0;
+
+const SIGNALS: &[(&str, Signal)] = &[
+    ("SIGSEGV", Signal::SEGV),
+    ("SIGABRT", Signal::ABORT),
+    ("SIGKILL", Signal::KILL),
+    ("SIGTERM", Signal::TERM),
+    ("SIGINT", Signal::INT),
+    ("SIGHUP", Signal::HUP),
+    ("SIGSTOP", Signal::STOP),
+];
+
+fn hang(start: &Start) -> io::Result<u8> {
+    say("thinking...\n")?;
+    silent_hang(start)
+}
+
+fn silent_hang(start: &Start) -> io::Result<u8> {
+    ready()?;
+    std::thread::sleep(start.seconds_or(AN_HOUR)?);
+    Ok(0)
+}
+
+fn ignore_term(start: &Start) -> io::Result<u8> {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        react(signal, libc::SIG_IGN);
+    }
+    say("ready\n")?;
+    silent_hang(start)
+}
+
+fn slow_term(start: &Start) -> io::Result<u8> {
+    let cleaning = start.seconds_or(2.0)?;
+    let term = hold_back_term();
+    say("ready\n")?;
+    ready()?;
+    wait_for_signal(&term);
+    std::thread::sleep(cleaning);
+    say("cleaned up\n")?;
+    Ok(0)
+}
+
+fn signal_self(start: &Start) -> io::Result<u8> {
+    say("about to crash\n")?;
+    die_by(signal_named(start.arg_or("SIGSEGV"))?)
+}
+
+pub(crate) fn signal_named(name: &str) -> io::Result<Signal> {
+    let found =
+        SIGNALS.iter().find(|(known, _)| known.trim_start_matches("SIG") == name.trim_start_matches("SIG"));
+    found.map(|(_, signal)| *signal).ok_or_else(|| usage(&format!("unknown signal {name}")))
+}
+
+/// Dies by the signal. The runtime catches SIGSEGV for its own ends, so the default is restored first.
+pub(crate) fn die_by(signal: Signal) -> io::Result<u8> {
+    react(signal, libc::SIG_DFL);
+    kill_process(getpid(), signal)?;
+    std::thread::sleep(Duration::from_secs(1));
+    Ok(1)
+}
+
+fn wait_file(start: &Start) -> io::Result<u8> {
+    ready()?;
+    wait_for(start.arg_or(""));
+    say(format!("The file is there.\n\n{}\n", start.tag))?;
+    Ok(0)
+}
+
+fn ready_file(start: &Start) -> io::Result<u8> {
+    File::create(start.arg_or(""))?;
+    std::thread::sleep(Duration::from_secs_f64(AN_HOUR));
+    Ok(0)
+}
+
+fn chdir_rm(_: &Start) -> io::Result<u8> {
+    let _ = std::fs::remove_dir_all(std::env::current_dir()?);
+    say("removed my own directory\n")?;
+    Ok(0)
+}
+
+fn touch_state(start: &Start) -> io::Result<u8> {
+    for entry in std::fs::read_dir(start.arg_or("."))? {
+        let _ = std::fs::write(entry?.path(), b"garbage");
+    }
+    say(format!("{}\n", start.tag))?;
+    Ok(0)
+}
+
+#[expect(unsafe_code, reason = "no safe interface sets how a process reacts to a signal")]
+fn react(signal: Signal, reaction: libc::sighandler_t) {
+    // SAFETY: SIG_IGN and SIG_DFL run no code of ours, so nothing can be interrupted at a bad moment.
+    unsafe { libc::signal(signal.as_raw(), reaction) };
+}
+
+/// Blocks SIGTERM, so that it waits for us instead of ending us.
+#[expect(unsafe_code, reason = "no safe interface blocks a signal")]
+fn hold_back_term() -> libc::sigset_t {
+    // SAFETY: the set is zeroed and then initialised before use, and this process has one thread.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        set
+    }
+}
+
+#[expect(unsafe_code, reason = "no safe interface waits for a blocked signal")]
+fn wait_for_signal(set: &libc::sigset_t) {
+    let mut signal = 0;
+    // SAFETY: both pointers are to live values of the right type.
+    unsafe { libc::sigwait(set, &raw mut signal) };
+}

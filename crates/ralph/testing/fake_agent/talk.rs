@@ -1,0 +1,112 @@
+//! Modes that read a prompt and say something about it.
+use std::io::{self, IsTerminal};
+
+use rustix::process::{getpgrp, getpid};
+
+use crate::Mode;
+use crate::start::{Start, complain, say, starts_so_far};
+
+pub(crate) const MODES: &[(&str, Mode)] = &[
+    ("complete", complete),
+    ("work", work),
+    ("complete-on", complete_on),
+    ("exit", exit),
+    ("promise-exit", promise_exit),
+    ("echo", echo),
+    ("env", env),
+    ("fds", fds),
+    ("tty-check", tty_check),
+    ("leak-secret", leak_secret),
+    ("close-stdin", close_stdin),
+    ("no-read", no_read),
+    ("stderr-mix", stderr_mix),
+];
+
+fn complete(start: &Start) -> io::Result<u8> {
+    say(format!("Work finished, checks are green.\n\n{}\n", start.tag))?;
+    Ok(0)
+}
+
+fn work(_: &Start) -> io::Result<u8> {
+    say("One story done, more remain.\n")?;
+    Ok(0)
+}
+
+fn complete_on(start: &Start) -> io::Result<u8> {
+    let done = starts_so_far() >= start.number_or(1)?;
+    say(if done { format!("All done.\n\n{}\n", start.tag) } else { "Not yet.\n".to_owned() })?;
+    Ok(0)
+}
+
+fn exit(start: &Start) -> io::Result<u8> {
+    say("bye\n")?;
+    start.number_or(0)
+}
+
+fn promise_exit(start: &Start) -> io::Result<u8> {
+    say(format!("Done.\n\n{}\n", start.tag))?;
+    start.number_or(1)
+}
+
+fn echo(start: &Start) -> io::Result<u8> {
+    say([b"user\n", start.prompt.as_slice(), b"\n\nassistant\nnot finished\n"].concat())?;
+    Ok(0)
+}
+
+fn env(_: &Start) -> io::Result<u8> {
+    let mut lines: Vec<_> = std::env::vars_os()
+        .map(|(name, value)| format!("{}={}\n", name.display(), value.display()))
+        .collect();
+    lines.sort();
+    say(lines.concat())?;
+    Ok(0)
+}
+
+/// Reading the folder opens one more, which is not counted.
+fn fds(_: &Start) -> io::Result<u8> {
+    let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    let names: Vec<_> = std::fs::read_dir(folder)?.flatten().map(|entry| entry.file_name()).collect();
+    let mut open: Vec<u32> = names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect();
+    open.retain(|fd| std::fs::metadata(format!("{folder}/{fd}")).is_ok());
+    open.sort_unstable();
+    let words: Vec<_> = open.iter().map(ToString::to_string).collect();
+    say(format!("{}\n", words.join(" ")))?;
+    Ok(0)
+}
+
+fn tty_check(_: &Start) -> io::Result<u8> {
+    let (input, output) = (io::stdin().is_terminal(), io::stdout().is_terminal());
+    let leads = getpgrp() == getpid();
+    say(format!("stdin={input} stdout={output} pgid_leader={leads}\n"))?;
+    Ok(0)
+}
+
+fn leak_secret(start: &Start) -> io::Result<u8> {
+    say(format!("using key {} now\n", start.arg_or("sk-ant-api03-AAAABBBBCCCC")))?;
+    complain(&format!("Authorization: Bearer {}\n", start.arg_or("ghp_0123456789abcdef")));
+    Ok(0)
+}
+
+/// Its writer meets a closed pipe.
+#[expect(unsafe_code, reason = "no safe interface closes stdin")]
+fn close_stdin(start: &Start) -> io::Result<u8> {
+    // SAFETY: this mode reads nothing, so nobody uses the descriptor afterwards.
+    unsafe { libc::close(libc::STDIN_FILENO) };
+    say(format!("{}\n", start.tag))?;
+    Ok(0)
+}
+
+fn no_read(start: &Start) -> io::Result<u8> {
+    std::thread::sleep(start.seconds_or(1.0)?);
+    say(format!("{}\n", start.tag))?;
+    Ok(0)
+}
+
+fn stderr_mix(start: &Start) -> io::Result<u8> {
+    for line in 0..start.number_or(2_000_u32)? {
+        say(format!("out {line}\n"))?;
+        complain(&format!("err {line} {}\n", start.tag));
+    }
+    say("not finished\n")?;
+    Ok(0)
+}

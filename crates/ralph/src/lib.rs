@@ -1,3 +1,5 @@
 //! The hands of `ralph`: everything that touches the world. What to do is decided in `ralph-core`.
 pub mod agent;
+pub mod private;
+pub mod process;
 pub mod sanitize;

@@ -1,0 +1,15 @@
+//! Folders and files that only their owner can read, whatever the umask says.
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Makes a folder and those above it, where they are missing.
+pub fn folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Opens a file for writing at its end; it is made where it is missing.
+pub fn file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}

@@ -1,0 +1,36 @@
+//! What can go wrong when a keeper or a program starts, in the words the user reads.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The keeper could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    #[error("the keeper must be started before any thread")]
+    Threads,
+    #[error("cannot adopt orphaned processes")]
+    Orphans(#[source] io::Error),
+    #[error("cannot start the keeper process")]
+    Start(#[source] io::Error),
+}
+
+/// A program could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    #[error("{} was not found", program.display())]
+    NotFound { program: PathBuf },
+    #[error("{} cannot be executed", program.display())]
+    NotExecutable { program: PathBuf, source: io::Error },
+    #[error("{} needs {}, which was not found", program.display(), interpreter.display())]
+    MissingInterpreter { program: PathBuf, interpreter: PathBuf },
+    #[error("{} is not a program this machine can run", program.display())]
+    WrongFormat { program: PathBuf },
+    #[error("the working directory {} does not exist", cwd.display())]
+    NoSuchDirectory { cwd: PathBuf },
+    #[error("the arguments and environment of {} are too long ({bytes} bytes, the longest has {longest})", program.display())]
+    ArgumentsTooLong { program: PathBuf, bytes: usize, longest: usize },
+    #[error("the keeper process cannot start programs any more")]
+    Keeper { source: io::Error },
+    #[error("cannot start {} in {}", program.display(), cwd.display())]
+    Other { program: PathBuf, cwd: PathBuf, source: io::Error },
+}

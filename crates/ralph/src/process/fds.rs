@@ -1,0 +1,132 @@
+//! Makes, passes and closes file descriptors. It never reads or writes what flows through them.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+
+use super::platform;
+
+/// What a supervisor needs to run one job.
+pub(super) struct JobFds {
+    pub(super) control: UnixStream,
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// Our end of a pipe (non-blocking) and the child's (blocking).
+pub(super) struct Pipe {
+    pub(super) ours: OwnedFd,
+    pub(super) theirs: OwnedFd,
+}
+
+/// Which end the child gets.
+pub(super) enum ChildEnd {
+    Reads,
+    Writes,
+}
+
+impl Pipe {
+    pub(super) fn new(child: &ChildEnd) -> io::Result<Pipe> {
+        let (reader, writer) = io::pipe()?;
+        let (ours, theirs) = match child {
+            ChildEnd::Reads => (OwnedFd::from(writer), OwnedFd::from(reader)),
+            ChildEnd::Writes => (OwnedFd::from(reader), OwnedFd::from(writer)),
+        };
+        platform::enlarge_pipe(&ours);
+        // The two ends are separate open files, so the child's stays blocking.
+        ioctl_fionbio(&ours, true)?;
+        Ok(Pipe { ours, theirs })
+    }
+}
+
+pub(super) fn null_input() -> io::Result<OwnedFd> {
+    File::open("/dev/null").map(OwnedFd::from)
+}
+
+/// Sends a job's descriptors to the keeper without waiting.
+pub(super) fn send_job(keeper: BorrowedFd<'_>, job: &JobFds) -> rustix::io::Result<()> {
+    let fds = [job.control.as_fd(), job.stdin.as_fd(), job.stdout.as_fd(), job.stderr.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut attached = SendAncillaryBuffer::new(&mut space);
+    attached.push(SendAncillaryMessage::ScmRights(&fds));
+    let flags = SendFlags::DONTWAIT | platform::NO_SIGPIPE;
+    sendmsg(keeper, &[IoSlice::new(&[1])], &mut attached, flags).map(drop)
+}
+
+/// Waits for the next job's descriptors. `None` means that ralph is gone.
+pub(super) fn receive_job(keeper: BorrowedFd<'_>) -> Option<JobFds> {
+    loop {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut attached = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        match recvmsg(keeper, &mut [IoSliceMut::new(&mut byte)], &mut attached, RecvFlags::empty()) {
+            Ok(message) if message.bytes == 0 => return None,
+            Ok(_) => {
+                if let Some(job) = take_job(&mut attached) {
+                    return Some(job);
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// A request that lost descriptors (a full table here) is dropped whole: its sender sees its control socket close.
+fn take_job(attached: &mut RecvAncillaryBuffer<'_>) -> Option<JobFds> {
+    let mut fds = attached.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(rights) => rights.collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    let (control, stdin, stdout, stderr) = (fds.next()?, fds.next()?, fds.next()?, fds.next()?);
+    for fd in [&control, &stdin, &stdout, &stderr] {
+        fcntl_setfd(fd, FdFlags::CLOEXEC).ok()?;
+    }
+    Some(JobFds { control: UnixStream::from(control), stdin, stdout, stderr })
+}
+
+/// Closes all descriptors but `keep`, and puts /dev/null in place of the standard three.
+///
+/// Only for a freshly forked process that never returns to its caller: the owners of these descriptors are not asked.
+pub(super) fn close_all_but(keep: BorrowedFd<'_>) -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    for standard in 0..=2 {
+        replace(standard, null.as_fd())?;
+    }
+    let listed =
+        std::fs::read_dir("/dev/fd")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let open: Vec<RawFd> = listed.collect();
+    drop(null);
+    open.into_iter().filter(|fd| *fd > 2 && *fd != keep.as_raw_fd()).for_each(close);
+    Ok(())
+}
+
+/// Closes a descriptor whose owner was copied by `fork` and is never used or dropped in this process.
+pub(super) fn abandon(inherited: BorrowedFd<'_>) {
+    close(inherited.as_raw_fd());
+}
+
+/// Makes `number` a copy of `source` that survives `exec`.
+#[expect(unsafe_code, reason = "descriptors 0 to 2 have no owner that could be asked")]
+pub(super) fn replace(number: RawFd, source: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: dup2 is called for 0, 1 and 2 only, which no Rust object owns.
+    let made = unsafe { libc::dup2(source.as_raw_fd(), number) };
+    if made < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[expect(unsafe_code, reason = "the owners of inherited descriptors are unknown")]
+fn close(number: RawFd) {
+    // SAFETY: called right after fork in a process whose copied Rust objects are never used or dropped again.
+    unsafe {
+        libc::close(number);
+    }
+}

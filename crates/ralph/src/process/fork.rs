@@ -1,0 +1,26 @@
+//! Makes processes without `exec`, and ends them. Only for single-threaded callers: ralph before its first thread,
+//! the keeper and the supervisors.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rustix::process::Pid;
+
+/// Forks a process that runs `body` and then ends. The caller's stack, buffers and exit hooks are never touched there.
+#[expect(unsafe_code, reason = "there is no safe fork")]
+pub(super) fn fork(body: impl FnOnce()) -> io::Result<Pid> {
+    // SAFETY: the callers are single-threaded, so no lock can be held by a thread that does not exist in the child.
+    let made = unsafe { libc::fork() };
+    if made == 0 {
+        let _ = catch_unwind(AssertUnwindSafe(body));
+        leave(0)
+    }
+    Pid::from_raw(made.max(0)).ok_or_else(io::Error::last_os_error)
+}
+
+/// Ends this process at once: no exit hooks, no flush of buffers that were copied from the parent.
+#[expect(unsafe_code, reason = "there is no safe _exit")]
+pub(super) fn leave(code: i32) -> ! {
+    // SAFETY: _exit has no preconditions and does not return.
+    unsafe { libc::_exit(code) }
+}

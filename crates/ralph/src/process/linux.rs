@@ -1,0 +1,197 @@
+//! What only Linux can do for us: adopt orphans, see every process, address one without mistaking it for another.
+//! The other platforms offer the same functions with less behind them.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, set_parent_process_death_signal,
+};
+
+/// Keeps a write to a dead peer from ending us.
+pub(super) const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
+
+/// Says whether `processes` shows the whole tree. Where it does not, only a process group can be killed.
+pub(super) const SEES_THE_TREE: bool = true;
+
+const PIPE_SIZE: usize = 1024 * 1024;
+
+/// One process as it was when looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) pid: Pid,
+    pub(super) parent: Option<Pid>,
+    pub(super) session: Option<Pid>,
+    /// Start time in ticks since boot: with the pid, it names a process for ever.
+    pub(super) start: u64,
+    pub(super) alive: bool,
+    pub(super) name: String,
+}
+
+/// Addresses one process, also after its pid was given to another.
+#[derive(Debug)]
+pub(super) enum Handle {
+    Exact(OwnedFd),
+    /// The kernel offers no pidfd (older than 5.3, or a sandbox forbids it).
+    Number(Pid),
+    Ended,
+}
+
+impl Handle {
+    pub(super) fn of(pid: Pid) -> Handle {
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(fd) => Handle::Exact(fd),
+            Err(Errno::SRCH) => Handle::Ended,
+            Err(_) => Handle::Number(pid),
+        }
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
+        match self {
+            Handle::Exact(fd) => pidfd_send_signal(fd, signal),
+            Handle::Number(pid) => kill_process(*pid, signal),
+            Handle::Ended => Err(Errno::SRCH),
+        }
+    }
+}
+
+/// Signals the process that was seen, and no other that may have taken its pid since.
+pub(super) fn signal(seen: &Seen, signal: Signal) -> rustix::io::Result<()> {
+    let handle = Handle::of(seen.pid);
+    match look(seen.pid) {
+        Some(now) if now.start == seen.start => handle.signal(signal),
+        Some(_) | None => Err(Errno::SRCH),
+    }
+}
+
+pub(super) fn is_single_threaded() -> bool {
+    fs::read_dir("/proc/self/task").map_or(true, |threads| threads.count() == 1)
+}
+
+/// Makes the orphans below this process its children.
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Has the kernel kill this process when `parent` dies. Only for single-threaded parents: the signal follows the thread.
+pub(super) fn die_with(parent: Pid) -> rustix::io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH) }
+}
+
+pub(super) fn name_this_process(name: &str) {
+    let _ = fs::write("/proc/self/comm", name);
+}
+
+/// A larger pipe saves switches; beyond the user's quota the kernel refuses, and the usual size serves too.
+pub(super) fn enlarge_pipe(pipe: impl AsFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
+}
+
+/// Returns every process there is.
+pub(super) fn processes() -> Vec<Seen> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| look(Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?)?))
+        .collect()
+}
+
+pub(super) fn look(pid: Pid) -> Option<Seen> {
+    let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse(pid, &String::from_utf8_lossy(&stat))
+}
+
+/// Returns the bytes of memory that a process has, counting a page whole even if others have it too. Files are not
+/// counted: their pages can be dropped at any time.
+pub(super) fn memory_at_most(seen: &Seen) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", seen.pid.as_raw_pid())).unwrap_or_default();
+    kilobytes(&status, &["RssAnon:", "RssShmem:"]).unwrap_or(0)
+}
+
+/// Returns the same with each page divided among those who have it. The kernel walks all its pages for this.
+pub(super) fn memory(seen: &Seen) -> u64 {
+    let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", seen.pid.as_raw_pid()));
+    // Not to be read for a process of another user, and not there before Linux 5.4.
+    rollup
+        .ok()
+        .and_then(|text| kilobytes(&text, &["Pss_Anon:", "Pss_Shmem:"]))
+        .unwrap_or_else(|| memory_at_most(seen))
+}
+
+/// Adds up lines such as `RssAnon:  112 kB`, as bytes.
+fn kilobytes(text: &str, names: &[&str]) -> Option<u64> {
+    let one = |name: &&str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(*name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    names.iter().map(one).try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?))
+}
+
+/// Says whether the process was started with exactly this `NAME=value` in its environment.
+pub(super) fn carries(pid: Pid, entry: &str) -> bool {
+    let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default();
+    environ.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+}
+
+/// The name stands in parentheses and may itself hold spaces and parentheses, so the fields are counted from the last.
+fn parse(pid: Pid, stat: &str) -> Option<Seen> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let name = head.split_once('(')?.1.to_owned();
+    let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    // A process that is just being reaped has the group and session -1, which is no number of a process.
+    let process = |index: usize| Pid::from_raw(i32::try_from(number(index)?).ok()?);
+    let ended = matches!(*fields.first()?, "Z" | "X");
+    // The first thread may have ended while others run on: such a process looks like a zombie and is none.
+    let alive = !ended || number(17)? > 1;
+    Some(Seen { pid, parent: process(1), session: process(3), start: number(19)?, alive, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pid, kilobytes, look, memory, memory_at_most, parse};
+
+    #[test]
+    fn a_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
+        let stat = "42 (a) b (c) S 7 40 41 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9876 0 0";
+        let seen = parse(Pid::from_raw(42).unwrap(), stat).unwrap();
+        assert_eq!(seen.name, "a) b (c");
+        assert_eq!(seen.parent, Pid::from_raw(7));
+        assert_eq!(seen.session, Pid::from_raw(41));
+        assert_eq!(seen.start, 9876);
+        assert!(seen.alive);
+    }
+
+    #[test]
+    fn a_process_that_is_being_reaped_has_no_session() {
+        let stat = "42 (gone) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 9876 0 0";
+        let seen = parse(Pid::from_raw(42).unwrap(), stat).unwrap();
+        assert!(!seen.alive && seen.session.is_none() && seen.parent.is_none());
+    }
+
+    #[test]
+    fn memory_is_the_sum_of_the_named_lines_and_unknown_if_one_is_missing() {
+        let text = "VmRSS:\t  9 kB\nRssAnon:\t     112 kB\nRssFile:\t    1576 kB\nRssShmem:\t       8 kB\n";
+        assert_eq!(kilobytes(text, &["RssAnon:", "RssShmem:"]), Some(120 * 1024));
+        assert_eq!(kilobytes(text, &["RssAnon:", "Pss_Shmem:"]), None);
+    }
+
+    #[test]
+    fn a_process_that_fills_memory_is_seen_to_have_it() {
+        let filled = std::hint::black_box(vec![1_u8; 32 << 20]);
+        let me = look(rustix::process::getpid()).unwrap();
+        for weigh in [memory_at_most, memory] {
+            assert!(weigh(&me) >= 32 << 20);
+        }
+        drop(filled);
+    }
+
+    #[test]
+    fn a_process_sees_itself_alive() {
+        assert!(look(rustix::process::getpid()).unwrap().alive);
+    }
+}

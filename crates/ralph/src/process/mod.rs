@@ -1,0 +1,49 @@
+//! Runs programs so that nothing of them is left behind.
+//!
+//! A small keeper process is forked before any thread exists; it forks one supervisor per job. The supervisor
+//! adopts every orphan of its job, and kills the whole tree when told to, when the program ended, or when ralph died.
+//! This room never decides when a job should stop, and never understands what it prints.
+
+mod ceiling;
+mod control;
+mod ending;
+mod error;
+mod fds;
+mod fork;
+mod job;
+mod keeper;
+mod launch;
+mod locate;
+mod message;
+mod own;
+mod pump;
+mod raw_log;
+mod reports;
+mod resolve;
+mod signals;
+mod supervisor;
+mod sweep;
+mod tail;
+mod tree;
+mod wire;
+
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "other_unix.rs"]
+mod platform;
+
+pub use control::{Control, Polite};
+pub use ending::{Ending, Exit, Gone, Survivor};
+pub use error::{ProcessError, SpawnError};
+pub use job::{Job, JobSpec, Stdin};
+pub use keeper::Keeper;
+pub use locate::locate;
+pub use pump::{Listener, Order, Pumped, When, pump};
+pub use raw_log::RawLog;
+pub use sweep::{Swept, sweep};
+pub use tail::Tail;
+
+/// Names the variable that marks every process of a run.
+pub const RUN_ID_VARIABLE: &str = "RALPH_RUN_ID";

@@ -1,0 +1,81 @@
+//! The same functions as on Linux with what any Unix offers. Not guaranteed here: orphans are not adopted, and no
+//! other process can be seen, so a descendant that leaves its process group outlives the job; a sweep finds nothing;
+//! a memory ceiling is not enforced.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::net::SendFlags;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Rust's runtime ignores SIGPIPE in ralph, and keeper and supervisors catch it.
+pub(super) const NO_SIGPIPE: SendFlags = SendFlags::empty();
+
+/// Says whether `processes` shows the whole tree. Where it does not, only a process group can be killed.
+pub(super) const SEES_THE_TREE: bool = false;
+
+/// One process as it was when looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    pub(super) pid: Pid,
+    pub(super) parent: Option<Pid>,
+    pub(super) session: Option<Pid>,
+    pub(super) start: u64,
+    pub(super) alive: bool,
+    pub(super) name: String,
+}
+
+/// Addresses one process by its number.
+#[derive(Debug)]
+pub(super) struct Handle(Pid);
+
+impl Handle {
+    pub(super) fn of(pid: Pid) -> Handle {
+        Handle(pid)
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
+        kill_process(self.0, signal)
+    }
+}
+
+pub(super) fn signal(seen: &Seen, signal: Signal) -> rustix::io::Result<()> {
+    kill_process(seen.pid, signal)
+}
+
+pub(super) fn is_single_threaded() -> bool {
+    true
+}
+
+pub(super) fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn die_with(_parent: Pid) -> rustix::io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn name_this_process(_name: &str) {}
+
+pub(super) fn enlarge_pipe(_pipe: impl AsFd) {}
+
+pub(super) fn processes() -> Vec<Seen> {
+    Vec::new()
+}
+
+pub(super) fn look(_pid: Pid) -> Option<Seen> {
+    None
+}
+
+/// Unknown here, and taken for nothing: no ceiling is ever exceeded.
+pub(super) fn memory_at_most(_seen: &Seen) -> u64 {
+    0
+}
+
+pub(super) fn memory(_seen: &Seen) -> u64 {
+    0
+}
+
+pub(super) fn carries(_pid: Pid, _entry: &str) -> bool {
+    false
+}

@@ -1,0 +1,92 @@
+//! Finds the file a job's program names, and says in plain words why it did not start.
+//! It looks at the disk only for bare names and after a failure.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::error::SpawnError;
+use super::job::JobSpec;
+use super::message::Step;
+
+/// The kernel reads no more of a `#!` line.
+const SHEBANG_LIMIT: u64 = 256;
+
+/// Returns the path to execute: names without a slash are looked up in the job's own PATH.
+pub(super) fn resolve(job: &JobSpec) -> Result<PathBuf, SpawnError> {
+    if job.program.as_os_str().as_bytes().contains(&b'/') {
+        return Ok(job.program.clone());
+    }
+    let path = job.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let files = candidates(job, path.unwrap_or_default());
+    match files.iter().find(|file| is_executable(file)).or(files.first()) {
+        // A file that is there but not executable is returned too: the failed start tells why.
+        Some(file) => Ok(file.clone()),
+        None => Err(SpawnError::NotFound { program: job.program.clone() }),
+    }
+}
+
+fn candidates(job: &JobSpec, path: &OsStr) -> Vec<PathBuf> {
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(&job.program)).filter(|file| file.is_file()).collect()
+}
+
+pub(super) fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Explains a failed start. `file` is what `resolve` returned.
+pub(super) fn explain(job: &JobSpec, file: &Path, step: Step, errno: i32) -> SpawnError {
+    let source = io::Error::from_raw_os_error(errno);
+    match (step, errno) {
+        (Step::Directory, libc::ENOENT | libc::ENOTDIR) => {
+            SpawnError::NoSuchDirectory { cwd: job.cwd.clone() }
+        }
+        (Step::Program, libc::ENOENT | libc::ENOTDIR) => explain_missing(job, file),
+        (Step::Program, libc::EACCES | libc::EPERM) => {
+            SpawnError::NotExecutable { program: job.program.clone(), source }
+        }
+        (Step::Program, libc::ENOEXEC) => SpawnError::WrongFormat { program: job.program.clone() },
+        (Step::Program, libc::E2BIG) => too_long(job),
+        (Step::Directory | Step::Program | Step::Fork, _) => other(job, source),
+    }
+}
+
+pub(super) fn other(job: &JobSpec, source: io::Error) -> SpawnError {
+    SpawnError::Other { program: job.program.clone(), cwd: job.cwd.clone(), source }
+}
+
+/// "No such file" may mean the program or what it needs to run.
+fn explain_missing(job: &JobSpec, file: &Path) -> SpawnError {
+    let program = job.program.clone();
+    let file = job.cwd.join(file);
+    if !file.exists() {
+        return SpawnError::NotFound { program };
+    }
+    let interpreter = interpreter(&file).unwrap_or_else(|| PathBuf::from("its dynamic loader"));
+    SpawnError::MissingInterpreter { program, interpreter }
+}
+
+/// Returns the interpreter named on the `#!` line, if there is one.
+pub(super) fn interpreter(file: &Path) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    File::open(file).ok()?.take(SHEBANG_LIMIT).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    // A carriage return stays: a script saved with Windows line ends asks for an interpreter of that name.
+    let name = line.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty())?;
+    Some(PathBuf::from(OsStr::from_bytes(name)))
+}
+
+fn too_long(job: &JobSpec) -> SpawnError {
+    let args = job.args.iter().map(|arg| arg.len() + 1);
+    let env = job.env.iter().map(|(name, value)| name.len() + value.len() + 2);
+    let sizes: Vec<usize> = args.chain(env).collect();
+    SpawnError::ArgumentsTooLong {
+        program: job.program.clone(),
+        bytes: sizes.iter().sum(),
+        longest: sizes.into_iter().max().unwrap_or(0),
+    }
+}

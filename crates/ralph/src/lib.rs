@@ -2,4 +2,6 @@
 pub mod agent;
 pub mod private;
 pub mod process;
+pub mod project;
 pub mod sanitize;
+pub mod store;

@@ -1,0 +1,65 @@
+//! Where a project and its ralph home are. It finds folders; it never asks git.
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// The root of the git work tree: the agent works here.
+    pub root: PathBuf,
+    /// The folder with ralph's own files.
+    pub home: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    #[error("{} is not inside a git repository", from.display())]
+    NoRepository { from: PathBuf },
+    #[error("the current folder cannot be found out")]
+    NoFolder { source: std::io::Error },
+}
+
+impl Project {
+    /// Finds the project around the current folder.
+    pub fn here() -> Result<Self, ProjectError> {
+        let from = std::env::current_dir().map_err(|source| ProjectError::NoFolder { source })?;
+        Self::around(&from)
+    }
+
+    /// Finds the project around a folder. The nearest `.ralph` up to the git root is its home.
+    pub fn around(from: &Path) -> Result<Self, ProjectError> {
+        let root = from.ancestors().find(|folder| folder.join(".git").exists());
+        let Some(root) = root else { return Err(ProjectError::NoRepository { from: from.to_path_buf() }) };
+        let up_to_root = from.ancestors().take_while(|folder| folder.starts_with(root));
+        let mut homes = up_to_root.map(|folder| folder.join(".ralph"));
+        let home = homes.find(|home| home.is_dir()).unwrap_or_else(|| root.join(".ralph"));
+        Ok(Self { root: root.to_path_buf(), home })
+    }
+
+    /// Returns the folder of the database and the raw logs.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.home.join("state")
+    }
+
+    /// Returns the folder of one run's raw logs.
+    #[must_use]
+    pub fn run_folder(&self, run: &str) -> PathBuf {
+        self.state().join("runs").join(run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_home_up_to_the_git_root_is_used() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path();
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        let project = Project::around(&root.join("a/b")).unwrap();
+        assert_eq!((project.root.as_path(), project.home), (root, root.join(".ralph")));
+        std::fs::create_dir_all(root.join("a/.ralph")).unwrap();
+        assert_eq!(Project::around(&root.join("a/b")).unwrap().home, root.join("a/.ralph"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Statements that take effect together or not at all. SQLite runs in a thread of its own, and a step of a
+//! loop has a dozen statements: they go there as one, because each trip costs more than most statements.
+use ralph_core::fact::Fact;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection};
+use sqlx::{AssertSqlSafe, Connection};
+
+use super::project::At;
+
+type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
+
+/// One statement with its values, in the order of its question marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Statement {
+    pub(super) sql: &'static str,
+    pub(super) values: Vec<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Text(String),
+    Number(i64),
+    Null,
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// Makes a statement: `sql!("UPDATE … WHERE id = ?", id)`.
+macro_rules! sql {
+    ($sql:literal $(, $value:expr)* $(,)?) => {
+        $crate::store::batch::Statement { sql: $sql, values: vec![$($value.into()),*] }
+    };
+}
+pub(super) use sql;
+
+/// Returns the statement that adds a fact to the journal.
+pub(super) fn event(at: At<'_>, seq: i64, fact: &Fact, body: &str) -> Statement {
+    sql!(
+        "INSERT INTO events (run, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",
+        at.run,
+        seq,
+        at.at.0,
+        fact.name(),
+        body
+    )
+}
+
+/// Runs any number of statements in one transaction, one trip each.
+pub(super) async fn execute_many(
+    connection: &mut SqliteConnection,
+    statements: Vec<Statement>,
+) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for Statement { sql, values } in statements {
+        bound(sqlx::query(sql), values).execute(&mut *transaction).await?;
+    }
+    transaction.commit().await
+}
+
+/// Runs statements in one transaction and in one trip.
+pub(super) async fn execute(
+    connection: &mut SqliteConnection,
+    statements: Vec<Statement>,
+) -> Result<(), sqlx::Error> {
+    let mut text = String::from("BEGIN IMMEDIATE;");
+    for statement in &statements {
+        text.push_str(statement.sql);
+        text.push(';');
+    }
+    text.push_str("COMMIT");
+    // Every part is a literal of this program; values are bound, never written into the text.
+    let values = statements.into_iter().flat_map(|statement| statement.values);
+    let query = bound(sqlx::query(AssertSqlSafe(text)), values);
+    let done = query.execute(&mut *connection).await;
+    if done.is_err() {
+        // Fails where the transaction never began; the first error is the one that matters.
+        let _ = sqlx::raw_sql("ROLLBACK").execute(connection).await;
+    }
+    done.map(drop)
+}
+
+fn bound(query: Query, values: impl IntoIterator<Item = Value>) -> Query {
+    values.into_iter().fold(query, |query, value| match value {
+        Value::Text(text) => query.bind(text),
+        Value::Number(number) => query.bind(number),
+        Value::Null => query.bind(None::<i64>),
+    })
+}

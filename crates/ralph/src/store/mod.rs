@@ -1,0 +1,40 @@
+//! The stored truth of every run: a journal of facts and the projections that people read, changed together
+//! in one transaction. It stores and reads; it never decides.
+mod batch;
+mod error;
+mod migrate;
+mod open;
+mod project;
+mod read;
+mod record;
+mod rows;
+mod transfer;
+
+pub use error::StoreError;
+pub use open::Opening;
+pub use read::EventRow;
+pub use record::{Entry, NewRun};
+pub use rows::{AttemptRow, CheckRow, IterationRow, RunRow};
+pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
+
+use std::path::{Path, PathBuf};
+
+use sqlx::sqlite::SqliteConnection;
+use tokio::sync::Mutex;
+
+/// One connection: there is one writer in a process, and readers of other processes never wait for it.
+pub struct Store {
+    connection: Mutex<SqliteConnection>,
+    path: PathBuf,
+}
+
+impl Store {
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn failed(&self, source: sqlx::Error) -> StoreError {
+        StoreError::Database { path: self.path.clone(), source }
+    }
+}

@@ -1,0 +1,162 @@
+//! The projections: what each fact changes in the tables that people read.
+use ralph_core::attempt::Spend;
+use ralph_core::event::Millis;
+use ralph_core::evidence::CheckEvidence;
+use ralph_core::fact::{AttemptResult, Fact};
+
+use super::batch::{Statement, sql};
+
+/// Where and when a fact happened.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) run: &'a str,
+    pub(super) at: Millis,
+}
+
+/// Returns what one fact changes.
+pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
+    let run = at.run;
+    match fact {
+        Fact::RunStarted { .. } | Fact::RetryScheduled { .. } | Fact::StopRequested { .. } => vec![],
+        Fact::IterationStarted { iteration } => iteration_started(at, *iteration),
+        Fact::AttemptStarted { iteration, attempt } => attempt_started(at, *iteration, *attempt),
+        Fact::AttemptEnded { iteration, attempt, result } => {
+            attempt_ended(at, (*iteration, *attempt), result)
+        }
+        Fact::Claim { iteration, claim } => vec![sql!(
+            "UPDATE iterations SET claimed = ?, claim_why = ? WHERE run = ? AND number = ?",
+            i64::from(claim.claimed),
+            claim.why.as_str(),
+            run,
+            *iteration
+        )],
+        Fact::Verdict { iteration, verdict, reason, checks } => {
+            let verdict = sql!(
+                "UPDATE iterations SET verdict = ?, verdict_why = ? WHERE run = ? AND number = ?",
+                verdict.as_str(),
+                reason.as_str(),
+                run,
+                *iteration
+            );
+            let seen = checks
+                .iter()
+                .zip(1_u32..)
+                .map(|(check, position)| check_seen(run, (*iteration, position), check));
+            std::iter::once(verdict).chain(seen).collect()
+        }
+        Fact::IterationEnded { iteration, status, duration_ms } => vec![sql!(
+            "UPDATE iterations SET status = ?, duration_ms = ? WHERE run = ? AND number = ?",
+            status.as_str(),
+            *duration_ms,
+            run,
+            *iteration
+        )],
+        Fact::RunFinished { outcome, reason, exit_code, .. } => vec![sql!(
+            "UPDATE runs SET status = ?, reason = ?, exit_code = ?, ended_at = ? WHERE id = ?",
+            outcome.as_str(),
+            reason.as_str(),
+            u32::from(*exit_code),
+            at.at.0,
+            run
+        )],
+    }
+}
+
+fn iteration_started(at: At<'_>, iteration: u32) -> Vec<Statement> {
+    vec![
+        sql!(
+            "INSERT INTO iterations (run, number, status, started_at) VALUES (?, ?, 'running', ?)",
+            at.run,
+            iteration,
+            at.at.0
+        ),
+        sql!("UPDATE runs SET iterations = ? WHERE id = ?", iteration, at.run),
+    ]
+}
+
+fn attempt_started(at: At<'_>, iteration: u32, attempt: u32) -> Vec<Statement> {
+    vec![
+        sql!(
+            "INSERT INTO attempts (run, iteration, number, status, started_at) VALUES (?, ?, ?, 'running', ?)",
+            at.run,
+            iteration,
+            attempt,
+            at.at.0
+        ),
+        sql!("UPDATE iterations SET attempts = ? WHERE run = ? AND number = ?", attempt, at.run, iteration),
+    ]
+}
+
+fn attempt_ended(at: At<'_>, (iteration, attempt): (u32, u32), result: &AttemptResult) -> Vec<Statement> {
+    let ended = sql!(
+        "UPDATE attempts SET status = ?, ended_at = ?, failure = ?, session = ?, model = ?, killed = ?, leaked = ?
+         WHERE run = ? AND iteration = ? AND number = ?",
+        result.status.as_str(),
+        at.at.0,
+        result.failure.as_deref(),
+        result.session.as_deref(),
+        result.model.as_deref(),
+        result.leftovers.killed,
+        result.leftovers.leaked.len() as u64,
+        at.run,
+        iteration,
+        attempt
+    );
+    let mut statements = vec![ended];
+    if result.spend != Spend::default() {
+        statements.extend(spent(at.run, iteration, result.spend));
+    }
+    statements
+}
+
+/// Adds what is known to the sums; unknown stays unknown.
+fn spent(run: &str, iteration: u32, spend: Spend) -> [Statement; 2] {
+    let Spend { input_tokens: input, output_tokens: output, cost_micros: cost } = spend;
+    [
+        sql!(
+            "UPDATE iterations SET
+                input_tokens = CASE WHEN ? IS NULL THEN input_tokens ELSE COALESCE(input_tokens, 0) + ? END,
+                output_tokens = CASE WHEN ? IS NULL THEN output_tokens ELSE COALESCE(output_tokens, 0) + ? END,
+                cost_micros = CASE WHEN ? IS NULL THEN cost_micros ELSE COALESCE(cost_micros, 0) + ? END
+             WHERE run = ? AND number = ?",
+            input,
+            input,
+            output,
+            output,
+            cost,
+            cost,
+            run,
+            iteration
+        ),
+        sql!(
+            "UPDATE runs SET
+                input_tokens = CASE WHEN ? IS NULL THEN input_tokens ELSE COALESCE(input_tokens, 0) + ? END,
+                output_tokens = CASE WHEN ? IS NULL THEN output_tokens ELSE COALESCE(output_tokens, 0) + ? END,
+                cost_micros = CASE WHEN ? IS NULL THEN cost_micros ELSE COALESCE(cost_micros, 0) + ? END
+             WHERE id = ?",
+            input,
+            input,
+            output,
+            output,
+            cost,
+            cost,
+            run
+        ),
+    ]
+}
+
+fn check_seen(run: &str, (iteration, position): (u32, u32), check: &CheckEvidence) -> Statement {
+    sql!(
+        "INSERT INTO verdicts (run, iteration, position, command, verdict, reason, exit_code, duration_ms, log)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        run,
+        iteration,
+        position,
+        check.command.as_str(),
+        check.verdict.as_str(),
+        check.reason.as_str(),
+        check.exit_code.map(i64::from),
+        check.duration_ms,
+        check.log.as_str()
+    )
+}

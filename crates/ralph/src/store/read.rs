@@ -1,0 +1,78 @@
+//! Reading: the projections for people, the journal for programs.
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{AssertSqlSafe, Row};
+
+use super::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
+
+type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
+
+/// One fact of the journal as it was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    pub seq: i64,
+    pub at: i64,
+    /// JSON.
+    pub body: String,
+}
+
+impl Store {
+    /// Returns the newest runs, newest first.
+    pub async fn runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!("SELECT {} FROM runs ORDER BY started_at DESC, id DESC LIMIT $1", RunRow::COLUMNS);
+        self.rows(sqlx::query(AssertSqlSafe(sql)).bind(i64::from(limit)), RunRow::read).await
+    }
+
+    /// Returns the runs whose id starts or ends with these characters; enough of them to see an ambiguity.
+    pub async fn runs_like(&self, part: &str) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {} FROM runs WHERE substr(id, 1, length($1)) = $1 OR substr(id, -length($1)) = $1
+             ORDER BY started_at DESC LIMIT 5",
+            RunRow::COLUMNS
+        );
+        self.rows(sqlx::query(AssertSqlSafe(sql)).bind(part.to_owned()), RunRow::read).await
+    }
+
+    /// Returns the iterations of a run in order.
+    pub async fn iterations(&self, run: &str) -> Result<Vec<IterationRow>, StoreError> {
+        let sql = "SELECT * FROM iterations WHERE run = $1 ORDER BY number";
+        self.rows(sqlx::query(sql).bind(run.to_owned()), IterationRow::read).await
+    }
+
+    /// Returns the attempts of a run in order.
+    pub async fn attempts(&self, run: &str) -> Result<Vec<AttemptRow>, StoreError> {
+        let sql = "SELECT * FROM attempts WHERE run = $1 ORDER BY iteration, number";
+        self.rows(sqlx::query(sql).bind(run.to_owned()), AttemptRow::read).await
+    }
+
+    /// Returns the evidence of a run in order.
+    pub async fn checks(&self, run: &str) -> Result<Vec<CheckRow>, StoreError> {
+        let sql = "SELECT * FROM verdicts WHERE run = $1 ORDER BY iteration, position";
+        self.rows(sqlx::query(sql).bind(run.to_owned()), CheckRow::read).await
+    }
+
+    /// Returns at most `limit` facts of a run after number `after`.
+    pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventRow>, StoreError> {
+        let sql = "SELECT seq, at, body FROM events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let query = sqlx::query(sql).bind(run.to_owned()).bind(after).bind(i64::from(limit));
+        let read = |row: &SqliteRow| {
+            Ok(EventRow { seq: row.try_get("seq")?, at: row.try_get("at")?, body: row.try_get("body")? })
+        };
+        self.rows(query, read).await
+    }
+
+    /// Returns the loop of a run as it was last stored, as JSON.
+    pub(super) async fn loop_json(&self, run: &str) -> Result<String, StoreError> {
+        let query = sqlx::query("SELECT loop FROM runs WHERE id = $1").bind(run.to_owned());
+        Ok(self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
+    }
+
+    async fn rows<T>(
+        &self,
+        query: Query,
+        read: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut connection = self.connection.lock().await;
+        let rows = query.fetch_all(&mut *connection).await;
+        rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|source| self.failed(source))
+    }
+}

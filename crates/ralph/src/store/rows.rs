@@ -1,0 +1,138 @@
+//! The rows that reading gives back.
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    pub id: String,
+    pub kind: String,
+    /// `running`, or the outcome.
+    pub status: String,
+    pub reason: Option<String>,
+    pub exit_code: Option<i64>,
+    pub agent: String,
+    pub promise: String,
+    pub max_iterations: i64,
+    pub iterations: i64,
+    pub started_at: i64,
+    pub ended_at: Option<i64>,
+    pub input_tokens: Option<i64>,
+    pub output_tokens: Option<i64>,
+    pub cost_micros: Option<i64>,
+    pub settings: String,
+}
+
+impl RunRow {
+    pub(super) const COLUMNS: &str = "id, kind, status, reason, exit_code, agent, promise, max_iterations, \
+        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings";
+
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            kind: row.try_get("kind")?,
+            status: row.try_get("status")?,
+            reason: row.try_get("reason")?,
+            exit_code: row.try_get("exit_code")?,
+            agent: row.try_get("agent")?,
+            promise: row.try_get("promise")?,
+            max_iterations: row.try_get("max_iterations")?,
+            iterations: row.try_get("iterations")?,
+            started_at: row.try_get("started_at")?,
+            ended_at: row.try_get("ended_at")?,
+            input_tokens: row.try_get("input_tokens")?,
+            output_tokens: row.try_get("output_tokens")?,
+            cost_micros: row.try_get("cost_micros")?,
+            settings: row.try_get("settings")?,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IterationRow {
+    pub number: i64,
+    /// `running`, `finished`, `failed`, `interrupted` or `timed_out`.
+    pub status: String,
+    pub started_at: i64,
+    pub duration_ms: Option<i64>,
+    pub attempts: i64,
+    pub claimed: Option<bool>,
+    pub claim_why: Option<String>,
+    pub verdict: Option<String>,
+    pub verdict_why: Option<String>,
+    pub input_tokens: Option<i64>,
+    pub output_tokens: Option<i64>,
+    pub cost_micros: Option<i64>,
+}
+
+impl IterationRow {
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            number: row.try_get("number")?,
+            status: row.try_get("status")?,
+            started_at: row.try_get("started_at")?,
+            duration_ms: row.try_get("duration_ms")?,
+            attempts: row.try_get("attempts")?,
+            claimed: row.try_get::<Option<i64>, _>("claimed")?.map(|claimed| claimed != 0),
+            claim_why: row.try_get("claim_why")?,
+            verdict: row.try_get("verdict")?,
+            verdict_why: row.try_get("verdict_why")?,
+            input_tokens: row.try_get("input_tokens")?,
+            output_tokens: row.try_get("output_tokens")?,
+            cost_micros: row.try_get("cost_micros")?,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptRow {
+    pub iteration: i64,
+    pub number: i64,
+    pub status: String,
+    pub failure: Option<String>,
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub killed: i64,
+    pub leaked: i64,
+}
+
+impl AttemptRow {
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            iteration: row.try_get("iteration")?,
+            number: row.try_get("number")?,
+            status: row.try_get("status")?,
+            failure: row.try_get("failure")?,
+            session: row.try_get("session")?,
+            model: row.try_get("model")?,
+            killed: row.try_get("killed")?,
+            leaked: row.try_get("leaked")?,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckRow {
+    pub iteration: i64,
+    pub position: i64,
+    pub command: String,
+    pub verdict: String,
+    pub reason: String,
+    pub exit_code: Option<i64>,
+    pub duration_ms: i64,
+    pub log: String,
+}
+
+impl CheckRow {
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            iteration: row.try_get("iteration")?,
+            position: row.try_get("position")?,
+            command: row.try_get("command")?,
+            verdict: row.try_get("verdict")?,
+            reason: row.try_get("reason")?,
+            exit_code: row.try_get("exit_code")?,
+            duration_ms: row.try_get("duration_ms")?,
+            log: row.try_get("log")?,
+        })
+    }
+}

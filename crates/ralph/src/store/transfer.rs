@@ -1,0 +1,89 @@
+//! A run as one file: a header, then its journal. The projections are not carried along: they follow from the
+//! journal, and reading a file in makes them again by the same rules.
+use ralph_core::event::Millis;
+use ralph_core::fact::Fact;
+use serde::{Deserialize, Serialize};
+
+use super::batch::{self, Statement, sql};
+use super::project::{At, project};
+use super::{Store, StoreError};
+
+/// The version of the file format.
+pub const EXPORT_VERSION: u32 = 1;
+
+/// The first line of an exported run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// The version of this format.
+    pub ralph_export: u32,
+    pub id: String,
+    pub kind: String,
+    pub agent: String,
+    pub promise: String,
+    pub max_iterations: i64,
+    /// Milliseconds since 1970.
+    pub started_at: i64,
+    /// What the run was asked to do.
+    pub settings: serde_json::Value,
+    /// The loop as it was last stored.
+    pub state: serde_json::Value,
+}
+
+/// One fact of an exported run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportedFact {
+    pub seq: i64,
+    pub at: Millis,
+    pub fact: Fact,
+}
+
+impl Store {
+    /// Returns the header of a run.
+    pub async fn header(&self, run: &super::RunRow) -> Result<RunHeader, StoreError> {
+        let state = self.loop_json(&run.id).await?;
+        Ok(RunHeader {
+            ralph_export: EXPORT_VERSION,
+            id: run.id.clone(),
+            kind: run.kind.clone(),
+            agent: run.agent.clone(),
+            promise: run.promise.clone(),
+            max_iterations: run.max_iterations,
+            started_at: run.started_at,
+            settings: self.decode(&run.settings)?,
+            state: self.decode(&state)?,
+        })
+    }
+
+    /// Stores a run that came from a file, all or nothing.
+    pub async fn import(&self, header: &RunHeader, facts: &[ImportedFact]) -> Result<(), StoreError> {
+        let mut statements = vec![new_run(header)];
+        for imported in facts {
+            let body = self.encode(&imported.fact)?;
+            let at = At { run: &header.id, at: imported.at };
+            statements.push(batch::event(at, imported.seq, &imported.fact, &body));
+            statements.extend(project(at, &imported.fact));
+        }
+        let mut connection = self.connection.lock().await;
+        batch::execute_many(&mut connection, statements).await.map_err(|source| self.failed(source))
+    }
+
+    fn decode(&self, text: &str) -> Result<serde_json::Value, StoreError> {
+        serde_json::from_str(text)
+            .map_err(|error| StoreError::Unreadable { path: self.path.clone(), what: error.to_string() })
+    }
+}
+
+fn new_run(header: &RunHeader) -> Statement {
+    sql!(
+        "INSERT INTO runs (id, kind, status, agent, promise, max_iterations, started_at, settings, loop)
+         VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?)",
+        header.id.as_str(),
+        header.kind.as_str(),
+        header.agent.as_str(),
+        header.promise.as_str(),
+        header.max_iterations,
+        header.started_at,
+        header.settings.to_string().as_str(),
+        header.state.to_string().as_str()
+    )
+}

@@ -1,0 +1,73 @@
+//! One attempt: start the agent, feed it the prompt, listen, and report when its whole tree is gone.
+use ralph_core::attempt::{AttemptReport, Ending, Hope, Leftovers, Spend, Stream};
+use ralph_core::claim::{Claim, NoClaim, Reading};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::listen::{AgentListener, Ears};
+use crate::process::{Exit, JobSpec, Keeper, Order, SpawnError, pump};
+
+const MEGABYTE: u64 = 1 << 20;
+
+/// Runs one attempt to its end.
+pub async fn run(
+    keeper: Keeper,
+    (spec, input): (JobSpec, String),
+    ears: Ears,
+    mut orders: UnboundedReceiver<Order>,
+) -> Box<AttemptReport> {
+    let job = match keeper.spawn(spec).await {
+        Ok(job) => job,
+        Err(error) => return Box::new(not_started(error.to_string(), hope_of(&error))),
+    };
+    let mut listener = AgentListener::new(ears);
+    let report = match pump(job, input.into_bytes(), &mut orders, &mut listener).await {
+        Ok(pumped) => listener.report(ending(pumped.exit), &pumped.gone),
+        Err(error) => not_started(format!("the agent's pipes cannot be used: {error}"), Hope::Retry),
+    };
+    Box::new(report)
+}
+
+/// Returns the report of an agent that never ran.
+#[must_use]
+pub fn not_started(why: String, hope: Hope) -> AttemptReport {
+    AttemptReport {
+        ending: Ending::NotStarted { why, hope },
+        stream: Stream::NotUnderstood,
+        trouble: None,
+        reading: Reading {
+            claim: Claim::None { why: NoClaim::NoWords },
+            blocked: None,
+            reject: None,
+            final_text: String::new(),
+        },
+        spend: Spend::default(),
+        session: None,
+        model: None,
+        stderr_tail: String::new(),
+        leftovers: Leftovers::default(),
+    }
+}
+
+fn ending(exit: Exit) -> Ending {
+    match exit {
+        Exit::Code(code) => Ending::Exited { code },
+        Exit::Signal(signal) => Ending::Signalled { signal },
+        Exit::SupervisorDied => Ending::Unwatched,
+        Exit::OverMemory { used, limit } => {
+            Ending::OverMemory { used_mb: used.div_ceil(MEGABYTE), limit_mb: limit / MEGABYTE }
+        }
+    }
+}
+
+/// A program that is not there will not be there a second later either.
+fn hope_of(error: &SpawnError) -> Hope {
+    match error {
+        SpawnError::NotFound { .. }
+        | SpawnError::NotExecutable { .. }
+        | SpawnError::MissingInterpreter { .. }
+        | SpawnError::WrongFormat { .. }
+        | SpawnError::NoSuchDirectory { .. }
+        | SpawnError::ArgumentsTooLong { .. } => Hope::None,
+        SpawnError::Keeper { .. } | SpawnError::Other { .. } => Hope::Retry,
+    }
+}

@@ -1,0 +1,72 @@
+//! The one place where the engine reads the time. Within a run it never jumps: the wall clock is read once and
+//! carried on by the monotonic one. Time spent stopped by Ctrl-Z does not count for timers.
+use std::time::{Duration, Instant, SystemTime};
+
+use ralph_core::event::Millis;
+
+#[derive(Debug)]
+pub struct Clock {
+    wall_start_ms: i64,
+    base: Instant,
+    stopped: Duration,
+}
+
+impl Clock {
+    #[must_use]
+    pub fn start() -> Self {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let wall_start_ms = i64::try_from(wall.as_millis()).unwrap_or(i64::MAX);
+        Self { wall_start_ms, base: Instant::now(), stopped: Duration::ZERO }
+    }
+
+    /// Returns the time for the record.
+    #[must_use]
+    pub fn now(&self) -> Millis {
+        let run = i64::try_from(self.base.elapsed().as_millis()).unwrap_or(i64::MAX);
+        Millis(self.wall_start_ms.saturating_add(run))
+    }
+
+    /// Returns the time for the rules: it lags behind by the time that the process stood stopped, so that no limit
+    /// counts it.
+    #[must_use]
+    pub fn at_work(&self) -> Millis {
+        let run = i64::try_from(self.active().as_millis()).unwrap_or(i64::MAX);
+        Millis(self.wall_start_ms.saturating_add(run))
+    }
+
+    /// Returns the time for timers: how long the process has run, without the time it stood stopped.
+    #[must_use]
+    pub fn active(&self) -> Duration {
+        self.base.elapsed().saturating_sub(self.stopped)
+    }
+
+    /// Runs something during which timers stand still.
+    pub fn while_stopped<T>(&mut self, stop: impl FnOnce() -> T) -> T {
+        let before = Instant::now();
+        let value = stop();
+        self.stopped += before.elapsed();
+        value
+    }
+}
+
+/// Returns dice for the rules.
+#[must_use]
+pub fn dice() -> u32 {
+    let (_, random) = uuid::Uuid::now_v7().as_u64_pair();
+    (random & u64::from(u32::MAX)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: L7
+    #[test]
+    fn time_spent_stopped_is_in_the_record_but_in_no_limit() {
+        let mut clock = Clock::start();
+        let until = Instant::now() + Duration::from_millis(20);
+        clock.while_stopped(|| while Instant::now() < until {});
+        let lag = clock.now().since(clock.at_work());
+        assert!(lag >= 19, "{lag}");
+    }
+}

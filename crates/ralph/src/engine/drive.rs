@@ -1,0 +1,248 @@
+//! The loop of the driver: one `select!`, one linear stream of events, and for each: decide, record, act.
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ralph_core::effect::Effect;
+use ralph_core::event::{Event, EventKind, Timer};
+use ralph_core::fact::Fact;
+use ralph_core::outcome::Ended;
+use ralph_core::state::Loop;
+use ralph_core::step::step;
+use tokio::sync::mpsc;
+
+use super::clock::{Clock, dice};
+use super::news::{News, Shown};
+use super::perform::Hands;
+use super::plan::RunPlan;
+use super::signals::{Asked, Signals, stop_self};
+use super::timers::Timers;
+use super::watch::{Stamp, Watcher};
+use crate::private;
+use crate::process::{Keeper, Order};
+use crate::store::{Entry, NewRun, Store, StoreError};
+
+/// What stops the engine itself. The run then ends without a result, and can be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the folder {} for the logs of the run cannot be made", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("signals cannot be received")]
+    Signals { source: io::Error },
+}
+
+/// How long an agent's supervisor may take to pass on a pause.
+const PASS_ON: Duration = Duration::from_secs(1);
+
+/// Runs a loop to its outcome.
+pub async fn run(
+    plan: RunPlan,
+    keeper: Keeper,
+    store: &Store,
+    watcher: &mut dyn Watcher,
+) -> Result<Ended, EngineError> {
+    let folder = plan.project.run_folder(&plan.id);
+    private::folder(&folder).map_err(|source| EngineError::Folder { path: folder, source })?;
+    let signals = Signals::listen().map_err(|source| EngineError::Signals { source })?;
+    let (news_in, news) = mpsc::unbounded_channel();
+    let (shown_in, shown) = mpsc::channel(256);
+    let driver = Driver {
+        state: Loop::new(plan.policy.clone()),
+        clock: Clock::start(),
+        timers: Timers::default(),
+        seq: 1,
+        hands: Hands::new(plan, keeper, news_in, shown_in),
+        store,
+        watcher,
+    };
+    driver.drive(Sources { signals, news, shown }).await
+}
+
+/// Everything that can happen to a run.
+struct Sources {
+    signals: Signals,
+    news: mpsc::UnboundedReceiver<News>,
+    shown: mpsc::Receiver<Shown>,
+}
+
+struct Driver<'a> {
+    state: Loop,
+    clock: Clock,
+    timers: Timers,
+    seq: i64,
+    hands: Hands,
+    store: &'a Store,
+    watcher: &'a mut dyn Watcher,
+}
+
+impl Driver<'_> {
+    async fn drive(mut self, mut sources: Sources) -> Result<Ended, EngineError> {
+        self.open().await?;
+        loop {
+            if let Some(ended) = self.state.ended() {
+                return Ok(ended.clone());
+            }
+            let due = self.timers.next_due().map(|due| due.saturating_sub(self.clock.active()));
+            tokio::select! {
+                asked = sources.signals.next() => self.asked(asked).await?,
+                Some(news) = sources.news.recv() => {
+                    self.show_all(&mut sources.shown);
+                    self.told(news).await?;
+                }
+                Some(shown) = sources.shown.recv() => self.show(&shown),
+                () = sleep(due) => self.timer_due().await?,
+            }
+        }
+    }
+
+    /// Stores the run and its first step.
+    async fn open(&mut self) -> Result<(), EngineError> {
+        let plan = &self.hands.plan;
+        let settings = plan.settings_json();
+        let new = NewRun {
+            id: &plan.id,
+            kind: plan.kind,
+            agent: plan.agent.adapter.name(),
+            promise: plan.rules.promise.as_str(),
+            settings: &settings,
+            at: self.clock.now(),
+            state: &self.state,
+        };
+        self.store.create_run(&new).await?;
+        let opening = Fact::RunStarted {
+            kind: plan.kind.to_owned(),
+            agent: plan.agent.adapter.name().to_owned(),
+            promise: plan.rules.promise.as_str().to_owned(),
+            max_iterations: plan.policy.max_iterations,
+            checks: plan.checks.iter().map(|check| check.command.clone()).collect(),
+        };
+        self.decide(EventKind::Started, Some(opening)).await
+    }
+
+    async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
+        match asked {
+            Asked::Stop(signal) => self.happened(EventKind::Interrupted { signal }).await,
+            Asked::Suspend => {
+                self.suspend().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Stops with the agent, and goes on with it: no timer runs meanwhile.
+    async fn suspend(&mut self) {
+        let (passed_on, passed) = tokio::sync::oneshot::channel();
+        if self.hands.order(Order::Pause { passed_on }) {
+            let _ = tokio::time::timeout(PASS_ON, passed).await;
+        }
+        self.clock.while_stopped(stop_self);
+        self.hands.heard.now();
+        self.hands.order(Order::Resume);
+    }
+
+    async fn told(&mut self, news: News) -> Result<(), EngineError> {
+        match news {
+            News::ResultSeen(key) => self.happened(EventKind::ResultSeen { key }).await,
+            News::SpokeAgain(key) => self.happened(EventKind::SpokeAgain { key }).await,
+            News::Verified(key, evidence) => self.happened(EventKind::Verified { key, evidence }).await,
+            News::AttemptEnded(key, report) => {
+                if !self.hands.plan.project.root.is_dir() {
+                    let root = self.hands.plan.project.root.display();
+                    let what = format!("the workspace {root} is gone: the agent removed it");
+                    self.happened(EventKind::Broken { what }).await?;
+                }
+                self.happened(EventKind::AttemptEnded { key, report }).await
+            }
+            News::Warning(text) => {
+                self.watcher.warning(&text);
+                Ok(())
+            }
+        }
+    }
+
+    /// A timer ran out. Silence is measured from the last output, so its timer may have to wait longer.
+    async fn timer_due(&mut self) -> Result<(), EngineError> {
+        let now = self.clock.active();
+        let Some(timer) = self.timers.take_due(now) else { return Ok(()) };
+        if let Timer::Silence { .. } = timer {
+            let allowed = Duration::from_millis(self.state.policy.timeouts.silence_ms);
+            let left = allowed.saturating_sub(self.hands.heard.silence());
+            if !left.is_zero() {
+                self.timers.start(timer, now + left);
+                return Ok(());
+            }
+        }
+        self.happened(EventKind::TimerFired { timer }).await
+    }
+
+    async fn happened(&mut self, kind: EventKind) -> Result<(), EngineError> {
+        self.decide(kind, None).await
+    }
+
+    /// Decides, records, acts.
+    async fn decide(&mut self, kind: EventKind, opening: Option<Fact>) -> Result<(), EngineError> {
+        let at = self.clock.now();
+        let volatile = kind.is_volatile();
+        let (next, effects) =
+            step(self.state.clone(), Event { at: self.clock.at_work(), dice: dice(), kind });
+        let decided = effects.iter().filter_map(|effect| match effect {
+            Effect::Record { fact } => Some(fact),
+            _ => None,
+        });
+        let facts: Vec<&Fact> = opening.iter().chain(decided).collect();
+        if !volatile && (next != self.state || !facts.is_empty()) {
+            let run = &self.hands.plan.id;
+            let entry = Entry { run, seq: self.seq, at, facts: &facts, state: &next };
+            self.store.record(&entry).await?;
+        }
+        for fact in facts {
+            self.watcher.fact(Stamp { run: &self.hands.plan.id, seq: self.seq, at }, fact);
+            self.seq += 1;
+        }
+        self.state = next;
+        for effect in effects {
+            self.act(effect);
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, effect: Effect) {
+        match effect {
+            Effect::Record { .. } => {}
+            Effect::StartTimer { timer, after_ms } => {
+                self.timers.start(timer, self.clock.active() + Duration::from_millis(after_ms));
+            }
+            Effect::CancelTimer { timer } => self.timers.cancel(timer),
+            Effect::StartAgent { key, plan, nonce } => {
+                self.timers.clear();
+                self.hands.start_agent(key, &plan, nonce);
+            }
+            Effect::StopAgent { .. } => self.hands.stop_agent(),
+            Effect::KillAgent { .. } | Effect::StopChecks { .. } => self.hands.kill(),
+            Effect::RunChecks { key } => self.hands.run_checks(key),
+            Effect::Finish => self.hands.finish(),
+        }
+    }
+
+    fn show_all(&mut self, shown: &mut mpsc::Receiver<Shown>) {
+        while let Ok(shown) = shown.try_recv() {
+            self.show(&shown);
+        }
+    }
+
+    fn show(&mut self, shown: &Shown) {
+        match shown {
+            Shown::Events(events) => events.iter().for_each(|event| self.watcher.agent(event)),
+            Shown::Lines(lines) => lines.iter().for_each(|line| self.watcher.filtered(line)),
+        }
+    }
+}
+
+async fn sleep(due: Option<Duration>) {
+    match due {
+        Some(due) => tokio::time::sleep(due).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,260 @@
+//! Listens to one agent: raw bytes to the log, records to the parser, own words to the claim finder. It keeps
+//! what the report of the attempt needs and nothing that grows with the output.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use ralph_core::attempt::{AttemptReport, Ending, Leftovers, Spend, Stream, Trouble};
+use ralph_core::claim::Finder;
+use ralph_core::event::AttemptKey;
+use tokio::sync::mpsc;
+
+use super::news::{News, Shown};
+use crate::agent::{AgentEvent, FilteredDisplay, Format, Parser};
+use crate::hearing::hear;
+use crate::process::{Gone, Listener, RawLog, Tail, When};
+use crate::sanitize::sanitize;
+
+/// Stands in the log before what does not count.
+const LATE: &[u8] = b"\n[ralph: what follows was printed after the agent had ended]\n";
+
+/// How much of stderr is kept for people.
+const STDERR_BYTES: usize = 4_096;
+
+/// When the agent last printed something, in milliseconds since `base`.
+#[derive(Debug, Clone)]
+pub struct LastHeard {
+    base: Instant,
+    ms: Arc<AtomicU64>,
+}
+
+impl LastHeard {
+    #[must_use]
+    pub fn new() -> Self {
+        Self { base: Instant::now(), ms: Arc::new(AtomicU64::new(0)) }
+    }
+
+    pub fn now(&self) {
+        let ms = u64::try_from(self.base.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// Returns how long it has been silent.
+    #[must_use]
+    pub fn silence(&self) -> std::time::Duration {
+        let last = std::time::Duration::from_millis(self.ms.load(Ordering::Relaxed));
+        self.base.elapsed().saturating_sub(last)
+    }
+}
+
+/// What a listener is made from.
+pub struct Ears {
+    pub key: AttemptKey,
+    pub format: Format,
+    pub parser: Box<dyn Parser>,
+    pub display: Option<FilteredDisplay>,
+    pub finder: Finder,
+    pub output: RawLog,
+    pub errors: RawLog,
+    pub heard: LastHeard,
+    pub news: mpsc::UnboundedSender<News>,
+    pub shown: mpsc::Sender<Shown>,
+}
+
+pub struct AgentListener {
+    ears: Ears,
+    events: Vec<AgentEvent>,
+    trouble: Option<Trouble>,
+    session: Option<String>,
+    model: Option<String>,
+    spend: Spend,
+    stderr: Tail,
+    result: ResultRecord,
+    late_marked: bool,
+}
+
+/// Whether the agent's final record has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ResultRecord {
+    Awaited,
+    Seen,
+}
+
+impl AgentListener {
+    #[must_use]
+    pub fn new(ears: Ears) -> Self {
+        Self {
+            ears,
+            events: Vec::new(),
+            trouble: None,
+            session: None,
+            model: None,
+            spend: Spend::default(),
+            stderr: Tail::new(STDERR_BYTES),
+            result: ResultRecord::Awaited,
+            late_marked: false,
+        }
+    }
+
+    /// Returns the report of the attempt, once the agent is gone.
+    #[must_use]
+    pub fn report(mut self, ending: Ending, gone: &Gone) -> AttemptReport {
+        let mut last = std::mem::take(&mut self.events);
+        self.ears.parser.finish(&mut last);
+        self.absorb(last);
+        self.finish_logs();
+        AttemptReport {
+            ending,
+            stream: self.stream(),
+            trouble: self.trouble,
+            reading: self.ears.finder.finish(),
+            spend: self.spend,
+            session: self.session,
+            model: self.model,
+            stderr_tail: sanitize(&self.stderr.text()),
+            leftovers: leftovers(gone),
+        }
+    }
+
+    fn stream(&self) -> Stream {
+        match self.ears.format {
+            Format::Text => Stream::Understood,
+            _ if self.ears.parser.counts().recognised > 0 => Stream::Understood,
+            _ => Stream::NotUnderstood,
+        }
+    }
+
+    /// Nothing is recorded before the logs are written.
+    fn finish_logs(&mut self) {
+        for failure in [self.ears.output.finish(), self.ears.errors.finish()].into_iter().flatten() {
+            self.tell(News::Warning(failure));
+        }
+    }
+
+    fn absorb(&mut self, mut events: Vec<AgentEvent>) {
+        for event in &events {
+            self.note(event);
+        }
+        if !events.is_empty() {
+            // A display that cannot follow misses something; the run does not wait for it.
+            let _ = self.ears.shown.try_send(Shown::Events(events.split_off(0)));
+        }
+        self.events = events;
+    }
+
+    fn display(&mut self, bytes: &[u8]) {
+        let lines = self.ears.display.as_mut().map(|display| display.push(bytes)).unwrap_or_default();
+        if !lines.is_empty() {
+            let _ = self.ears.shown.try_send(Shown::Lines(lines));
+        }
+    }
+
+    fn note(&mut self, event: &AgentEvent) {
+        hear(&mut self.ears.finder, event);
+        if is_work(event) {
+            self.goes_on();
+        }
+        match event {
+            AgentEvent::Text { .. } => self.trouble = None,
+            AgentEvent::Error { kind, message, fatal: true } => {
+                self.trouble = Some(Trouble { kind: *kind, message: sanitize(message) });
+            }
+            AgentEvent::Started { session, model } => {
+                self.session = session.clone().or(self.session.take());
+                self.model = model.clone().or(self.model.take());
+            }
+            AgentEvent::Usage { input_tokens, output_tokens, cost_usd } => {
+                let spend = Spend {
+                    input_tokens: *input_tokens,
+                    output_tokens: *output_tokens,
+                    cost_micros: cost_usd.map(micros),
+                };
+                self.spend = self.spend.plus(spend);
+            }
+            AgentEvent::Finished { .. } => self.result_seen(),
+            AgentEvent::Prompted
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::ToolCall { .. }
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::RateLimit { .. }
+            | AgentEvent::Error { fatal: false, .. } => {}
+        }
+    }
+
+    fn result_seen(&mut self) {
+        self.result = ResultRecord::Seen;
+        self.tell(News::ResultSeen(self.ears.key));
+    }
+
+    fn spoke(&mut self) {
+        self.ears.heard.now();
+        self.goes_on();
+    }
+
+    /// New output after the final record: the agent is not done after all. It may come in the same piece.
+    fn goes_on(&mut self) {
+        if self.result == ResultRecord::Seen {
+            self.result = ResultRecord::Awaited;
+            self.tell(News::SpokeAgain(self.ears.key));
+        }
+    }
+
+    fn tell(&self, news: News) {
+        // The driver is gone only when the run is over.
+        let _ = self.ears.news.send(news);
+    }
+}
+
+impl Listener for AgentListener {
+    fn stdout(&mut self, piece: &mut Vec<u8>, when: When) {
+        match when {
+            When::OnTime => {
+                self.spoke();
+                self.display(piece);
+                let mut events = std::mem::take(&mut self.events);
+                self.ears.parser.push(piece, &mut events);
+                self.absorb(events);
+            }
+            When::Late if !self.late_marked => {
+                self.late_marked = true;
+                self.ears.output.write(&mut LATE.to_vec());
+            }
+            When::Late => {}
+        }
+        self.ears.output.write(piece);
+    }
+
+    fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
+        self.ears.heard.now();
+        self.stderr.push(piece);
+        self.ears.errors.write(piece);
+    }
+}
+
+/// Tells whether an agent that reports this is at work.
+fn is_work(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::Started { .. }
+        | AgentEvent::Prompted
+        | AgentEvent::Text { .. }
+        | AgentEvent::Thinking { .. }
+        | AgentEvent::ToolCall { .. }
+        | AgentEvent::ToolResult { .. } => true,
+        AgentEvent::Usage { .. }
+        | AgentEvent::RateLimit { .. }
+        | AgentEvent::Error { .. }
+        | AgentEvent::Finished { .. } => false,
+    }
+}
+
+fn leftovers(gone: &Gone) -> Leftovers {
+    let leaked = gone.leaked.iter().map(|survivor| format!("{} ({})", survivor.name, survivor.pid));
+    Leftovers { killed: gone.killed, leaked: leaked.collect() }
+}
+
+/// Dollars as an agent reports them, in millionths. What is not a sensible amount counts as nothing.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+fn micros(dollars: f64) -> u64 {
+    let micros = (dollars * 1e6).round();
+    if micros.is_finite() && micros > 0.0 && micros < 1e18 { micros as u64 } else { 0 }
+}

@@ -1,0 +1,16 @@
+//! The process driver: it turns what happens into events, lets the rules decide, stores the decision, and then
+//! does what was decided. It decides nothing itself.
+mod attempt;
+mod clock;
+mod drive;
+mod listen;
+mod news;
+mod perform;
+mod plan;
+mod signals;
+mod timers;
+mod watch;
+
+pub use drive::{EngineError, run};
+pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan};
+pub use watch::{Stamp, Watcher};

@@ -1,0 +1,23 @@
+//! What reaches the driver from the tasks that it started.
+use ralph_core::attempt::AttemptReport;
+use ralph_core::event::AttemptKey;
+use ralph_core::evidence::Evidence;
+
+use crate::agent::AgentEvent;
+
+/// News that the rules must hear; none is ever dropped.
+#[derive(Debug)]
+pub enum News {
+    ResultSeen(AttemptKey),
+    SpokeAgain(AttemptKey),
+    AttemptEnded(AttemptKey, Box<AttemptReport>),
+    Verified(AttemptKey, Evidence),
+    Warning(String),
+}
+
+/// What people may see; dropped when the screen cannot follow.
+#[derive(Debug)]
+pub enum Shown {
+    Events(Vec<AgentEvent>),
+    Lines(Vec<String>),
+}

@@ -1,0 +1,159 @@
+//! The hands of the driver: starts agents and checks as tasks and passes orders to whatever is running.
+use std::time::Duration;
+
+use ralph_core::attempt::Hope;
+use ralph_core::claim::{Finder, Nonce};
+use ralph_core::event::AttemptKey;
+use ralph_core::prompt::PromptPlan;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::attempt::{self, not_started};
+use super::listen::{Ears, LastHeard};
+use super::news::{News, Shown};
+use super::plan::{Audience, RunPlan};
+use crate::agent::{FilterError, Parser, PoliteSignal};
+use crate::process::{JobSpec, Keeper, Order, Polite, RawLog};
+use crate::verify::{Checker, check_all};
+
+pub(super) struct Hands {
+    pub(super) plan: RunPlan,
+    /// When the running agent was last heard.
+    pub(super) heard: LastHeard,
+    keeper: Keeper,
+    news: mpsc::UnboundedSender<News>,
+    shown: mpsc::Sender<Shown>,
+    running: Option<Running>,
+}
+
+/// The one agent or check that is alive.
+struct Running {
+    orders: mpsc::UnboundedSender<Order>,
+    task: JoinHandle<()>,
+}
+
+impl Hands {
+    pub(super) fn new(
+        plan: RunPlan,
+        keeper: Keeper,
+        news: mpsc::UnboundedSender<News>,
+        shown: mpsc::Sender<Shown>,
+    ) -> Self {
+        Self { plan, heard: LastHeard::new(), keeper, news, shown, running: None }
+    }
+
+    pub(super) fn start_agent(&mut self, key: AttemptKey, plan: &PromptPlan, nonce: Option<Nonce>) {
+        let prompt = match self.plan.prompt_text(plan, nonce.as_ref(), key.iteration) {
+            Ok(prompt) => prompt,
+            Err(error) => return self.could_not(key, format!("the prompt cannot be read: {error}")),
+        };
+        let job = match self.plan.agent_job(&prompt) {
+            Ok(job) => job,
+            Err(error) => {
+                return self.could_not(key, format!("the agent's program cannot be found: {error}"));
+            }
+        };
+        self.heard = LastHeard::new();
+        match self.ears(key, Finder::new(self.plan.rules_with(nonce), &prompt)) {
+            Ok(ears) => self.launch(key, job, ears),
+            Err(error) => self.could_not(key, format!("a filter cannot be used: {error}")),
+        }
+    }
+
+    fn launch(&mut self, key: AttemptKey, job: (JobSpec, String), ears: Ears) {
+        let (orders, received) = mpsc::unbounded_channel();
+        let (keeper, news) = (self.keeper.clone(), self.news.clone());
+        let task = tokio::spawn(async move {
+            let report = attempt::run(keeper, job, ears, received).await;
+            let _ = news.send(News::AttemptEnded(key, report));
+        });
+        self.running = Some(Running { orders, task });
+    }
+
+    fn ears(&self, key: AttemptKey, finder: Finder) -> Result<Ears, FilterError> {
+        let folder = self.plan.project.run_folder(&self.plan.id);
+        let name = log_name(key);
+        Ok(Ears {
+            key,
+            format: self.plan.agent.format(),
+            parser: self.parser()?,
+            display: self.plan.agent.display()?,
+            finder,
+            output: RawLog::new(folder.join(format!("{name}.ndjson"))),
+            errors: RawLog::new(folder.join(format!("{name}.stderr"))),
+            heard: self.heard.clone(),
+            news: self.news.clone(),
+            shown: self.shown.clone(),
+        })
+    }
+
+    fn parser(&self) -> Result<Box<dyn Parser>, FilterError> {
+        let mut parser = self.plan.agent.parser()?;
+        match self.plan.audience {
+            Audience::People => {}
+            Audience::Nobody => parser.unwatched(),
+        }
+        Ok(parser)
+    }
+
+    fn could_not(&self, key: AttemptKey, why: String) {
+        let report = Box::new(not_started(why, Hope::None));
+        let _ = self.news.send(News::AttemptEnded(key, report));
+    }
+
+    pub(super) fn run_checks(&mut self, key: AttemptKey) {
+        let checker = Checker {
+            keeper: self.keeper.clone(),
+            folder: self.plan.project.run_folder(&self.plan.id),
+            name: log_name(key),
+        };
+        let jobs = self.plan.checks.iter().map(|check| (check.clone(), self.plan.check_job(check)));
+        let jobs: Vec<_> = jobs.collect();
+        let (orders, mut received) = mpsc::unbounded_channel();
+        let news = self.news.clone();
+        let task = tokio::spawn(async move {
+            let evidence = check_all(&checker, jobs, &mut received).await;
+            let _ = news.send(News::Verified(key, evidence));
+        });
+        self.running = Some(Running { orders, task });
+    }
+
+    pub(super) fn stop_agent(&mut self) {
+        let signal = match self.plan.agent.adapter.polite_signal() {
+            PoliteSignal::Term => Polite::Term,
+            PoliteSignal::Int => Polite::Int,
+        };
+        let grace: Duration = self.plan.grace;
+        self.order(Order::Stop { signal, grace });
+    }
+
+    pub(super) fn kill(&mut self) {
+        self.order(Order::Kill);
+    }
+
+    /// Passes an order to whatever is running; tells whether something is.
+    pub(super) fn order(&mut self, order: Order) -> bool {
+        self.running.as_ref().is_some_and(|running| running.orders.send(order).is_ok())
+    }
+
+    /// Leaves nothing running behind.
+    pub(super) fn finish(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.task.abort();
+        }
+    }
+}
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Returns the name that the logs of an attempt begin with.
+fn log_name(key: AttemptKey) -> String {
+    match key.attempt {
+        1 => format!("iteration-{:03}", key.iteration),
+        attempt => format!("iteration-{:03}-attempt-{attempt}", key.iteration),
+    }
+}

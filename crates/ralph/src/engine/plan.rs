@@ -1,0 +1,216 @@
+//! Everything that one run needs, settled before it starts.
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_core::claim::{ClaimRules, Nonce};
+use ralph_core::evidence::ExternalCheck;
+use ralph_core::policy::Policy;
+use ralph_core::prompt::{self, Parts, PromptPlan};
+use serde::Serialize;
+
+use crate::agent::{
+    Agent, Filter, FilterError, FilteredDisplay, FilteredParser, Format, Job, Overrides, Parser, Preset,
+    Program, parser,
+};
+use crate::memory_size::MemorySize;
+use crate::process::{JobSpec, Stdin};
+use crate::project::Project;
+
+/// Tells a ralph inside an agent which project the outer one works on.
+pub const PROJECT_VARIABLE: &str = "RALPH_PROJECT";
+
+pub struct RunPlan {
+    pub id: String,
+    pub kind: &'static str,
+    pub project: Project,
+    pub agent: AgentChoice,
+    pub prompt: PromptSource,
+    pub rules: ClaimRules,
+    pub checks: Vec<ExternalCheck>,
+    pub policy: Policy,
+    pub grace: Duration,
+    pub audience: Audience,
+    /// What an agent may have together with its descendants. Checks are not limited.
+    pub max_memory: Option<MemorySize>,
+}
+
+/// Whether anybody looks at what the agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    People,
+    Nobody,
+}
+
+/// The agent and what the user changed about it.
+pub struct AgentChoice {
+    pub adapter: &'static dyn Agent,
+    pub overrides: Overrides,
+    pub model: Option<String>,
+    pub extra_args: Vec<String>,
+}
+
+/// Where the user's words come from. A file is read again for every iteration.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptSource {
+    Text(String),
+    File(PathBuf),
+}
+
+impl PromptSource {
+    pub fn read(&self) -> io::Result<String> {
+        match self {
+            Self::Text(text) => Ok(text.clone()),
+            Self::File(path) => {
+                let bytes = std::fs::read(path)?;
+                String::from_utf8(bytes)
+                    .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+            }
+        }
+    }
+}
+
+impl AgentChoice {
+    #[must_use]
+    pub fn preset(&self) -> Preset {
+        self.adapter.preset().overridden_by(&self.overrides)
+    }
+
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.preset().output_format
+    }
+
+    /// Returns what reads the agent's output: the format's parser, or the user's filter over it.
+    pub fn parser(&self) -> Result<Box<dyn Parser>, FilterError> {
+        let preset = self.preset();
+        let inner = parser(preset.output_format);
+        match preset.response_filter {
+            None => Ok(inner),
+            Some(source) => Ok(Box::new(FilteredParser::new(inner, Filter::compile(&source)?))),
+        }
+    }
+
+    /// Returns what makes lines for people out of the agent's output, if the user set such a filter.
+    pub fn display(&self) -> Result<Option<FilteredDisplay>, FilterError> {
+        let source = self.preset().display_filter;
+        source.map(|source| Filter::compile(&source).map(FilteredDisplay::new)).transpose()
+    }
+}
+
+impl RunPlan {
+    /// Renders the prompt of an iteration.
+    pub fn prompt_text(
+        &self,
+        plan: &PromptPlan,
+        nonce: Option<&Nonce>,
+        iteration: u32,
+    ) -> io::Result<String> {
+        let task = self.prompt.read()?;
+        let checks: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
+        let parts = Parts {
+            task: &task,
+            promise: &self.rules.promise,
+            nonce,
+            checks: &checks,
+            iteration,
+            max_iterations: self.policy.max_iterations,
+        };
+        Ok(prompt::render(plan, &parts))
+    }
+
+    /// Returns the claim rules of an iteration.
+    #[must_use]
+    pub fn rules_with(&self, nonce: Option<Nonce>) -> ClaimRules {
+        ClaimRules { nonce, ..self.rules.clone() }
+    }
+
+    /// Returns how the agent is started with this prompt, and what goes to its standard input.
+    pub fn agent_job(&self, prompt: &str) -> io::Result<(JobSpec, String)> {
+        let choice = &self.agent;
+        let own = match choice.adapter.program() {
+            Program::OwnBinary => Some(std::env::current_exe()?.to_string_lossy().into_owned()),
+            Program::Named(_) | Program::Required => None,
+        };
+        let job = Job {
+            prompt,
+            model: choice.model.as_deref(),
+            extra_args: &choice.extra_args,
+            program: choice.overrides.cli.as_deref().or(own.as_deref()),
+            args: choice.overrides.args.as_deref(),
+            ..Job::default()
+        };
+        let start = choice.adapter.invocation(&job);
+        let mut env = child_environment(&start.env_remove);
+        env.extend(start.env.into_iter().map(|(name, value)| (name.into(), value.into())));
+        env.push((PROJECT_VARIABLE.into(), self.project.root.clone().into()));
+        let spec = JobSpec {
+            program: self.program_path(&start.program),
+            args: start.args.into_iter().map(OsString::from).collect(),
+            env,
+            cwd: self.project.root.clone(),
+            run_id: self.id.clone(),
+            stdin: Stdin::Pipe,
+            linger: JobSpec::LINGER,
+            memory: self.max_memory.map(MemorySize::bytes),
+        };
+        Ok((spec, start.stdin.0))
+    }
+
+    /// Returns how a check is started.
+    #[must_use]
+    pub fn check_job(&self, check: &ExternalCheck) -> JobSpec {
+        let mut env = child_environment(&[]);
+        env.push((PROJECT_VARIABLE.into(), self.project.root.clone().into()));
+        JobSpec {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), check.command.clone().into()],
+            env,
+            cwd: self.project.root.clone(),
+            run_id: self.id.clone(),
+            stdin: Stdin::Null,
+            linger: JobSpec::LINGER,
+            memory: None,
+        }
+    }
+
+    /// A program written with a slash is meant from where the user stands, not from the project's root.
+    fn program_path(&self, program: &str) -> PathBuf {
+        let path = Path::new(program);
+        if program.contains('/') && path.is_relative() {
+            std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+        } else {
+            path.to_path_buf()
+        }
+    }
+
+    /// Returns the settings as they are stored with the run.
+    #[must_use]
+    pub fn settings_json(&self) -> String {
+        let preset = self.agent.preset();
+        let settings = serde_json::json!({
+            "prompt": self.prompt,
+            "agent": self.agent.adapter.name(),
+            "cli": preset.cli,
+            "args": preset.args,
+            "output_format": preset.output_format.to_string(),
+            "response_filter": preset.response_filter,
+            "display_filter": preset.display_filter,
+            "model": self.agent.model,
+            "extra_args": self.agent.extra_args,
+            "rules": self.rules,
+            "checks": self.checks,
+            "policy": self.policy,
+            "grace_ms": u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
+            "max_memory_mb": self.max_memory.map(MemorySize::mb),
+        });
+        settings.to_string()
+    }
+}
+
+/// Returns our own environment without what makes nested agents misbehave.
+fn child_environment(remove: &[String]) -> Vec<(OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| !remove.iter().any(|removed| name == removed.as_str())).collect()
+}

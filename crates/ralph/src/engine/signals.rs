@@ -1,0 +1,48 @@
+//! The signals that people and systems send to ralph itself.
+use std::io;
+
+use ralph_core::event::StopSignal;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    Stop(StopSignal),
+    /// Ctrl-Z.
+    Suspend,
+}
+
+pub struct Signals {
+    int: Signal,
+    term: Signal,
+    suspend: Signal,
+}
+
+impl Signals {
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            int: signal(SignalKind::interrupt())?,
+            term: signal(SignalKind::terminate())?,
+            suspend: signal(SignalKind::from_raw(libc::SIGTSTP))?,
+        })
+    }
+
+    pub async fn next(&mut self) -> Asked {
+        tokio::select! {
+            Some(()) = self.int.recv() => Asked::Stop(StopSignal::Int),
+            Some(()) = self.term.recv() => Asked::Stop(StopSignal::Term),
+            Some(()) = self.suspend.recv() => Asked::Suspend,
+            else => std::future::pending().await,
+        }
+    }
+}
+
+/// Stops this whole process as Ctrl-Z would; returns when somebody continues it.
+///
+/// The signal goes to the calling thread, which therefore stands still before this returns. Sent to the process,
+/// another thread might take it, and this one would run on for a moment.
+#[expect(unsafe_code, reason = "no safe interface sends a signal to the own thread")]
+pub fn stop_self() {
+    // SAFETY: raise has no preconditions, and SIGSTOP runs no code of ours.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}

@@ -1,0 +1,80 @@
+//! Amounts of memory as users write them: `512M`, `4G`; a bare number is MB.
+
+/// More than this is a typing mistake, such as a number of bytes.
+const MOST_MB: u64 = 1 << 30;
+
+/// An amount of memory that is more than nothing, in whole MB of 1024 × 1024 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemorySize {
+    mb: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemorySizeError {
+    #[error("{text:?} is not an amount of memory: write 512M or 4G (a bare number is MB)")]
+    Malformed { text: String },
+    #[error("{text:?} is no memory at all: leave it out for no limit")]
+    Zero { text: String },
+    #[error("{text:?} is more than any machine has: a bare number is MB, not bytes")]
+    TooMuch { text: String },
+}
+
+impl MemorySize {
+    /// Parses a whole number with M, G or nothing behind it.
+    pub fn parse(text: &str) -> Result<Self, MemorySizeError> {
+        let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let malformed = || MemorySizeError::Malformed { text: text.to_owned() };
+        let unit_mb: u64 = match unit {
+            "" | "M" => 1,
+            "G" => 1024,
+            _ => return Err(malformed()),
+        };
+        if number.is_empty() {
+            return Err(malformed());
+        }
+        match number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit_mb)) {
+            Some(0) => Err(MemorySizeError::Zero { text: text.to_owned() }),
+            Some(mb @ ..=MOST_MB) => Ok(Self { mb }),
+            Some(_) | None => Err(MemorySizeError::TooMuch { text: text.to_owned() }),
+        }
+    }
+
+    #[must_use]
+    pub fn mb(self) -> u64 {
+        self.mb
+    }
+
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.mb << 20
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: A7
+    #[test]
+    fn megabytes_and_gigabytes_are_understood_and_a_bare_number_is_megabytes() {
+        for (text, mb) in [("512M", 512), ("4G", 4096), ("300", 300), ("1", 1), ("1048576G", MOST_MB)] {
+            assert_eq!(MemorySize::parse(text).map(MemorySize::mb), Ok(mb), "{text}");
+        }
+        assert_eq!(MemorySize::parse("4G").map(MemorySize::bytes), Ok(4 * 1024 * 1024 * 1024));
+    }
+
+    // spec: A7
+    #[test]
+    fn nonsense_nothing_and_bytes_are_refused() {
+        for text in ["", "G", "-1", "1.5G", "4 G", " 4G", "4g", "4GB", "4K", "0x10", "1e3", "٤G"] {
+            assert!(matches!(MemorySize::parse(text), Err(MemorySizeError::Malformed { .. })), "{text}");
+        }
+        for text in ["0", "0M", "000G"] {
+            assert!(matches!(MemorySize::parse(text), Err(MemorySizeError::Zero { .. })), "{text}");
+        }
+        for text in ["4294967296", "1048577G", "99999999999999999999", "18014398509481985G"] {
+            assert!(matches!(MemorySize::parse(text), Err(MemorySizeError::TooMuch { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `ralph demo`: the whole story in a few seconds.
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use clap::Args;
+use ralph_core::claim::{ClaimRules, Promise};
+use ralph_core::evidence::ExternalCheck;
+use ralph_core::outcome::exit_code;
+use ralph_core::policy::{Policy, Proof};
+
+use super::run::{Show, execute};
+use super::{block_on, out};
+use crate::agent::{self, Overrides};
+use crate::demo::{CHECK, Stage, TASK};
+use crate::engine::{AgentChoice, Audience, PromptSource, RunPlan};
+use crate::error::Failure;
+use crate::project::Project;
+use crate::report::{Detail, Paint, Tone};
+use crate::store::{Opening, Store};
+use crate::view::{RunView, short_id};
+
+/// Shows the whole story with a scripted agent that lies first: no account, no set-up
+///
+/// Makes a small git repository in the folder for temporary files, gives the agent a task and a check, and
+/// shows how a false "done" is caught and a true one is proven.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Does not wait for people to read
+    #[arg(long)]
+    fast: bool,
+}
+
+/// The agent's time between two steps, for people.
+const PACE_MS: &str = "350";
+
+pub fn run(args: &DemoArgs) -> Result<u8, Failure> {
+    let stage = Stage::build().map_err(|error| {
+        Failure::new(exit_code::PREFLIGHT, &error)
+            .hint("the demo needs git, and room in the folder for temporary files")
+    })?;
+    introduce(&stage);
+    let people = io::stderr().is_terminal() && !args.fast;
+    let plan = plan(&stage, if people { &["--pace", PACE_MS] } else { &[] })?;
+    let id = plan.id.clone();
+    let code = execute(plan, Show::People(Detail::Everything))?;
+    conclude(&stage, &id)?;
+    Ok(code)
+}
+
+fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
+    let internal = |error: &(dyn std::error::Error + 'static)| Failure::new(exit_code::INTERNAL, error);
+    let promise = Promise::parse("DONE").map_err(|error| internal(&error))?;
+    Ok(RunPlan {
+        id: uuid::Uuid::now_v7().to_string(),
+        kind: "demo",
+        project: Project::around(&stage.root)?,
+        agent: AgentChoice {
+            adapter: agent::find("demo").map_err(|error| internal(&error))?,
+            overrides: Overrides::default(),
+            model: None,
+            extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
+        },
+        prompt: PromptSource::Text(TASK.to_owned()),
+        rules: ClaimRules::new(promise),
+        checks: vec![ExternalCheck::of_command(CHECK)],
+        policy: Policy { proof: Proof::Checks, ..Policy::new(5) },
+        grace: Duration::from_secs(5),
+        audience: Audience::People,
+        max_memory: None,
+    })
+}
+
+fn introduce(stage: &Stage) {
+    let paint = Paint::for_stream(&io::stderr());
+    let title = paint.paint(Tone::Bold, "ralph demo: a scripted agent in a real git repository");
+    out::note(&format!(
+        "{title}\n\n  task   make slugify.sh handle capitals and punctuation\n  check  {CHECK}\n  where  {}\n  \
+         catch  this agent lies: watch its first claim\n",
+        stage.root.display()
+    ));
+}
+
+/// Says what was proven, and what to do next.
+fn conclude(stage: &Stage, id: &str) -> Result<(), Failure> {
+    let paint = Paint::for_stream(&io::stdout());
+    let failed = |error: crate::demo::StageError| Failure::new(exit_code::INTERNAL, &error);
+    out::line(&format!("\n{}", paint.paint(Tone::Bold, "What was proven")));
+    for line in block_on(claims(stage, id))? {
+        out::line(&format!("  {line}"));
+    }
+    out::line(&format!("  commit   {}", stage.newest_commit().map_err(failed)?));
+    out::line(&format!("  change   {}", stage.newest_change().map_err(failed)?));
+    let title = paint.paint(Tone::Bold, "Now with your own agent, in your own project");
+    out::line(&format!("\n{title}\n  ralph run 'Make the tests pass' --check 'cargo test'"));
+    let root = stage.root.display();
+    out::line(&format!("\nLook at this run again\n  cd {root} && {} show {}", own_name(), short_id(id)));
+    Ok(())
+}
+
+/// Returns what the user can type to start this program.
+fn own_name() -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let installed = std::env::split_paths(&path).any(|folder| folder.join("ralph").is_file());
+    match std::env::current_exe() {
+        Ok(own) if !installed => own.display().to_string(),
+        Ok(_) | Err(_) => "ralph".to_owned(),
+    }
+}
+
+async fn claims(stage: &Stage, id: &str) -> Result<Vec<String>, Failure> {
+    let project = Project::around(&stage.root)?;
+    let Some(store) = Store::open(&project.state(), Opening::Existing).await? else { return Ok(Vec::new()) };
+    let Some(run) = store.runs_like(id).await?.into_iter().next() else { return Ok(Vec::new()) };
+    Ok(RunView::load(&store, run).await?.claims())
+}

@@ -1,0 +1,75 @@
+//! `ralph import`.
+use std::path::PathBuf;
+
+use clap::Args;
+use ralph_core::event::Millis;
+use ralph_core::fact::Fact;
+use serde::Deserialize;
+
+use super::{block_on, out};
+use crate::error::Failure;
+use crate::project::Project;
+use crate::store::{EXPORT_VERSION, ImportedFact, Opening, RunHeader, Store};
+use crate::view::short_id;
+
+/// Reads in a run that `ralph export` wrote
+///
+/// All or nothing: a file with a mistake changes nothing, and a run that is already here is refused.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    file: PathBuf,
+}
+
+/// The place of a fact in the journal.
+#[derive(Debug, Deserialize)]
+struct Place {
+    run: String,
+    seq: i64,
+    at: String,
+}
+
+pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
+    let name = args.file.display();
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| Failure::preflight(format!("the file {name} cannot be read")).cause(error))?;
+    let (header, facts) = parse(&text).map_err(|(line, why)| {
+        Failure::preflight(format!("{name}, line {line}: {why}"))
+            .hint("`ralph export` writes such files; nothing was stored")
+    })?;
+    block_on(async {
+        let project = Project::here()?;
+        let Some(store) = Store::open(&project.state(), Opening::Create).await? else { return Ok(0) };
+        if !store.runs_like(&header.id).await?.is_empty() {
+            return Err(Failure::preflight(format!("run {} is already here", header.id)));
+        }
+        store.import(&header, &facts).await?;
+        out::note(&format!("run {} is here now: ralph show {}", header.id, short_id(&header.id)));
+        Ok(0)
+    })
+}
+
+/// Parses a whole file; an error names its line.
+fn parse(text: &str) -> Result<(RunHeader, Vec<ImportedFact>), (usize, String)> {
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let (_, first) = lines.next().ok_or((1, "the file is empty".to_owned()))?;
+    let header: RunHeader =
+        serde_json::from_str(first).map_err(|error| (1, format!("this is no header of a run: {error}")))?;
+    if header.ralph_export > EXPORT_VERSION {
+        let why =
+            format!("format {} is newer than this ralph, which knows {EXPORT_VERSION}", header.ralph_export);
+        return Err((1, why));
+    }
+    let facts: Result<Vec<_>, _> =
+        lines.map(|(index, line)| fact(&header, line).map_err(|why| (index + 1, why))).collect();
+    facts.map(|facts| (header, facts))
+}
+
+fn fact(header: &RunHeader, line: &str) -> Result<ImportedFact, String> {
+    let place: Place = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    if place.run != header.id {
+        return Err(format!("this fact belongs to run {}, not to {}", place.run, header.id));
+    }
+    let fact: Fact = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let at: jiff::Timestamp = place.at.parse().map_err(|error| format!("at is no time: {error}"))?;
+    Ok(ImportedFact { seq: place.seq, at: Millis(at.as_millisecond()), fact })
+}

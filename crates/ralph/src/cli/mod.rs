@@ -1,0 +1,100 @@
+//! The command line: one file per command. Commands parse, call the rooms and print; only here and in
+//! `report` is anything printed, and only `main` exits.
+mod completions;
+mod demo;
+mod demo_agent;
+mod detect;
+mod events;
+mod export;
+mod import;
+mod man;
+mod out;
+mod pick;
+mod run;
+mod run_args;
+mod runs;
+mod show;
+mod values;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use ralph_core::outcome::exit_code;
+
+use crate::error::Failure;
+
+/// Runs coding agents in a loop until their work is proven done.
+///
+/// A promise is a request to verify, never proof: the agent says that it is done, and your checks decide.
+#[derive(Debug, Parser)]
+#[command(name = "ralph", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ralph demo                                        see the whole story, no account needed
+  ralph run 'Fix the failing tests' --check 'cargo test'
+  ralph run @task.md --agent text --agent-cmd ./my-agent.sh
+  ralph show                                        what the newest run did, and why
+
+Exit codes: 0 completed, 1 preflight, 3 not complete, 4 agent failed, 6 blocked,
+10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Box<run_args::RunArgs>),
+    Demo(demo::DemoArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
+    Events(events::EventsArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
+    Detect(detect::DetectArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    #[command(name = "demo-agent", hide = true)]
+    DemoAgent(demo_agent::DemoAgentArgs),
+}
+
+/// Runs the command line and returns the exit code.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    let result = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Runs(args) => runs::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Events(args) => events::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Detect(args) => detect::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::DemoAgent(args) => demo_agent::run(&args),
+    };
+    ExitCode::from(result.unwrap_or_else(|failure| {
+        out::failure(&failure);
+        failure.exit_code
+    }))
+}
+
+/// Help and version are answers; everything else that the parser refuses is a usage error.
+fn refused(error: &clap::Error) -> ExitCode {
+    // Where nobody reads, nothing can be said.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { exit_code::USAGE } else { 0 })
+}
+
+/// Runs a command that waits on the world but starts no agent.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    runtime.block_on(work)
+}

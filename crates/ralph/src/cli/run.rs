@@ -1,0 +1,189 @@
+//! `ralph run`.
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ralph_core::outcome::{Ended, Outcome, exit_code};
+
+use super::out;
+use super::run_args::RunArgs;
+use crate::duration;
+use crate::engine::{self, Audience, PROJECT_VARIABLE, RunPlan, Watcher};
+use crate::error::Failure;
+use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
+use crate::project::Project;
+use crate::report::{Detail, JsonReport, Paint, PlainReport, Tone};
+use crate::store::{Opening, RunRow, Store};
+use crate::view::{money, one_or_many, short_id};
+
+pub fn run(args: &RunArgs) -> Result<u8, Failure> {
+    let show = Show::of(args);
+    let plan = plan(args)?;
+    refuse_recursion(&plan.project)?;
+    preflight(&plan)?;
+    execute(plan, show)
+}
+
+/// How the run is shown.
+#[derive(Debug, Clone, Copy)]
+pub enum Show {
+    Json,
+    People(Detail),
+}
+
+impl Show {
+    fn of(args: &RunArgs) -> Self {
+        match (args.json, args.quiet, &args.display_filter) {
+            (true, _, _) => Self::Json,
+            (false, true, _) => Self::People(Detail::Milestones),
+            (false, false, Some(_)) => Self::People(Detail::OwnFilter),
+            (false, false, None) => Self::People(Detail::Everything),
+        }
+    }
+}
+
+fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
+    Ok(RunPlan {
+        id: uuid::Uuid::now_v7().to_string(),
+        kind: "run",
+        rules: args.signals.rules(args.promise()?),
+        checks: args.checks()?,
+        agent: args.agent_choice()?,
+        policy: args.policy(),
+        project: Project::here()?,
+        prompt: args.prompt()?,
+        grace: args.grace,
+        audience: if args.json { Audience::Nobody } else { Audience::People },
+        max_memory: args.max_memory,
+    })
+}
+
+/// An agent that starts ralph on its own project would loop in a loop.
+fn refuse_recursion(project: &Project) -> Result<(), Failure> {
+    let outer = std::env::var_os(PROJECT_VARIABLE).is_some_and(|root| project.root.as_os_str() == root);
+    match std::env::var(RUN_ID_VARIABLE) {
+        Ok(run) if outer => Err(Failure::plain(
+            exit_code::STATE,
+            format!("run {} already works on this project, and this is one of its agents", short_id(&run)),
+        )
+        .hint("an agent must not start ralph on the project that it works on")),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Finds out before the first iteration whether the agent can be started at all.
+fn preflight(plan: &RunPlan) -> Result<(), Failure> {
+    let (spec, _) = plan.agent_job("").map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    if spec.program.as_os_str().is_empty() {
+        return Err(Failure::usage(format!("the agent {} needs a program", plan.agent.adapter.name()))
+            .hint("name it with --agent-cmd PATH"));
+    }
+    process::locate(&spec).map(drop).map_err(|error| unusable(plan, &error))
+}
+
+fn unusable(plan: &RunPlan, error: &SpawnError) -> Failure {
+    let failure = Failure::new(exit_code::PREFLIGHT, error);
+    match error {
+        SpawnError::NotFound { program } => not_found(plan, program),
+        SpawnError::NotExecutable { program, .. } => {
+            failure.hint(format!("make it executable: chmod +x {}", program.display()))
+        }
+        SpawnError::MissingInterpreter { .. } => {
+            failure.hint("install the interpreter, or correct the first line of the script")
+        }
+        SpawnError::WrongFormat { .. } => {
+            failure.hint("a script needs a first line such as #!/bin/sh; a binary must fit this machine")
+        }
+        SpawnError::NoSuchDirectory { .. }
+        | SpawnError::ArgumentsTooLong { .. }
+        | SpawnError::Keeper { .. }
+        | SpawnError::Other { .. } => failure,
+    }
+}
+
+fn not_found(plan: &RunPlan, program: &Path) -> Failure {
+    let name = program.display();
+    if name.to_string().contains('/') {
+        return Failure::preflight(format!("the agent program {name} does not exist"))
+            .hint("give --agent-cmd the path of an executable file");
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    Failure::preflight(format!("the agent {name} was not found on PATH"))
+        .cause(format!("PATH is {path:?}"))
+        .hint(plan.agent.adapter.install_hint())
+}
+
+/// Runs a plan to its outcome and says what came of it.
+pub fn execute(plan: RunPlan, show: Show) -> Result<u8, Failure> {
+    // The keeper must be forked before the first thread exists.
+    let keeper = Keeper::start().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    runtime.block_on(drive(plan, keeper, show))
+}
+
+async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure> {
+    let state = plan.project.state();
+    let Some(store) = Store::open(&state, Opening::Create).await? else {
+        return Err(Failure::plain(exit_code::INTERNAL, "the database was not created"));
+    };
+    let id = plan.id.clone();
+    let verified = !plan.checks.is_empty();
+    let began = Instant::now();
+    let mut report: Box<dyn Watcher> = match show {
+        Show::Json => Box::new(JsonReport::new(io::stdout())),
+        Show::People(detail) => {
+            introduce(&plan);
+            Box::new(PlainReport::new(io::stderr(), detail))
+        }
+    };
+    let ended = engine::run(plan, keeper, &store, report.as_mut()).await?;
+    drop(report);
+    if let Show::People(_) = show {
+        let row = store.runs_like(&id).await?.into_iter().next();
+        summarise(&ended, row.as_ref(), (began.elapsed(), verified));
+    }
+    Ok(ended.exit_code)
+}
+
+fn introduce(plan: &RunPlan) {
+    let paint = Paint::for_stream(&io::stderr());
+    out::note(&format!(
+        "{} {} · agent {} · promise {} · at most {}",
+        paint.paint(Tone::Bold, "ralph run"),
+        short_id(&plan.id),
+        plan.agent.adapter.name(),
+        plan.rules.promise.as_str(),
+        one_or_many(i64::from(plan.policy.max_iterations), "iteration"),
+    ));
+    if plan.checks.is_empty() {
+        out::note("no --check: the claim alone decides, and nothing is verified");
+    }
+    for check in &plan.checks {
+        out::note(&format!("check     {}", check.command));
+    }
+}
+
+fn summarise(ended: &Ended, row: Option<&RunRow>, (took, verified): (Duration, bool)) {
+    let paint = Paint::for_stream(&io::stdout());
+    let tone = if ended.outcome == Outcome::Completed { Tone::Good } else { Tone::Bad };
+    let iterations = row.map_or(0, |row| row.iterations);
+    out::line(&format!(
+        "\n{} after {} in {}: {}",
+        paint.paint(tone, ended.outcome.as_str()),
+        one_or_many(iterations, "iteration"),
+        duration::show(took),
+        ended.reason
+    ));
+    if let Some(row) = row {
+        let tokens = match (row.input_tokens, row.output_tokens) {
+            (Some(input), Some(output)) => format!(", {input} tokens in, {output} out"),
+            (_, _) => String::new(),
+        };
+        out::line(&format!("spent     {}{tokens}", money(row.cost_micros)));
+        out::line(&format!("details   ralph show {}", short_id(&row.id)));
+    }
+    if ended.outcome == Outcome::Completed && !verified {
+        out::line("unverified: no check was given, so only the agent's word stands behind this");
+    }
+}

@@ -1,0 +1,35 @@
+//! `ralph runs`.
+use clap::Args;
+
+use super::{block_on, out, pick};
+use crate::error::Failure;
+use crate::view::{self, run_line};
+
+/// Lists the runs of this project, newest first
+#[derive(Debug, Args)]
+pub struct RunsArgs {
+    /// At most so many
+    #[arg(long, short = 'n', default_value_t = 20)]
+    limit: u32,
+    /// Prints an array of objects, each with at least id and status
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
+    block_on(async {
+        let runs = match pick::store().await? {
+            Some(store) => store.runs(args.limit).await?,
+            None => Vec::new(),
+        };
+        if args.json {
+            let rows: Vec<_> = runs.iter().map(view::run_json).collect();
+            out::line(&serde_json::Value::from(rows).to_string());
+        } else if runs.is_empty() {
+            out::note("no runs yet; start one with `ralph run`");
+        } else {
+            runs.iter().for_each(|run| out::line(&run_line(run)));
+        }
+        Ok(0)
+    })
+}

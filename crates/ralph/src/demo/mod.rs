@@ -1,0 +1,7 @@
+//! The demo: a small repository with a task, and a scripted agent that first lies about it and then does it.
+mod agent;
+mod speech;
+mod stage;
+
+pub use agent::{Pace, play};
+pub use stage::{CHECK, Stage, StageError, TASK};

@@ -1,0 +1,96 @@
+//! The repository in which the demo plays.
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use crate::git::{GitError, git};
+
+/// The task of the demo.
+pub const TASK: &str = "\
+slugify.sh turns a title into a slug for a web address. It does not handle capitals and punctuation yet.
+Make `sh test.sh` pass, and commit your work.";
+
+/// The check that decides.
+pub const CHECK: &str = "sh test.sh";
+
+pub(super) const SCRIPT: &str = "slugify.sh";
+
+const UNFINISHED: &str = "\
+#!/bin/sh
+# Prints the slug of a title.
+printf '%s\\n' \"$1\" | tr ' ' '-'
+";
+
+pub(super) const FINISHED: &str = "\
+#!/bin/sh
+# Prints the slug of a title.
+printf '%s\\n' \"$1\" | tr 'A-Z' 'a-z' | sed -e 's/[^a-z0-9][^a-z0-9]*/-/g' -e 's/^-//' -e 's/-$//'
+";
+
+const TEST: &str = "\
+#!/bin/sh
+# Fails unless every title has the right slug.
+failed=0
+expect() {
+    got=$(sh slugify.sh \"$1\")
+    if [ \"$got\" = \"$2\" ]; then
+        echo \"ok      $1\"
+    else
+        echo \"FAILED  $1: expected $2, got $got\"
+        failed=1
+    fi
+}
+expect 'plain title' 'plain-title'
+expect 'Hello, World!' 'hello-world'
+expect '  Already -- proven?  ' 'already-proven'
+exit $failed
+";
+
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    #[error("the demo's folder {} cannot be made", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("the demo's repository cannot be made")]
+    Git(#[from] GitError),
+}
+
+/// The demo's repository. It is kept, so that people can look at it.
+pub struct Stage {
+    pub root: PathBuf,
+}
+
+impl Stage {
+    /// Makes a new repository in the folder for temporary files.
+    pub fn build() -> Result<Self, StageError> {
+        let root = std::env::temp_dir().join(format!("ralph-demo-{}", uuid::Uuid::now_v7().simple()));
+        let failed = |source| StageError::Folder { path: root.clone(), source };
+        std::fs::DirBuilder::new().mode(0o700).create(&root).map_err(failed)?;
+        for (name, text) in [(SCRIPT, UNFINISHED), ("test.sh", TEST)] {
+            std::fs::write(root.join(name), text).map_err(failed)?;
+        }
+        git(&root, &["init", "--quiet"])?;
+        commit(&root, "slugify: first version")?;
+        Ok(Self { root })
+    }
+
+    /// Returns the newest commit in one line.
+    pub fn newest_commit(&self) -> Result<String, StageError> {
+        Ok(git(&self.root, &["log", "-1", "--format=%h %s"])?.trim().to_owned())
+    }
+
+    /// Returns what the newest commit changed, in one line.
+    pub fn newest_change(&self) -> Result<String, StageError> {
+        Ok(git(&self.root, &["diff", "--shortstat", "HEAD~1", "HEAD"])?.trim().to_owned())
+    }
+}
+
+/// Commits everything, also on a machine where git knows no name yet.
+pub(super) fn commit(root: &Path, message: &str) -> Result<(), GitError> {
+    git(root, &["add", "--all"])?;
+    let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
+    let args: Vec<&str> = identity
+        .into_iter()
+        .chain(["-c", "commit.gpgsign=false", "commit", "--quiet", "-m", message])
+        .collect();
+    git(root, &args).map(drop)
+}

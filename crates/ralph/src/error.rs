@@ -1,0 +1,98 @@
+//! The one shape of every error that a user sees: what went wrong, why, how to fix it, and the exit code.
+use std::error::Error;
+use std::fmt::Display;
+
+use ralph_core::outcome::exit_code;
+
+use crate::engine::EngineError;
+use crate::project::ProjectError;
+use crate::store::StoreError;
+
+/// An error on its way to the user.
+#[derive(Debug)]
+pub struct Failure {
+    pub message: String,
+    pub causes: Vec<String>,
+    pub hints: Vec<String>,
+    pub exit_code: u8,
+}
+
+impl Failure {
+    /// Wraps an error with its causes.
+    pub fn new(exit_code: u8, error: &(dyn Error + 'static)) -> Self {
+        let mut causes = Vec::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            causes.push(cause.to_string());
+            source = cause.source();
+        }
+        Self { message: error.to_string(), causes, hints: Vec::new(), exit_code }
+    }
+
+    /// Something about the call itself is wrong.
+    pub fn usage(message: impl Display) -> Self {
+        Self::plain(exit_code::USAGE, message)
+    }
+
+    /// Something that a run needs is missing.
+    pub fn preflight(message: impl Display) -> Self {
+        Self::plain(exit_code::PREFLIGHT, message)
+    }
+
+    pub fn plain(exit_code: u8, message: impl Display) -> Self {
+        Self { message: message.to_string(), causes: Vec::new(), hints: Vec::new(), exit_code }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    #[must_use]
+    pub fn cause(mut self, cause: impl Display) -> Self {
+        self.causes.push(cause.to_string());
+        self
+    }
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        let failure = Self::new(exit_code::PREFLIGHT, &error);
+        match error {
+            ProjectError::NoRepository { .. } => {
+                failure.hint("agents work in a git repository: go to one, or make one with `git init`")
+            }
+            ProjectError::NoFolder { .. } => {
+                failure.hint("the folder may have been removed: `cd` to another")
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let failure = Self::new(exit_code::STATE, &error);
+        match &error {
+            StoreError::Folder { path, .. } => {
+                failure.hint(format!("make {} writable, or free space on its disk", path.display()))
+            }
+            StoreError::Database { path, .. } => failure.hint(format!(
+                "nothing was deleted; look at {} and its `-wal` file, or move them away to start anew",
+                path.display()
+            )),
+            StoreError::Newer { .. } => failure.hint("update ralph; the database was not touched"),
+            StoreError::Unreadable { .. } => failure.hint("nothing was deleted; please report this"),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Folder { .. } => Self::new(exit_code::STATE, &error),
+            EngineError::Signals { .. } => Self::new(exit_code::INTERNAL, &error),
+        }
+    }
+}

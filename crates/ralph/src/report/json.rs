@@ -1,0 +1,37 @@
+//! One JSON object a line: every stored fact as it is stored.
+use std::io::Write;
+
+use ralph_core::fact::Fact;
+
+use crate::agent::AgentEvent;
+use crate::engine::{Stamp, Watcher};
+use crate::store::EventRow;
+use crate::view::event_line;
+
+pub struct JsonReport<W: Write> {
+    out: W,
+}
+
+impl<W: Write> JsonReport<W> {
+    pub fn new(out: W) -> Self {
+        Self { out }
+    }
+}
+
+impl<W: Write> Watcher for JsonReport<W> {
+    fn fact(&mut self, stamp: Stamp<'_>, fact: &Fact) {
+        let body = serde_json::to_string(fact).unwrap_or_default();
+        let line = event_line(stamp.run, &EventRow { seq: stamp.seq, at: stamp.at.0, body });
+        // A reader that went away does not stop the run.
+        let _ = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
+    }
+
+    fn agent(&mut self, _event: &AgentEvent) {}
+
+    fn filtered(&mut self, _line: &str) {}
+
+    fn warning(&mut self, text: &str) {
+        let line = serde_json::json!({ "event": "warning", "message": text });
+        let _ = writeln!(self.out, "{line}");
+    }
+}

@@ -1,0 +1,8 @@
+//! How a running loop looks: plain text for people, JSON lines for programs. Reports watch; they never steer.
+mod json;
+mod paint;
+mod plain;
+
+pub use json::JsonReport;
+pub use paint::{Paint, Tone};
+pub use plain::{Detail, PlainReport};

@@ -1,0 +1,215 @@
+//! The story of a run for people, on the terminal: what the agent does, what it claims, what the checks say.
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ralph_core::attempt::Spend;
+use ralph_core::evidence::{CheckEvidence, Verdict};
+use ralph_core::fact::{AttemptResult, Fact, IterationStatus};
+
+use super::paint::{Paint, Tone};
+use crate::agent::{AgentEvent, render};
+use crate::duration;
+use crate::engine::{Stamp, Watcher};
+use crate::sanitize::sanitize;
+use crate::view::money;
+
+/// How much of what the agent says is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Agent text, tool calls and results.
+    Everything,
+    /// What the user's own display filter makes of the agent's output.
+    OwnFilter,
+    /// Only iterations, claims and verdicts.
+    Milestones,
+}
+
+pub struct PlainReport<W: Write> {
+    out: W,
+    paint: Paint,
+    detail: Detail,
+    progress: Option<ProgressBar>,
+    /// The columns for lines that need not be whole.
+    width: usize,
+    max_iterations: u32,
+    iteration: u32,
+    began: Instant,
+    spend: Spend,
+    last_tool: String,
+}
+
+impl<W: Write + IsTerminal> PlainReport<W> {
+    #[must_use]
+    pub fn new(out: W, detail: Detail) -> Self {
+        let paint = Paint::for_stream(&out);
+        let progress = out.is_terminal().then(spinner);
+        Self {
+            out,
+            paint,
+            detail,
+            progress,
+            width: terminal_width(),
+            max_iterations: 0,
+            iteration: 0,
+            began: Instant::now(),
+            spend: Spend::default(),
+            last_tool: String::new(),
+        }
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_finish(indicatif::ProgressFinish::AndClear);
+    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+impl<W: Write> PlainReport<W> {
+    /// Prints a line above the progress line. A terminal that went away does not stop the run.
+    fn line(&mut self, text: &str) {
+        match &self.progress {
+            Some(bar) => bar.suspend(|| drop(writeln!(self.out, "{text}"))),
+            None => drop(writeln!(self.out, "{text}")),
+        }
+    }
+
+    fn word(&mut self, tone: Tone, word: &str, text: &str) {
+        let word = self.paint.paint(tone, &format!("{word:<9}"));
+        self.line(&format!("{word} {text}"));
+    }
+
+    fn show_progress(&self) {
+        let Some(bar) = &self.progress else { return };
+        let mut parts = vec![
+            format!("iteration {}/{}", self.iteration, self.max_iterations),
+            duration::show(self.began.elapsed()),
+        ];
+        if let Some(tokens) = self.spend.output_tokens {
+            parts.push(format!("{tokens} tokens out"));
+        }
+        if let Some(cost) = self.spend.cost_micros {
+            parts.push(money(i64::try_from(cost).ok()));
+        }
+        if !self.last_tool.is_empty() {
+            parts.push(self.last_tool.clone());
+        }
+        bar.set_message(parts.join(" · "));
+    }
+
+    fn iteration_started(&mut self, iteration: u32) {
+        self.iteration = iteration;
+        let title = format!("── iteration {iteration}/{} ", self.max_iterations);
+        let rule = "─".repeat(60_usize.saturating_sub(title.chars().count()));
+        let title = self.paint.paint(Tone::Bold, &format!("{title}{rule}"));
+        self.line(&format!("\n{title}"));
+    }
+
+    fn attempt_ended(&mut self, attempt: u32, result: &AttemptResult) {
+        self.spend = self.spend.plus(result.spend);
+        if let Some(failure) = &result.failure {
+            let word = match result.status {
+                IterationStatus::TimedOut => "timed out",
+                IterationStatus::Interrupted => "stopped",
+                IterationStatus::Failed | IterationStatus::Finished => "failed",
+            };
+            self.word(Tone::Bad, word, &format!("attempt {attempt}: {failure}"));
+            for line in result.stderr_tail.lines().rev().take(5).collect::<Vec<_>>().into_iter().rev() {
+                self.line(&format!("          {}", sanitize(line)));
+            }
+        }
+        if result.leftovers.killed > 0 {
+            let text = format!("{} left behind by the agent, killed", processes(result.leftovers.killed));
+            self.word(Tone::Care, "leaky", &text);
+        }
+        for leaked in &result.leftovers.leaked.clone() {
+            self.word(Tone::Bad, "LEAKED", &format!("{leaked} could not be killed"));
+        }
+    }
+
+    fn verdict(&mut self, verdict: Verdict, reason: &str, checks: &[CheckEvidence]) {
+        let (tone, word) = match verdict {
+            Verdict::Accepted => (Tone::Good, "accepted"),
+            Verdict::Rejected => (Tone::Bad, "rejected"),
+            Verdict::CouldNotEvaluate => (Tone::Care, "unknown"),
+        };
+        self.word(tone, word, reason);
+        let deciding = checks.iter().find(|check| check.verdict != Verdict::Accepted);
+        let Some(check) = deciding else { return };
+        for line in check.tail.lines().rev().take(8).collect::<Vec<_>>().into_iter().rev() {
+            let line = self.paint.paint(Tone::Dim, line);
+            self.line(&format!("          {line}"));
+        }
+    }
+}
+
+/// Returns the columns of the terminal, less the margin that lines begin with.
+fn terminal_width() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.map_or(100, |size| usize::from(size.ws_col)).saturating_sub(3).max(20)
+}
+
+/// Cuts a line that is only a glimpse anyway, so that it does not wrap.
+fn fitting(line: String, width: usize) -> String {
+    match line.char_indices().nth(width) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+fn processes(count: u32) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
+impl<W: Write> Watcher for PlainReport<W> {
+    fn fact(&mut self, _stamp: Stamp<'_>, fact: &Fact) {
+        match fact {
+            Fact::RunStarted { max_iterations, .. } => self.max_iterations = *max_iterations,
+            Fact::IterationStarted { iteration } => self.iteration_started(*iteration),
+            Fact::AttemptEnded { attempt, result, .. } => self.attempt_ended(*attempt, result),
+            Fact::RetryScheduled { attempt, delay_ms, .. } => {
+                let pause = duration::show(Duration::from_millis(*delay_ms));
+                self.word(Tone::Care, "retry", &format!("attempt {attempt} in {pause}"));
+            }
+            Fact::Claim { claim, .. } if claim.claimed => self.word(Tone::Bold, "claimed", &claim.why),
+            Fact::Claim { claim, .. } => self.word(Tone::Dim, "no claim", &claim.why),
+            Fact::Verdict { verdict, reason, checks, .. } => self.verdict(*verdict, reason, checks),
+            Fact::StopRequested { reason } => self.word(Tone::Care, "stopping", reason),
+            Fact::RunFinished { .. } => {
+                if let Some(bar) = self.progress.take() {
+                    bar.finish_and_clear();
+                }
+            }
+            Fact::AttemptStarted { .. } | Fact::IterationEnded { .. } => {}
+        }
+        self.show_progress();
+    }
+
+    fn agent(&mut self, event: &AgentEvent) {
+        if let AgentEvent::ToolCall { name, .. } = event {
+            self.last_tool = sanitize(name);
+        }
+        if self.detail == Detail::Everything {
+            let is_words = matches!(event, AgentEvent::Text { .. });
+            for line in render(event) {
+                let line = if is_words { line } else { fitting(line, self.width) };
+                self.line(&format!("  {line}"));
+            }
+        }
+        self.show_progress();
+    }
+
+    fn filtered(&mut self, line: &str) {
+        if self.detail == Detail::OwnFilter {
+            self.line(&format!("  {}", sanitize(line)));
+        }
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.word(Tone::Care, "warning", text);
+    }
+}

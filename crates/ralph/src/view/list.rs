@@ -1,0 +1,42 @@
+//! One run in a list.
+use serde_json::{Value, json};
+
+use super::at_json;
+use super::words::{dollars, one_or_many, short_id, when};
+use crate::store::RunRow;
+
+/// Returns a run as an object of `runs --json`.
+#[must_use]
+pub fn run_json(run: &RunRow) -> Value {
+    json!({
+        "id": run.id,
+        "status": run.status,
+        "kind": run.kind,
+        "reason": run.reason,
+        "exit_code": run.exit_code,
+        "agent": run.agent,
+        "promise": run.promise,
+        "iterations": run.iterations,
+        "max_iterations": run.max_iterations,
+        "started_at": at_json(run.started_at),
+        "ended_at": run.ended_at.map(at_json),
+        "cost_usd": dollars(run.cost_micros),
+        "input_tokens": run.input_tokens,
+        "output_tokens": run.output_tokens,
+    })
+}
+
+/// Returns a run as a line for people.
+#[must_use]
+pub fn run_line(run: &RunRow) -> String {
+    let reason = run.reason.as_deref().unwrap_or("still running, or its ralph was killed");
+    format!(
+        "{}  {}  {:<11}  {:<8}  {:>13}  {}",
+        short_id(&run.id),
+        when(run.started_at),
+        run.status,
+        run.agent,
+        one_or_many(run.iterations, "iteration"),
+        reason.lines().next().unwrap_or_default()
+    )
+}

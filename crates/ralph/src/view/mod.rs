@@ -1,0 +1,10 @@
+//! What people and programs read of a run: typed views over the store, and their renderings as text and JSON.
+mod event;
+mod list;
+mod run;
+mod words;
+
+pub use event::{at_json, event_line};
+pub use list::{run_json, run_line};
+pub use run::RunView;
+pub use words::{dollars, money, one_or_many, short_id, when};

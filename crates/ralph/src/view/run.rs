@@ -1,0 +1,157 @@
+//! One run, whole: outcome, iterations, claims, verdicts, evidence.
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::words::{dollars, money, one_or_many, short_id, when};
+use crate::duration;
+use crate::store::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
+
+#[derive(Debug)]
+pub struct RunView {
+    run: RunRow,
+    iterations: Vec<IterationRow>,
+    attempts: Vec<AttemptRow>,
+    checks: Vec<CheckRow>,
+}
+
+impl RunView {
+    pub async fn load(store: &Store, run: RunRow) -> Result<Self, StoreError> {
+        let iterations = store.iterations(&run.id).await?;
+        let attempts = store.attempts(&run.id).await?;
+        let checks = store.checks(&run.id).await?;
+        Ok(Self { run, iterations, attempts, checks })
+    }
+
+    /// Returns the object of `show --json`.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let outcome = Some(&self.run.status).filter(|status| *status != "running");
+        let iterations: Vec<Value> =
+            self.iterations.iter().map(|iteration| self.iteration_json(iteration)).collect();
+        json!({
+            "id": self.run.id,
+            "kind": self.run.kind,
+            "status": self.run.status,
+            "outcome": outcome,
+            "reason": self.run.reason,
+            "exit_code": self.run.exit_code,
+            "agent": self.run.agent,
+            "promise": self.run.promise,
+            "max_iterations": self.run.max_iterations,
+            "cost_usd": dollars(self.run.cost_micros),
+            "input_tokens": self.run.input_tokens,
+            "output_tokens": self.run.output_tokens,
+            "iterations": iterations,
+        })
+    }
+
+    fn iteration_json(&self, iteration: &IterationRow) -> Value {
+        let checks = self.checks_of(iteration.number).map(|check| {
+            json!({
+                "command": check.command,
+                "verdict": check.verdict,
+                "reason": check.reason,
+                "exit_code": check.exit_code,
+                "duration_ms": check.duration_ms,
+                "log": self.log_path(&check.log),
+            })
+        });
+        json!({
+            "number": iteration.number,
+            "status": iteration.status,
+            "attempts": iteration.attempts,
+            "claim": iteration.claimed,
+            "claim_why": iteration.claim_why,
+            "verdict": iteration.verdict,
+            "verdict_why": iteration.verdict_why,
+            "duration_ms": iteration.duration_ms,
+            "cost_usd": dollars(iteration.cost_micros),
+            "input_tokens": iteration.input_tokens,
+            "output_tokens": iteration.output_tokens,
+            "checks": checks.collect::<Vec<_>>(),
+        })
+    }
+
+    /// Returns one line for every claim: what became of it and why.
+    #[must_use]
+    pub fn claims(&self) -> Vec<String> {
+        let claimed = self.iterations.iter().filter(|iteration| iteration.claimed == Some(true));
+        let line = |iteration: &IterationRow| {
+            let verdict = iteration.verdict.as_deref().unwrap_or("not verified");
+            let why = iteration.verdict_why.as_deref().or(iteration.claim_why.as_deref()).unwrap_or_default();
+            format!("claim {}  {verdict}: {why}", iteration.number)
+        };
+        claimed.map(line).collect()
+    }
+
+    /// Returns the run for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = self.heading();
+        for iteration in &self.iterations {
+            self.iteration_text(&mut text, iteration);
+        }
+        text
+    }
+
+    fn heading(&self) -> String {
+        let run = &self.run;
+        let mut text = String::new();
+        let _ = writeln!(text, "run      {}  ({})", run.id, short_id(&run.id));
+        let reason = run.reason.as_deref().unwrap_or("still running, or its ralph was killed");
+        let _ = writeln!(text, "outcome  {}: {reason}", run.status);
+        let count = one_or_many(run.iterations, "iteration");
+        let _ = writeln!(text, "agent    {}, {count} of at most {}", run.agent, run.max_iterations);
+        let _ = writeln!(text, "started  {}", when(run.started_at));
+        let _ = writeln!(text, "spent    {}", money(run.cost_micros));
+        let _ = writeln!(text, "logs     .ralph/state/runs/{}", run.id);
+        text
+    }
+
+    fn iteration_text(&self, text: &mut String, iteration: &IterationRow) {
+        let took = iteration.duration_ms.map_or_else(|| "not ended".to_owned(), shown_ms);
+        let _ = writeln!(text, "\niteration {}  {}  {took}", iteration.number, iteration.status);
+        for attempt in self.attempts.iter().filter(|attempt| attempt.iteration == iteration.number) {
+            attempt_text(text, attempt);
+        }
+        if let Some(why) = &iteration.claim_why {
+            let word = if iteration.claimed == Some(true) { "claimed " } else { "no claim" };
+            let _ = writeln!(text, "  {word}  {why}");
+        }
+        for check in self.checks_of(iteration.number) {
+            let took = shown_ms(check.duration_ms);
+            let _ = writeln!(text, "  {:<8}  `{}`: {} ({took})", check.verdict, check.command, check.reason);
+            let _ = writeln!(text, "            {}", self.log_path(&check.log));
+        }
+    }
+
+    fn checks_of(&self, iteration: i64) -> impl Iterator<Item = &CheckRow> {
+        self.checks.iter().filter(move |check| check.iteration == iteration)
+    }
+
+    fn log_path(&self, log: &str) -> String {
+        format!(".ralph/state/runs/{}/{log}", self.run.id)
+    }
+}
+
+fn attempt_text(text: &mut String, attempt: &AttemptRow) {
+    if let Some(failure) = &attempt.failure {
+        let _ = writeln!(text, "  attempt {} {}: {failure}", attempt.number, attempt.status);
+    }
+    if attempt.killed > 0 {
+        let _ = writeln!(text, "  leaky     {} left behind and killed", processes(attempt.killed));
+    }
+    if attempt.leaked > 0 {
+        let _ = writeln!(text, "  LEAKED    {} could not be killed", processes(attempt.leaked));
+    }
+}
+
+fn shown_ms(millis: i64) -> String {
+    duration::show(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
+}
+
+fn processes(count: i64) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}

@@ -1,0 +1,51 @@
+//! Small words that every screen uses the same way.
+
+/// Returns the short form of a run's id. Its end is random, its beginning is the time.
+#[must_use]
+pub fn short_id(id: &str) -> &str {
+    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+}
+
+/// Counts things: `1 iteration`, `3 iterations`.
+#[must_use]
+pub fn one_or_many(count: i64, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// Shows an amount; unknown is said to be unknown, never zero.
+#[must_use]
+pub fn money(micros: Option<i64>) -> String {
+    match micros {
+        None => "cost unknown".to_owned(),
+        Some(micros) => format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000),
+    }
+}
+
+/// Returns an amount as JSON has it.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "exact up to nine billion dollars")]
+pub fn dollars(micros: Option<i64>) -> Option<f64> {
+    micros.map(|micros| micros as f64 / 1e6)
+}
+
+/// Shows a stored time in the user's own zone.
+#[must_use]
+pub fn when(millis: i64) -> String {
+    match jiff::Timestamp::from_millisecond(millis) {
+        Ok(at) => at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => "unknown time".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_cost_is_never_shown_as_zero() {
+        assert_eq!(money(None), "cost unknown");
+        assert_eq!(money(Some(0)), "$0.00");
+        assert_eq!(money(Some(12_345_678)), "$12.34");
+        assert_eq!(dollars(None), None);
+    }
+}

@@ -1,0 +1,212 @@
+//! The commands that read: `runs`, `show`, `events`, and those that explain ralph itself.
+use serde_json::Value;
+
+use crate::harness::Project;
+
+fn project_with_a_run() -> (Project, Value) {
+    let project = Project::new();
+    let call = project.run(&["complete-on", "2"]).args(["--check", "true"]);
+    let finished = call.output().expect(0).finished();
+    (project, finished)
+}
+
+// spec: U1
+#[test]
+fn the_last_event_of_a_run_has_all_that_scripts_need() {
+    let (_project, finished) = project_with_a_run();
+    for key in
+        ["run", "outcome", "reason", "iterations", "exit_code", "cost_usd", "input_tokens", "output_tokens"]
+    {
+        assert!(finished.get(key).is_some(), "{key} is missing in {finished}");
+    }
+    assert_eq!((&finished["outcome"], &finished["exit_code"]), (&"completed".into(), &0.into()));
+    assert_eq!(finished["cost_usd"], Value::Null, "an unknown cost is not 0");
+}
+
+// spec: U1, D4
+#[test]
+fn runs_are_listed_with_their_id_and_status() {
+    let (project, finished) = project_with_a_run();
+    project.run(&["work"]).args(["--max-iterations", "1"]).output().expect(3);
+    let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
+    let statuses: Vec<&Value> = runs.as_array().unwrap().iter().map(|run| &run["status"]).collect();
+    assert_eq!(statuses, ["exhausted", "completed"], "newest first");
+    assert_eq!(runs[1]["id"], finished["run"]);
+    let text = project.ralph(["runs"]).output().expect(0).stdout;
+    assert_eq!(text.lines().count(), 2);
+    assert!(!text.contains('\u{1b}'), "no colours where nobody sees them");
+}
+
+// spec: U1
+#[test]
+fn a_project_without_runs_says_so() {
+    let project = Project::new();
+    let answer = project.ralph(["runs"]).output().expect(0);
+    assert!(answer.stdout.is_empty() && answer.stderr.contains("no runs yet"));
+    assert_eq!(project.ralph(["runs", "--json"]).output().expect(0).stdout, "[]\n");
+    project.ralph(["show"]).output().expect(1);
+}
+
+// spec: U1, S11, D4
+#[test]
+fn show_tells_each_iteration_with_claim_and_verdict() {
+    let (project, finished) = project_with_a_run();
+    let id = finished["run"].as_str().unwrap();
+    let show = project.ralph(["show", id, "--json"]).output().expect(0).json();
+    assert_eq!(show["id"], finished["run"]);
+    assert_eq!((&show["kind"], &show["outcome"]), (&"run".into(), &"completed".into()));
+    let iterations = show["iterations"].as_array().unwrap();
+    assert_eq!(iterations.len(), 2);
+    for (index, iteration) in iterations.iter().enumerate() {
+        assert_eq!(iteration["number"], index + 1);
+        assert_eq!((&iteration["status"], &iteration["attempts"]), (&"finished".into(), &1.into()));
+        assert!(iteration["duration_ms"].is_u64());
+        assert!(iteration.get("cost_usd").is_some());
+    }
+    assert_eq!((&iterations[0]["claim"], &iterations[0]["verdict"]), (&false.into(), &Value::Null));
+    assert_eq!((&iterations[1]["claim"], &iterations[1]["verdict"]), (&true.into(), &"accepted".into()));
+    let text = project.ralph(["show", &id[id.len() - 8..]]).output().expect(0).stdout;
+    assert!(
+        text.contains("completed") && text.contains("accepted  `true`: External verification passed"),
+        "{text}"
+    );
+}
+
+// spec: U1
+#[test]
+fn a_run_that_is_not_there_is_a_usage_error() {
+    let (project, _) = project_with_a_run();
+    let stderr = project.ralph(["show", "zzzz"]).output().expect(64).stderr;
+    assert!(stderr.contains("there is no run \"zzzz\"") && stderr.contains("ralph runs"), "{stderr}");
+}
+
+// spec: D4, O1, S11
+#[test]
+fn events_are_the_journal_as_it_was_printed_while_it_ran() {
+    let project = Project::new();
+    let live = project.run(&["complete-on", "2"]).args(["--check", "true"]).output().expect(0);
+    let stored = project.ralph(["events"]).output().expect(0);
+    assert_eq!(stored.stdout, live.stdout);
+    let numbers: Vec<i64> = stored.events().iter().map(|event| event["seq"].as_i64().unwrap()).collect();
+    assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
+    let claims: Vec<_> =
+        stored.named("claim").iter().map(|event| event["claim"]["claimed"].clone()).collect();
+    assert_eq!(claims, [false, true]);
+    assert!(stored.events().iter().all(|event| event["at"].as_str().unwrap().ends_with('Z')));
+}
+
+// spec: O1
+#[test]
+fn events_can_be_followed_until_the_run_ends() {
+    let project = Project::new();
+    let go = project.outside("go");
+    let running = project.run(&["wait-file", go.to_str().unwrap()]).start();
+    project.wait_for("starts");
+    let follower = project.ralph(["events", "--follow"]).start();
+    std::fs::write(&go, "").unwrap();
+    let live = running.wait().expect(0);
+    let followed = follower.wait().expect(0);
+    assert_eq!(followed.stdout, live.stdout);
+}
+
+// spec: D1
+#[test]
+fn the_store_needs_no_set_up_and_keeps_out_of_git() {
+    let (project, _) = project_with_a_run();
+    assert!(project.state().join("ralph.db").is_file());
+    let git = std::process::Command::new("git")
+        .args(["status", "--porcelain"])
+        .current_dir(project.root())
+        .output();
+    assert_eq!(String::from_utf8_lossy(&git.unwrap().stdout), "");
+}
+
+// spec: D1, L14
+#[test]
+fn many_runs_at_once_share_one_store() {
+    let project = Project::new();
+    let running: Vec<_> =
+        (0..8).map(|_| project.run(&["work"]).args(["--max-iterations", "5"]).start()).collect();
+    let statuses: Vec<i32> = running.into_iter().map(|run| run.wait_without_invariants().code()).collect();
+    assert_eq!(statuses, [3; 8]);
+    let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
+    assert!(runs.as_array().unwrap().iter().all(|run| run["iterations"] == 5));
+    assert_eq!(project.starts().len(), 40);
+}
+
+// spec: U2, A9
+#[test]
+fn the_demo_catches_the_lie_and_proves_the_work() {
+    let project = Project::new();
+    let answer = project.ralph(["demo"]).output().expect(0);
+    let story = format!("{}{}", answer.stderr, answer.stdout);
+    for line in [
+        "rejected  `sh test.sh`: Command exited with 1, expected 0",
+        "FAILED  Hello, World!: expected hello-world, got Hello,-World!",
+        "accepted  1 check passed",
+        "claim 1  rejected",
+        "claim 2  accepted",
+        "slugify: lower-case, and strip punctuation",
+    ] {
+        assert!(story.contains(line), "{line:?} is missing in\n{story}");
+    }
+}
+
+// spec: U1
+#[test]
+fn every_command_has_help_with_its_options() {
+    let project = Project::new();
+    for command in
+        ["run", "demo", "runs", "show", "events", "export", "import", "detect", "completions", "man"]
+    {
+        let help = project.ralph([command, "--help"]).output().expect(0).stdout;
+        assert!(help.contains("Usage: ralph"), "{help}");
+    }
+    insta::assert_snapshot!(project.ralph(["--help"]).output().expect(0).stdout);
+    insta::assert_snapshot!(project.ralph(["run", "--help"]).output().expect(0).stdout);
+}
+
+// spec: U1
+#[test]
+fn completions_and_man_page_are_built_in() {
+    let project = Project::new();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(project.ralph(["completions", shell]).output().expect(0).stdout.contains("ralph"));
+    }
+    assert!(project.ralph(["man"]).output().expect(0).stdout.contains(".TH ralph"));
+    assert!(project.ralph(["man", "run"]).output().expect(0).stdout.contains("max\\-iterations"));
+    let version = project.ralph(["--version"]).output().expect(0).stdout;
+    assert_eq!(version, format!("ralph {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+// spec: D4
+#[test]
+fn a_run_travels_as_one_file_and_is_the_same_elsewhere() {
+    let (project, finished) = project_with_a_run();
+    let file = project.outside("run.jsonl");
+    std::fs::write(&file, project.ralph(["export"]).output().expect(0).stdout).unwrap();
+    let elsewhere = Project::new();
+    elsewhere.ralph(["import"]).args([&file]).output().expect(0);
+    let id = finished["run"].as_str().unwrap();
+    for command in
+        [vec!["show", id, "--json"], vec!["events", id], vec!["runs", "--json"], vec!["export", id]]
+    {
+        let here = project.ralph(&command).output().expect(0).stdout;
+        assert_eq!(elsewhere.ralph(&command).output().expect(0).stdout, here, "{command:?}");
+    }
+    elsewhere.ralph(["import"]).args([&file]).output().expect(1);
+}
+
+// spec: D4
+#[test]
+fn a_broken_file_is_refused_by_line_and_changes_nothing() {
+    let (project, _) = project_with_a_run();
+    let whole = project.ralph(["export"]).output().expect(0).stdout;
+    let broken = whole.replacen("\"event\":\"attempt.ended\"", "\"event\":\"no.such.event\"", 1);
+    let file = project.outside("run.jsonl");
+    std::fs::write(&file, broken).unwrap();
+    let elsewhere = Project::new();
+    let stderr = elsewhere.ralph(["import"]).args([&file]).output().expect(1).stderr;
+    assert!(stderr.contains("run.jsonl, line 5: "), "{stderr}");
+    assert_eq!(elsewhere.ralph(["runs", "--json"]).output().expect(0).stdout, "[]\n");
+}

@@ -1,0 +1,174 @@
+//! Errors say what, where, why and how to fix it, and nothing is started.
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::harness::{Answer, FAKE_AGENT, Project};
+
+/// Holds an error to its one shape, and that no agent was started.
+#[track_caller]
+fn refused(project: &Project, answer: Answer, code: i32) -> String {
+    let answer = answer.expect(code);
+    assert!(answer.stdout.is_empty(), "stdout is for data: {}", answer.stdout);
+    assert!(answer.stderr.starts_with("error: "), "{}", answer.stderr);
+    assert!(project.starts().is_empty(), "nothing is started");
+    answer.stderr
+}
+
+fn run_with<'a>(project: &'a Project, program: &Path) -> crate::harness::Call<'a> {
+    project.ralph(["run", "x", "--agent", "text", "--agent-cmd"]).args([program])
+}
+
+// spec: U1, A8
+#[test]
+fn an_unknown_agent_is_refused_with_a_suggestion() {
+    let project = Project::new();
+    let stderr = refused(&project, project.ralph(["run", "x", "--agent", "cluade"]).output(), 64);
+    assert_eq!(stderr, "error: there is no agent named \"cluade\"\nhint: did you mean claude?\n");
+}
+
+// fault: 29, spec: U1, L5
+#[test]
+fn a_missing_agent_is_found_out_before_the_first_iteration() {
+    let project = Project::new();
+    let call = project.ralph(["run", "x", "--agent", "claude"]).env("PATH", "/nowhere");
+    let stderr = refused(&project, call.output(), 1);
+    insta::assert_snapshot!(stderr, @r#"
+    error: the agent claude was not found on PATH
+    caused by: PATH is "/nowhere"
+    hint: install it with `npm install -g @anthropic-ai/claude-code`, or choose another with --agent
+    "#);
+    let call = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", "./no-such-agent"]);
+    refused(&project, call.output(), 1);
+}
+
+// fault: 30
+#[test]
+fn an_agent_that_cannot_be_executed_is_explained() {
+    let project = Project::new();
+    let plain = project.write("agent", "#!/bin/sh\n");
+    let stderr = refused(&project, run_with(&project, &plain).output(), 1);
+    assert!(stderr.contains("chmod +x"), "{stderr}");
+
+    let script = |text: &str| {
+        let path = project.write("script", text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let stderr = refused(&project, run_with(&project, &script("#!/no/such/sh\necho\n")).output(), 1);
+    assert!(stderr.contains("/no/such/sh"), "the interpreter is named: {stderr}");
+    let stderr = refused(&project, run_with(&project, &script("echo hello\n")).output(), 1);
+    assert!(stderr.contains("#!/bin/sh"), "{stderr}");
+}
+
+// spec: U1
+#[test]
+fn outside_of_a_git_repository_the_way_in_is_shown() {
+    let project = Project::new();
+    let outside = project.outside("elsewhere");
+    fs::create_dir(&outside).unwrap();
+    let call = project.ralph(["run", "x", "--agent", "demo"]).folder(&outside);
+    let stderr = refused(&project, call.output(), 1);
+    assert!(stderr.contains("is not inside a git repository") && stderr.contains("hint: "), "{stderr}");
+    refused(&project, project.ralph(["runs"]).folder(&outside).output(), 1);
+}
+
+// spec: C8, U1
+#[test]
+fn a_senseless_number_of_iterations_is_refused() {
+    let project = Project::new();
+    let limit = |text: &str| {
+        let call = project.run(&["complete"]).args(["--max-iterations", text]);
+        refused(&project, call.output(), 64)
+    };
+    assert!(limit("0").contains("at least 1"));
+    assert!(limit("-3").contains("at least 1"));
+    assert!(limit("99999999999999999999999").contains("at most 1000000"));
+    assert!(limit("many").contains("whole number"));
+}
+
+// fault: 70, spec: C8
+#[test]
+fn a_senseless_time_is_refused() {
+    let project = Project::new();
+    for text in ["0", "-5", "NaN", "1000000000h", "soon"] {
+        let call = project.run(&["complete"]).args([format!("--timeout={text}")]);
+        refused(&project, call.output(), 64);
+    }
+}
+
+// fault: 86, spec: C8, S1
+#[test]
+fn an_empty_promise_is_refused_at_the_start() {
+    let project = Project::new();
+    for promise in ["", "   "] {
+        let call =
+            project.ralph(["run", "x", "--agent", "text", "--agent-cmd", FAKE_AGENT, "--promise", promise]);
+        let stderr = refused(&project, call.output(), 64);
+        assert!(stderr.contains("promise") && stderr.contains("hint: "), "{stderr}");
+    }
+}
+
+// spec: C8, U1
+#[test]
+fn a_prompt_that_cannot_be_read_is_named() {
+    let project = Project::new();
+    let stderr = refused(&project, project.ralph(["run", "@no/such/file.md", "--agent", "demo"]).output(), 1);
+    assert!(stderr.contains("no/such/file.md") && stderr.contains("No such file"), "{stderr}");
+    project.write("binary", b"\xff\xfe\x00");
+    let stderr = refused(&project, project.ralph(["run", "@binary", "--agent", "demo"]).output(), 1);
+    assert!(stderr.contains("UTF-8"), "{stderr}");
+    refused(&project, project.ralph(["run", "   ", "--agent", "demo"]).output(), 64);
+}
+
+// spec: C8
+#[test]
+fn the_text_agent_needs_a_program_and_a_check_needs_a_command() {
+    let project = Project::new();
+    let stderr = refused(&project, project.ralph(["run", "x", "--agent", "text"]).output(), 64);
+    assert!(stderr.contains("--agent-cmd"), "{stderr}");
+    refused(&project, project.run(&["complete"]).args(["--check", " "]).output(), 64);
+}
+
+// spec: U1
+#[test]
+fn unknown_flags_and_commands_are_usage_errors_with_a_suggestion() {
+    let project = Project::new();
+    let stderr = refused(&project, project.ralph(["run", "x", "--max-iteration=3"]).output(), 64);
+    assert!(stderr.contains("--max-iterations"), "{stderr}");
+    refused(&project, project.ralph(["rnu"]).output(), 64);
+}
+
+// fault: 58
+#[test]
+fn a_state_folder_that_cannot_be_used_stops_before_anything_is_started() {
+    let project = Project::new();
+    project.write(".ralph", "a file where the folder should be");
+    let stderr = refused(&project, project.run(&["complete"]).output(), 10);
+    assert!(stderr.contains(".ralph/state"), "{stderr}");
+}
+
+// fault: 60, spec: D1
+#[test]
+fn a_database_of_a_newer_version_is_refused_and_not_touched() {
+    let project = Project::new();
+    project.run(&["complete"]).output().expect(0);
+    let database = project.state().join("ralph.db");
+    let set_version = |version: i32| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            use sqlx::{ConnectOptions, Connection};
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&database);
+            let mut connection = options.connect().await.unwrap();
+            let sql = sqlx::AssertSqlSafe(format!("PRAGMA user_version = {version}"));
+            sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+        });
+    };
+    set_version(999);
+    let before = fs::read(&database).unwrap();
+    let answer = project.run(&["complete"]).output().expect(10);
+    assert!(answer.stderr.contains("schema 999"), "{}", answer.stderr);
+    assert_eq!(fs::read(&database).unwrap(), before);
+    assert_eq!(project.starts().len(), 1, "nothing more was started");
+}

@@ -1,0 +1,396 @@
+//! A project in a temporary folder and the real binary in it. Every finished call is held against the
+//! invariants, whatever else its test looks at.
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::invariants;
+use crate::processes::{self, Process};
+
+/// Long enough for a loaded machine; a test that needs it has failed anyway.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A git repository with nothing in it.
+pub struct Project {
+    temp: TempDir,
+    /// Marks every process that comes from this project.
+    pub mark: String,
+}
+
+impl Project {
+    pub fn new() -> Self {
+        let temp = tempfile::Builder::new().prefix("ralph-it-").tempdir().unwrap();
+        let mark = temp.path().display().to_string();
+        let project = Self { temp, mark };
+        fs::create_dir(project.root()).unwrap();
+        fs::create_dir(project.home()).unwrap();
+        let git = Command::new("git").args(["init", "--quiet"]).arg(project.root()).status().unwrap();
+        assert!(git.success());
+        project
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.temp.path().join("project")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.temp.path().join("home")
+    }
+
+    /// Returns a path outside of the project.
+    pub fn outside(&self, name: &str) -> PathBuf {
+        self.temp.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.root().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Writes a shell script outside of the project and returns its path.
+    pub fn shell(&self, lines: &str) -> String {
+        let path = self.outside("agent.sh");
+        fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    }
+
+    /// Writes the steps for the `script` mode of the scripted agent.
+    pub fn script(&self, steps: &str) -> String {
+        let path = self.outside("script");
+        fs::write(&path, steps).unwrap();
+        path.display().to_string()
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.root().join(".ralph/state")
+    }
+
+    /// Returns one line for every start of the scripted agent.
+    pub fn starts(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.outside("starts")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns a raw log of the newest run.
+    pub fn log(&self, name: &str) -> Vec<u8> {
+        let runs = fs::read_dir(self.state().join("runs")).unwrap();
+        let newest = runs.map(|run| run.unwrap().path()).max().unwrap();
+        fs::read(newest.join(name)).unwrap_or_default()
+    }
+
+    /// Prepares a call of `ralph` in the project's root.
+    pub fn ralph<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Call<'_> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ralph"));
+        command
+            .args(args)
+            .current_dir(self.root())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("TMPDIR", self.temp.path())
+            .env("RALPH_TEST_MARK", &self.mark)
+            .env("FA_COUNT", self.outside("starts"))
+            .env("FA_READY", self.outside("ready"));
+        Call { project: self, command, input: Vec::new(), audience: Audience::Stays }
+    }
+
+    /// Prepares a loop with the scripted agent, reported as JSON lines.
+    pub fn run(&self, mode: &[&str]) -> Call<'_> {
+        self.run_on("do the work", mode).args(["--json"])
+    }
+
+    /// The same with a prompt of the test's own, reported for people.
+    pub fn run_on(&self, prompt: &str, mode: &[&str]) -> Call<'_> {
+        let agent = ["run", prompt, "--agent", "text", "--agent-cmd", FAKE_AGENT, "--promise", "COMPLETE"];
+        self.ralph(agent).args(mode.iter().map(|arg| format!("--agent-arg={arg}")))
+    }
+
+    /// Prepares a loop with a shell script as the agent, reported as JSON lines.
+    pub fn run_shell(&self, lines: &str) -> Call<'_> {
+        let agent = self.shell(lines);
+        self.ralph([
+            "run",
+            "do the work",
+            "--agent",
+            "text",
+            "--agent-cmd",
+            &agent,
+            "--promise",
+            "COMPLETE",
+            "--json",
+        ])
+    }
+
+    /// The same with an agent that speaks Claude's format.
+    pub fn run_claude(&self, mode: &[&str]) -> Call<'_> {
+        self.run(mode).args(["--output-format", "claude"])
+    }
+
+    /// Gives a file or folder the mode that ralph would give it.
+    pub fn make_private(&self, path: &Path) {
+        let mode = if path.is_dir() { 0o700 } else { 0o600 };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Returns the agents and checks that live.
+    pub fn processes_of_runs(&self) -> Vec<Process> {
+        processes::marked(&self.mark, "RALPH_RUN_ID=")
+    }
+
+    /// Waits until a file exists.
+    pub fn wait_for(&self, name: &str) {
+        let path = self.outside(name);
+        wait_until(&format!("{} exists", path.display()), || path.exists());
+    }
+}
+
+pub const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_fake-agent");
+
+/// Waits for a condition, with a generous deadline.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Lets time pass: for tests in which something must stay as it is for so long.
+pub fn let_pass(time: Duration) {
+    let end = Instant::now() + time;
+    wait_until("time has passed", || Instant::now() >= end);
+}
+
+/// A call being prepared.
+pub struct Call<'a> {
+    project: &'a Project,
+    command: Command,
+    input: Vec<u8>,
+    audience: Audience,
+}
+
+/// How long somebody reads what ralph prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    Stays,
+    /// Closes both streams after the first line of each, as `head -1` does.
+    LeavesAfterALine,
+}
+
+impl<'a> Call<'a> {
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn folder(mut self, path: &Path) -> Self {
+        self.command.current_dir(path);
+        self
+    }
+
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = bytes.into();
+        self
+    }
+
+    /// Nobody reads more than the first line.
+    pub fn head(mut self) -> Self {
+        self.audience = Audience::LeavesAfterALine;
+        self
+    }
+
+    /// Lets the test change how the process is started.
+    pub fn with(mut self, change: impl FnOnce(&mut Command)) -> Self {
+        change(&mut self.command);
+        self
+    }
+
+    /// Runs to the end.
+    pub fn output(self) -> Answer {
+        self.start().wait()
+    }
+
+    /// Starts and leaves it running.
+    pub fn start(mut self) -> Running<'a> {
+        let piped = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.process_group(0).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = std::mem::take(&mut self.input);
+        std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let stdout = Stream::listen(child.stdout.take().unwrap(), self.audience);
+        let stderr = Stream::listen(child.stderr.take().unwrap(), self.audience);
+        Running { project: self.project, child: Guarded(child), stdout, stderr }
+    }
+}
+
+/// One of ralph's output streams, readable while it grows.
+struct Stream {
+    heard: Arc<Mutex<Vec<u8>>>,
+    listening: JoinHandle<()>,
+}
+
+impl Stream {
+    fn listen(mut pipe: impl Read + Send + 'static, audience: Audience) -> Self {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&heard);
+        let listening = std::thread::spawn(move || {
+            let mut piece = [0; 16 * 1024];
+            while let Ok(count @ 1..) = pipe.read(&mut piece) {
+                let mut heard = written.lock().unwrap_or_else(PoisonError::into_inner);
+                heard.extend_from_slice(&piece[..count]);
+                if audience == Audience::LeavesAfterALine && heard.contains(&b'\n') {
+                    return;
+                }
+            }
+        });
+        Self { heard, listening }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    }
+
+    fn whole(self) -> String {
+        self.listening.join().unwrap();
+        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+    }
+}
+
+/// A process that does not outlive a test that failed.
+struct Guarded(Child);
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // Fails where it has ended already.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// A call that is running.
+pub struct Running<'a> {
+    project: &'a Project,
+    child: Guarded,
+    stdout: Stream,
+    stderr: Stream,
+}
+
+impl Running<'_> {
+    pub fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+
+    /// Sends a signal to ralph alone, as `kill` would.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Sends a signal to ralph's process group, as a terminal would.
+    pub fn signal_group(&self, signal: rustix::process::Signal) {
+        let group = rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap();
+        rustix::process::kill_process_group(group, signal).unwrap();
+    }
+
+    /// Waits until ralph has reported an event, with `--json`.
+    pub fn wait_for_event(&self, name: &str) -> Value {
+        let mut found = Value::Null;
+        wait_until(&format!("the event {name} is reported"), || {
+            let text = self.stdout.so_far();
+            let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+            let mut events = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            found = events.rfind(|event| event["event"] == name).unwrap_or_default();
+            !found.is_null()
+        });
+        found
+    }
+
+    /// Waits until nobody reads one of the streams any more.
+    pub fn wait_for_the_audience_to_leave(&self) {
+        let left = || self.stdout.listening.is_finished() || self.stderr.listening.is_finished();
+        wait_until("a stream is closed", left);
+    }
+
+    /// Waits for the end and holds it against the invariants.
+    pub fn wait(self) -> Answer {
+        let project = self.project;
+        let answer = self.wait_without_invariants();
+        invariants::hold(project, &answer);
+        answer
+    }
+
+    /// Waits for the end while others of the same project may still run.
+    pub fn wait_without_invariants(mut self) -> Answer {
+        let deadline = Instant::now() + PATIENCE;
+        let mut peak_memory_kb = 0;
+        let status = loop {
+            peak_memory_kb = processes::peak_memory_kb(self.pid()).unwrap_or(peak_memory_kb);
+            match self.child.0.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => panic!("ralph did not end within {PATIENCE:?}"),
+                None => std::thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        Answer { status, stdout: self.stdout.whole(), stderr: self.stderr.whole(), peak_memory_kb }
+    }
+}
+
+/// What a call came to.
+pub struct Answer {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    /// The most memory that ralph itself was seen to have.
+    pub peak_memory_kb: u64,
+}
+
+impl Answer {
+    /// Returns the exit code, or minus the signal.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| -self.status.signal().unwrap_or(0))
+    }
+
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code(), code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Returns the events of a run with `--json`.
+    pub fn events(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Returns the events of one name.
+    pub fn named(&self, name: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["event"] == name).collect()
+    }
+
+    /// Returns the last event, which must be `run.finished`.
+    pub fn finished(&self) -> Value {
+        let last = self.events().pop().unwrap_or_else(|| panic!("no events; stderr:\n{}", self.stderr));
+        assert_eq!(last["event"], "run.finished", "{last}");
+        last
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+}

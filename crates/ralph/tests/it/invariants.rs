@@ -1,0 +1,111 @@
+//! What must be true after every run, however it ended. Called for every finished call of every test.
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::Value;
+use sqlx::{ConnectOptions, Connection, Row};
+
+use crate::harness::{Answer, Project, wait_until};
+use crate::processes::marked;
+
+/// The most memory that ralph may ever need, whatever an agent prints.
+const MOST_MEMORY_KB: u64 = 200 * 1024;
+
+/// Holds a finished call against the invariants.
+pub fn hold(project: &Project, answer: &Answer) {
+    no_process_of_a_run_is_alive(project);
+    nothing_else_is_alive_for_long(project);
+    assert!(!answer.stderr.contains("panicked"), "{}", answer.stderr);
+    assert!(answer.peak_memory_kb < MOST_MEMORY_KB, "I7: ralph needed {} KB", answer.peak_memory_kb);
+    if project.state().join("ralph.db").exists() {
+        files_are_private(&project.state());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(database_is_sound(project));
+    }
+}
+
+/// I4, strictly at once: agents and checks carry the id of their run.
+fn no_process_of_a_run_is_alive(project: &Project) {
+    let alive = marked(&project.mark, "RALPH_RUN_ID=");
+    assert!(alive.is_empty(), "alive after the run: {alive:?}");
+}
+
+/// Our own helpers need a moment to see that ralph is gone.
+fn nothing_else_is_alive_for_long(project: &Project) {
+    wait_until("all helpers are gone", || marked(&project.mark, "RALPH_TEST_MARK=").is_empty());
+}
+
+/// I5: only the owner can read what a run left.
+fn files_are_private(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_dir() {
+            files_are_private(&path);
+        } else if path.file_name().is_some_and(|name| name != ".gitignore") {
+            let mode = metadata.permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{} has mode {mode:o}", path.display());
+        }
+    }
+    let mode = fs::metadata(folder).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "{} has mode {mode:o}", folder.display());
+}
+
+async fn database_is_sound(project: &Project) {
+    let path = project.state().join("ralph.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+    let mut connection = options.connect().await.unwrap();
+    let check = sqlx::query("PRAGMA integrity_check").fetch_one(&mut connection).await.unwrap();
+    assert_eq!(check.get::<String, _>(0), "ok");
+    let rows = sqlx::query("SELECT run, body FROM events ORDER BY run, seq")
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+    let mut runs: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for row in rows {
+        let fact = serde_json::from_str(&row.get::<String, _>(1)).unwrap();
+        runs.entry(row.get(0)).or_default().push(fact);
+    }
+    runs.values().for_each(|facts| one_run(facts));
+    iterations_match_the_journal(&mut connection).await;
+    connection.close().await.unwrap();
+}
+
+/// I1 and I3 over the journal of one run.
+fn one_run(facts: &[Value]) {
+    let numbers = |name: &str| -> Vec<i64> {
+        let named = facts.iter().filter(|fact| fact["event"] == name);
+        named.map(|fact| fact["iteration"].as_i64().unwrap()).collect()
+    };
+    let started = numbers("iteration.started");
+    let expected: Vec<i64> = (1..=i64::try_from(started.len()).unwrap()).collect();
+    assert_eq!(started, expected, "I1: iteration numbers have no gap and never go back");
+    let finishes: Vec<&Value> = facts.iter().filter(|fact| fact["event"] == "run.finished").collect();
+    assert!(finishes.len() <= 1, "a run finishes once");
+    let Some(finish) = finishes.first() else { return };
+    assert_eq!(numbers("iteration.ended"), expected, "I1: each iteration has one terminal record");
+    assert_eq!(facts.last().unwrap()["event"], "run.finished", "silence after the finish");
+    if finish["outcome"] == "completed" {
+        completed_only_when_proven(facts);
+    }
+}
+
+/// I3: completed only after a claim, and after accepted evidence where there are checks.
+fn completed_only_when_proven(facts: &[Value]) {
+    let last = |name: &str| facts.iter().rev().find(|fact| fact["event"] == name);
+    assert_eq!(last("claim").unwrap()["claim"]["accepted"], true);
+    let has_checks = !facts[0]["checks"].as_array().unwrap().is_empty();
+    if has_checks {
+        assert_eq!(last("verdict").unwrap()["verdict"], "accepted");
+    }
+}
+
+/// Projections say what the journal says.
+async fn iterations_match_the_journal(connection: &mut sqlx::SqliteConnection) {
+    let sql = "SELECT COUNT(*) FROM runs WHERE iterations <>
+        (SELECT COUNT(*) FROM events WHERE run = runs.id AND kind = 'iteration.started')";
+    let row = sqlx::query(sql).fetch_one(connection).await.unwrap();
+    assert_eq!(row.get::<i64, _>(0), 0, "projections and journal agree");
+}

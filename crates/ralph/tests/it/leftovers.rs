@@ -1,0 +1,149 @@
+//! Processes that an agent or a check leaves behind. None survives, and those that had to be killed are reported.
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Answer, Project, wait_until};
+use crate::processes::is_alive;
+
+fn killed(answer: &Answer) -> Value {
+    answer.named("attempt.ended").pop().unwrap()["result"]["leftovers"]["killed"].clone()
+}
+
+fn pid_in(project: &Project, name: &str) -> u32 {
+    let text = std::fs::read_to_string(project.outside(name)).unwrap();
+    text.trim().parse().unwrap()
+}
+
+// fault: 21
+// spec: A7
+#[test]
+fn a_grandchild_that_holds_stdout_neither_delays_the_claim_nor_survives() {
+    let project = Project::new();
+    let answer = project.run(&["grandchild", "600"]).output().expect(0);
+    assert_eq!(answer.finished()["outcome"], "completed");
+    assert_eq!(killed(&answer), 1);
+}
+
+// fault: 21
+// spec: A7
+#[test]
+fn killed_leftovers_are_told_to_people() {
+    let project = Project::new();
+    let answer = project.run_on("do the work", &["grandchild", "600"]).output().expect(0);
+    assert!(answer.stderr.contains("1 process left behind by the agent, killed"), "{}", answer.stderr);
+}
+
+// fault: 22
+// spec: A7, S2
+#[test]
+fn a_grandchild_that_would_promise_later_is_gone_before_it_can() {
+    let project = Project::new();
+    let call = project.run(&["grandchild-writes", "30"]).args(["--max-iterations", "1"]);
+    let answer = call.output().expect(3);
+    assert!(killed(&answer).as_u64().unwrap() >= 1);
+    assert_eq!(project.log("iteration-001.ndjson"), b"main part says: not finished\n");
+}
+
+/// The child waits until its parent is gone, and then a little, so that the end has been noticed. It stays, so that
+/// its words are read while it lives.
+const LATE_PROMISE: &str = "(while kill -0 $$ 2>/dev/null; do :; done
+sleep 0.25; echo late; echo '<promise>COMPLETE</promise>'; sleep 600) 2>/dev/null &
+echo 'not finished'";
+
+// fault: 22
+// spec: S2, S4
+#[test]
+fn a_promise_printed_after_the_agent_ended_is_logged_with_a_mark_and_is_no_claim() {
+    // Under load the child may be killed before it speaks; then it is tried again.
+    wait_until("late words were heard", || {
+        let project = Project::new();
+        let answer = project.run_shell(LATE_PROMISE).args(["--max-iterations", "1"]).output().expect(3);
+        assert_eq!(answer.named("claim")[0]["claim"]["claimed"], false);
+        let log = String::from_utf8(project.log("iteration-001.ndjson")).unwrap();
+        let mark = "not finished\n\n[ralph: what follows was printed after the agent had ended]\nlate\n";
+        log.starts_with(mark)
+    });
+}
+
+// fault: 23
+// spec: A7
+#[test]
+fn a_daemon_of_the_agent_is_found_killed_and_reported() {
+    let project = Project::new();
+    let file = project.outside("daemon.pid");
+    let call = project.run(&["daemon", file.to_str().unwrap()]).args(["--max-iterations", "1"]);
+    let answer = call.output().expect(3);
+    assert_eq!(killed(&answer), 1);
+    assert!(!is_alive(pid_in(&project, "daemon.pid")));
+}
+
+// fault: 28
+// spec: A7, L12
+#[test]
+fn three_hundred_children_are_gone_after_a_signal() {
+    let project = Project::new();
+    let running = project.run(&["forkbomb-lite", "300"]).start();
+    project.wait_for("ready");
+    assert!(project.processes_of_runs().len() > 300);
+    running.signal(Signal::TERM);
+    running.wait().expect(143);
+}
+
+// fault: 28
+// spec: A7
+#[test]
+fn three_hundred_children_that_outlive_their_agent_are_killed_and_counted() {
+    let project = Project::new();
+    let agent = "for n in $(seq 300); do sleep 600 & done\necho '<promise>COMPLETE</promise>'";
+    let answer = project.run_shell(agent).output().expect(0);
+    assert_eq!(killed(&answer), 300);
+}
+
+// fault: 38
+// spec: A7
+#[test]
+fn a_child_in_another_session_without_our_environment_is_found_too() {
+    let project = Project::new();
+    let agent = "env -i setsid sh -c 'echo $$ > ../pid.new; mv ../pid.new ../pid; exec sleep 600' &
+until test -e ../pid; do sleep 0.01; done
+echo '<promise>COMPLETE</promise>'";
+    let answer = project.run_shell(agent).output().expect(0);
+    assert_eq!(killed(&answer), 1);
+    assert!(!is_alive(pid_in(&project, "pid")));
+}
+
+// fault: 38
+// spec: A7, L7
+#[test]
+fn an_agent_that_moved_to_another_session_is_stopped_at_its_time_out() {
+    let project = Project::new();
+    let agent = "setsid sh -c 'echo $$ > ../pid; exec sleep 600'";
+    let limits = ["--timeout", "3s", "--grace", "200ms", "--max-iterations", "1"];
+    let answer = project.run_shell(agent).args(limits).output().expect(3);
+    assert_eq!(answer.named("iteration.ended")[0]["status"], "timed_out");
+    assert!(!is_alive(pid_in(&project, "pid")));
+}
+
+// fault: 72
+// spec: V2, A7
+#[test]
+fn what_a_check_leaves_running_neither_delays_the_verdict_nor_survives() {
+    let project = Project::new();
+    let answer = project.run(&["complete"]).args(["--check", "sh -c 'sleep 600 & true'"]).output().expect(0);
+    let verdict = &answer.named("verdict")[0];
+    assert_eq!(verdict["verdict"], "accepted");
+    assert_eq!(verdict["checks"][0]["leftovers"], 1);
+}
+
+// fault: 72
+// spec: V2, A7
+#[test]
+fn a_daemon_of_a_check_is_killed_whatever_the_verdict() {
+    let project = Project::new();
+    let check = "env -i setsid sh -c 'echo $$ > ../pid.new; mv ../pid.new ../pid; exec sleep 600' &
+until test -e ../pid; do sleep 0.01; done; exit 4";
+    let call = project.run(&["complete"]).args(["--check", check, "--max-iterations", "1"]);
+    let answer = call.output().expect(3);
+    assert_eq!(answer.named("verdict")[0]["checks"][0]["leftovers"], 1);
+    assert!(!is_alive(pid_in(&project, "pid")));
+}

@@ -1,0 +1,17 @@
+//! The one integration-test binary: the real `ralph` with the scripted agent, a file per command or story.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+mod harness;
+mod invariants;
+mod processes;
+
+mod claims;
+mod commands;
+mod environment;
+mod errors;
+mod leftovers;
+mod looping;
+mod memory;
+mod old_data;
+mod signals;
+mod streams;
+mod timeouts;

@@ -1,0 +1,58 @@
+//! Looks at the processes of a project, as the kernel lists them.
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// One living process.
+pub struct Process {
+    /// The letter that the kernel gives it: `S` sleeps, `T` is stopped.
+    pub state: char,
+    pid: u32,
+    command: String,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {} {}", self.pid, self.state, self.command)
+    }
+}
+
+/// Returns the living processes with this mark whose environment has a variable that begins so.
+pub fn marked(mark: &str, variable: &str) -> Vec<Process> {
+    let mark = format!("RALPH_TEST_MARK={mark}");
+    let folders = fs::read_dir("/proc").unwrap().flatten();
+    let found = folders.filter_map(|folder| {
+        let environ = fs::read(folder.path().join("environ")).ok()?;
+        let variables: Vec<&[u8]> = environ.split(|&byte| byte == 0).collect();
+        let has = variables.iter().any(|entry| entry.starts_with(variable.as_bytes()));
+        let is_ours = has && variables.contains(&mark.as_bytes());
+        let pid = folder.file_name().to_str()?.parse().ok()?;
+        is_ours.then(|| look(&folder.path(), pid)).flatten()
+    });
+    found.collect()
+}
+
+fn look(folder: &Path, pid: u32) -> Option<Process> {
+    let state = state_of(pid).filter(|state| *state != 'Z' && *state != 'X')?;
+    let command = fs::read(folder.join("cmdline")).unwrap_or_default();
+    Some(Process { state, pid, command: String::from_utf8_lossy(&command).replace('\0', " ") })
+}
+
+/// Returns the state of a process; `None` when it is gone.
+pub fn state_of(pid: u32) -> Option<char> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let (_, state) = status.split_once("State:\t")?;
+    state.chars().next()
+}
+
+/// Tells whether a process lives. One that only waits to be reaped does not.
+pub fn is_alive(pid: u32) -> bool {
+    state_of(pid).is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Returns the most memory that a living process ever had, in kilobytes.
+pub fn peak_memory_kb(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let (_, peak) = status.split_once("VmHWM:")?;
+    peak.split_whitespace().next()?.parse().ok()
+}

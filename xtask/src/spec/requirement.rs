@@ -1,0 +1,73 @@
+//! The requirements: a list item that begins with an id, as `- L3 A claim on the last allowed iteration counts.`
+use crate::failure::{Failure, Result};
+
+/// A letter and a number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Id(pub(super) String);
+
+impl Id {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let number = text.strip_prefix(|c: char| c.is_ascii_uppercase())?;
+        let fits = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+        fits.then(|| Self(text.to_owned()))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Requirement {
+    pub(super) id: Id,
+    /// The beginning of its words.
+    pub(super) summary: String,
+}
+
+const SUMMARY: usize = 90;
+
+pub(super) fn read(document: &str) -> Vec<Requirement> {
+    document.lines().filter_map(requirement).collect()
+}
+
+fn requirement(line: &str) -> Option<Requirement> {
+    let (id, words) = line.strip_prefix("- ")?.split_once(' ')?;
+    let sentence = words.split_inclusive(". ").next().unwrap_or(words).trim();
+    let summary = match sentence.char_indices().nth(SUMMARY) {
+        Some((end, _)) => format!("{}…", &sentence[..end]),
+        None => sentence.to_owned(),
+    };
+    Some(Requirement { id: Id::parse(id)?, summary })
+}
+
+/// Reads one id a line; `#` begins a comment.
+pub(super) fn list(text: &str) -> Result<Vec<Id>> {
+    let entries = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    entries.filter(|entry| !entry.is_empty()).map(id).collect()
+}
+
+/// Reads ids with commas between them.
+pub(super) fn ids(text: &str) -> Result<Vec<Id>> {
+    text.split(',').map(|entry| id(entry.trim())).collect()
+}
+
+fn id(text: &str) -> Result<Id> {
+    Id::parse(text)
+        .ok_or_else(|| Failure::new(format!("{text:?} is no id")).hint("an id is a letter and a number: L3"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_items_that_begin_with_an_id_are_requirements() {
+        let found = read("- L1 A. B.\n- not one\n  - L2 nested\n- S10 `ralph detect` says.\ntext L3\n");
+        let found: Vec<_> = found.iter().map(|found| (found.id.0.as_str(), found.summary.as_str())).collect();
+        assert_eq!(found, [("L1", "A."), ("S10", "`ralph detect` says.")]);
+    }
+
+    #[test]
+    fn lists_may_have_comments() {
+        let expected = vec![Id("L1".to_owned()), Id("S11".to_owned())];
+        assert_eq!(list("# The loop\nL1\n\nS11 # audit\n"), Ok(expected));
+        assert!(list("L1 L2\n").is_err());
+        assert!(ids("L1,x").is_err());
+    }
+}

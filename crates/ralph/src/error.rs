@@ -81,6 +81,9 @@ impl From<StoreError> for Failure {
                 "nothing was deleted; look at {} and its `-wal` file, or move them away to start anew",
                 path.display()
             )),
+            StoreError::Gone { .. } => failure.hint(
+                "the agent may have cleaned too much: `git clean -x` removes .ralph/state; the run was stopped",
+            ),
             StoreError::Newer { .. } => failure.hint("update ralph; the database was not touched"),
             StoreError::Unreadable { .. } => failure.hint("nothing was deleted; please report this"),
         }
@@ -92,6 +95,9 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Folder { .. } => Self::new(exit_code::STATE, &error),
+            EngineError::Workspace { .. } => {
+                Self::new(exit_code::STATE, &error).hint("the agent removed it; git may still have the files")
+            }
             EngineError::Signals { .. } => Self::new(exit_code::INTERNAL, &error),
         }
     }

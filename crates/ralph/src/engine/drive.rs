@@ -29,6 +29,8 @@ pub enum EngineError {
     Store(#[from] StoreError),
     #[error("the folder {} for the logs of the run cannot be made", path.display())]
     Folder { path: PathBuf, source: io::Error },
+    #[error("the workspace {} is gone, and the record of the run with it", root.display())]
+    Workspace { root: PathBuf },
     #[error("signals cannot be received")]
     Signals { source: io::Error },
 }
@@ -47,7 +49,7 @@ pub async fn run(
     private::folder(&folder).map_err(|source| EngineError::Folder { path: folder, source })?;
     let signals = Signals::listen().map_err(|source| EngineError::Signals { source })?;
     let (news_in, news) = mpsc::unbounded_channel();
-    let (shown_in, shown) = mpsc::channel(256);
+    let (shown_in, shown) = mpsc::channel(32);
     let driver = Driver {
         state: Loop::new(plan.policy.clone()),
         clock: Clock::start(),
@@ -195,7 +197,7 @@ impl Driver<'_> {
         if !volatile && (next != self.state || !facts.is_empty()) {
             let run = &self.hands.plan.id;
             let entry = Entry { run, seq: self.seq, at, facts: &facts, state: &next };
-            self.store.record(&entry).await?;
+            self.store.record(&entry).await.map_err(|error| self.lost(error))?;
         }
         for fact in facts {
             self.watcher.fact(Stamp { run: &self.hands.plan.id, seq: self.seq, at }, fact);
@@ -206,6 +208,12 @@ impl Driver<'_> {
             self.act(effect);
         }
         Ok(())
+    }
+
+    /// The state lies in the work tree: where that is gone, it is what people must hear of.
+    fn lost(&self, error: StoreError) -> EngineError {
+        let root = &self.hands.plan.project.root;
+        if root.is_dir() { EngineError::Store(error) } else { EngineError::Workspace { root: root.clone() } }
     }
 
     fn act(&mut self, effect: Effect) {

@@ -9,6 +9,8 @@ pub enum StoreError {
     Database { path: PathBuf, source: sqlx::Error },
     #[error("the database {} was written by a newer ralph: it has schema {found}, this one knows {known}", path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
+    #[error("the database {} was removed or replaced while the run was going on", path.display())]
+    Gone { path: PathBuf },
     #[error("a stored value in {} cannot be read: {what}", path.display())]
     Unreadable { path: PathBuf, what: String },
 }

@@ -17,6 +17,7 @@ pub use record::{Entry, NewRun};
 pub use rows::{AttemptRow, CheckRow, IterationRow, RunRow};
 pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use sqlx::sqlite::SqliteConnection;
@@ -26,12 +27,23 @@ use tokio::sync::Mutex;
 pub struct Store {
     connection: Mutex<SqliteConnection>,
     path: PathBuf,
+    /// Device and inode of the file that was opened.
+    identity: (u64, u64),
 }
 
 impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Refuses to go on when somebody removed or replaced the database: what is written to a file without a
+    /// name is lost.
+    fn still_there(&self) -> Result<(), StoreError> {
+        match std::fs::metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) == self.identity => Ok(()),
+            Ok(_) | Err(_) => Err(StoreError::Gone { path: self.path.clone() }),
+        }
     }
 
     fn failed(&self, source: sqlx::Error) -> StoreError {

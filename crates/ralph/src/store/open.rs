@@ -1,5 +1,6 @@
 //! Opening the database: private files, write-ahead log, bounded waiting for other writers.
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,7 +39,10 @@ impl Store {
             .connect()
             .await;
         let connection = connected.map_err(|source| StoreError::Database { path: path.clone(), source })?;
-        let store = Self { connection: Mutex::new(connection), path };
+        let found = std::fs::metadata(&path)
+            .map_err(|source| StoreError::Folder { path: folder.to_path_buf(), source })?;
+        let identity = (found.dev(), found.ino());
+        let store = Self { connection: Mutex::new(connection), path, identity };
         migrate::migrate(&store).await?;
         Ok(Some(store))
     }

@@ -51,6 +51,7 @@ impl Store {
 
     /// Stores one step: journal, projections and loop, all or nothing.
     pub async fn record(&self, entry: &Entry<'_>) -> Result<(), StoreError> {
+        self.still_there()?;
         let state = self.encode(entry.state)?;
         let mut statements = Vec::new();
         for (seq, fact) in (entry.seq..).zip(entry.facts) {

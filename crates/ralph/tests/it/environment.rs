@@ -237,3 +237,14 @@ fn is_completed(project: &Project) {
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!(runs[0]["status"], "completed", "{runs}");
 }
+
+// fault: 36
+// spec: D1
+#[test]
+fn an_agent_that_removes_the_state_ends_the_run_instead_of_completing_it() {
+    let project = Project::new();
+    let call = project.run_shell("cat > /dev/null; git clean -fdxq; echo '<promise>COMPLETE</promise>'");
+    let answer = call.args(["--check", "true"]).output().expect(10);
+    assert!(answer.stderr.contains("was removed or replaced"), "{}", answer.stderr);
+    assert!(!answer.stdout.contains("completed"), "{}", answer.stdout);
+}

@@ -18,6 +18,9 @@ use crate::sanitize::sanitize;
 /// Stands in the log before what does not count.
 const LATE: &[u8] = b"\n[ralph: what follows was printed after the agent had ended]\n";
 
+/// More than this nobody can see of one piece.
+const SHOWN_AT_ONCE: usize = 200;
+
 /// How much of stderr is kept for people.
 const STDERR_BYTES: usize = 4_096;
 
@@ -70,6 +73,10 @@ pub struct AgentListener {
     spend: Spend,
     stderr: Tail,
     result: ResultRecord,
+    /// What the driver knows of the result.
+    told: ResultRecord,
+    /// Whether the agent printed something since the driver was last told.
+    went_on: bool,
     late_marked: bool,
 }
 
@@ -92,6 +99,8 @@ impl AgentListener {
             spend: Spend::default(),
             stderr: Tail::new(STDERR_BYTES),
             result: ResultRecord::Awaited,
+            told: ResultRecord::Awaited,
+            went_on: false,
             late_marked: false,
         }
     }
@@ -135,10 +144,13 @@ impl AgentListener {
         for event in &events {
             self.note(event);
         }
-        if !events.is_empty() {
-            // A display that cannot follow misses something; the run does not wait for it.
-            let _ = self.ears.shown.try_send(Shown::Events(events.split_off(0)));
+        self.tell_about_the_result();
+        // A display that cannot follow misses something; the run does not wait for it.
+        let seen = events.split_off(events.len().saturating_sub(SHOWN_AT_ONCE));
+        if !seen.is_empty() {
+            let _ = self.ears.shown.try_send(Shown::Events(seen));
         }
+        events.clear();
         self.events = events;
     }
 
@@ -171,7 +183,7 @@ impl AgentListener {
                 };
                 self.spend = self.spend.plus(spend);
             }
-            AgentEvent::Finished { .. } => self.result_seen(),
+            AgentEvent::Finished { .. } => self.result = ResultRecord::Seen,
             AgentEvent::Prompted
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
@@ -181,11 +193,6 @@ impl AgentListener {
         }
     }
 
-    fn result_seen(&mut self) {
-        self.result = ResultRecord::Seen;
-        self.tell(News::ResultSeen(self.ears.key));
-    }
-
     fn spoke(&mut self) {
         self.ears.heard.now();
         self.goes_on();
@@ -193,10 +200,21 @@ impl AgentListener {
 
     /// New output after the final record: the agent is not done after all. It may come in the same piece.
     fn goes_on(&mut self) {
-        if self.result == ResultRecord::Seen {
-            self.result = ResultRecord::Awaited;
+        self.result = ResultRecord::Awaited;
+        self.went_on = true;
+    }
+
+    /// Tells the driver what a whole piece means, however many records it holds.
+    fn tell_about_the_result(&mut self) {
+        if self.told == ResultRecord::Seen && self.went_on {
+            self.told = ResultRecord::Awaited;
             self.tell(News::SpokeAgain(self.ears.key));
         }
+        if self.told == ResultRecord::Awaited && self.result == ResultRecord::Seen {
+            self.told = ResultRecord::Seen;
+            self.tell(News::ResultSeen(self.ears.key));
+        }
+        self.went_on = false;
     }
 
     fn tell(&self, news: News) {

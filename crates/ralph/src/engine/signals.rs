@@ -15,6 +15,8 @@ pub enum Asked {
 pub struct Signals {
     int: Signal,
     term: Signal,
+    /// The terminal was closed.
+    hangup: Signal,
     suspend: Signal,
 }
 
@@ -23,6 +25,7 @@ impl Signals {
         Ok(Self {
             int: signal(SignalKind::interrupt())?,
             term: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
             suspend: signal(SignalKind::from_raw(libc::SIGTSTP))?,
         })
     }
@@ -31,6 +34,7 @@ impl Signals {
         tokio::select! {
             Some(()) = self.int.recv() => Asked::Stop(StopSignal::Int),
             Some(()) = self.term.recv() => Asked::Stop(StopSignal::Term),
+            Some(()) = self.hangup.recv() => Asked::Stop(StopSignal::Term),
             Some(()) = self.suspend.recv() => Asked::Suspend,
             else => std::future::pending().await,
         }

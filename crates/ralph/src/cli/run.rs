@@ -8,11 +8,11 @@ use ralph_core::outcome::{Ended, Outcome, exit_code};
 use super::out;
 use super::run_args::RunArgs;
 use crate::duration;
-use crate::engine::{self, Audience, PROJECT_VARIABLE, RunPlan, Watcher};
+use crate::engine::{self, Audience, PROJECT_VARIABLE, RunPlan};
 use crate::error::Failure;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
 use crate::project::Project;
-use crate::report::{Detail, JsonReport, Paint, PlainReport, Tone};
+use crate::report::{Detail, Elsewhere, JsonReport, Paint, PlainReport, Tone};
 use crate::store::{Opening, RunRow, Store};
 use crate::view::{money, one_or_many, short_id};
 
@@ -130,14 +130,15 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
     let id = plan.id.clone();
     let verified = !plan.checks.is_empty();
     let began = Instant::now();
-    let mut report: Box<dyn Watcher> = match show {
-        Show::Json => Box::new(JsonReport::new(io::stdout())),
+    let report = match show {
+        Show::Json => Elsewhere::start(|| JsonReport::new(io::stdout())),
         Show::People(detail) => {
             introduce(&plan);
-            Box::new(PlainReport::new(io::stderr(), detail))
+            Elsewhere::start(move || PlainReport::new(io::stderr(), detail))
         }
     };
-    let ended = engine::run(plan, keeper, &store, report.as_mut()).await?;
+    let mut report = report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let ended = engine::run(plan, keeper, &store, &mut report).await?;
     drop(report);
     if let Show::People(_) = show {
         let row = store.runs_like(&id).await?.into_iter().next();

@@ -1,8 +1,10 @@
 //! How a running loop looks: plain text for people, JSON lines for programs. Reports watch; they never steer.
+mod elsewhere;
 mod json;
 mod paint;
 mod plain;
 
+pub use elsewhere::Elsewhere;
 pub use json::JsonReport;
 pub use paint::{Paint, Tone};
 pub use plain::{Detail, PlainReport};

@@ -18,11 +18,12 @@ pub enum Tone {
 }
 
 impl Paint {
-    /// Colours only for a terminal, and not where `NO_COLOR` is set.
+    /// Colours only for a terminal that can show them, and not where `NO_COLOR` is set.
     #[must_use]
     pub fn for_stream(stream: &impl IsTerminal) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if stream.is_terminal() && !refused { Self::Colour } else { Self::Plain }
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        if stream.is_terminal() && !refused && !dumb { Self::Colour } else { Self::Plain }
     }
 
     #[must_use]

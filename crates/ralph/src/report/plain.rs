@@ -1,6 +1,6 @@
 //! The story of a run for people, on the terminal: what the agent does, what it claims, what the checks say.
 use std::io::{IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_core::attempt::Spend;
@@ -34,7 +34,6 @@ pub struct PlainReport<W: Write> {
     width: usize,
     max_iterations: u32,
     iteration: u32,
-    began: Instant,
     spend: Spend,
     last_tool: String,
 }
@@ -52,7 +51,6 @@ impl<W: Write + IsTerminal> PlainReport<W> {
             width: terminal_width(),
             max_iterations: 0,
             iteration: 0,
-            began: Instant::now(),
             spend: Spend::default(),
             last_tool: String::new(),
         }
@@ -62,7 +60,7 @@ impl<W: Write + IsTerminal> PlainReport<W> {
 fn spinner() -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_finish(indicatif::ProgressFinish::AndClear);
     bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} · {elapsed} {wide_msg}") {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(120));
@@ -85,10 +83,8 @@ impl<W: Write> PlainReport<W> {
 
     fn show_progress(&self) {
         let Some(bar) = &self.progress else { return };
-        let mut parts = vec![
-            format!("iteration {}/{}", self.iteration, self.max_iterations),
-            duration::show(self.began.elapsed()),
-        ];
+        bar.set_prefix(format!("iteration {}/{}", self.iteration, self.max_iterations));
+        let mut parts = Vec::new();
         if let Some(tokens) = self.spend.output_tokens {
             parts.push(format!("{tokens} tokens out"));
         }
@@ -98,11 +94,12 @@ impl<W: Write> PlainReport<W> {
         if !self.last_tool.is_empty() {
             parts.push(self.last_tool.clone());
         }
-        bar.set_message(parts.join(" · "));
+        bar.set_message(parts.iter().map(|part| format!("· {part} ")).collect::<String>());
     }
 
     fn iteration_started(&mut self, iteration: u32) {
         self.iteration = iteration;
+        self.last_tool.clear();
         let title = format!("── iteration {iteration}/{} ", self.max_iterations);
         let rule = "─".repeat(60_usize.saturating_sub(title.chars().count()));
         let title = self.paint.paint(Tone::Bold, &format!("{title}{rule}"));
@@ -175,7 +172,10 @@ impl<W: Write> Watcher for PlainReport<W> {
                 let pause = duration::show(Duration::from_millis(*delay_ms));
                 self.word(Tone::Care, "retry", &format!("attempt {attempt} in {pause}"));
             }
-            Fact::Claim { claim, .. } if claim.claimed => self.word(Tone::Bold, "claimed", &claim.why),
+            Fact::Claim { claim, .. } if claim.claimed => {
+                self.last_tool = "checking".to_owned();
+                self.word(Tone::Bold, "claimed", &claim.why);
+            }
             Fact::Claim { claim, .. } => self.word(Tone::Dim, "no claim", &claim.why),
             Fact::Verdict { verdict, reason, checks, .. } => self.verdict(*verdict, reason, checks),
             Fact::StopRequested { reason } => self.word(Tone::Care, "stopping", reason),

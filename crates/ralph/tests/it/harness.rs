@@ -222,6 +222,14 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Runs to the end with streams that nobody reads, and returns the exit code.
+    pub fn unread(mut self) -> i32 {
+        let piped = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        wait_until("ralph has ended", || child.try_wait().unwrap().is_some());
+        child.wait().unwrap().code().unwrap()
+    }
+
     /// Runs to the end.
     pub fn output(self) -> Answer {
         self.start().wait()

@@ -392,3 +392,27 @@ fn json_bombs_are_passed_over_and_the_records_behind_them_count() {
     let answer = project.run_shell(&agent).args(["--output-format", "claude"]).output().expect(0);
     assert_eq!(answer.named("claim")[0]["claim"]["accepted"], true);
 }
+
+// fault: 19
+// spec: L7, A4
+#[test]
+fn a_reader_that_never_reads_holds_up_neither_the_time_out_nor_the_end() {
+    let project = Project::new();
+    let agent = project.shell("cat > /dev/null; while :; do echo line; done");
+    let run = || {
+        let call = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &agent]);
+        call.args(["--timeout", "1s", "--grace", "1s", "--max-iterations", "1"])
+    };
+    assert_eq!(run().unread(), 3);
+    assert_eq!(run().args(["--json"]).unread(), 3);
+}
+
+// fault: 41
+// spec: A4
+#[test]
+fn a_flood_of_final_records_stays_bounded_too() {
+    let project = Project::new();
+    let records = "yes '{\"type\":\"assistant\",\"message\":{\"content\":\"w\"}}\n{\"type\":\"result\"}'";
+    let call = project.run_shell(&format!("cat > /dev/null; {records} | head -c 100000000"));
+    call.args(["--output-format", "claude", "--max-iterations", "1"]).output().expect(3);
+}

@@ -79,6 +79,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Man(args) => man::run(&args),
         Command::DemoAgent(args) => demo_agent::run(&args),
     };
+    let result = match result {
+        Ok(0) if out::is_lost() => {
+            Err(Failure::preflight("standard output cannot be written").hint("is its disk full?"))
+        }
+        other => other,
+    };
     ExitCode::from(result.unwrap_or_else(|failure| {
         out::failure(&failure);
         failure.exit_code

@@ -12,7 +12,7 @@ use ralph_core::policy::{NonceUse, Policy, Proof, Timeouts};
 use super::detect::SignalArgs;
 use super::values::{format, iterations, memory, time};
 use crate::agent::{self, Format, Overrides};
-use crate::engine::{AgentChoice, PromptSource};
+use crate::engine::{AgentChoice, PromptSource, read_bounded};
 use crate::error::Failure;
 use crate::memory_size::MemorySize;
 
@@ -94,6 +94,10 @@ pub struct RunArgs {
 
 impl RunArgs {
     pub fn promise(&self) -> Result<Promise, Failure> {
+        if self.promise.contains(['<', '>']) {
+            return Err(Failure::usage("the promise holds `<` or `>`, which belong to the tag around it")
+                .hint("give only the text inside the tag, such as --promise DONE"));
+        }
         Promise::parse(&self.promise).map_err(|error| {
             Failure::new(exit_code::USAGE, &error)
                 .hint("give a word that the agent would not print by chance, such as --promise DONE")
@@ -147,7 +151,7 @@ impl RunArgs {
     /// Reads the prompt once, so that a mistake shows before anything is started.
     pub fn prompt(&self) -> Result<PromptSource, Failure> {
         let source = match (self.prompt.strip_prefix('@'), self.prompt.as_str()) {
-            (Some(path), _) => PromptSource::File(absolute(path)?),
+            (Some(path), _) => file_prompt(path)?,
             (None, "-") => PromptSource::Text(standard_input()?),
             (None, words) => PromptSource::Text(words.to_owned()),
         };
@@ -163,10 +167,26 @@ fn absolute(path: &str) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|error| unreadable(path, &error))
 }
 
+/// A pipe or device can be read only once, so its words are kept.
+fn file_prompt(path: &str) -> Result<PromptSource, Failure> {
+    let absolute = absolute(path)?;
+    let is_file = std::fs::metadata(&absolute).map_err(|error| unreadable(path, &error))?.is_file();
+    if is_file {
+        return Ok(PromptSource::File(absolute));
+    }
+    let file = std::fs::File::open(&absolute).map_err(|error| unreadable(path, &error))?;
+    words(path, file).map(PromptSource::Text)
+}
+
 fn standard_input() -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = std::io::stdin().lock().read_to_string(&mut text);
-    read.map(|_| text).map_err(|error| unreadable("standard input", &error))
+    words("standard input", std::io::stdin().lock())
+}
+
+fn words(name: &str, from: impl Read) -> Result<String, Failure> {
+    let bytes = read_bounded(from).map_err(|error| unreadable(name, &error))?;
+    String::from_utf8(bytes).map_err(|_| {
+        unreadable(name, &std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+    })
 }
 
 fn unreadable(what: &str, error: &std::io::Error) -> Failure {

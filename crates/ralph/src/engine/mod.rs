@@ -12,5 +12,5 @@ mod timers;
 mod watch;
 
 pub use drive::{EngineError, run};
-pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan};
+pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, read_bounded};
 pub use watch::{Stamp, Watcher};

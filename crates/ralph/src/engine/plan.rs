@@ -1,6 +1,7 @@
 //! Everything that one run needs, settled before it starts.
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use crate::agent::{
 use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
 use crate::project::Project;
+
+/// Longer prompts are mistakes.
+const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
 
 /// Tells a ralph inside an agent which project the outer one works on.
 pub const PROJECT_VARIABLE: &str = "RALPH_PROJECT";
@@ -64,11 +68,23 @@ impl PromptSource {
         match self {
             Self::Text(text) => Ok(text.clone()),
             Self::File(path) => {
-                let bytes = std::fs::read(path)?;
+                let bytes = read_bounded(File::open(path)?)?;
                 String::from_utf8(bytes)
                     .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
             }
         }
+    }
+}
+
+/// Reads a prompt from wherever it comes: text that is not endless and not empty.
+pub fn read_bounded(from: impl Read) -> io::Result<Vec<u8>> {
+    let refused = |why| io::Error::new(io::ErrorKind::InvalidData, why);
+    let mut bytes = Vec::new();
+    from.take(LONGEST_PROMPT + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 {
+        0 => Err(refused("it is empty")),
+        length if length > LONGEST_PROMPT => Err(refused("it is longer than 64 MB")),
+        _ => Ok(bytes),
     }
 }
 

@@ -172,3 +172,48 @@ fn a_database_of_a_newer_version_is_refused_and_not_touched() {
     assert_eq!(fs::read(&database).unwrap(), before);
     assert_eq!(project.starts().len(), 1, "nothing more was started");
 }
+
+// spec: C8
+#[test]
+fn a_prompt_that_can_be_read_only_once_is_kept() {
+    let project = Project::new();
+    let call = project.ralph(["run", "@/dev/stdin", "--agent", "text", "--agent-cmd", FAKE_AGENT, "--json"]);
+    let call = call.args(["--agent-arg=work", "--max-iterations", "2"]).input("do this long thing, please");
+    call.output().expect(3);
+    let lengths: Vec<String> =
+        project.starts().iter().map(|line| line.split(' ').next_back().unwrap().to_owned()).collect();
+    assert_eq!(lengths[0], lengths[1], "the second iteration has the same prompt: {lengths:?}");
+    assert!(lengths[0].parse::<usize>().unwrap() > 100);
+}
+
+// spec: C8
+#[test]
+fn a_prompt_without_end_is_refused() {
+    let project = Project::new();
+    let stderr = refused(&project, project.ralph(["run", "@/dev/zero", "--agent", "demo"]).output(), 1);
+    assert!(stderr.contains("longer than 64 MB"), "{stderr}");
+}
+
+// spec: C8
+#[test]
+fn a_promise_that_no_tag_could_hold_is_refused() {
+    let project = Project::new();
+    let call = project.ralph(["run", "x", "--agent", "demo", "--promise", "</promise>"]);
+    refused(&project, call.output(), 64);
+}
+
+// spec: U1
+#[test]
+fn data_that_cannot_be_written_is_an_error() {
+    let project = Project::new();
+    project.run(&["complete"]).output().expect(0);
+    let full = project.shell("exec \"$@\" > /dev/full");
+    for command in [["export", "--help"], ["runs", "--json"]].map(|[command, _]| command) {
+        let answer = project.ralph([command]).with(|call| {
+            let mut wrapped = std::process::Command::new(&full);
+            wrapped.arg(call.get_program()).args(call.get_args()).current_dir(project.root());
+            *call = wrapped;
+        });
+        assert!(answer.output().expect(1).stderr.contains("standard output cannot be written"));
+    }
+}

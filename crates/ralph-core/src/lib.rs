@@ -17,6 +17,7 @@ pub mod effect;
 pub mod event;
 pub mod evidence;
 pub mod fact;
+pub mod journal;
 pub mod outcome;
 pub mod policy;
 pub mod prompt;

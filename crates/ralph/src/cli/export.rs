@@ -25,7 +25,9 @@ pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
         let mut seen = 0;
         loop {
             let rows = store.events(&run.id, seen, PAGE).await?;
-            rows.iter().for_each(|row| out::line(&event_line(&run.id, row)));
+            // A run that goes on writes more than the header announces.
+            let announced = rows.iter().filter(|row| row.seq <= header.facts);
+            announced.for_each(|row| out::line(&event_line(&run.id, row)));
             match rows.last() {
                 Some(last) => seen = last.seq,
                 None => return Ok(0),

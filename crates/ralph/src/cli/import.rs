@@ -59,9 +59,30 @@ fn parse(text: &str) -> Result<(RunHeader, Vec<ImportedFact>), (usize, String)> 
             format!("format {} is newer than this ralph, which knows {EXPORT_VERSION}", header.ralph_export);
         return Err((1, why));
     }
+    if header.id.parse::<uuid::Uuid>().is_err() {
+        return Err((1, "the id is no UUID".to_owned()));
+    }
     let facts: Result<Vec<_>, _> =
         lines.map(|(index, line)| fact(&header, line).map_err(|why| (index + 1, why))).collect();
-    facts.map(|facts| (header, facts))
+    let facts = facts?;
+    sound(&header, &facts).map_err(|why| (facts.len() + 1, why))?;
+    Ok((header, facts))
+}
+
+/// Believes nothing that ralph would not have written.
+fn sound(header: &RunHeader, facts: &[ImportedFact]) -> Result<(), String> {
+    if i64::try_from(facts.len()).is_ok_and(|found| found != header.facts) {
+        return Err(format!(
+            "the file was cut: {} facts are announced, {} are here",
+            header.facts,
+            facts.len()
+        ));
+    }
+    if facts.iter().zip(1..).any(|(fact, number)| fact.seq != number) {
+        return Err("the facts are not numbered from 1 without gaps".to_owned());
+    }
+    let journal: Vec<Fact> = facts.iter().map(|imported| imported.fact.clone()).collect();
+    ralph_core::journal::check(&journal).map_err(|unsound| unsound.to_string())
 }
 
 fn fact(header: &RunHeader, line: &str) -> Result<ImportedFact, String> {

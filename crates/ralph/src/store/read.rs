@@ -66,6 +66,12 @@ impl Store {
         Ok(self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
     }
 
+    /// Returns how many facts a run has.
+    pub(super) async fn count_events(&self, run: &str) -> Result<i64, StoreError> {
+        let query = sqlx::query("SELECT COUNT(*) FROM events WHERE run = $1").bind(run.to_owned());
+        Ok(self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
+    }
+
     async fn rows<T>(
         &self,
         query: Query,

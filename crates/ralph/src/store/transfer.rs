@@ -25,6 +25,8 @@ pub struct RunHeader {
     pub started_at: i64,
     /// What the run was asked to do.
     pub settings: serde_json::Value,
+    /// How many facts follow: a file that was cut is noticed.
+    pub facts: i64,
     /// The loop as it was last stored.
     pub state: serde_json::Value,
 }
@@ -50,6 +52,7 @@ impl Store {
             max_iterations: run.max_iterations,
             started_at: run.started_at,
             settings: self.decode(&run.settings)?,
+            facts: self.count_events(&run.id).await?,
             state: self.decode(&state)?,
         })
     }

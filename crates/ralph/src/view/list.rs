@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::at_json;
 use super::words::{dollars, one_or_many, short_id, when};
+use crate::sanitize::sanitize;
 use crate::store::RunRow;
 
 /// Returns a run as an object of `runs --json`.
@@ -30,7 +31,7 @@ pub fn run_json(run: &RunRow) -> Value {
 #[must_use]
 pub fn run_line(run: &RunRow) -> String {
     let reason = run.reason.as_deref().unwrap_or("still running, or its ralph was killed");
-    format!(
+    let line = format!(
         "{}  {}  {:<11}  {:<8}  {:>13}  {}",
         short_id(&run.id),
         when(run.started_at),
@@ -38,5 +39,6 @@ pub fn run_line(run: &RunRow) -> String {
         run.agent,
         one_or_many(run.iterations, "iteration"),
         reason.lines().next().unwrap_or_default()
-    )
+    );
+    sanitize(&line)
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::words::{dollars, money, one_or_many, short_id, when};
 use crate::duration;
+use crate::sanitize::sanitize;
 use crate::store::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
 
 #[derive(Debug)]
@@ -93,7 +94,8 @@ impl RunView {
         for iteration in &self.iterations {
             self.iteration_text(&mut text, iteration);
         }
-        text
+        // What was stored may come from an agent, or from a file of somebody else.
+        sanitize(&text)
     }
 
     fn heading(&self) -> String {

@@ -210,3 +210,26 @@ fn a_broken_file_is_refused_by_line_and_changes_nothing() {
     assert!(stderr.contains("run.jsonl, line 5: "), "{stderr}");
     assert_eq!(elsewhere.ralph(["runs", "--json"]).output().expect(0).stdout, "[]\n");
 }
+
+// spec: D4
+#[test]
+fn a_forged_or_cut_file_is_not_believed() {
+    let (project, _) = project_with_a_run();
+    let whole = project.ralph(["export"]).output().expect(0).stdout;
+    let lines: Vec<&str> = whole.lines().collect();
+    let elsewhere = Project::new();
+    let refused = |text: String| {
+        let file = elsewhere.outside("run.jsonl");
+        std::fs::write(&file, text).unwrap();
+        elsewhere.ralph(["import"]).args([&file]).output().expect(1).stderr
+    };
+    assert!(refused(lines[..6].join("\n")).contains("the file was cut"));
+    let forged = [lines[0], lines[lines.len() - 1]].join("\n");
+    let count = format!("\"facts\":{}", lines.len() - 1);
+    assert!(refused(forged.replace(&count, "\"facts\":1")).contains("not numbered from 1"));
+    let rejected = whole.replace("\"verdict\":\"accepted\"", "\"verdict\":\"rejected\"");
+    assert!(refused(rejected).contains("did not accept the claim"));
+    let id = serde_json::from_str::<Value>(lines[0]).unwrap()["id"].as_str().unwrap().to_owned();
+    assert!(refused(whole.replace(&id, "../../x")).contains("no UUID"));
+    assert_eq!(elsewhere.ralph(["runs", "--json"]).output().expect(0).stdout, "[]\n");
+}

@@ -1,0 +1,174 @@
+//! Whether a list of facts can be the journal of a run. A file from elsewhere is held against it before it is
+//! believed.
+use crate::evidence::Verdict;
+use crate::fact::Fact;
+use crate::outcome::Outcome;
+
+/// Why a list of facts is no journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unsound {
+    #[error("a journal begins with run.started")]
+    NoBeginning,
+    #[error("run.started stands only at the beginning")]
+    TwoBeginnings,
+    #[error("iterations are numbered from 1 without gaps")]
+    Gap,
+    #[error("an iteration ends before it has begun, or twice")]
+    EndWithoutBeginning,
+    #[error("nothing follows run.finished")]
+    AfterTheEnd,
+    #[error("run.finished counts other iterations than the journal holds")]
+    Miscounted,
+    #[error("the run is called completed, but no claim was accepted")]
+    Unclaimed,
+    #[error("the run is called completed, but its checks did not accept the claim")]
+    Unproven,
+}
+
+/// What the facts so far amount to.
+#[derive(Default)]
+struct Reading {
+    has_checks: bool,
+    begun: u32,
+    ended: u32,
+    claim_accepted: bool,
+    proven: bool,
+    finished: bool,
+}
+
+/// Holds facts against the rules of a journal.
+pub fn check(facts: &[Fact]) -> Result<(), Unsound> {
+    let Some((Fact::RunStarted { checks, .. }, rest)) = facts.split_first() else {
+        return Err(Unsound::NoBeginning);
+    };
+    let mut reading = Reading { has_checks: !checks.is_empty(), ..Reading::default() };
+    rest.iter().try_for_each(|fact| reading.read(fact))
+}
+
+impl Reading {
+    fn read(&mut self, fact: &Fact) -> Result<(), Unsound> {
+        if self.finished {
+            return Err(Unsound::AfterTheEnd);
+        }
+        match fact {
+            Fact::RunStarted { .. } => Err(Unsound::TwoBeginnings),
+            Fact::IterationStarted { iteration } => self.begin(*iteration),
+            Fact::IterationEnded { iteration, .. } => self.end(*iteration),
+            Fact::Claim { claim, .. } => {
+                self.claim_accepted = claim.accepted;
+                Ok(())
+            }
+            Fact::Verdict { verdict, .. } => {
+                self.proven = *verdict == Verdict::Accepted;
+                Ok(())
+            }
+            Fact::RunFinished { outcome, iterations, .. } => self.finish(*outcome, *iterations),
+            Fact::AttemptStarted { .. }
+            | Fact::AttemptEnded { .. }
+            | Fact::RetryScheduled { .. }
+            | Fact::StopRequested { .. } => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, iteration: u32) -> Result<(), Unsound> {
+        if iteration != self.begun + 1 {
+            return Err(Unsound::Gap);
+        }
+        *self = Self { begun: iteration, has_checks: self.has_checks, ended: self.ended, ..Self::default() };
+        Ok(())
+    }
+
+    fn end(&mut self, iteration: u32) -> Result<(), Unsound> {
+        let expected = iteration == self.begun && iteration == self.ended + 1;
+        self.ended = iteration;
+        if expected { Ok(()) } else { Err(Unsound::EndWithoutBeginning) }
+    }
+
+    fn finish(&mut self, outcome: Outcome, iterations: u32) -> Result<(), Unsound> {
+        self.finished = true;
+        match outcome {
+            _ if iterations != self.begun => Err(Unsound::Miscounted),
+            Outcome::Completed if !self.claim_accepted => Err(Unsound::Unclaimed),
+            Outcome::Completed if self.has_checks && !self.proven => Err(Unsound::Unproven),
+            Outcome::Completed
+            | Outcome::Exhausted
+            | Outcome::Failed
+            | Outcome::Stalled
+            | Outcome::OverBudget
+            | Outcome::Blocked
+            | Outcome::Cancelled
+            | Outcome::Interrupted => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::attempt::Spend;
+    use crate::fact::{ClaimFact, IterationStatus};
+
+    fn journal(verdict: Verdict) -> Vec<Fact> {
+        let claim = ClaimFact { claimed: true, accepted: true, why: "said so".to_string() };
+        [
+            Fact::RunStarted {
+                kind: "run".to_string(),
+                agent: "text".to_string(),
+                promise: "DONE".to_string(),
+                max_iterations: 3,
+                checks: ["make".to_string()].into(),
+            },
+            Fact::IterationStarted { iteration: 1 },
+            Fact::Claim { iteration: 1, claim },
+            Fact::Verdict { iteration: 1, verdict, reason: "so".to_string(), checks: Vec::new() },
+            Fact::IterationEnded { iteration: 1, status: IterationStatus::Finished, duration_ms: 1 },
+            Fact::RunFinished {
+                outcome: Outcome::Completed,
+                reason: "so".to_string(),
+                iterations: 1,
+                exit_code: 0,
+                spend: Spend::default(),
+            },
+        ]
+        .into()
+    }
+
+    // spec: D4
+    #[test]
+    fn a_journal_that_ralph_wrote_is_sound_and_so_is_its_beginning() {
+        let whole = journal(Verdict::Accepted);
+        for length in 1..=whole.len() {
+            assert_eq!(check(&whole[..length]), Ok(()));
+        }
+    }
+
+    // spec: D4
+    #[test]
+    fn a_completion_without_claim_or_proof_is_no_journal() {
+        assert_eq!(check(&journal(Verdict::Rejected)), Err(Unsound::Unproven));
+        let mut unclaimed = journal(Verdict::Accepted);
+        unclaimed.remove(2);
+        assert_eq!(check(&unclaimed), Err(Unsound::Unclaimed));
+    }
+
+    // spec: D4
+    #[test]
+    fn gaps_repetitions_and_facts_after_the_end_are_no_journal() {
+        let whole = || journal(Verdict::Accepted);
+        let changed = |change: fn(&mut Vec<Fact>)| {
+            let mut facts = whole();
+            change(&mut facts);
+            check(&facts)
+        };
+        assert_eq!(check(&[]), Err(Unsound::NoBeginning));
+        assert_eq!(changed(|facts| drop(facts.remove(0))), Err(Unsound::NoBeginning));
+        assert_eq!(changed(|facts| facts.insert(1, facts[0].clone())), Err(Unsound::TwoBeginnings));
+        assert_eq!(changed(|facts| drop(facts.remove(1))), Err(Unsound::EndWithoutBeginning));
+        assert_eq!(changed(|facts| facts.insert(1, facts[1].clone())), Err(Unsound::Gap));
+        assert_eq!(changed(|facts| facts.push(facts[1].clone())), Err(Unsound::AfterTheEnd));
+        assert_eq!(changed(|facts| drop(facts.drain(1..5))), Err(Unsound::Miscounted));
+    }
+}

@@ -149,7 +149,9 @@ struct Capture {
 }
 
 impl Capture {
-    fn new(check: &ExternalCheck, log: RawLog) -> Self {
+    /// The log is there even if the check prints nothing.
+    fn new(check: &ExternalCheck, mut log: RawLog) -> Self {
+        log.write(&mut Vec::new());
         Self {
             log,
             tail: Tail::new(TAIL_BYTES),

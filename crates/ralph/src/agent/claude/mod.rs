@@ -1,4 +1,5 @@
 //! Claude Code: how it is started headless. How its output is read is next door.
+mod bulk;
 mod failure;
 mod reader;
 mod record;

@@ -1,5 +1,6 @@
 //! Claude's stream as events. Only the main thread's assistant text is the agent's own: a record that names
 //! a parent tool call comes from a sub-agent, and user records are prompts, hook feedback or tool results.
+use super::bulk::Bulk;
 use super::failure;
 use super::record::{Block, Content, Message, Record};
 use super::spend::Spend;
@@ -26,6 +27,7 @@ struct Reader {
     /// The kind of the last API failure since the last result.
     api_error: Option<ErrorKind>,
     watch: Watch,
+    bulk: Bulk,
 }
 
 /// Whether somebody looks at tools and thoughts.
@@ -38,6 +40,9 @@ enum Watch {
 
 impl Records for Reader {
     fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed> {
+        if self.watch == Watch::Unwatched && self.bulk.is_only_tool_result(line) {
+            return Ok(Seen::Recognised);
+        }
         let record = Record::read(line)?;
         match record.kind {
             "assistant" => self.assistant(line, &record, out),

@@ -69,3 +69,16 @@ fn a_promise_elsewhere_never_reaches_the_final_words() {
         assert!(!words.contains("<promise>"), "{}: {words}", case.id);
     }
 }
+
+#[test] // spec: S2, F2
+fn where_nobody_looks_the_same_words_are_heard() {
+    for case in cases() {
+        let format = case.format.parse::<Format>().unwrap();
+        let mut parser = crate::agent::parser(format);
+        parser.unwatched();
+        let mut heard = Vec::new();
+        parser.push(case.output.as_bytes(), &mut heard);
+        parser.finish(&mut heard);
+        assert_eq!(final_text(&heard), final_text(&events(format, &case.output)), "{}", case.id);
+    }
+}

@@ -144,6 +144,7 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
         let row = store.runs_like(&id).await?.into_iter().next();
         summarise(&ended, row.as_ref(), (began.elapsed(), verified));
     }
+    store.close().await;
     Ok(ended.exit_code)
 }
 

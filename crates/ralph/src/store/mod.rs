@@ -20,6 +20,7 @@ pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
 
@@ -35,6 +36,12 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Closes the database. The next process then need not read what this one left in the write-ahead log.
+    pub async fn close(self) {
+        // Everything is stored already; a log that stays is read again.
+        let _ = self.connection.into_inner().close().await;
     }
 
     /// Refuses to go on when somebody removed or replaced the database: what is written to a file without a

@@ -43,6 +43,9 @@ pub struct RunArgs {
     /// The model, in the agent's own words
     #[arg(long, help_heading = "Agent")]
     pub model: Option<String>,
+    /// Starts every iteration from the whole prompt, with nothing remembered; so far the only way
+    #[arg(long, help_heading = "Agent")]
+    pub fresh: bool,
     /// How to read the agent's output, instead of its own format
     #[arg(long, value_name = "FORMAT", value_parser = format, help_heading = "Agent")]
     pub output_format: Option<Format>,

@@ -17,7 +17,7 @@ fn an_agent_that_claims_completes_the_run_and_the_result_says_that_nothing_was_v
 #[test]
 fn an_agent_that_never_claims_uses_up_its_iterations() {
     let project = Project::new();
-    let answer = project.run(&["work"]).args(["--max-iterations", "3"]).output().expect(3);
+    let answer = project.run(&["work"]).args(["--max-iterations", "3", "--fresh"]).output().expect(3);
     assert_eq!(answer.finished()["outcome"], "exhausted");
     assert_eq!(project.starts().len(), 3);
 }

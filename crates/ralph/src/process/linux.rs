@@ -174,6 +174,13 @@ mod tests {
     }
 
     #[test]
+    fn a_session_outside_the_container_is_no_session() {
+        let stat = "42 (inside) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9876 0 0";
+        let seen = parse(Pid::from_raw(42).unwrap(), stat).unwrap();
+        assert!(seen.alive && seen.session.is_none());
+    }
+
+    #[test]
     fn memory_is_the_sum_of_the_named_lines_and_unknown_if_one_is_missing() {
         let text = "VmRSS:\t  9 kB\nRssAnon:\t     112 kB\nRssFile:\t    1576 kB\nRssShmem:\t       8 kB\n";
         assert_eq!(kilobytes(text, &["RssAnon:", "RssShmem:"]), Some(120 * 1024));

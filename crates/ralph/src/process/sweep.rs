@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getsid, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
 use super::RUN_ID_VARIABLE;
 use super::ending::Survivor;
@@ -86,13 +86,12 @@ struct Table {
 }
 
 impl Table {
+    /// The session is taken from the table: in a container it may be one that has no number there.
     fn new(processes: Vec<Seen>) -> Table {
-        Table {
-            seen: processes.into_iter().map(|seen| (seen.pid, seen)).collect(),
-            servants: own::servants(),
-            me: getpid(),
-            session: getsid(None).ok(),
-        }
+        let me = getpid();
+        let seen: HashMap<Pid, Seen> = processes.into_iter().map(|seen| (seen.pid, seen)).collect();
+        let session = seen.get(&me).and_then(|seen| seen.session);
+        Table { seen, servants: own::servants(), me, session }
     }
 
     /// Returns the processes that are neither this one, nor above it, nor under a servant of it.

@@ -5,6 +5,8 @@
 
 #[path = "process_room/deaths.rs"]
 mod deaths;
+#[path = "process_room/disasters.rs"]
+mod disasters;
 #[path = "process_room/endings.rs"]
 mod endings;
 #[path = "process_room/errors.rs"]
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
 fn choose(arguments: &[String]) -> Vec<&'static Story> {
     let all = [
         deaths::STORIES,
+        disasters::STORIES,
         endings::STORIES,
         errors::STORIES,
         memory::STORIES,
@@ -108,11 +111,17 @@ fn tell(story: &Story) -> ExitCode {
     let _inherited = rustix::io::dup(std::io::stdout()).unwrap();
     let keeper = Keeper::start().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let telling = (story.tell)(Scene::new(&keeper));
+    let scene = Scene::new(&keeper);
+    let run_id = scene.run_id.clone();
+    let telling = (story.tell)(scene);
     let told = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async { tokio::time::timeout(PATIENCE, telling).await })
     }));
     let ok = matches!(told, Ok(Ok(())));
+    if !ok {
+        // A story that failed leaves nothing behind either.
+        drop(ralph::process::sweep(&run_id));
+    }
     println!("test {} ... {}", story.name, if ok { "ok" } else { "FAILED" });
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

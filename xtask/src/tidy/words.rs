@@ -48,8 +48,8 @@ const BANS: &[Ban] = &[
             "crates/ralph/src/demo/",
             // It waits for the end of processes that are not its children: the kernel tells it nothing.
             "crates/ralph/src/process/sweep.rs",
-            // It gives the keeper a moment to end; not every system can wait for a child with a deadline.
-            "crates/ralph/src/process/keeper.rs",
+            // Not every system can wait for the end of a process with a deadline.
+            "crates/ralph/src/process/handle.rs",
         ],
     },
 ];

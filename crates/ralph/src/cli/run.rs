@@ -97,6 +97,7 @@ fn unusable(plan: &RunPlan, error: &SpawnError) -> Failure {
         SpawnError::NoSuchDirectory { .. }
         | SpawnError::ArgumentsTooLong { .. }
         | SpawnError::Keeper { .. }
+        | SpawnError::Supervisor { .. }
         | SpawnError::Other { .. } => failure,
     }
 }

@@ -59,7 +59,7 @@ fn ending(exit: Exit) -> Ending {
     }
 }
 
-/// A program that is not there will not be there a second later either.
+/// A program that is not there will not be there a second later either, and a keeper that is dead stays dead.
 fn hope_of(error: &SpawnError) -> Hope {
     match error {
         SpawnError::NotFound { .. }
@@ -67,7 +67,8 @@ fn hope_of(error: &SpawnError) -> Hope {
         | SpawnError::MissingInterpreter { .. }
         | SpawnError::WrongFormat { .. }
         | SpawnError::NoSuchDirectory { .. }
-        | SpawnError::ArgumentsTooLong { .. } => Hope::None,
-        SpawnError::Keeper { .. } | SpawnError::Other { .. } => Hope::Retry,
+        | SpawnError::ArgumentsTooLong { .. }
+        | SpawnError::Keeper { .. } => Hope::None,
+        SpawnError::Supervisor { .. } | SpawnError::Other { .. } => Hope::Retry,
     }
 }

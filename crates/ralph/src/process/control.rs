@@ -7,8 +7,9 @@ use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use rustix::process::Signal;
 use tokio::net::UnixStream;
 
+use super::handle::Handle;
 use super::message::Order;
-use super::platform::{self, Handle};
+use super::platform;
 
 /// Stops, kills, pauses and resumes a job. Harmless after the job's end.
 #[derive(Debug, Clone)]

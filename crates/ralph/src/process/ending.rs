@@ -1,4 +1,4 @@
-//! Tells how and when a job ended, and cleans up behind a supervisor that was killed.
+//! Tells how and when a job ended, and cleans up where both its supervisor and the keeper were killed.
 //! It gives no orders, with one exception: dropped before the end, it has the job killed.
 
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal};
 use tokio::task::JoinHandle;
 
+use super::handle::Handle;
 use super::message::Report;
 use super::own;
-use super::platform::Handle;
 use super::reports::Reports;
 use super::sweep::{Swept, sweep_after};
 
@@ -18,7 +18,7 @@ use super::sweep::{Swept, sweep_after};
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// The supervisor was killed, so nobody saw how the program ended. What was left of the job is swept.
+    /// The supervisor was killed, so nobody saw how the program ended. What was left of the job is killed.
     SupervisorDied,
     /// The whole tree was killed for having more memory than [`JobSpec::memory`](super::JobSpec::memory), in bytes.
     OverMemory {
@@ -124,7 +124,8 @@ impl Ending {
         }
     }
 
-    /// Waits for a program that may or may not run yet. `None` means that the supervisor died before it could tell.
+    /// Waits for a program that may or may not run yet. `None` means that supervisor and keeper died before they
+    /// could tell.
     pub(super) async fn first_word(&mut self) -> Option<Report> {
         let word = self.reports.next_from(&self.supervisor.handle).await;
         if word.is_none() {
@@ -134,11 +135,12 @@ impl Ending {
         word
     }
 
-    /// The supervisor closed the line without a last word: it was killed.
+    /// The line ended without a last word: supervisor and keeper were killed, and their orphans are ours.
     fn mourn(&mut self) {
         own::forget(self.supervisor.pid);
-        let (supervisor, run_id) = (self.supervisor.pid, self.run_id.clone());
-        let sweeping = tokio::task::spawn_blocking(move || sweep_after(supervisor, &run_id));
+        let dead = [self.supervisor.pid, self.reports.keeper().pid()];
+        let run_id = self.run_id.clone();
+        let sweeping = tokio::task::spawn_blocking(move || sweep_after(dead, &run_id));
         self.progress = Progress::Sweeping(self.exit_so_far(), sweeping);
     }
 

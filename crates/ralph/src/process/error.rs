@@ -29,8 +29,12 @@ pub enum SpawnError {
     NoSuchDirectory { cwd: PathBuf },
     #[error("the arguments and environment of {} are too long ({bytes} bytes, the longest has {longest})", program.display())]
     ArgumentsTooLong { program: PathBuf, bytes: usize, longest: usize },
-    #[error("the keeper process cannot start programs any more")]
+    #[error(
+        "ralph's keeper process (rk-keeper) was killed, and without it nothing can be started: start the run again"
+    )]
     Keeper { source: io::Error },
+    #[error("the supervisor of {} was killed before the program ran", program.display())]
+    Supervisor { program: PathBuf },
     #[error("cannot start {} in {}", program.display(), cwd.display())]
     Other { program: PathBuf, cwd: PathBuf, source: io::Error },
 }

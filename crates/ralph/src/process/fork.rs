@@ -6,14 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::process::Pid;
 
-/// Forks a process that runs `body` and then ends. The caller's stack, buffers and exit hooks are never touched there.
+/// Forks a process that runs `body` and then ends, with exit code 0 unless it panicked. The caller's stack, buffers and exit hooks are never touched there.
 #[expect(unsafe_code, reason = "there is no safe fork")]
 pub(super) fn fork(body: impl FnOnce()) -> io::Result<Pid> {
     // SAFETY: the callers are single-threaded, so no lock can be held by a thread that does not exist in the child.
     let made = unsafe { libc::fork() };
     if made == 0 {
-        let _ = catch_unwind(AssertUnwindSafe(body));
-        leave(0)
+        let done = catch_unwind(AssertUnwindSafe(body));
+        leave(done.is_err().into())
     }
     Pid::from_raw(made.max(0)).ok_or_else(io::Error::last_os_error)
 }

@@ -18,8 +18,9 @@ use super::control::Control;
 use super::ending::{Ending, Supervisor};
 use super::error::SpawnError;
 use super::fds::{ChildEnd, JobFds, Pipe, null_input};
+use super::handle::Handle;
+use super::keeper::Keeper;
 use super::message::{Launch, Report};
-use super::platform::Handle;
 use super::reports::Reports;
 use super::resolve::{explain, other, resolve};
 
@@ -92,18 +93,20 @@ impl Draft {
     }
 
     /// Sends the rest of the description, waits for a supervisor and then for its word on the program.
-    pub(super) async fn start(self, keeper: &Handle) -> Result<Job, SpawnError> {
+    pub(super) async fn start(self, keeper: &Keeper) -> Result<Job, SpawnError> {
         let Draft { job, file, ends } = self;
         let socket = Arc::new(UnixStream::from_std(ends.socket).map_err(|source| other(&job, source))?);
-        let mut reports = Reports::new(Arc::clone(&socket));
+        let mut reports = Reports::new(Arc::clone(&socket), keeper.clone());
         // A write that fails has its reason in the report that follows.
         let _ = send_rest(&socket, &ends.rest).await;
-        let supervisor = match reports.next_from(keeper).await {
-            Some(Report::Serving { supervisor }) => serving(supervisor)?,
+        let supervisor = match reports.first().await {
+            Some(Report::Serving { supervisor }) => serving(&job, supervisor)?,
             Some(Report::CouldNotStart { step, errno }) => return Err(explain(&job, &file, step, errno)),
-            Some(Report::Started { .. } | Report::Exited(_) | Report::Gone(_)) | None => {
-                return Err(died_early());
+            Some(Report::Started { .. } | Report::Exited(_) | Report::Gone(_)) => {
+                return Err(supervisor_died(&job));
             }
+            None if keeper.has_ended().await => return Err(keeper_died()),
+            None => return Err(other(&job, io::Error::from_raw_os_error(libc::EMFILE))),
         };
         let control = Control::new(socket, Arc::clone(&supervisor.handle));
         let mut ending = Ending::new(reports, supervisor, job.run_id.clone());
@@ -112,13 +115,14 @@ impl Draft {
                 Ok(Job { pid, stdin: ends.stdin, stdout: ends.stdout, stderr: ends.stderr, control, ending })
             }
             Some(Report::CouldNotStart { step, errno }) => Err(explain(&job, &file, step, errno)),
-            Some(Report::Serving { .. } | Report::Exited(_) | Report::Gone(_)) | None => Err(died_early()),
+            Some(Report::Serving { .. } | Report::Exited(_) | Report::Gone(_)) => Err(supervisor_died(&job)),
+            None => Err(keeper_died()),
         }
     }
 }
 
-fn serving(supervisor: u32) -> Result<Supervisor, SpawnError> {
-    let pid = Pid::from_raw(supervisor.cast_signed()).ok_or_else(died_early)?;
+fn serving(job: &JobSpec, supervisor: u32) -> Result<Supervisor, SpawnError> {
+    let pid = Pid::from_raw(supervisor.cast_signed()).ok_or_else(|| supervisor_died(job))?;
     Ok(Supervisor { pid, handle: Arc::new(Handle::of(pid)) })
 }
 
@@ -135,8 +139,12 @@ fn connect(input: Stdin, mut description: Vec<u8>) -> io::Result<(Ends, JobFds)>
     Ok((Ends { rest: description, socket, stdin, stdout: stdout.ours, stderr: stderr.ours }, theirs))
 }
 
-fn died_early() -> SpawnError {
-    SpawnError::Keeper { source: io::Error::new(io::ErrorKind::BrokenPipe, "the supervisor of the job died") }
+fn supervisor_died(job: &JobSpec) -> SpawnError {
+    SpawnError::Supervisor { program: job.program.clone() }
+}
+
+fn keeper_died() -> SpawnError {
+    SpawnError::Keeper { source: io::ErrorKind::BrokenPipe.into() }
 }
 
 /// Writes what fits into the new socket, so that the supervisor finds it there. Most jobs fit whole.

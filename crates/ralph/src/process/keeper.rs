@@ -1,7 +1,7 @@
-//! The keeper: a small process, forked before ralph has threads, that forks a supervisor for each job.
-//! It runs nothing itself and knows nothing of the jobs it passed on.
+//! The keeper as ralph knows it: a small process, forked before there are threads, that is asked to start jobs.
+//! What it does with them is its own business, and that of their supervisors.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -9,27 +9,34 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, chdir, getpid, setsid, wait, waitpid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
 use super::error::{ProcessError, SpawnError};
-use super::fds::{JobFds, abandon, close_all_but, receive_job, send_job};
+use super::fds::{JobFds, send_job};
 use super::fork::fork;
+use super::handle::Handle;
 use super::job::{Draft, Job, JobSpec};
-use super::message::{Report, Step};
+use super::keep::keep;
 use super::own;
-use super::platform::{self, Handle};
+use super::platform;
 use super::signals;
-use super::supervisor::supervise;
+use super::tree::KILL_PATIENCE;
 
 /// How often a request is offered to a keeper that has too many waiting.
 const OFFERS: u32 = 5_000;
 
-/// How long the last handle waits for a keeper without jobs to end.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a keeper may take to end. It may have to kill what its supervisors could not.
+const FAREWELL: Duration = KILL_PATIENCE.saturating_mul(3);
+
+/// How often a keeper that takes long is reminded: the agent may have stopped it.
+const REMINDER: Duration = Duration::from_millis(100);
+
+/// How long a dying keeper may take from closing its lines to its end.
+const LAST_BREATH: Duration = Duration::from_millis(500);
 
 /// Starts jobs. Cheap to clone.
 ///
-/// When the last clone is dropped, the keeper ends as soon as its jobs have ended, and is reaped if that is soon.
+/// A job holds a clone until it is gone. When the last is dropped, the keeper ends and is reaped.
 #[derive(Debug, Clone)]
 pub struct Keeper(Arc<Kept>);
 
@@ -45,9 +52,36 @@ impl Drop for Kept {
     fn drop(&mut self) {
         let _ = self.line.shutdown(Shutdown::Both);
         let until = Instant::now() + FAREWELL;
-        while matches!(waitpid(Some(self.pid), WaitOptions::NOHANG), Ok(None)) && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
+        self.go_on();
+        while !self.ends_within(REMINDER) && Instant::now() < until {
+            self.go_on();
         }
+        let _ = self.handle.signal(Signal::KILL);
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
+    }
+}
+
+impl Kept {
+    fn go_on(&self) {
+        let _ = self.handle.signal(Signal::CONT);
+    }
+
+    fn ends_within(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        while !self.has_ended() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            self.handle.rest(left);
+        }
+        true
+    }
+
+    /// Does not reap it: its number must stay its own for as long as others may ask.
+    fn has_ended(&self) -> bool {
+        let looking = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(self.pid), looking), Ok(None) | Err(Errno::INTR))
     }
 }
 
@@ -75,7 +109,22 @@ impl Keeper {
         self.request(&theirs).await.map_err(|source| SpawnError::Keeper { source })?;
         // Our copies of the child's ends would hide the end of its output from us.
         drop(theirs);
-        draft.start(&self.0.handle).await
+        draft.start(self).await
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        self.0.pid
+    }
+
+    /// Lets the keeper go on, should the agent have stopped it.
+    pub(super) fn go_on(&self) {
+        self.0.go_on();
+    }
+
+    /// Tells whether the keeper has ended, or is about to.
+    pub(super) async fn has_ended(&self) -> bool {
+        let kept = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || kept.ends_within(LAST_BREATH)).await.unwrap_or(true)
     }
 
     async fn request(&self, job: &JobFds) -> io::Result<()> {
@@ -83,55 +132,14 @@ impl Keeper {
             match send_job(self.0.line.as_fd(), job) {
                 Ok(()) => return Ok(()),
                 // The queue is full, or too many descriptors are in flight: both pass as the keeper catches up.
-                Err(Errno::AGAIN | Errno::TOOMANYREFS) => tokio::time::sleep(Duration::from_millis(1)).await,
+                Err(Errno::AGAIN | Errno::TOOMANYREFS) => {
+                    self.go_on();
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         Err(io::ErrorKind::TimedOut.into())
-    }
-}
-
-/// The life of the keeper process.
-fn keep(line: &UnixStream) {
-    signals::reset_all();
-    signals::withstand();
-    signals::reap_automatically();
-    platform::name_this_process("rk-keeper");
-    let _ = setsid();
-    // Not to hold a folder or mount that ralph was started in.
-    let _ = chdir("/");
-    if close_all_but(line.as_fd()).is_err() {
-        return;
-    }
-    while let Some(job) = receive_job(line.as_fd()) {
-        hand_over(line, job);
-    }
-    // The usual end has no supervisor left, and ralph waits for it: nothing may be looked for then.
-    if !matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)) {
-        wake_supervisors();
-    }
-    // Outlives the supervisors, so that they are reaped even where nobody else would do it.
-    while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
-}
-
-/// A supervisor that its agent has stopped would not notice that ralph is gone.
-fn wake_supervisors() {
-    let me = Some(getpid());
-    for seen in platform::processes().iter().filter(|seen| seen.parent == me) {
-        let _ = platform::signal(seen, Signal::CONT);
-    }
-}
-
-fn hand_over(line: &UnixStream, job: JobFds) {
-    let mut job = Some(job);
-    let forked = fork(|| {
-        // A supervisor that held the line would hide the keeper's death from ralph.
-        abandon(line.as_fd());
-        job.take().into_iter().for_each(supervise);
-    });
-    if let (Err(error), Some(job)) = (forked, job) {
-        let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        let _ = (&job.control).write_all(&Report::CouldNotStart { step: Step::Fork, errno }.encode());
     }
 }

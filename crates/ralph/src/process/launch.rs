@@ -38,7 +38,7 @@ pub(super) fn launch(launch: &Launch, stdio: Stdio) -> Result<Pid, Refusal> {
     drop(refuse);
     let pid = child.map_err(|error| Refusal::at(Step::Fork, &error))?;
     let Some(refusal) = read_refusal(refusals) else { return Ok(pid) };
-    // A supervisor that ends with a dead child leaves it to ralph, where nobody expects it.
+    // A supervisor that ends with a dead child leaves it to the keeper, who has no use for it.
     let _ = waitpid(Some(pid), WaitOptions::empty());
     Err(refusal)
 }

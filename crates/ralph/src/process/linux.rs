@@ -8,9 +8,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, getppid, kill_process, pidfd_open, pidfd_send_signal,
-    set_child_subreaper, set_parent_process_death_signal,
+    Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, pidfd_send_signal, set_child_subreaper,
+    set_parent_process_death_signal,
 };
+
+use super::handle::Handle;
 
 /// Keeps a write to a dead peer from ending us.
 pub(super) const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
@@ -32,31 +34,13 @@ pub(super) struct Seen {
     pub(super) name: String,
 }
 
-/// Addresses one process, also after its pid was given to another.
-#[derive(Debug)]
-pub(super) enum Handle {
-    Exact(OwnedFd),
-    /// The kernel offers no pidfd (older than 5.3, or a sandbox forbids it).
-    Number(Pid),
-    Ended,
+/// Returns a descriptor that means this process for ever, and is readable once it has ended.
+pub(super) fn open_process(pid: Pid) -> rustix::io::Result<OwnedFd> {
+    pidfd_open(pid, PidfdFlags::empty())
 }
 
-impl Handle {
-    pub(super) fn of(pid: Pid) -> Handle {
-        match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(fd) => Handle::Exact(fd),
-            Err(Errno::SRCH) => Handle::Ended,
-            Err(_) => Handle::Number(pid),
-        }
-    }
-
-    pub(super) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
-        match self {
-            Handle::Exact(fd) => pidfd_send_signal(fd, signal),
-            Handle::Number(pid) => kill_process(*pid, signal),
-            Handle::Ended => Err(Errno::SRCH),
-        }
-    }
+pub(super) fn signal_opened(process: &OwnedFd, signal: Signal) -> rustix::io::Result<()> {
+    pidfd_send_signal(process, signal)
 }
 
 /// Signals the process that was seen, and no other that may have taken its pid since.
@@ -83,8 +67,41 @@ pub(super) fn die_with(parent: Pid) -> rustix::io::Result<()> {
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
+/// Has the kernel continue this process, should it be stopped, when its parent dies: nobody else would.
+pub(super) fn go_on_without_parent() {
+    let _ = set_parent_process_death_signal(Some(Signal::CONT));
+}
+
+/// Names a forked process for `ps`, and apart from the one that it was forked from: who kills all that is called
+/// "ralph run" must not hit those that clean up behind it.
 pub(super) fn name_this_process(name: &str) {
     let _ = fs::write("/proc/self/comm", name);
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    if let Some((start, end)) = command_line_area(&stat) {
+        overwrite_command_line(start, end, name);
+    }
+}
+
+/// Returns where the kernel looks for the command line of a process.
+fn command_line_area(stat: &str) -> Option<(usize, usize)> {
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let address = |index: usize| fields.get(index)?.parse::<usize>().ok();
+    let (start, end) = (address(45)?, address(46)?);
+    (start > 0 && end > start).then_some((start, end))
+}
+
+#[expect(unsafe_code, reason = "the kernel has no call that changes a command line without privileges")]
+fn overwrite_command_line(start: usize, end: usize, name: &str) {
+    let area = std::ptr::with_exposed_provenance_mut::<u8>(start);
+    let size = end - start;
+    // A last byte that is not zero would make the kernel read on.
+    let kept = name.len().min(size - 1);
+    // SAFETY: the kernel says that its copy of the arguments lies there, in writable memory that this process alone
+    // has since its fork. Keeper and supervisors have one thread and never read their arguments.
+    unsafe {
+        std::ptr::write_bytes(area, 0, size);
+        std::ptr::copy_nonoverlapping(name.as_ptr(), area, kept);
+    }
 }
 
 /// A larger pipe saves switches; beyond the user's quota the kernel refuses, and the usual size serves too.
@@ -195,6 +212,14 @@ mod tests {
             assert!(weigh(&me) >= 32 << 20);
         }
         drop(filled);
+    }
+
+    #[test]
+    fn the_command_line_lies_where_the_kernel_says_that_it_lies() {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let (start, end) = super::command_line_area(&stat).unwrap();
+        assert_eq!(end - start, std::fs::read("/proc/self/cmdline").unwrap().len());
+        assert_eq!(super::command_line_area("42 (zombie) Z 1 2 3"), None);
     }
 
     #[test]

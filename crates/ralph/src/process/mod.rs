@@ -2,15 +2,19 @@
 //!
 //! A small keeper process is forked before any thread exists; it forks one supervisor per job. The supervisor
 //! adopts every orphan of its job, and kills the whole tree when told to, when the program ended, or when ralph died.
+//! When a supervisor is killed, the keeper does it in its place; when both are, ralph does.
 //! This room never decides when a job should stop, and never understands what it prints.
 
+mod bell;
 mod ceiling;
 mod control;
 mod ending;
 mod error;
 mod fds;
 mod fork;
+mod handle;
 mod job;
+mod keep;
 mod keeper;
 mod launch;
 mod locate;
@@ -25,6 +29,7 @@ mod supervisor;
 mod sweep;
 mod tail;
 mod tree;
+mod wards;
 mod wire;
 
 #[cfg(target_os = "linux")]

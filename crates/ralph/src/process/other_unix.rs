@@ -3,8 +3,9 @@
 //! a memory ceiling is not enforced.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -25,18 +26,12 @@ pub(super) struct Seen {
     pub(super) name: String,
 }
 
-/// Addresses one process by its number.
-#[derive(Debug)]
-pub(super) struct Handle(Pid);
+pub(super) fn open_process(_pid: Pid) -> rustix::io::Result<OwnedFd> {
+    Err(Errno::NOSYS)
+}
 
-impl Handle {
-    pub(super) fn of(pid: Pid) -> Handle {
-        Handle(pid)
-    }
-
-    pub(super) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
-        kill_process(self.0, signal)
-    }
+pub(super) fn signal_opened(_process: &OwnedFd, _signal: Signal) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
 }
 
 pub(super) fn signal(seen: &Seen, signal: Signal) -> rustix::io::Result<()> {
@@ -54,6 +49,8 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 pub(super) fn die_with(_parent: Pid) -> rustix::io::Result<()> {
     Ok(())
 }
+
+pub(super) fn go_on_without_parent() {}
 
 pub(super) fn name_this_process(_name: &str) {}
 

@@ -1,5 +1,5 @@
 //! Reads what a supervisor reports, frame by frame. It keeps no state of the job.
-//! A keeper or supervisor that says nothing is reminded to go on now and then: the agent may have stopped it.
+//! While nothing is said, keeper and supervisor are reminded to go on now and then: the agent may have stopped them.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -9,36 +9,47 @@ use rustix::process::Signal;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
+use super::handle::Handle;
+use super::keeper::Keeper;
 use super::message::Report;
-use super::platform::Handle;
 use super::wire::Frames;
 
-/// How long silence lasts before the speaker is reminded.
+/// How long silence lasts before somebody is reminded.
 const SILENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Reports {
     socket: Arc<UnixStream>,
+    /// Forks the supervisor, and speaks in its place when it was killed.
+    keeper: Keeper,
     frames: Frames,
 }
 
 impl Reports {
-    pub(super) fn new(socket: Arc<UnixStream>) -> Reports {
-        Reports { socket, frames: Frames::default() }
+    pub(super) fn new(socket: Arc<UnixStream>, keeper: Keeper) -> Reports {
+        Reports { socket, keeper, frames: Frames::default() }
     }
 
     pub(super) fn socket(&self) -> &Arc<UnixStream> {
         &self.socket
     }
 
-    /// Returns the next report, or `None` when the supervisor is gone. Loses nothing when cancelled.
-    ///
-    /// `speaker` is who has to act for a report to come.
-    pub(super) async fn next_from(&mut self, speaker: &Handle) -> Option<Report> {
+    pub(super) fn keeper(&self) -> &Keeper {
+        &self.keeper
+    }
+
+    /// Returns what is said before there is a supervisor; `None` when nothing will be.
+    pub(super) async fn first(&mut self) -> Option<Report> {
+        self.next_from(&Handle::Ended).await
+    }
+
+    /// Returns the next report, or `None` when supervisor and keeper are gone. Loses nothing when cancelled.
+    pub(super) async fn next_from(&mut self, supervisor: &Handle) -> Option<Report> {
         loop {
-            match timeout(SILENCE, self.next()).await {
-                Ok(report) => return report,
-                Err(_) => drop(speaker.signal(Signal::CONT)),
+            if let Ok(report) = timeout(SILENCE, self.next()).await {
+                return report;
             }
+            let _ = supervisor.signal(Signal::CONT);
+            self.keeper.go_on();
         }
     }
 

@@ -1,11 +1,14 @@
 //! Sets what this process does on signals. Used by keeper and supervisors, and once by ralph itself at the start.
 //! It never sends one.
 
+use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The write end of a supervisor's wake-up call. Only a supervisor sets it, before its first child exists.
-static WAKE: OnceLock<UnixStream> = OnceLock::new();
+/// The end of a bell that the signal handler writes to. A supervisor is forked with the keeper's and sets its own.
+static RING: AtomicI32 = AtomicI32::new(NO_BELL);
+
+const NO_BELL: RawFd = -1;
 
 /// Signals that would end or stop a keeper or supervisor, sent by a terminal, a user or the agent itself.
 const HOSTILE: [libc::c_int; 13] = [
@@ -48,26 +51,26 @@ pub(super) fn withstand() {
     HOSTILE.into_iter().for_each(|signal| set(signal, handler as usize, libc::SA_RESTART));
 }
 
-/// Lets the kernel reap the children of this process.
-pub(super) fn reap_automatically() {
-    set(libc::SIGCHLD, libc::SIG_DFL, libc::SA_NOCLDWAIT);
-}
-
-/// Writes a byte into `wake` whenever a child changes state.
-pub(super) fn wake_on_child(wake: UnixStream) {
+/// Writes a byte into `bell` whenever a child ends.
+#[expect(unsafe_code, reason = "the handler holds a bell by its number")]
+pub(super) fn ring_on_child(bell: UnixStream) {
     let handler: extern "C" fn(libc::c_int) = ring;
-    if WAKE.set(wake).is_ok() {
-        set(libc::SIGCHLD, handler as usize, libc::SA_RESTART | libc::SA_NOCLDSTOP);
+    let inherited = RING.swap(bell.into_raw_fd(), Ordering::Relaxed);
+    set(libc::SIGCHLD, handler as usize, libc::SA_RESTART | libc::SA_NOCLDSTOP);
+    if inherited != NO_BELL {
+        // SAFETY: only this function sets the number, from a bell that it owns, and the handler no longer uses it.
+        drop(unsafe { OwnedFd::from_raw_fd(inherited) });
     }
 }
 
 extern "C" fn shrug(_signal: libc::c_int) {}
 
+#[expect(unsafe_code, reason = "the handler holds a bell by its number")]
 extern "C" fn ring(_signal: libc::c_int) {
-    // A full buffer means that a wake-up is already waiting.
-    if let Some(wake) = WAKE.get() {
-        let _ = rustix::io::write(wake, &[1]);
-    }
+    // SAFETY: the handler is set after the bell, whose number is closed only once another has taken its place.
+    let bell = unsafe { BorrowedFd::borrow_raw(RING.load(Ordering::Relaxed)) };
+    // A full buffer means that a ring is already waiting to be heard.
+    let _ = rustix::io::write(bell, &[1]);
 }
 
 #[expect(unsafe_code, reason = "no safe wrapper sets a signal's disposition")]

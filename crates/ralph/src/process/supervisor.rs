@@ -5,9 +5,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, getpid, setsid};
 
+use super::bell::{Bell, timespec};
 use super::ceiling::{Ceiling, Excess};
 use super::control::Polite;
 use super::ending::{Exit, Gone};
@@ -16,7 +17,7 @@ use super::launch::{Refusal, Stdio, launch};
 use super::message::{Launch, Order, Report};
 use super::platform;
 use super::signals;
-use super::tree::{Hunt, Hunted, LOOK_AGAIN, Left, Tree};
+use super::tree::{Hunt, Hunted, LOOK_AGAIN, Left, Tree, alive};
 use super::wire::Frames;
 
 /// Far enough away to mean "never", near enough to be added to any instant.
@@ -24,7 +25,7 @@ const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 struct Supervisor {
     line: Line,
-    wake: UnixStream,
+    bell: Bell,
     tree: Tree,
     linger: Duration,
     ceiling: Option<Ceiling>,
@@ -63,29 +64,27 @@ enum Verdict {
 pub(super) fn supervise(fds: JobFds) {
     let JobFds { control, stdin, stdout, stderr } = fds;
     let mut line = Line { socket: control, frames: Frames::default() };
-    let Some(wake) = settle() else { return line.refuse(libc::EMFILE) };
+    let Some(bell) = settle() else { return line.refuse(libc::EMFILE) };
     let Some(job) = line.wait_for_launch() else { return };
     // Said first: a quick agent may kill us before we can say that it runs.
     line.say(&[Report::Serving { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
     match launch(&job, Stdio { stdin, stdout, stderr }) {
         Err(refusal) => line.say(&[refused(&refusal)]),
-        Ok(pid) => Supervisor::new(line, wake, pid, &job).run(),
+        Ok(pid) => Supervisor::new(line, bell, pid, &job).run(),
     }
 }
 
 /// Takes its own session without a terminal, adopts orphans, and becomes deaf to everything but SIGKILL.
-fn settle() -> Option<UnixStream> {
-    let (wake, ring) = UnixStream::pair().ok()?;
-    wake.set_nonblocking(true).ok()?;
-    ring.set_nonblocking(true).ok()?;
+fn settle() -> Option<Bell> {
     signals::reset_all();
     signals::withstand();
-    signals::wake_on_child(ring);
+    let bell = Bell::hang().ok()?;
     platform::name_this_process("rk-super");
+    platform::go_on_without_parent();
     // Fails only for a group leader, which a fresh child never is.
     let _ = setsid();
     platform::adopt_orphans().ok()?;
-    Some(wake)
+    Some(bell)
 }
 
 fn over_memory(excess: Excess) -> Exit {
@@ -97,10 +96,10 @@ fn refused(refusal: &Refusal) -> Report {
 }
 
 impl Supervisor {
-    fn new(line: Line, wake: UnixStream, pid: Pid, job: &Launch) -> Supervisor {
+    fn new(line: Line, bell: Bell, pid: Pid, job: &Launch) -> Supervisor {
         line.say(&[Report::Started { pid: pid.as_raw_pid().cast_unsigned() }]);
         let ceiling = job.memory.map(Ceiling::new);
-        Supervisor { line, wake, tree: Tree::new(pid), linger: job.linger, ceiling, phase: Phase::Running }
+        Supervisor { line, bell, tree: Tree::new(pid), linger: job.linger, ceiling, phase: Phase::Running }
     }
 
     fn run(mut self) {
@@ -116,15 +115,17 @@ impl Supervisor {
 
     /// Kills what is left and says so.
     fn finish(mut self) {
-        let mut hunt = Hunt::begin(&self.tree);
-        loop {
-            match hunt.pass(&mut self.tree) {
+        let mut hunt = Hunt::begin();
+        self.tree.kill_where_blind();
+        while self.tree.reap() == Left::Some {
+            match hunt.pass(alive()) {
                 Hunted::Over(gone) => return self.say_gone(gone),
                 Hunted::FoundMore => {}
-                Hunted::Dying => rest(&self.wake),
+                Hunted::Dying => self.bell.rest(),
             }
             self.note_exit();
         }
+        self.say_gone(hunt.gone(Vec::new()));
     }
 
     /// Says the last words. With nothing left after the program's exit, both reports leave in one write.
@@ -191,13 +192,13 @@ impl Supervisor {
 
     /// Waits for an order, a child or the next deadline.
     fn wait(&mut self) -> Verdict {
-        let mut fds = [PollFd::new(&self.wake, PollFlags::IN), PollFd::new(&self.line.socket, PollFlags::IN)];
+        let mut fds = [PollFd::new(&self.bell, PollFlags::IN), PollFd::new(&self.line.socket, PollFlags::IN)];
         if poll(&mut fds, Some(&timespec(self.time_left()))).is_err() {
             return Verdict::GoOn;
         }
-        let [woken, spoken] = fds.map(|fd| !fd.revents().is_empty());
-        if woken {
-            drain(&self.wake);
+        let [rung, spoken] = fds.map(|fd| !fd.revents().is_empty());
+        if rung {
+            self.bell.silence();
         }
         if spoken { self.obey() } else { Verdict::GoOn }
     }
@@ -291,22 +292,6 @@ impl Line {
     }
 }
 
-fn rest(wake: &UnixStream) {
-    let _ = poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&timespec(LOOK_AGAIN)));
-    drain(wake);
-}
-
-fn drain(mut wake: &UnixStream) {
-    let mut buffer = [0; 256];
-    while matches!(wake.read(&mut buffer), Ok(count) if count > 0) {}
-}
-
 fn after(wait: Duration) -> Instant {
     Instant::now() + wait.min(NEVER)
-}
-
-fn timespec(wait: Duration) -> Timespec {
-    // A deadline that is less than a tick away must not become a busy loop, so round up to a millisecond.
-    let wait = wait.max(Duration::from_millis(1));
-    Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() }
 }

@@ -1,4 +1,4 @@
-//! Kills what a run left behind when the supervisor that answered for it is dead.
+//! Kills what a run left behind when supervisor and keeper, who answered for it, are dead.
 //! It never touches a process of another run, one that a living supervisor answers for, or itself and its ancestors.
 
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,8 @@ pub struct Swept {
     pub leaked: Vec<Survivor>,
 }
 
-/// Kills every process that carries this run's id, and every orphan that a dead supervisor left to ralph.
+/// Kills every process that carries this run's id, and every orphan that a dead supervisor and a dead keeper left to
+/// ralph.
 ///
 /// Blocks until they are gone, five seconds at most. Only Linux shows the environment of other processes; elsewhere
 /// nothing is found.
@@ -43,12 +44,13 @@ pub fn sweep(run_id: &str) -> Swept {
     }
 }
 
-/// Sweeps behind a supervisor whose line broke.
+/// Sweeps behind a supervisor and a keeper whose line broke.
 ///
 /// A dying process loses its sockets before its children, and until then they seem to be in good hands.
-pub(super) fn sweep_after(supervisor: Pid, run_id: &str) -> Swept {
+pub(super) fn sweep_after(dead: [Pid; 2], run_id: &str) -> Swept {
     let until = Instant::now() + KILL_PATIENCE;
-    while platform::look(supervisor).is_some_and(|seen| seen.alive) && Instant::now() < until {
+    let is_dying = |pid: &Pid| platform::look(*pid).is_some_and(|seen| seen.alive);
+    while dead.iter().any(is_dying) && Instant::now() < until {
         std::thread::sleep(LOOK_AGAIN);
     }
     sweep(run_id)
@@ -109,8 +111,8 @@ impl Table {
         std::iter::successors(Some(pid), |pid| self.seen.get(pid)?.parent).take(self.seen.len())
     }
 
-    /// Only a supervisor's tree lives in another session than ralph and still becomes its child, and only when that
-    /// supervisor died. Children that ralph had before its keeper came from whoever started it.
+    /// Only a supervisor's tree lives in another session than ralph and still becomes its child, and only when both
+    /// that supervisor and the keeper died. Children that ralph had before its keeper came from whoever started it.
     fn is_our_orphan(&self, seen: &Seen) -> bool {
         seen.parent == Some(self.me)
             && seen.session != self.session

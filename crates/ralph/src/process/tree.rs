@@ -1,4 +1,4 @@
-//! Finds, signals, reaps and kills the descendants of a supervisor.
+//! Finds, signals, reaps and kills the descendants of a supervisor, and the orphans of a keeper.
 //! As every orphan among them is adopted, "no child left" means "nothing left".
 
 use std::collections::HashSet;
@@ -43,14 +43,7 @@ impl Tree {
 
     /// Collects every dead child without waiting.
     pub(super) fn reap(&mut self) -> Left {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) => self.note(pid, status),
-                Ok(None) => return Left::Some,
-                Err(Errno::INTR) => {}
-                Err(_) => return Left::Nothing,
-            }
-        }
+        reap(|pid, status| self.note(pid, status))
     }
 
     fn note(&mut self, pid: Pid, status: WaitStatus) {
@@ -91,6 +84,11 @@ impl Tree {
         }
     }
 
+    /// Kills the group where nothing more can be seen.
+    pub(super) fn kill_where_blind(&self) {
+        self.signal_group_where_blind(Signal::KILL);
+    }
+
     fn signal_group_where_blind(&self, signal: Signal) {
         if !platform::SEES_THE_TREE {
             let _ = kill_process_group(self.root, signal);
@@ -115,17 +113,12 @@ pub(super) enum Hunted {
 }
 
 impl Hunt {
-    pub(super) fn begin(tree: &Tree) -> Hunt {
-        tree.signal_group_where_blind(Signal::KILL);
+    pub(super) fn begin() -> Hunt {
         Hunt { until: Instant::now() + KILL_PATIENCE, killed: HashSet::new() }
     }
 
-    /// Reaps the dead and kills the living, once.
-    pub(super) fn pass(&mut self, tree: &mut Tree) -> Hunted {
-        if tree.reap() == Left::Nothing {
-            return Hunted::Over(self.gone(Vec::new()));
-        }
-        let alive = alive();
+    /// Kills once what was seen alive.
+    pub(super) fn pass(&mut self, alive: Vec<Seen>) -> Hunted {
         let fresh = alive.iter().filter(|seen| signal_once(seen, Signal::KILL, &mut self.killed)).count();
         match fresh {
             _ if Instant::now() > self.until => Hunted::Over(self.gone(alive)),
@@ -134,7 +127,7 @@ impl Hunt {
         }
     }
 
-    fn gone(&self, left: Vec<Seen>) -> Gone {
+    pub(super) fn gone(&self, left: Vec<Seen>) -> Gone {
         Gone { killed: u32::try_from(self.killed.len()).unwrap_or(u32::MAX), leaked: survivors(left) }
     }
 }
@@ -155,14 +148,32 @@ pub(super) fn survivors(left: Vec<Seen>) -> Vec<Survivor> {
         .collect()
 }
 
+/// Collects every dead child of this process without waiting.
+pub(super) fn reap(mut note: impl FnMut(Pid, WaitStatus)) -> Left {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => note(pid, status),
+            Ok(None) => return Left::Some,
+            Err(Errno::INTR) => {}
+            Err(_) => return Left::Nothing,
+        }
+    }
+}
+
 /// Returns the living descendants of this process, parents before their children.
 pub(super) fn alive() -> Vec<Seen> {
+    alive_apart_from(|_| false)
+}
+
+/// Returns the same without those that are `spared`, and without what lives below them.
+pub(super) fn alive_apart_from(spared: impl Fn(Pid) -> bool) -> Vec<Seen> {
     let mut rest = platform::processes();
     let mut found: Vec<Seen> = Vec::new();
     let mut parents = HashSet::from([getpid()]);
     while !parents.is_empty() {
-        let (children, others): (Vec<Seen>, Vec<Seen>) =
+        let (mut children, others): (Vec<Seen>, Vec<Seen>) =
             rest.into_iter().partition(|seen| seen.parent.is_some_and(|parent| parents.contains(&parent)));
+        children.retain(|seen| !spared(seen.pid));
         parents = children.iter().map(|seen| seen.pid).collect();
         found.extend(children);
         rest = others;

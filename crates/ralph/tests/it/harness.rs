@@ -149,6 +149,11 @@ impl Project {
         processes::marked(&self.mark, "RALPH_RUN_ID=")
     }
 
+    /// Returns all processes that come from this project: ralph, those that serve it, agents and checks.
+    pub fn processes(&self) -> Vec<Process> {
+        processes::marked(&self.mark, "RALPH_TEST_MARK=")
+    }
+
     /// Waits until a file exists.
     pub fn wait_for(&self, name: &str) {
         let path = self.outside(name);

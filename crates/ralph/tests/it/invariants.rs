@@ -34,7 +34,7 @@ fn no_process_of_a_run_is_alive(project: &Project) {
 
 /// Our own helpers need a moment to see that ralph is gone.
 fn nothing_else_is_alive_for_long(project: &Project) {
-    wait_until("all helpers are gone", || marked(&project.mark, "RALPH_TEST_MARK=").is_empty());
+    wait_until("all helpers are gone", || project.processes().is_empty());
 }
 
 /// I5: only the owner can read what a run left.

@@ -3,7 +3,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{Answer, Project, wait_until};
-use crate::processes::is_alive;
+use crate::processes::{is_alive, parent_of};
 
 fn killed(answer: &Answer) -> Value {
     answer.named("attempt.ended").pop().unwrap()["result"]["leftovers"]["killed"].clone()
@@ -146,4 +146,73 @@ until test -e ../pid; do sleep 0.01; done; exit 4";
     let answer = call.output().expect(3);
     assert_eq!(answer.named("verdict")[0]["checks"][0]["leftovers"], 1);
     assert!(!is_alive(pid_in(&project, "pid")));
+}
+
+/// Writes the number of the agent, whose child has a session of its own, and stays.
+const WITH_A_SESSION: &str = "setsid sh -c 'touch ../there; exec sleep 600' &
+until test -e ../there; do sleep 0.01; done
+echo $$ > ../agent.new; mv ../agent.new ../agent; exec sleep 600";
+
+// fault: 1, 38
+// spec: A7, L13
+#[test]
+fn when_ralph_and_the_agent_s_supervisor_are_killed_together_nothing_survives() {
+    let project = Project::new();
+    let running = project.run_shell(WITH_A_SESSION).start();
+    project.wait_for("agent");
+    let agent = pid_in(&project, "agent");
+    kill_all(&[parent_of(agent).unwrap(), running.pid()]);
+    running.wait_without_invariants().expect(-9);
+    wait_until("nothing of the run is alive", || project.processes_of_runs().is_empty());
+    wait_until("no helper is alive", || project.processes().is_empty());
+}
+
+/// One right after the other, faster than any of them can act upon the death of another.
+fn kill_all(pids: &[u32]) {
+    let pids = pids.iter().map(u32::to_string);
+    assert!(std::process::Command::new("kill").arg("-KILL").args(pids).status().unwrap().success());
+}
+
+/// Kills the keeper of the run that it works for.
+const KILLS_KEEPER: &str = "read _ _ _ keeper _ < /proc/$PPID/stat; kill -KILL $keeper
+while kill -0 $keeper 2>/dev/null && ! grep -q '^State:.Z' /proc/$keeper/status; do :; done
+echo x >> ../runs; ";
+
+#[track_caller]
+fn keeper_is_missed(answer: &Answer) {
+    let finished = answer.finished();
+    assert_eq!(finished["outcome"], "failed");
+    let reason = finished["reason"].as_str().unwrap();
+    assert!(reason.contains("keeper process (rk-keeper) was killed"), "{reason}");
+    assert!(answer.named("retry.scheduled").is_empty(), "nothing is tried again");
+}
+
+// spec: L5, A7
+#[test]
+fn a_run_whose_keeper_was_killed_ends_at_once_with_the_reason() {
+    let project = Project::new();
+    let answer = project.run_shell(&format!("{KILLS_KEEPER}echo 'More to do.'")).output().expect(4);
+    keeper_is_missed(&answer);
+    assert_eq!(answer.finished()["iterations"], 2, "the first one could still end well");
+    assert_eq!(std::fs::read_to_string(project.outside("runs")).unwrap(), "x\n");
+}
+
+// spec: L5, V2
+#[test]
+fn without_a_keeper_no_check_runs_and_no_claim_is_accepted() {
+    let project = Project::new();
+    let agent = format!("{KILLS_KEEPER}echo '<promise>COMPLETE</promise>'");
+    let answer = project.run_shell(&agent).args(["--check", "true"]).output().expect(4);
+    keeper_is_missed(&answer);
+    assert_eq!(answer.named("verdict")[0]["verdict"], "could_not_evaluate");
+}
+
+// spec: A7
+#[test]
+fn a_keeper_that_the_agent_has_stopped_ends_with_the_run() {
+    let project = Project::new();
+    let agent = "read _ _ _ keeper _ < /proc/$PPID/stat; kill -STOP $keeper
+echo $keeper > ../keeper; echo '<promise>COMPLETE</promise>'";
+    project.run_shell(agent).output().expect(0);
+    assert!(!is_alive(pid_in(&project, "keeper")));
 }

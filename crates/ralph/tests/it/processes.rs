@@ -45,6 +45,13 @@ pub fn state_of(pid: u32) -> Option<char> {
     state.chars().next()
 }
 
+/// Returns the parent of a process.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let (_, parent) = status.split_once("PPid:")?;
+    parent.split_whitespace().next()?.parse().ok()
+}
+
 /// Tells whether a process lives. One that only waits to be reaped does not.
 pub fn is_alive(pid: u32) -> bool {
     state_of(pid).is_some_and(|state| state != 'Z' && state != 'X')

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use ralph::process::{Exit, Job, SpawnError, Swept, sweep};
 
 use crate::helper;
-use crate::scene::{Scene, every_pid, is_alive, kill, line, marked, parent, reader, spec, until};
+use crate::scene::{Scene, below, is_alive, kill, line, marked, parent, reader, spec, until};
 
 crate::stories![
     the_tree_of_a_killed_supervisor_is_swept,
@@ -50,7 +50,7 @@ async fn a_program_that_kills_its_supervisor_at_once_leaves_nothing(scene: Scene
         let script = ["-c", "setsid sleep 1000 & kill -KILL $PPID; sleep 1000"];
         match scene.keeper.spawn(scene.spec("/bin/sh", &script)).await {
             Ok(mut job) => drop(job.ending.gone().await),
-            Err(error) => assert!(matches!(error, SpawnError::Keeper { .. }), "{error}"),
+            Err(error) => assert!(matches!(error, SpawnError::Supervisor { .. }), "{error}"),
         }
         scene.assert_nothing_is_left();
     }
@@ -107,11 +107,6 @@ async fn a_stopped_supervisor_does_not_outlive_ralph(scene: Scene) {
 async fn a_keeper_is_reaped_when_ralph_ends_well(scene: Scene) {
     assert!(helper::command("signals", &scene.run_id).stdout(Stdio::null()).status().unwrap().success());
     scene.assert_nothing_is_left();
-}
-
-fn below(root: u32) -> Vec<u32> {
-    let is_below = |pid: &u32| std::iter::successors(parent(*pid), |pid| parent(*pid)).any(|pid| pid == root);
-    every_pid().into_iter().filter(is_below).collect()
 }
 
 async fn without_its_keeper_ralph_starts_nothing_and_loses_nothing(scene: Scene) {

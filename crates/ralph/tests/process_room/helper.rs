@@ -28,6 +28,7 @@ pub(crate) fn act(arguments: &[String]) -> ExitCode {
             block_signals();
             with_keeper(|keeper| show_signals(keeper, run_id.clone()));
         }
+        "stop-keeper" => with_keeper(|keeper| stop_keeper(keeper, run_id.clone())),
         "lose-keeper" => with_keeper(|keeper| lose_keeper(keeper, run_id.clone())),
         "late" => start_late(),
         _ => return ExitCode::from(2),
@@ -62,9 +63,7 @@ async fn lose_keeper(keeper: Keeper, run_id: String) {
     wanted.stdin = ralph::process::Stdin::Pipe;
     let mut job = keeper.spawn(wanted).await.unwrap();
     assert_eq!(line(&mut reader(job.stdout)).await, "ready");
-    let me = std::process::id();
-    let is_keeper = |pid: &u32| parent(*pid) == Some(me) && name(*pid) == "rk-keeper";
-    kill("-KILL", every_pid().into_iter().find(is_keeper).unwrap());
+    kill("-KILL", keeper_of(std::process::id()).unwrap());
     loop {
         match keeper.spawn(spec(&run_id, "/bin/true", &[])).await {
             Ok(mut early) => drop(early.ending.gone().await),
@@ -76,6 +75,18 @@ async fn lose_keeper(keeper: Keeper, run_id: String) {
     assert_eq!(job.ending.gone().await.killed, 0);
 }
 
+/// Its job stops the keeper, and then all ends well.
+async fn stop_keeper(keeper: Keeper, run_id: String) {
+    let mut job = keeper.spawn(spec(&run_id, "/bin/sh", &["-c", STOP_KEEPER])).await.unwrap();
+    assert_eq!(job.ending.exited().await, Exit::Code(0));
+    assert_eq!(job.ending.gone().await.killed, 0);
+    println!("{}", rest(&mut reader(job.stdout)).await);
+}
+
+/// Stops the keeper of the job it runs in, and prints its number.
+pub(crate) const STOP_KEEPER: &str =
+    "read _ _ _ keeper _ < /proc/$PPID/stat; kill -STOP $keeper; echo $keeper";
+
 /// A keeper after the first thread is refused.
 fn start_late() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
@@ -83,6 +94,10 @@ fn start_late() {
     assert!(Keeper::start().is_err());
     drop(go);
     drop(thread.join());
+}
+
+pub(crate) fn keeper_of(ralph: u32) -> Option<u32> {
+    every_pid().into_iter().find(|pid| parent(*pid) == Some(ralph) && name(*pid) == "rk-keeper")
 }
 
 pub(crate) fn name(pid: u32) -> String {

@@ -87,6 +87,12 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
     stat(pid)?.get(1)?.parse().ok()
 }
 
+/// Returns all descendants of a process.
+pub(crate) fn below(root: u32) -> Vec<u32> {
+    let is_below = |pid: &u32| std::iter::successors(parent(*pid), |pid| parent(*pid)).any(|pid| pid == root);
+    every_pid().into_iter().filter(is_below).collect()
+}
+
 pub(crate) fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| state != "Z" && state != "X")
 }
@@ -118,7 +124,13 @@ pub(crate) async fn rest(output: &mut BufReader<Receiver>) -> String {
 
 /// Sends a signal by its name.
 pub(crate) fn kill(signal: &str, pid: u32) {
-    let done = std::process::Command::new("/bin/kill").args([signal, &pid.to_string()]).status().unwrap();
+    kill_all(signal, &[pid]);
+}
+
+/// Sends a signal to several, one right after the other.
+pub(crate) fn kill_all(signal: &str, pids: &[u32]) {
+    let pids = pids.iter().map(u32::to_string);
+    let done = std::process::Command::new("/bin/kill").arg(signal).args(pids).status().unwrap();
     assert!(done.success());
 }
 

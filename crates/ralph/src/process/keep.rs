@@ -1,0 +1,74 @@
+//! The life of the keeper process: forks a supervisor for each job, and takes the place of one that was killed.
+//! It runs no program itself.
+
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{chdir, setsid};
+
+use super::bell::Bell;
+use super::fds::{JobFds, abandon, close_all_but, receive_job};
+use super::fork::fork;
+use super::message::{Report, Step};
+use super::platform;
+use super::signals;
+use super::supervisor::supervise;
+use super::wards::Wards;
+
+/// Serves ralph until it is gone, and then stays until nothing of it is left.
+pub(super) fn keep(line: &UnixStream) {
+    let Some(bell) = settle(line) else { return };
+    let mut wards = Wards::default();
+    loop {
+        let mut fds = [PollFd::new(&bell, PollFlags::IN), PollFd::new(line, PollFlags::IN)];
+        if poll(&mut fds, None).is_err() {
+            continue;
+        }
+        let [rung, spoken] = fds.map(|fd| !fd.revents().is_empty());
+        if rung {
+            bell.silence();
+            wards.bury(&bell);
+        }
+        if spoken {
+            match receive_job(line.as_fd()) {
+                Some(job) => hand_over(line, &bell, &mut wards, job),
+                None => return wards.outlive(&bell),
+            }
+        }
+    }
+}
+
+/// Takes its own session without a terminal, adopts orphans, and becomes deaf to everything but SIGKILL.
+fn settle(line: &UnixStream) -> Option<Bell> {
+    signals::reset_all();
+    signals::withstand();
+    platform::name_this_process("rk-keeper");
+    platform::go_on_without_parent();
+    let _ = setsid();
+    // Not to hold a folder or mount that ralph was started in.
+    let _ = chdir("/");
+    close_all_but(line.as_fd()).ok()?;
+    platform::adopt_orphans().ok()?;
+    Bell::hang().ok()
+}
+
+fn hand_over(line: &UnixStream, bell: &Bell, wards: &mut Wards, job: JobFds) {
+    let mut job = Some(job);
+    let forked = fork(|| {
+        // A supervisor that held a line of the keeper would hide its death from ralph.
+        abandon(line.as_fd());
+        abandon(bell.as_fd());
+        wards.abandon();
+        job.take().into_iter().for_each(supervise);
+    });
+    let Some(JobFds { mut control, .. }) = job else { return };
+    match forked {
+        Ok(supervisor) => wards.add(supervisor, control),
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            let _ = control.write_all(&Report::CouldNotStart { step: Step::Fork, errno }.encode());
+        }
+    }
+}

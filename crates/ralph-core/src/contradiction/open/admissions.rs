@@ -60,8 +60,8 @@ pub(crate) const GUESSES: &[Pattern] = patterns![
     "may/might not work/pass/compile/build/hold",
     "should work/pass/compile/build but",
     "in theory but",
-    "assume/assuming it/they/this works/work/passes/pass",
-    "hopefully works/passes/work/pass",
+    "assume/assuming it/they/this work/works/passes/pass",
+    "hopefully work/works/passes/pass",
 ];
 
 /// Parts that are left to somebody else or to another day.
@@ -105,7 +105,7 @@ pub(crate) const HANDED_ON: &[Pattern] = patterns![
 pub(crate) const NEEDS: &[Pattern] = patterns![
     "need/needs/requires/require/wants/deserves a/an/some/your/the? more/further/additional/proper/real/\
         human/manual/actual/deeper/another/\
-        extra/separate/second/careful/full/serious? implementation/investigation/decision/input/time/work/\
+        extra/separate/second/careful/full/serious? work/implementation/investigation/decision/input/time/\
         testing/tests/fix/polish/polishing/tuning/debugging/iteration/effort/refinement/attention/\
         clarification/\
         rework/refactor/refactoring/cleanup/adjustment/adjustments/changes/credentials/redesign/handling/\
@@ -116,7 +116,7 @@ pub(crate) const NEEDS: &[Pattern] = patterns![
     "more/further/additional/some work/effort/time/investigation/testing/debugging/polish/tests/\
         changes is/are/will/\
         would be? still? needed/required/necessary",
-    "before this/it/we can ship/merge/land/work/go/run/deploy/release",
+    "before this/it/we can work/ship/merge/land/go/run/deploy/release",
     "waiting/waits for/on you/your/someone/somebody/a/an/the .. decision/answer/input/credentials/\
         access/approval/key/keys/\
         review",

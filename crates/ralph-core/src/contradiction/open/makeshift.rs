@@ -56,9 +56,9 @@ pub(crate) const HOPES: &[Pattern] = patterns![
         guess/presume",
     "should/ought to? work/pass/compile/build/hold , i/we/though/although/but/hopefully",
     "ought to work/pass/compile/be",
-    "probably/presumably/hopefully/supposedly works/work/passes/fixed/fixes/fine/correct/ok/compiles",
+    "probably/presumably/hopefully/supposedly work/works/passes/fixed/fixes/fine/correct/ok/compiles",
     "this/it/that should probably/hopefully? fix/solve/resolve/help",
-    "i/we hope/trust/believe/assume/think this/it/that/they .. works/work/fixes/passes/is/are/helps but",
+    "i/we hope/trust/believe/assume/think this/it/that/they .. work/works/fixes/passes/is/are/helps but",
     "i/we hope/trust that/it/this/they .. works/holds/passes/fixes/solves",
 ];
 
@@ -78,7 +78,7 @@ pub(crate) const CHORES: &[Pattern] = patterns![
     "is/are up? next on/,/;",
     "for/until another day/time/run/round/session/iteration",
     "something i/we would/will/want/plan/need/should",
-    "phase/step/part/stage/milestone/work/rest ... will start/begin/follow/continue",
+    "work/phase/step/part/stage/milestone/rest ... will start/begin/follow/continue",
     "working tree/copy is/remains dirty",
     "is/are/remain/remains/left uncommitted/unpushed/unmerged/unpublished",
     "rejects/rejected/refuses/refused/blocks/blocked my/this commit/push/change/branch/merge/pr/changes",

@@ -50,7 +50,7 @@ pub(crate) fn of_whole(marked: &Marked<'_>) -> Option<Hit> {
     let parts: alloc::vec::Vec<u64> = later.iter().filter_map(count).collect();
     let at = whole.end + later.iter().position(|word| number(&word.text).is_some())?;
     let comma = later.iter().any(|word| word.text == ",");
-    let told = has(marked.words.get(at..)?, &["is/are/were/was/have/has/work/pass/build/start"])
+    let told = has(marked.words.get(at..)?, &["work/is/are/were/was/have/has/pass/build/start"])
         && TOLD.find(marked).is_some();
     let less = parts.iter().sum::<u64>() < all;
     (comma && told && less).then_some(Hit { range: at..at + 1, sort: Sort::Part })
@@ -69,7 +69,7 @@ pub(crate) fn all_except(marked: &Marked<'_>) -> Option<Hit> {
         "but for",
         "only .. not",
     ];
-    const DONE: &str = "pass/passes/passed/passing/green/done/works/working/work/implemented/complete/\
+    const DONE: &str = "work/pass/passes/passed/passing/green/done/works/working/implemented/complete/\
         completed/finished/migrated/ported/translated/place/there/ready/clean/builds/compiles/covered/\
         met/ticked";
     let range = marked.find(EXCEPT)?;
@@ -89,7 +89,7 @@ pub(crate) fn percentage(marked: &Marked<'_>) -> Option<Hit> {
     );
     let sentence = marked.words;
     const PROGRESS: Pattern = pattern!(
-        "translation/migration/port/progress/completion/work/conversion/rollout ... is/at/: at/about? *"
+        "work/translation/migration/port/progress/completion/conversion/rollout ... is/at/: at/about? *"
     );
     let percents = || sentence.iter().enumerate().filter_map(|(at, word)| Some((at, percent(&word.text)?)));
     let share = percents()

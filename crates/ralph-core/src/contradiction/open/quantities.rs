@@ -4,15 +4,15 @@
 use crate::claim::pattern::{Pattern, patterns};
 
 macro_rules! ended {
-    ($($before:expr),*) => { concat!($($before,)* "pass/passes/passed/passing/green/done/implemented/\
-        complete/completed/work/\
+    ($($before:expr),*) => { concat!($($before,)* "work/pass/passes/passed/passing/green/done/implemented/\
+        complete/completed/\
 works/working/finished/ported/migrated/translated/converted/covered/fixed/ready/there/succeed/clean/\
         updated") };
 }
 macro_rules! parts {
     () => {
-        "test/tests/spec/specs/check/checks/criteria/stories/story/tasks/items/endpoints/features/\
-requirements/cases/screens/pages/files/modules/work/functionality/points/steps/of/scenarios/jobs/suites/\
+        "work/test/tests/spec/specs/check/checks/criteria/stories/story/tasks/items/endpoints/features/\
+requirements/cases/screens/pages/files/modules/functionality/points/steps/of/scenarios/jobs/suites/\
 components/handlers/routes/locales/parts/plan"
     };
 }

@@ -33,7 +33,7 @@ pub(crate) const STATES: &[Pattern] = patterns![
     "failures/failure/errors .. is/are pre-existing/preexisting/unrelated",
     "some/others/several/many/few fail/fails/failed ,/./;/$",
     "pass/passes only/if/when with/when/if/on/after/i/you/we",
-    "pass/passes/works/work/succeeds sometimes/occasionally/intermittently/randomly",
+    "work/pass/passes/works/succeeds sometimes/occasionally/intermittently/randomly",
     "sometimes/occasionally/intermittently/randomly fails/fail/passes/takes/crashes/hangs/times",
     "about/only/roughly/around half the time",
     "needs/need/requires a/an .. that/which is/are/does/do/has not",
@@ -154,7 +154,7 @@ pub(crate) const STATES: &[Pattern] = patterns![
     "< gave up",
     "give up on",
     "< blocked by/on",
-    "i/we/this/it/work/story/stories/task/tasks/feature/rollout/release/deploy/deployment/merge/migration/\
+    "work/i/we/this/it/story/stories/task/tasks/feature/rollout/release/deploy/deployment/merge/migration/\
         progress/item/items/us-1/us-2/us-3/us-4/us-5/us-6/us-7/us-8/us-9 .. blocked by/on",
     "i/we am/are blocked",
     "i/we am/are stuck",

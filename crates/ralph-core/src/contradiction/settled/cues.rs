@@ -67,9 +67,9 @@ eliminated/dropped/deleted/replaced/rewritten/finished/sorted/patched/\
         regenerated/reworked/adapted/mended/cured/reinstated/enabled/filled/ticked/merged/cured/\
         reverted/overcome";
 pub(crate) const GOOD_ENDS: &[Pattern] = patterns![
-    "now .. pass/passes/passed/green/works/work/compiles/builds/runs/done/complete/covered/implemented/\
+    "now .. work/pass/passes/passed/green/works/compiles/builds/runs/done/complete/covered/implemented/\
         succeeds/succeed",
-    "pass/passes/passed/green/works/work/compiles/builds now",
+    "work/pass/passes/passed/green/works/compiles/builds now",
     "all .. pass/passes/passed/green/succeeded/ran",
     "is/are green",
     "is/are .. green",
@@ -101,7 +101,7 @@ pub(crate) const GOOD_ENDS: &[Pattern] = patterns![
     "could be run",
     "ran fine",
     "ran clean",
-    "it/they/both/all/these/those pass/passes/works/work/succeed/succeeds",
+    "it/they/both/all/these/those work/pass/passes/works/succeed/succeeds",
     "says/shows/confirms/proves .. it/they/that is/are/does/do",
     "tests/suite/all/they/everything/both/it ... and pass/passes",
     "turned/turns out fine/right/correct/to be fine",

@@ -39,7 +39,7 @@ const NONE_BELOW: &[&str] = &[
     "< nothing",
     "< n/a",
     "< no $",
-    "< no .. blockers/issues/problems/items/work/todos/questions/points/known/left/remaining/open/steps/\
+    "< no .. work/blockers/issues/problems/items/todos/questions/points/known/left/remaining/open/steps/\
         gaps/bugs/tasks",
     "< all done",
 ];

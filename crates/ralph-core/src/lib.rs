@@ -23,4 +23,5 @@ pub mod policy;
 pub mod prompt;
 pub mod state;
 pub mod step;
+pub mod template;
 pub mod text;

@@ -35,7 +35,18 @@ pub struct Event {
     pub at: Millis,
     /// Randomness for the rules that need some (jitter, nonce).
     pub dice: u32,
+    /// What the next iteration would stand on, as the driver found it at this moment.
+    pub ground: Ground,
     pub kind: EventKind,
+}
+
+/// Whether an iteration may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ground {
+    Firm,
+    /// The run follows an implementation plan, and that is not there.
+    NoPlan,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::event::StopSignal;
+use crate::policy::WhenExhausted;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,6 +62,8 @@ pub mod exit_code {
     pub const COMPLETED: u8 = 0;
     /// Preflight or configuration.
     pub const PREFLIGHT: u8 = 1;
+    /// `build` without an implementation plan.
+    pub const NO_PLAN: u8 = 2;
     pub const NOT_COMPLETE: u8 = 3;
     pub const AGENT_FAILED: u8 = 4;
     pub const BLOCKED: u8 = 6;
@@ -74,6 +77,9 @@ pub mod exit_code {
     pub const SIGINT: u8 = 130;
     pub const SIGTERM: u8 = 143;
 }
+
+/// What a run without its plan says.
+pub const NO_PLAN: &str = "Implementation plan not found. Run 'ralph plan' first.";
 
 /// The end of a run: outcome, reason for people, exit code for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +103,22 @@ impl Ended {
             Outcome::Interrupted => exit_code::SIGINT,
         };
         Self { outcome, reason, exit_code }
+    }
+
+    /// Returns the end of a run whose iterations are used up.
+    #[must_use]
+    pub fn exhausted(reason: String, when: WhenExhausted) -> Self {
+        let ended = Self::new(Outcome::Exhausted, reason);
+        match when {
+            WhenExhausted::NotComplete => ended,
+            WhenExhausted::Fine => Self { exit_code: exit_code::COMPLETED, ..ended },
+        }
+    }
+
+    /// Returns the end of a run that has no plan to follow.
+    #[must_use]
+    pub fn no_plan() -> Self {
+        Self { outcome: Outcome::Failed, reason: NO_PLAN.into(), exit_code: exit_code::NO_PLAN }
     }
 
     /// Returns the end of a run whose ground (work tree, state) is gone.

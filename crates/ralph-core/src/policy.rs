@@ -11,6 +11,8 @@ pub struct Policy {
     pub proof: Proof,
     pub context: Context,
     pub nonce: NonceUse,
+    #[serde(default)]
+    pub when_exhausted: WhenExhausted,
 }
 
 /// Milliseconds; all are always on.
@@ -54,6 +56,17 @@ pub enum NonceUse {
     EachIteration,
 }
 
+/// What the exit code says of a run whose iterations are used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenExhausted {
+    /// The work is not complete.
+    #[default]
+    NotComplete,
+    /// All that was asked for was done: so many iterations.
+    Fine,
+}
+
 impl Policy {
     #[must_use]
     pub fn new(max_iterations: u32) -> Self {
@@ -64,6 +77,7 @@ impl Policy {
             proof: Proof::ClaimAlone,
             context: Context::Fresh,
             nonce: NonceUse::Off,
+            when_exhausted: WhenExhausted::NotComplete,
         }
     }
 }

@@ -45,6 +45,16 @@ pub struct Parts<'a> {
     pub checks: &'a [String],
     pub iteration: u32,
     pub max_iterations: u32,
+    pub completion: Completion,
+}
+
+/// Who asks the agent for the promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// A paragraph is added to a task that does not ask for it.
+    Added,
+    /// The task is a prompt by itself, and nothing is added.
+    Own,
 }
 
 /// How much evidence a prompt quotes.
@@ -76,13 +86,15 @@ fn whole(parts: &Parts<'_>, feedback: Option<&Feedback>) -> String {
     prompt
 }
 
-/// Returns the task, with the completion paragraph unless it already asks for the promise.
+/// Returns the task, with the completion paragraph unless it asks for the promise itself.
 fn asking(parts: &Parts<'_>) -> String {
     let plain = tag(parts.promise, None);
-    match (asks_for(parts.task, &plain), parts.nonce) {
-        (true, None) => parts.task.into(),
-        (true, Some(_)) => parts.task.replace(&plain, &tag(parts.promise, parts.nonce)),
-        (false, _) => format!("{}\n\n{}", parts.task.trim_end(), completion_paragraph(parts)),
+    match (asks_for(parts.task, &plain), parts.completion, parts.nonce) {
+        (true, _, None) | (false, Completion::Own, _) => parts.task.into(),
+        (true, _, Some(_)) => parts.task.replace(&plain, &tag(parts.promise, parts.nonce)),
+        (false, Completion::Added, _) => {
+            format!("{}\n\n{}", parts.task.trim_end(), completion_paragraph(parts))
+        }
     }
 }
 
@@ -169,7 +181,15 @@ mod tests {
     }
 
     fn parts<'a>(task: &'a str, promise: &'a Promise) -> Parts<'a> {
-        Parts { task, promise, nonce: None, checks: &[], iteration: 2, max_iterations: 5 }
+        Parts {
+            task,
+            promise,
+            nonce: None,
+            checks: &[],
+            iteration: 2,
+            max_iterations: 5,
+            completion: Completion::Added,
+        }
     }
 
     fn feedback(reason: &str, tail: &str) -> Option<Feedback> {
@@ -197,6 +217,16 @@ mod tests {
         let promise = promise();
         let task = "Fix it.\nWhen done print <Promise>done</Promise> $HOME {{x}} `id`\n";
         assert_eq!(render(&PromptPlan::first(), &parts(task, &promise)), task);
+    }
+
+    // spec: L4
+    #[test]
+    fn to_a_prompt_of_its_own_nothing_is_added_but_a_rejection() {
+        let promise = promise();
+        let own = |plan| render(&plan, &Parts { completion: Completion::Own, ..parts("Fix it.", &promise) });
+        assert_eq!(own(PromptPlan::first()), "Fix it.");
+        let rejected = own(PromptPlan::Whole { feedback: feedback("2 tests fail", "x") });
+        assert!(rejected.starts_with("Fix it.\n\n## Your last claim was rejected"), "{rejected}");
     }
 
     // spec: L4

@@ -27,7 +27,7 @@ use crate::state::{Loop, Phase};
 #[must_use]
 pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
     let Loop { policy, blind_verdicts, spent, phase } = state;
-    let rest = Rest { policy, blind_verdicts, spent };
+    let rest = Rest { policy, blind_verdicts, spent, ground: event.ground };
     match phase {
         Phase::Ready => ready::on(rest, event),
         Phase::Working { iteration, attempt } => working::on(rest, iteration, attempt, event),
@@ -49,11 +49,13 @@ struct Rest {
     policy: crate::policy::Policy,
     blind_verdicts: u32,
     spent: crate::attempt::Spend,
+    /// Not kept: it is as old as the event.
+    ground: crate::event::Ground,
 }
 
 impl Rest {
     fn enter(self, phase: Phase) -> Loop {
-        let Self { policy, blind_verdicts, spent } = self;
+        let Self { policy, blind_verdicts, spent, .. } = self;
         Loop { policy, blind_verdicts, spent, phase }
     }
 

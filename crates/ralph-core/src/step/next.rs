@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use super::{Rest, Step};
 use crate::claim::Nonce;
 use crate::effect::Effect;
-use crate::event::{Millis, Timer};
+use crate::event::{Ground, Millis, Timer};
 use crate::fact::{Fact, IterationStatus};
-use crate::outcome::{Ended, Outcome};
+use crate::outcome::Ended;
 use crate::policy::{Context, NonceUse};
 use crate::prompt::{Feedback, PromptPlan};
 use crate::state::{Iteration, Phase};
@@ -34,8 +34,15 @@ pub(super) fn record(fact: Fact) -> Effect {
     Effect::Record { fact }
 }
 
-/// Begins an iteration with its first attempt.
+/// Begins an iteration with its first attempt, if it has something to stand on.
 pub(super) fn begin(rest: Rest, turn: Turn) -> Step {
+    match rest.ground {
+        Ground::Firm => begin_at_once(rest, turn),
+        Ground::NoPlan => finish(rest, turn.number.saturating_sub(1), Ended::no_plan()),
+    }
+}
+
+fn begin_at_once(rest: Rest, turn: Turn) -> Step {
     let nonce = match rest.policy.nonce {
         NonceUse::Off => None,
         NonceUse::EachIteration => Some(Nonce::from_dice(turn.dice)),
@@ -69,7 +76,8 @@ pub(super) fn go_on(rest: Rest, iteration: &Iteration, carry: Carry, (at, dice):
     };
     let mut effects = vec![ended_iteration(iteration, status, at)];
     let (state, rest_of) = if iteration.number >= rest.policy.max_iterations {
-        finish(rest, iteration.number, Ended::new(Outcome::Exhausted, exhausted_reason(&carry)))
+        let ended = Ended::exhausted(exhausted_reason(&carry), rest.policy.when_exhausted);
+        finish(rest, iteration.number, ended)
     } else {
         let plan = plan_after(&rest, carry);
         begin(rest, Turn { number: iteration.number + 1, plan, at, dice })

@@ -7,7 +7,7 @@ use crate::prompt::PromptPlan;
 use crate::state::Phase;
 
 pub(super) fn on(rest: Rest, event: Event) -> Step {
-    let Event { at, dice, kind } = event;
+    let Event { at, dice, kind, .. } = event;
     match kind {
         EventKind::Started => next::begin(rest, Turn { number: 1, plan: PromptPlan::first(), at, dice }),
         EventKind::Interrupted { signal } => next::finish(rest, 0, Ended::interrupted(signal)),

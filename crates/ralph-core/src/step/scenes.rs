@@ -6,7 +6,7 @@ use super::step;
 use crate::attempt::{AttemptReport, Ending, ErrorKind, Leftovers, Spend, Stream, Trouble};
 use crate::claim::{Claim, Contradiction, NoClaim, Reading};
 use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, Millis, StopSignal, Timer};
+use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Timer};
 use crate::evidence::{CheckEvidence, Evidence, Verdict};
 use crate::fact::Fact;
 use crate::outcome::Outcome;
@@ -97,11 +97,12 @@ pub(super) struct Scene {
     pub(super) state: Loop,
     pub(super) effects: Vec<Effect>,
     now: i64,
+    ground: Ground,
 }
 
 impl Scene {
     pub(super) fn new(policy: Policy) -> Self {
-        Self { state: Loop::new(policy), effects: Vec::new(), now: 0 }
+        Self { state: Loop::new(policy), effects: Vec::new(), now: 0, ground: Ground::Firm }
     }
 
     pub(super) fn started(policy: Policy) -> Self {
@@ -111,9 +112,15 @@ impl Scene {
     /// Plays one event and forgets the effects of earlier ones.
     pub(super) fn on(mut self, kind: EventKind) -> Self {
         self.now += 1_000;
-        let event = Event { at: Millis(self.now), dice: u32::MAX, kind };
-        let (state, effects) = step(self.state, event);
-        Self { state, effects, now: self.now }
+        let event = Event { at: Millis(self.now), dice: u32::MAX, ground: self.ground, kind };
+        let (state, effects) = step(self.state.clone(), event);
+        Self { state, effects, ..self }
+    }
+
+    /// From now on the implementation plan is not there.
+    pub(super) fn without_plan(mut self) -> Self {
+        self.ground = Ground::NoPlan;
+        self
     }
 
     pub(super) fn at(mut self, now: i64) -> Self {

@@ -25,7 +25,7 @@ impl Stop {
 }
 
 pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
-    let Event { at, dice, kind } = event;
+    let Event { at, dice, kind, .. } = event;
     if is_late(&kind, stop.iteration.key(stop.attempt)) {
         return rest.stay(stop.phase());
     }

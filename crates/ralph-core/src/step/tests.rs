@@ -11,7 +11,7 @@ use crate::event::{EventKind, StopSignal, Timer};
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::outcome::Outcome;
-use crate::policy::{Context, NonceUse, Policy};
+use crate::policy::{Context, NonceUse, Policy, WhenExhausted};
 use crate::prompt::PromptPlan;
 use crate::state::{Loop, Phase};
 
@@ -118,6 +118,44 @@ fn the_limit_stops_the_next_iteration() {
     assert_eq!((scene.outcome(), scene.exit_code()), (Some(Outcome::Exhausted), Some(3)));
     assert_eq!(scene.reason(), "Max iterations reached without completion promise");
     assert_eq!(scene.starts(), None);
+}
+
+// spec: C6
+#[test]
+fn where_the_limit_is_all_that_was_asked_for_reaching_it_is_fine_but_not_complete() {
+    let policy = Policy { when_exhausted: WhenExhausted::Fine, ..Policy::new(1) };
+    let scene = Scene::started(policy).ended(1, 1, quiet());
+    assert_eq!((scene.outcome(), scene.exit_code()), (Some(Outcome::Exhausted), Some(0)));
+    assert_eq!(scene.reason(), "Max iterations reached without completion promise");
+}
+
+// spec: C4, C6
+#[test]
+fn without_its_plan_a_run_begins_no_iteration() {
+    let scene = Scene::new(Policy::new(3)).without_plan().on(EventKind::Started);
+    assert_eq!((scene.outcome(), scene.exit_code()), (Some(Outcome::Failed), Some(2)));
+    assert_eq!(scene.fact_names(), ["run.finished"]);
+    assert_eq!(scene.reason(), "Implementation plan not found. Run 'ralph plan' first.");
+}
+
+// spec: C4, C6
+#[test]
+fn a_plan_that_is_gone_stops_the_next_iteration_and_not_the_one_that_has_just_finished() {
+    let scene = Scene::started(Policy::new(3)).without_plan();
+    let worked = scene.ended(1, 1, quiet());
+    assert_eq!(worked.exit_code(), Some(2));
+    assert_eq!(worked.fact_names(), ["attempt.ended", "claim", "iteration.ended", "run.finished"]);
+    let claimed = Scene::started(Policy::new(3)).without_plan().ended(1, 1, claims());
+    assert_eq!(claimed.outcome(), Some(Outcome::Completed));
+    let limit = Scene::started(Policy::new(1)).without_plan().ended(1, 1, quiet());
+    assert_eq!(limit.outcome(), Some(Outcome::Exhausted));
+}
+
+// spec: C4, L5
+#[test]
+fn a_retry_is_no_new_iteration_and_needs_no_plan() {
+    let scene = Scene::started(Policy::new(3)).without_plan().ended(1, 1, crashes());
+    assert_eq!(scene.fires(Timer::Retry { key: key(1, 2) }).starts(), Some(key(1, 2)));
 }
 
 // spec: L3

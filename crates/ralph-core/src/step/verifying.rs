@@ -15,7 +15,7 @@ use crate::state::{Iteration, Phase, Stopping};
 const BLIND_VERDICTS: u32 = 2;
 
 pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -> Step {
-    let Event { at, dice, kind } = event;
+    let Event { at, dice, kind, .. } = event;
     if is_late(&kind, iteration.key(attempt)) {
         return rest.stay(Phase::Verifying { iteration, attempt });
     }

@@ -7,7 +7,7 @@ use crate::outcome::Ended;
 use crate::state::{Iteration, Phase};
 
 pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -> Step {
-    let Event { at, dice, kind } = event;
+    let Event { at, dice, kind, .. } = event;
     if is_late(&kind, iteration.key(attempt)) {
         return rest.stay(Phase::Waiting { iteration, attempt });
     }

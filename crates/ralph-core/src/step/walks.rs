@@ -9,7 +9,7 @@ use super::scenes::{
 use super::step;
 use crate::attempt::ErrorKind;
 use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, Millis, StopSignal, Timer};
+use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Timer};
 use crate::evidence::Verdict;
 use crate::fact::Fact;
 use crate::outcome::Outcome;
@@ -53,6 +53,10 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         1 => Just(EventKind::Interrupted { signal: StopSignal::Int }),
         1 => Just(EventKind::Broken { what: "gone".into() }),
     ]
+}
+
+fn any_ground() -> impl Strategy<Value = Ground> {
+    prop_oneof![19 => Just(Ground::Firm), 1 => Just(Ground::NoPlan)]
 }
 
 /// What the world outside looks like while effects are performed.
@@ -112,16 +116,16 @@ impl World {
 }
 
 /// Plays a walk; events about agents and checks that are not there happen too, but are late ones.
-fn walk(policy: Policy, kinds: Vec<EventKind>) -> (Loop, World) {
+fn walk(policy: Policy, kinds: Vec<(EventKind, Ground)>) -> (Loop, World) {
     let proof = policy.proof;
     let mut world = World::default();
     let mut state = Loop::new(policy);
-    for (index, kind) in kinds.into_iter().enumerate() {
+    for (index, (kind, ground)) in kinds.into_iter().enumerate() {
         let volatile = kind.is_volatile();
         let before = state.clone();
         world.hear(&kind);
         let at = Millis(i64::try_from(index).unwrap_or(0) * 1_000);
-        let (next, effects) = step(state, Event { at, dice: 0, kind });
+        let (next, effects) = step(state, Event { at, dice: 0, ground, kind });
         for effect in &effects {
             world.perform(effect, proof);
         }
@@ -139,12 +143,12 @@ proptest! {
     // spec: L1, L2
     #[test]
     fn the_invariants_hold_on_random_walks(
-        kinds in prop::collection::vec(any_event(), 0..60),
+        kinds in prop::collection::vec((any_event(), any_ground()), 0..60),
         max in 1..4_u32,
         checks in any::<bool>(),
     ) {
         let policy = if checks { with_checks(max) } else { Policy::new(max) };
-        let mut all = Vec::from([EventKind::Started]);
+        let mut all = Vec::from([(EventKind::Started, Ground::Firm)]);
         all.extend(kinds);
         let (state, world) = walk(policy, all);
         prop_assert!(world.finishes <= 1);

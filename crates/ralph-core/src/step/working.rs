@@ -19,7 +19,7 @@ use crate::state::{Iteration, Phase, StopWhy, Stopping};
 use crate::text::tail_of;
 
 pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -> Step {
-    let Event { at, dice, kind } = event;
+    let Event { at, dice, kind, .. } = event;
     let key = iteration.key(attempt);
     if is_late(&kind, key) {
         return rest.stay(Phase::Working { iteration, attempt });

@@ -61,6 +61,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
             extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
         },
         prompt: PromptSource::Text(TASK.to_owned()),
+        follows: None,
         rules: ClaimRules::new(promise),
         checks: vec![ExternalCheck::of_command(CHECK)],
         policy: Policy { proof: Proof::Checks, ..Policy::new(5) },

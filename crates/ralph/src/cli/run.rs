@@ -52,6 +52,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
         policy: args.policy(),
         project: Project::here()?,
         prompt: args.prompt()?,
+        follows: None,
         grace: args.grace,
         audience: if args.json { Audience::Nobody } else { Audience::People },
         max_memory: args.max_memory,

@@ -187,8 +187,8 @@ impl Driver<'_> {
     async fn decide(&mut self, kind: EventKind, opening: Option<Fact>) -> Result<(), EngineError> {
         let at = self.clock.now();
         let volatile = kind.is_volatile();
-        let (next, effects) =
-            step(self.state.clone(), Event { at: self.clock.at_work(), dice: dice(), kind });
+        let event = Event { at: self.clock.at_work(), dice: dice(), ground: self.hands.plan.ground(), kind };
+        let (next, effects) = step(self.state.clone(), event);
         let decided = effects.iter().filter_map(|effect| match effect {
             Effect::Record { fact } => Some(fact),
             _ => None,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Nonce};
+use ralph_core::event::Ground;
 use ralph_core::evidence::ExternalCheck;
 use ralph_core::policy::Policy;
-use ralph_core::prompt::{self, Parts, PromptPlan};
+use ralph_core::prompt::{self, Completion, Parts, PromptPlan};
 use serde::Serialize;
 
 use crate::agent::{
@@ -31,6 +32,8 @@ pub struct RunPlan {
     pub project: Project,
     pub agent: AgentChoice,
     pub prompt: PromptSource,
+    /// The implementation plan without which no iteration begins, where the run follows one.
+    pub follows: Option<PathBuf>,
     pub rules: ClaimRules,
     pub checks: Vec<ExternalCheck>,
     pub policy: Policy,
@@ -117,6 +120,15 @@ impl AgentChoice {
 }
 
 impl RunPlan {
+    /// Looks whether another iteration may begin.
+    #[must_use]
+    pub fn ground(&self) -> Ground {
+        match &self.follows {
+            Some(plan) if !plan.is_file() => Ground::NoPlan,
+            Some(_) | None => Ground::Firm,
+        }
+    }
+
     /// Renders the prompt of an iteration.
     pub fn prompt_text(
         &self,
@@ -133,6 +145,7 @@ impl RunPlan {
             checks: &checks,
             iteration,
             max_iterations: self.policy.max_iterations,
+            completion: Completion::Added,
         };
         Ok(prompt::render(plan, &parts))
     }

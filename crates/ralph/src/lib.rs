@@ -13,6 +13,7 @@ pub mod process;
 pub mod project;
 pub mod report;
 pub mod sanitize;
+pub mod session_file;
 pub mod store;
 pub mod verify;
 pub mod view;

@@ -9,7 +9,7 @@ const CORE: &str = "crates/ralph-core/";
 const ANY: &str = "*";
 
 /// Small rooms without arrows of their own. Everyone may use them.
-const COMMON: &[&str] = &["duration", "memory_size", "private", "project", "sanitize"];
+const COMMON: &[&str] = &["duration", "memory_size", "private", "project", "sanitize", "session_file"];
 
 /// A room, and the rooms that it may use beside the common ones.
 const ARROWS: &[(&str, &[&str])] = &[

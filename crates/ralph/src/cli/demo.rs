@@ -62,6 +62,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         },
         prompt: PromptSource::Text(TASK.to_owned()),
         follows: None,
+        session: None,
         rules: ClaimRules::new(promise),
         checks: vec![ExternalCheck::of_command(CHECK)],
         policy: Policy { proof: Proof::Checks, ..Policy::new(5) },

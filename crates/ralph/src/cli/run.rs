@@ -53,6 +53,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
         project: Project::here()?,
         prompt: args.prompt()?,
         follows: None,
+        session: None,
         grace: args.grace,
         audience: if args.json { Audience::Nobody } else { Audience::People },
         max_memory: args.max_memory,

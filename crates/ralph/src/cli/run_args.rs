@@ -158,8 +158,8 @@ impl RunArgs {
             (None, "-") => PromptSource::Text(standard_input()?),
             (None, words) => PromptSource::Text(words.to_owned()),
         };
-        let text = source.read().map_err(|error| unreadable(&self.prompt, &error))?;
-        if text.trim().is_empty() {
+        let words = source.read(1, 1).map_err(|error| unreadable(&self.prompt, &error))?;
+        if words.text.trim().is_empty() {
             return Err(Failure::usage("the prompt is empty").hint("say what the agent shall do"));
         }
         Ok(source)

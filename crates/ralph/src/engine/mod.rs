@@ -8,9 +8,11 @@ mod news;
 mod perform;
 mod plan;
 mod signals;
+mod template;
 mod timers;
 mod watch;
 
 pub use drive::{EngineError, run};
 pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, read_bounded};
+pub use template::{Template, read_text};
 pub use watch::{Stamp, Watcher};

@@ -1,10 +1,12 @@
 //! The hands of the driver: starts agents and checks as tasks and passes orders to whatever is running.
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ralph_core::attempt::Hope;
 use ralph_core::claim::{Finder, Nonce};
 use ralph_core::event::AttemptKey;
 use ralph_core::prompt::PromptPlan;
+use ralph_core::template::Expanded;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -24,6 +26,8 @@ pub(super) struct Hands {
     news: mpsc::UnboundedSender<News>,
     shown: mpsc::Sender<Shown>,
     running: Option<Running>,
+    /// The variables without a value that were named already.
+    unknown: BTreeSet<String>,
 }
 
 /// The one agent or check that is alive.
@@ -39,12 +43,15 @@ impl Hands {
         news: mpsc::UnboundedSender<News>,
         shown: mpsc::Sender<Shown>,
     ) -> Self {
-        Self { plan, heard: LastHeard::new(), keeper, news, shown, running: None }
+        Self { plan, heard: LastHeard::new(), keeper, news, shown, running: None, unknown: BTreeSet::new() }
     }
 
     pub(super) fn start_agent(&mut self, key: AttemptKey, plan: &PromptPlan, nonce: Option<Nonce>) {
         let prompt = match self.plan.prompt_text(plan, nonce.as_ref(), key.iteration) {
-            Ok(prompt) => prompt,
+            Ok(Expanded { text, unknown }) => {
+                self.name_unknown(unknown);
+                text
+            }
             Err(error) => return self.could_not(key, format!("the prompt cannot be read: {error}")),
         };
         let job = match self.plan.agent_job(&prompt) {
@@ -57,6 +64,19 @@ impl Hands {
         match self.ears(key, Finder::new(self.plan.rules_with(nonce), &prompt)) {
             Ok(ears) => self.launch(key, job, ears),
             Err(error) => self.could_not(key, format!("a filter cannot be used: {error}")),
+        }
+    }
+
+    /// Names variables that had no value, each once.
+    fn name_unknown(&mut self, unknown: Vec<String>) {
+        let new: Vec<String> = unknown
+            .into_iter()
+            .filter(|name| self.unknown.insert(name.clone()))
+            .map(|name| format!("${name}"))
+            .collect();
+        if !new.is_empty() {
+            let text = format!("variables of the prompt that have no value became empty: {}", new.join(", "));
+            let _ = self.news.send(News::Warning(text));
         }
     }
 
@@ -81,6 +101,7 @@ impl Hands {
             finder,
             output: RawLog::new(folder.join(format!("{name}.ndjson"))),
             errors: RawLog::new(folder.join(format!("{name}.stderr"))),
+            session: self.plan.session.clone(),
             heard: self.heard.clone(),
             news: self.news.clone(),
             shown: self.shown.clone(),

@@ -1,6 +1,5 @@
 //! Everything that one run needs, settled before it starts.
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,8 +9,10 @@ use ralph_core::event::Ground;
 use ralph_core::evidence::ExternalCheck;
 use ralph_core::policy::Policy;
 use ralph_core::prompt::{self, Completion, Parts, PromptPlan};
+use ralph_core::template::Expanded;
 use serde::Serialize;
 
+use super::template::{Template, read_text};
 use crate::agent::{
     Agent, Filter, FilterError, FilteredDisplay, FilteredParser, Format, Job, Overrides, Parser, Preset,
     Program, parser,
@@ -19,6 +20,7 @@ use crate::agent::{
 use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
 use crate::project::Project;
+use crate::session_file::SessionFile;
 
 /// Longer prompts are mistakes.
 const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
@@ -34,6 +36,8 @@ pub struct RunPlan {
     pub prompt: PromptSource,
     /// The implementation plan without which no iteration begins, where the run follows one.
     pub follows: Option<PathBuf>,
+    /// Where all that the agent prints is copied to.
+    pub session: Option<SessionFile>,
     pub rules: ClaimRules,
     pub checks: Vec<ExternalCheck>,
     pub policy: Policy,
@@ -64,17 +68,25 @@ pub struct AgentChoice {
 pub enum PromptSource {
     Text(String),
     File(PathBuf),
+    /// A prompt by itself: its variables are filled in, and nothing is added.
+    Template(Template),
 }
 
 impl PromptSource {
-    pub fn read(&self) -> io::Result<String> {
+    /// Returns the words for an iteration, and the variables that had no value.
+    pub fn read(&self, iteration: u32, max_iterations: u32) -> io::Result<Expanded> {
+        let words = |text| Expanded { text, unknown: Vec::new() };
         match self {
-            Self::Text(text) => Ok(text.clone()),
-            Self::File(path) => {
-                let bytes = read_bounded(File::open(path)?)?;
-                String::from_utf8(bytes)
-                    .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
-            }
+            Self::Text(text) => Ok(words(text.clone())),
+            Self::File(path) => read_text(path).map(words),
+            Self::Template(template) => template.fill(iteration, max_iterations),
+        }
+    }
+
+    fn completion(&self) -> Completion {
+        match self {
+            Self::Text(_) | Self::File(_) => Completion::Added,
+            Self::Template(_) => Completion::Own,
         }
     }
 }
@@ -129,14 +141,14 @@ impl RunPlan {
         }
     }
 
-    /// Renders the prompt of an iteration.
+    /// Renders the prompt of an iteration, and returns the variables in it that had no value.
     pub fn prompt_text(
         &self,
         plan: &PromptPlan,
         nonce: Option<&Nonce>,
         iteration: u32,
-    ) -> io::Result<String> {
-        let task = self.prompt.read()?;
+    ) -> io::Result<Expanded> {
+        let Expanded { text: task, unknown } = self.prompt.read(iteration, self.policy.max_iterations)?;
         let checks: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
         let parts = Parts {
             task: &task,
@@ -145,9 +157,9 @@ impl RunPlan {
             checks: &checks,
             iteration,
             max_iterations: self.policy.max_iterations,
-            completion: Completion::Added,
+            completion: self.prompt.completion(),
         };
-        Ok(prompt::render(plan, &parts))
+        Ok(Expanded { text: prompt::render(plan, &parts), unknown })
     }
 
     /// Returns the claim rules of an iteration.

@@ -1,0 +1,132 @@
+//! The session log of classic mode: a frame around the agent's raw output, which the raw logs copy into the same
+//! file. A log that cannot be written is told once and never stops a run.
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use ralph_core::attempt::Spend;
+use ralph_core::event::Millis;
+use ralph_core::fact::{AttemptResult, Fact, IterationStatus};
+
+use super::session_layout::{
+    Footer, Header, Summary, file_name, footer, header, local_time, remark, summary,
+};
+use crate::agent::AgentEvent;
+use crate::engine::{Stamp, Watcher};
+use crate::session_file::SessionFile;
+
+/// Writes the log, and passes everything on to the report that people see.
+pub struct SessionLog<W: Watcher> {
+    file: SessionFile,
+    mode: &'static str,
+    zone: TimeZone,
+    /// When the session began, once it has.
+    begun: Option<Millis>,
+    open: Option<Open>,
+    successful: u32,
+    failed: u32,
+    shown: W,
+}
+
+/// The iteration whose header stands in the log.
+#[derive(Default)]
+struct Open {
+    retries: u32,
+    model: Option<String>,
+    spend: Spend,
+}
+
+impl<W: Watcher> SessionLog<W> {
+    #[must_use]
+    pub fn new(file: SessionFile, mode: &'static str, shown: W) -> Self {
+        let zone = TimeZone::system();
+        Self { file, mode, zone, begun: None, open: None, successful: 0, failed: 0, shown }
+    }
+
+    fn write(&mut self, at: Millis, fact: &Fact) {
+        let begun = *self.begun.get_or_insert(at);
+        self.file.open(|number| file_name(at, &self.zone, number));
+        match fact {
+            Fact::AttemptStarted { iteration, attempt } => self.attempt_started(*iteration, *attempt, at),
+            Fact::AttemptEnded { attempt, result, .. } => self.attempt_ended(*attempt, result),
+            Fact::IterationEnded { iteration, status, duration_ms } => {
+                self.iteration_ended((*iteration, *status), at, Duration::from_millis(*duration_ms));
+            }
+            Fact::RunFinished { outcome, reason, exit_code, .. } => {
+                let (successful, failed) = (self.successful, self.failed);
+                let took = Duration::from_millis(at.since(begun));
+                let (outcome, exit_code) = (*outcome, *exit_code);
+                let text = summary(&Summary { successful, failed, took, outcome, reason, exit_code });
+                self.file.line(&text);
+            }
+            Fact::RunStarted { .. }
+            | Fact::IterationStarted { .. }
+            | Fact::RetryScheduled { .. }
+            | Fact::Claim { .. }
+            | Fact::Verdict { .. }
+            | Fact::StopRequested { .. } => {}
+        }
+    }
+
+    fn attempt_started(&mut self, iteration: u32, attempt: u32, at: Millis) {
+        let retries = attempt.saturating_sub(1);
+        if let Some(open) = &mut self.open {
+            open.retries = retries;
+            return;
+        }
+        self.open = Some(Open { retries, ..Open::default() });
+        let start = local_time(at, &self.zone);
+        self.file.line(&header(&Header { iteration, mode: self.mode, start: &start }));
+    }
+
+    fn attempt_ended(&mut self, attempt: u32, result: &AttemptResult) {
+        if let Some(open) = &mut self.open {
+            open.model = result.model.clone().or(open.model.take());
+            open.spend = open.spend.plus(result.spend);
+        }
+        if let Some(failure) = &result.failure {
+            self.file.line(&remark(&format!("attempt {attempt}: {failure}")));
+        }
+    }
+
+    fn iteration_ended(&mut self, (iteration, status): (u32, IterationStatus), at: Millis, took: Duration) {
+        match status {
+            IterationStatus::Finished => self.successful += 1,
+            IterationStatus::Failed | IterationStatus::TimedOut | IterationStatus::Interrupted => {
+                self.failed += 1;
+            }
+        }
+        let open = self.open.take().unwrap_or_default();
+        let end = local_time(at, &self.zone);
+        self.file.line(&footer(&Footer {
+            iteration,
+            end: &end,
+            took,
+            model: open.model.as_deref(),
+            cost_micros: open.spend.cost_micros,
+            retries: open.retries,
+            status,
+        }));
+    }
+}
+
+impl<W: Watcher> Watcher for SessionLog<W> {
+    fn fact(&mut self, stamp: Stamp<'_>, fact: &Fact) {
+        self.write(stamp.at, fact);
+        if let Some(complaint) = self.file.complaint() {
+            self.shown.warning(&complaint);
+        }
+        self.shown.fact(stamp, fact);
+    }
+
+    fn agent(&mut self, event: &AgentEvent) {
+        self.shown.agent(event);
+    }
+
+    fn filtered(&mut self, line: &str) {
+        self.shown.filtered(line);
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.shown.warning(text);
+    }
+}

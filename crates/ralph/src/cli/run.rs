@@ -1,7 +1,7 @@
 //! `ralph run`.
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ralph_core::outcome::{Ended, Outcome, exit_code};
 
@@ -12,7 +12,8 @@ use crate::engine::{self, Audience, PROJECT_VARIABLE, RunPlan};
 use crate::error::Failure;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
 use crate::project::Project;
-use crate::report::{Detail, Elsewhere, JsonReport, Paint, PlainReport, Tone};
+use crate::report::{Detail, Elsewhere, JsonReport, Paint, PlainReport, SessionLog, Tone};
+use crate::session_file::SessionFile;
 use crate::store::{Opening, RunRow, Store};
 use crate::view::{money, one_or_many, short_id};
 
@@ -61,7 +62,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
 }
 
 /// An agent that starts ralph on its own project would loop in a loop.
-fn refuse_recursion(project: &Project) -> Result<(), Failure> {
+pub fn refuse_recursion(project: &Project) -> Result<(), Failure> {
     let outer = std::env::var_os(PROJECT_VARIABLE).is_some_and(|root| project.root.as_os_str() == root);
     match std::env::var(RUN_ID_VARIABLE) {
         Ok(run) if outer => Err(Failure::plain(
@@ -74,7 +75,7 @@ fn refuse_recursion(project: &Project) -> Result<(), Failure> {
 }
 
 /// Finds out before the first iteration whether the agent can be started at all.
-fn preflight(plan: &RunPlan) -> Result<(), Failure> {
+pub fn preflight(plan: &RunPlan) -> Result<(), Failure> {
     let (spec, _) = plan.agent_job("").map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     if spec.program.as_os_str().is_empty() {
         return Err(Failure::usage(format!("the agent {} needs a program", plan.agent.adapter.name()))
@@ -131,8 +132,7 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
         return Err(Failure::plain(exit_code::INTERNAL, "the database was not created"));
     };
     let id = plan.id.clone();
-    let verified = !plan.checks.is_empty();
-    let began = Instant::now();
+    let story = Story::of(&plan);
     let report = match show {
         Show::Json => Elsewhere::start(|| JsonReport::new(io::stdout())),
         Show::People(detail) => {
@@ -140,55 +140,102 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
             Elsewhere::start(move || PlainReport::new(io::stderr(), detail))
         }
     };
-    let mut report = report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-    let ended = engine::run(plan, keeper, &store, &mut report).await?;
-    drop(report);
+    let report = report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let ended = watched(plan, keeper, &store, report).await?;
     if let Show::People(_) = show {
         let row = store.runs_like(&id).await?.into_iter().next();
-        summarise(&ended, row.as_ref(), (began.elapsed(), verified));
+        story.summarise(&ended, row.as_ref());
     }
     store.close().await;
     Ok(ended.exit_code)
+}
+
+/// Runs the plan before the eyes of a report, and of a session log where it keeps one.
+async fn watched(
+    plan: RunPlan,
+    keeper: Keeper,
+    store: &Store,
+    mut report: Elsewhere,
+) -> Result<Ended, Failure> {
+    let Some(file) = plan.session.clone() else {
+        return Ok(engine::run(plan, keeper, store, &mut report).await?);
+    };
+    let mut log = SessionLog::new(file, plan.kind, report);
+    let ended = engine::run(plan, keeper, store, &mut log).await.map_err(Failure::from);
+    ended.inspect_err(|failure| log.cut_short(&failure.message, failure.exit_code))
 }
 
 fn introduce(plan: &RunPlan) {
     let paint = Paint::for_stream(&io::stderr());
     out::note(&format!(
         "{} {} · agent {} · promise {} · at most {}",
-        paint.paint(Tone::Bold, "ralph run"),
+        paint.paint(Tone::Bold, &format!("ralph {}", plan.kind)),
         short_id(&plan.id),
         plan.agent.adapter.name(),
         plan.rules.promise.as_str(),
         one_or_many(i64::from(plan.policy.max_iterations), "iteration"),
     ));
     if plan.checks.is_empty() {
-        out::note("no --check: the claim alone decides, and nothing is verified");
+        out::note("no checks: the claim alone decides, and nothing is verified");
     }
     for check in &plan.checks {
         out::note(&format!("check     {}", check.command));
     }
 }
 
-fn summarise(ended: &Ended, row: Option<&RunRow>, (took, verified): (Duration, bool)) {
-    let paint = Paint::for_stream(&io::stdout());
-    let tone = if ended.outcome == Outcome::Completed { Tone::Good } else { Tone::Bad };
-    let iterations = row.map_or(0, |row| row.iterations);
-    out::line(&format!(
-        "\n{} after {} in {}: {}",
-        paint.paint(tone, ended.outcome.as_str()),
-        one_or_many(iterations, "iteration"),
-        duration::show(took),
-        ended.reason
-    ));
-    if let Some(row) = row {
-        let tokens = match (row.input_tokens, row.output_tokens) {
-            (Some(input), Some(output)) => format!(", {input} tokens in, {output} out"),
-            (_, _) => String::new(),
-        };
-        out::line(&format!("spent     {}{tokens}", money(row.cost_micros)));
-        out::line(&format!("details   ralph show {}", short_id(&row.id)));
+/// What the end of a run is told with.
+struct Story {
+    began: Instant,
+    verified: bool,
+    session: Option<SessionFile>,
+}
+
+impl Story {
+    fn of(plan: &RunPlan) -> Self {
+        let verified = !plan.checks.is_empty();
+        Self { began: Instant::now(), verified, session: plan.session.clone() }
     }
-    if ended.outcome == Outcome::Completed && !verified {
-        out::line("unverified: no check was given, so only the agent's word stands behind this");
+
+    fn summarise(&self, ended: &Ended, row: Option<&RunRow>) {
+        let paint = Paint::for_stream(&io::stdout());
+        let tone = if ended.outcome == Outcome::Completed { Tone::Good } else { Tone::Bad };
+        out::line(&format!(
+            "\n{} after {} in {}: {}",
+            paint.paint(tone, ended.outcome.as_str()),
+            one_or_many(row.map_or(0, |row| row.iterations), "iteration"),
+            duration::show(self.began.elapsed()),
+            ended.reason
+        ));
+        if let Some(row) = row {
+            spent(row);
+        }
+        if let Some(path) = self.session.as_ref().and_then(SessionFile::path) {
+            out::line(&format!("log       {}", path.display()));
+        }
+        if let Some(caution) = self.caution(ended) {
+            out::line(caution);
+        }
     }
+
+    /// Says what the outcome alone does not.
+    fn caution(&self, ended: &Ended) -> Option<&'static str> {
+        match (ended.outcome, ended.exit_code) {
+            (Outcome::Completed, _) if !self.verified => {
+                Some("unverified: no check was given, so only the agent's word stands behind this")
+            }
+            (Outcome::Exhausted, exit_code::COMPLETED) => Some(
+                "not complete: the iterations are used up, which is no error here; --strict makes it one",
+            ),
+            (_, _) => None,
+        }
+    }
+}
+
+fn spent(row: &RunRow) {
+    let tokens = match (row.input_tokens, row.output_tokens) {
+        (Some(input), Some(output)) => format!(", {input} tokens in, {output} out"),
+        (_, _) => String::new(),
+    };
+    out::line(&format!("spent     {}{tokens}", money(row.cost_micros)));
+    out::line(&format!("details   ralph show {}", short_id(&row.id)));
 }

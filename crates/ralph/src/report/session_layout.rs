@@ -4,7 +4,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ralph_core::event::Millis;
 use ralph_core::fact::IterationStatus;
-use ralph_core::outcome::Outcome;
+use ralph_core::outcome::Ended;
 
 use crate::duration;
 use crate::view::money;
@@ -38,9 +38,7 @@ pub struct Summary<'a> {
     pub successful: u32,
     pub failed: u32,
     pub took: Duration,
-    pub outcome: Outcome,
-    pub reason: &'a str,
-    pub exit_code: u8,
+    pub ended: &'a Ended,
 }
 
 #[must_use]
@@ -70,10 +68,10 @@ pub fn footer(footer: &Footer<'_>) -> String {
 #[must_use]
 pub fn summary(summary: &Summary<'_>) -> String {
     let (thick, _) = rules();
-    let Summary { successful, failed, exit_code, .. } = summary;
+    let Summary { successful, failed, ended, .. } = summary;
     let total = successful + failed;
     let took = duration::show(summary.took);
-    let (outcome, reason) = (summary.outcome.as_str(), one_line(summary.reason));
+    let (outcome, reason, exit_code) = (ended.outcome.as_str(), one_line(&ended.reason), ended.exit_code);
     format!(
         "{thick}\nSESSION SUMMARY\n{thick}\nTotal Iterations: {total}\nSuccessful: {successful}\nFailed: {failed}\n\
          Total Duration: {took}\nExit Reason: {outcome}: {reason}\nExit Code: {exit_code}\n{thick}\n"
@@ -125,6 +123,8 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ralph_core::policy::WhenExhausted;
+
     use super::*;
 
     const START: &str = "2026-03-29T01:59:58+01:00";
@@ -205,9 +205,10 @@ mod tests {
             successful: 4,
             failed: 1,
             took: Duration::from_secs(7_500),
-            outcome: Outcome::Exhausted,
-            reason: "Max iterations reached\nwithout completion promise",
-            exit_code: 0,
+            ended: &Ended::exhausted(
+                "Max iterations reached\nwithout completion promise".to_owned(),
+                WhenExhausted::Fine,
+            ),
         });
         insta::assert_snapshot!(text, @r"
     ================================================================================

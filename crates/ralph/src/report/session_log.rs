@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use ralph_core::attempt::Spend;
 use ralph_core::event::Millis;
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus};
+use ralph_core::outcome::{Ended, Outcome};
 
 use super::session_layout::{
     Footer, Header, Summary, file_name, footer, header, local_time, remark, summary,
@@ -21,6 +22,7 @@ pub struct SessionLog<W: Watcher> {
     zone: TimeZone,
     /// When the session began, once it has.
     begun: Option<Millis>,
+    last: Option<Millis>,
     open: Option<Open>,
     successful: u32,
     failed: u32,
@@ -39,11 +41,27 @@ impl<W: Watcher> SessionLog<W> {
     #[must_use]
     pub fn new(file: SessionFile, mode: &'static str, shown: W) -> Self {
         let zone = TimeZone::system();
-        Self { file, mode, zone, begun: None, open: None, successful: 0, failed: 0, shown }
+        Self { file, mode, zone, begun: None, last: None, open: None, successful: 0, failed: 0, shown }
+    }
+
+    /// Ends the log of a run that the engine could not end.
+    pub fn cut_short(&mut self, reason: &str, exit_code: u8) {
+        self.summarise(self.last, &Ended { outcome: Outcome::Failed, reason: reason.to_owned(), exit_code });
+    }
+
+    fn summarise(&self, at: Option<Millis>, ended: &Ended) {
+        let took = at.zip(self.begun).map_or(0, |(at, begun)| at.since(begun));
+        self.file.line(&summary(&Summary {
+            successful: self.successful,
+            failed: self.failed,
+            took: Duration::from_millis(took),
+            ended,
+        }));
     }
 
     fn write(&mut self, at: Millis, fact: &Fact) {
-        let begun = *self.begun.get_or_insert(at);
+        self.begun.get_or_insert(at);
+        self.last = Some(at);
         self.file.open(|number| file_name(at, &self.zone, number));
         match fact {
             Fact::AttemptStarted { iteration, attempt } => self.attempt_started(*iteration, *attempt, at),
@@ -52,11 +70,8 @@ impl<W: Watcher> SessionLog<W> {
                 self.iteration_ended((*iteration, *status), at, Duration::from_millis(*duration_ms));
             }
             Fact::RunFinished { outcome, reason, exit_code, .. } => {
-                let (successful, failed) = (self.successful, self.failed);
-                let took = Duration::from_millis(at.since(begun));
-                let (outcome, exit_code) = (*outcome, *exit_code);
-                let text = summary(&Summary { successful, failed, took, outcome, reason, exit_code });
-                self.file.line(&text);
+                let ended = Ended { outcome: *outcome, reason: reason.clone(), exit_code: *exit_code };
+                self.summarise(Some(at), &ended);
             }
             Fact::RunStarted { .. }
             | Fact::IterationStarted { .. }

@@ -53,6 +53,15 @@ pub fn show(duration: Duration) -> String {
     }
 }
 
+/// Writes a duration as a user would, in the largest unit that holds it whole: `90s`, `10m`, `2h`.
+#[must_use]
+pub fn write(duration: Duration) -> String {
+    let ms = duration.as_millis();
+    let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    let whole = units.into_iter().find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{ms}ms"), |(unit, name)| format!("{}{name}", ms / unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +92,13 @@ mod tests {
         assert_eq!(shown(5_240), "5.2s");
         assert_eq!(shown(323_000), "5m 23s");
         assert_eq!(shown(7_500_000), "2h 05m");
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for text in ["500ms", "1500ms", "90s", "10m", "2h", "25h"] {
+            assert_eq!(write(parse(text).unwrap()), text);
+        }
+        assert_eq!(write(parse("3600").unwrap()), "1h");
     }
 }

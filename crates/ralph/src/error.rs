@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use ralph_core::outcome::exit_code;
 
+use crate::config::ConfigError;
 use crate::engine::EngineError;
 use crate::project::ProjectError;
 use crate::store::StoreError;
@@ -67,6 +68,13 @@ impl From<ProjectError> for Failure {
                 failure.hint("the folder may have been removed: `cd` to another")
             }
         }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let failure = Self::preflight(&error);
+        error.hint.into_iter().fold(failure, Self::hint)
     }
 }
 

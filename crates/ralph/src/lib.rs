@@ -1,6 +1,7 @@
 //! The hands of `ralph`: everything that touches the world. What to do is decided in `ralph-core`.
 pub mod agent;
 pub mod cli;
+pub mod config;
 pub mod demo;
 pub mod duration;
 pub mod engine;
@@ -14,6 +15,8 @@ pub mod project;
 pub mod report;
 pub mod sanitize;
 pub mod session_file;
+pub mod shell_words;
 pub mod store;
+pub mod suggest;
 pub mod verify;
 pub mod view;

@@ -9,7 +9,8 @@ const CORE: &str = "crates/ralph-core/";
 const ANY: &str = "*";
 
 /// Small rooms without arrows of their own. Everyone may use them.
-const COMMON: &[&str] = &["duration", "memory_size", "private", "project", "sanitize", "session_file"];
+const COMMON: &[&str] =
+    &["duration", "memory_size", "private", "project", "sanitize", "session_file", "shell_words", "suggest"];
 
 /// A room, and the rooms that it may use beside the common ones.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -40,8 +41,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["engine", "agent", "store", "view"]),
     // The demo makes a repository to work in.
     ("demo", &["git"]),
+    // Agents are chosen and changed by name.
+    ("config", &["agent"]),
     // What a user sees is made of the errors of the rooms below.
-    ("error", &["engine", "store"]),
+    ("error", &["config", "engine", "store"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -7,6 +7,7 @@ use jaq_json::{Val, read};
 
 use super::detail::one_line;
 use super::json::Cursor;
+use crate::shell_words;
 
 /// What jq can reach beyond its input is hidden behind definitions of the same names.
 const CONFINED: &str = "def env: {}; def now: null; def stderr: .; def debug: .; def debug(f): .; \
@@ -131,7 +132,8 @@ fn expression(source: &str) -> Result<String, FilterError> {
         let quoted = source.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
         return Ok(quoted.unwrap_or(source).to_owned());
     }
-    let mut words = words(source)?.into_iter().skip(1).filter(|word| !only_prints(word));
+    let words = shell_words::split(source).map_err(|_| FilterError::Quote)?;
+    let mut words = words.into_iter().skip(1).filter(|word| !only_prints(word));
     let expression = words.next().ok_or(FilterError::Empty)?;
     if expression.starts_with('-') && expression.len() > 1 {
         return Err(FilterError::Option { option: expression });
@@ -142,42 +144,6 @@ fn expression(source: &str) -> Result<String, FilterError> {
 fn only_prints(word: &str) -> bool {
     let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty());
     PRINTING.contains(&word) || letters.is_some_and(|l| l.chars().all(|c| PRINTING_LETTERS.contains(c)))
-}
-
-/// Splits a command line as a shell would, without expanding anything.
-fn words(source: &str) -> Result<Vec<String>, FilterError> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut rest = source.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            '\'' | '"' => word.get_or_insert_default().push_str(&quoted(character, &mut rest)?),
-            '\\' => word.get_or_insert_default().extend(rest.next()),
-            space if space.is_whitespace() => words.extend(word.take()),
-            plain => word.get_or_insert_default().push(plain),
-        }
-    }
-    words.extend(word);
-    Ok(words)
-}
-
-/// Reads to the closing quote. Inside double quotes a backslash protects only quotes, dollars and itself.
-fn quoted(quote: char, rest: &mut std::str::Chars<'_>) -> Result<String, FilterError> {
-    let mut text = String::new();
-    while let Some(character) = rest.next() {
-        match character {
-            end if end == quote => return Ok(text),
-            '\\' if quote == '"' => {
-                let next = rest.next().ok_or(FilterError::Quote)?;
-                if !matches!(next, '"' | '\\' | '$' | '`') {
-                    text.push('\\');
-                }
-                text.push(next);
-            }
-            plain => text.push(plain),
-        }
-    }
-    Err(FilterError::Quote)
 }
 
 #[cfg(test)]

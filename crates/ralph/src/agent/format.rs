@@ -2,7 +2,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::suggest;
+use crate::suggest;
 
 /// How an agent writes what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

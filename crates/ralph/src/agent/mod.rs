@@ -21,7 +21,6 @@ mod parser;
 mod preset;
 mod registry;
 mod render;
-mod suggest;
 mod text;
 mod voice;
 

@@ -5,8 +5,8 @@ use super::format::Format;
 use super::job::{Invocation, Job};
 use super::parser::{Parser, parser};
 use super::preset::Preset;
-use super::suggest;
 use super::text::Text;
+use crate::suggest;
 
 pub const AGENTS: &[&dyn Agent] = &[&Claude, &Text, &Demo];
 

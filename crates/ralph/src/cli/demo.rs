@@ -55,10 +55,12 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         kind: "demo",
         project: Project::around(&stage.root)?,
         agent: AgentChoice {
+            name: "demo".to_owned(),
             adapter: agent::find("demo").map_err(|error| internal(&error))?,
             overrides: Overrides::default(),
             model: None,
             extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
+            env: Vec::new(),
         },
         prompt: PromptSource::Text(TASK.to_owned()),
         follows: None,

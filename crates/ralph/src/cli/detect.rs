@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::out;
 use super::values::format;
 use crate::agent::Format;
+use crate::config::Settings;
 use crate::error::Failure;
 use crate::hearing::read_output;
 
@@ -44,12 +45,12 @@ pub struct DetectArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Claims")]
 pub struct SignalArgs {
-    /// exact: case-sensitive, and the tag alone on its line
-    #[arg(long = "match", value_enum, default_value_t = MatchArg::Loose)]
-    matching: MatchArg,
-    /// final: only the last message of the agent counts; iteration: any of them
-    #[arg(long, value_enum, default_value_t = ScopeArg::Final)]
-    scope: ScopeArg,
+    /// exact: case-sensitive, and the tag alone on its line [built-in: loose]
+    #[arg(long = "match", value_enum)]
+    matching: Option<MatchArg>,
+    /// final: only the last message of the agent counts; iteration: any of them [built-in: final]
+    #[arg(long, value_enum)]
+    scope: Option<ScopeArg>,
     /// Accepts a claim even if its own message says that work is open
     #[arg(long)]
     no_contradictions: bool,
@@ -68,25 +69,30 @@ enum ScopeArg {
 }
 
 impl SignalArgs {
-    /// Returns the claim rules that these flags mean.
+    /// Returns the claim rules that these flags mean without any configuration.
     #[must_use]
     pub fn rules(&self, promise: Promise) -> ClaimRules {
-        ClaimRules {
-            matching: match self.matching {
-                MatchArg::Loose => Matching::Loose,
-                MatchArg::Exact => Matching::Exact,
-            },
-            scope: match self.scope {
-                ScopeArg::Final => Scope::Final,
-                ScopeArg::Iteration => Scope::Iteration,
-            },
-            contradictions: if self.no_contradictions {
-                Contradictions::Off
-            } else {
-                Contradictions::On { extra: Vec::new() }
-            },
-            ..ClaimRules::new(promise)
-        }
+        let mut settings = Settings::default();
+        self.apply(&mut settings);
+        settings.claim_rules(promise)
+    }
+
+    /// Applies the flags as the highest layer.
+    pub fn apply(&self, settings: &mut Settings) {
+        let matching = self.matching.map(|matching| match matching {
+            MatchArg::Loose => Matching::Loose,
+            MatchArg::Exact => Matching::Exact,
+        });
+        let scope = self.scope.map(|scope| match scope {
+            ScopeArg::Final => Scope::Final,
+            ScopeArg::Iteration => Scope::Iteration,
+        });
+        let signals = &mut settings.signals;
+        signals.matching.flag(matching, "--match");
+        signals.scope.flag(scope, "--scope");
+        signals
+            .contradictions
+            .flag(self.no_contradictions.then_some(Contradictions::Off), "--no-contradictions");
     }
 }
 

@@ -1,12 +1,16 @@
 //! The command line: one file per command. Commands parse, call the rooms and print; only here and in
 //! `report` is anything printed, and only `main` exits.
+mod agent_args;
 mod completions;
+mod config;
+mod config_args;
 mod demo;
 mod demo_agent;
 mod detect;
 mod events;
 mod export;
 mod import;
+mod limit_args;
 mod man;
 mod out;
 mod pick;
@@ -54,6 +58,7 @@ enum Command {
     Export(export::ExportArgs),
     Import(import::ImportArgs),
     Detect(detect::DetectArgs),
+    Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     #[command(name = "demo-agent", hide = true)]
@@ -75,6 +80,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Detect(args) => detect::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::DemoAgent(args) => demo_agent::run(&args),

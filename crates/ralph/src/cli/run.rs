@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ralph_core::outcome::{Ended, Outcome, exit_code};
+use ralph_core::policy::Proof;
 
 use super::out;
 use super::run_args::RunArgs;
@@ -18,8 +19,8 @@ use crate::store::{Opening, RunRow, Store};
 use crate::view::{money, one_or_many, short_id};
 
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let show = Show::of(args);
     let plan = plan(args)?;
+    let show = Show::of(args, &plan);
     refuse_recursion(&plan.project)?;
     preflight(&plan)?;
     execute(plan, show)
@@ -33,8 +34,8 @@ pub enum Show {
 }
 
 impl Show {
-    fn of(args: &RunArgs) -> Self {
-        match (args.json, args.quiet, &args.display_filter) {
+    fn of(args: &RunArgs, plan: &RunPlan) -> Self {
+        match (args.json, args.quiet, plan.agent.preset().display_filter) {
             (true, _, _) => Self::Json,
             (false, true, _) => Self::People(Detail::Milestones),
             (false, false, Some(_)) => Self::People(Detail::OwnFilter),
@@ -44,20 +45,25 @@ impl Show {
 }
 
 fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
+    let promise = args.promise()?;
+    let project = Project::here()?;
+    let settings = args.settings(&project)?;
+    let checks = settings.checks.value.clone();
+    let proof = if checks.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
     Ok(RunPlan {
         id: uuid::Uuid::now_v7().to_string(),
         kind: "run",
-        rules: args.signals.rules(args.promise()?),
-        checks: args.checks()?,
-        agent: args.agent_choice()?,
-        policy: args.policy(),
-        project: Project::here()?,
+        rules: settings.claim_rules(promise),
+        checks,
+        agent: args.agent.choice(&settings, &project)?,
+        policy: settings.policy(settings.default_max_iterations.value, proof),
         prompt: args.prompt()?,
         follows: None,
         session: None,
-        grace: args.grace,
+        grace: settings.limits.grace.value,
         audience: if args.json { Audience::Nobody } else { Audience::People },
-        max_memory: args.max_memory,
+        max_memory: settings.limits.max_memory.value,
+        project,
     })
 }
 
@@ -78,8 +84,8 @@ pub fn refuse_recursion(project: &Project) -> Result<(), Failure> {
 pub fn preflight(plan: &RunPlan) -> Result<(), Failure> {
     let (spec, _) = plan.agent_job("").map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     if spec.program.as_os_str().is_empty() {
-        return Err(Failure::usage(format!("the agent {} needs a program", plan.agent.adapter.name()))
-            .hint("name it with --agent-cmd PATH"));
+        return Err(Failure::usage(format!("the agent {} needs a program", plan.agent.name))
+            .hint("name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration"));
     }
     process::locate(&spec).map(drop).map_err(|error| unusable(plan, &error))
 }
@@ -171,7 +177,7 @@ fn introduce(plan: &RunPlan) {
         "{} {} · agent {} · promise {} · at most {}",
         paint.paint(Tone::Bold, &format!("ralph {}", plan.kind)),
         short_id(&plan.id),
-        plan.agent.adapter.name(),
+        plan.agent.name,
         plan.rules.promise.as_str(),
         one_or_many(i64::from(plan.policy.max_iterations), "iteration"),
     ));

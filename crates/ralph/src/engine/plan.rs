@@ -56,10 +56,14 @@ pub enum Audience {
 
 /// The agent and what the user changed about it.
 pub struct AgentChoice {
+    /// What the user calls it.
+    pub name: String,
     pub adapter: &'static dyn Agent,
     pub overrides: Overrides,
     pub model: Option<String>,
     pub extra_args: Vec<String>,
+    /// Variables for it, over those of the adapter.
+    pub env: Vec<(String, String)>,
 }
 
 /// Where the user's words come from. A file is read again for every iteration.
@@ -181,6 +185,7 @@ impl RunPlan {
             extra_args: &choice.extra_args,
             program: choice.overrides.cli.as_deref().or(own.as_deref()),
             args: choice.overrides.args.as_deref(),
+            env: &choice.env,
             ..Job::default()
         };
         let start = choice.adapter.invocation(&job);

@@ -6,6 +6,7 @@ mod processes;
 
 mod claims;
 mod commands;
+mod config;
 mod environment;
 mod errors;
 mod leftovers;

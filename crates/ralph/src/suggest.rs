@@ -1,14 +1,21 @@
 //! "Did you mean": the nearest known name to a mistyped one.
 
 /// Returns the nearest of `known` if it is near enough to have been meant, else the whole list.
-pub(super) fn hint(written: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|name| (distance(&written.to_lowercase(), name), name)).min();
-    match near {
-        Some((distance, name)) if distance <= 2 && distance < name.len() / 2 + 1 => {
-            format!("did you mean {name}?")
-        }
-        Some(_) | None => format!("choose one of {}", known.join(", ")),
+#[must_use]
+pub fn hint(written: &str, known: &[&str]) -> String {
+    match near(written, known) {
+        Some(name) => format!("did you mean {name}?"),
+        None => format!("choose one of {}", known.join(", ")),
     }
+}
+
+/// Returns the known name that was probably meant.
+#[must_use]
+pub fn near<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+    let written = written.to_lowercase();
+    let nearest = known.iter().map(|name| (distance(&written, &name.to_lowercase()), *name)).min()?;
+    let (distance, name) = nearest;
+    (distance <= 2 && distance < name.len() / 2 + 1).then_some(name)
 }
 
 /// Counts the letters to insert, drop, replace or swap with a neighbour.

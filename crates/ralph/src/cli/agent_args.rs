@@ -1,0 +1,93 @@
+//! Which agent, and how: the flags that every command with a loop shares.
+use clap::Args;
+use ralph_core::outcome::exit_code;
+
+use super::values::format;
+use crate::agent::{FilterError, Format};
+use crate::config::{ConfigError, Origin, Setting, Settings};
+use crate::engine::AgentChoice;
+use crate::error::Failure;
+use crate::project::Project;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Agent")]
+pub struct AgentArgs {
+    /// The agent: claude, text (any program), demo, or one of your configuration [built-in: claude]
+    #[arg(long)]
+    agent: Option<String>,
+    /// The program to start instead of the agent's own; required for --agent text
+    #[arg(long, value_name = "PATH")]
+    agent_cmd: Option<String>,
+    /// An argument for the agent; repeat for more
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    agent_arg: Vec<String>,
+    /// The model, in the agent's own words
+    #[arg(long)]
+    model: Option<String>,
+    /// How to read the agent's output, instead of its own format
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    output_format: Option<Format>,
+    /// A jq expression whose values are the agent's own text; the last value is its final message
+    #[arg(long, value_name = "JQ")]
+    response_filter: Option<String>,
+    /// A jq expression for what is shown of the agent's output
+    #[arg(long, value_name = "JQ")]
+    display_filter: Option<String>,
+}
+
+impl AgentArgs {
+    /// Applies the flags as the highest layer.
+    pub fn apply(&self, settings: &mut Settings) {
+        let done: Result<(), std::convert::Infallible> = settings.layer(|settings| {
+            settings.agent.flag(self.agent.clone(), "--agent");
+            settings.model.flag(self.model.clone().map(Some), "--model");
+            let agent = settings.agent_now();
+            agent.cli.flag(self.agent_cmd.clone().map(Some), "--agent-cmd");
+            agent.output_format.flag(self.output_format.map(Some), "--output-format");
+            agent.response_filter.flag(self.response_filter.clone().map(Some), "--response-filter");
+            agent.display_filter.flag(self.display_filter.clone().map(Some), "--display-filter");
+            Ok(())
+        });
+        done.unwrap_or_else(|never| match never {});
+    }
+
+    /// Returns the agent that the settings choose. Filters are tried, so that a mistake shows at once.
+    pub fn choice(&self, settings: &Settings, project: &Project) -> Result<AgentChoice, Failure> {
+        let chosen = settings.chosen(&project.root).map_err(|error| refused(settings, error))?;
+        let choice = AgentChoice {
+            name: chosen.name,
+            adapter: chosen.adapter,
+            overrides: chosen.overrides,
+            model: chosen.model,
+            extra_args: self.agent_arg.clone(),
+            env: chosen.env,
+        };
+        let written = settings.agents.get(&settings.agent.value).cloned().unwrap_or_default();
+        choice.parser().map(drop).map_err(|error| bad_filter(&error, &written.response_filter))?;
+        choice.display().map(drop).map_err(|error| bad_filter(&error, &written.display_filter))?;
+        Ok(choice)
+    }
+}
+
+/// What a flag got wrong is an error of usage, and the flag needs no place.
+fn refused(settings: &Settings, error: ConfigError) -> Failure {
+    match settings.agent.origin {
+        Origin::Flag { .. } if error.place == settings.agent.origin.to_string() => {
+            let failure = Failure::usage(error.what);
+            error.hint.into_iter().fold(failure, Failure::hint)
+        }
+        Origin::Flag { .. } | Origin::File { .. } | Origin::Environment { .. } | Origin::BuiltIn => {
+            error.into()
+        }
+    }
+}
+
+fn bad_filter(error: &FilterError, filter: &Setting<Option<String>>) -> Failure {
+    let failure = match &filter.origin {
+        Origin::Flag { .. } | Origin::BuiltIn => Failure::new(exit_code::USAGE, error),
+        origin @ (Origin::File { .. } | Origin::Environment { .. }) => {
+            Failure::preflight(format!("{origin}: {error}"))
+        }
+    };
+    failure.hint(error.hint())
+}

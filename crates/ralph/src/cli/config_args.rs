@@ -1,0 +1,36 @@
+//! Where the settings come from: shared by every command that uses them.
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::out;
+use crate::config::{self, Files, Named, Settings};
+use crate::error::Failure;
+use crate::project::Project;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Configuration")]
+pub struct ConfigArgs {
+    /// A configuration file in place of the project's: YAML, or classic KEY=value
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
+}
+
+impl ConfigArgs {
+    /// Returns the settings of all layers below the flags, and says what is probably not meant.
+    pub fn settings(&self, project: Option<&Project>) -> Result<Settings, Failure> {
+        let named = self.config.as_deref().map_or(Named::Nothing, Named::File);
+        let settings = config::load(&self.files(project)?, named, std::env::vars_os())?;
+        for warning in &settings.warnings {
+            out::note(&format!("warning: {warning}"));
+        }
+        Ok(settings)
+    }
+
+    /// Returns the files. One that the user names stands in for the project's, whatever that holds.
+    pub fn files(&self, project: Option<&Project>) -> Result<Files, Failure> {
+        let project = project.filter(|_| self.config.is_none());
+        let found = config::find(project, |name| std::env::var_os(name))?;
+        Ok(Files { project: self.config.clone().or(found.project), ..found })
+    }
+}

@@ -1,0 +1,44 @@
+//! How much an agent may take: the flags that every command with a loop shares.
+use std::time::Duration;
+
+use clap::Args;
+
+use super::values::{memory, time};
+use crate::config::Settings;
+use crate::memory_size::MemorySize;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// How often a failed start of the agent is tried again within its iteration [built-in: 3]
+    #[arg(long, value_name = "N")]
+    max_retries: Option<u32>,
+    /// Longest time for one iteration [built-in: 60m]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    timeout: Option<Duration>,
+    /// Longest silence of the agent [built-in: 10m]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    idle_timeout: Option<Duration>,
+    /// How long the agent may stay alive after its final record [built-in: 30s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    after_result: Option<Duration>,
+    /// Time to clean up between being asked to stop and being killed [built-in: 5s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    grace: Option<Duration>,
+    /// Kills an agent that uses more memory than this with all its descendants: 512M, 4G; a bare number is MB
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    max_memory: Option<MemorySize>,
+}
+
+impl LimitArgs {
+    /// Applies the flags as the highest layer.
+    pub fn apply(&self, settings: &mut Settings) {
+        let limits = &mut settings.limits;
+        limits.max_retries.flag(self.max_retries, "--max-retries");
+        limits.iteration_timeout.flag(self.timeout, "--timeout");
+        limits.idle_timeout.flag(self.idle_timeout, "--idle-timeout");
+        limits.after_result.flag(self.after_result, "--after-result");
+        limits.grace.flag(self.grace, "--grace");
+        limits.max_memory.flag(self.max_memory.map(Some), "--max-memory");
+    }
+}

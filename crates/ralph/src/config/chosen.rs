@@ -1,0 +1,133 @@
+//! The agent that a run uses: its adapter, and what was written about it.
+use std::path::Path;
+
+use super::error::{ConfigError, Refusal};
+use super::origin::{Origin, Setting};
+use super::settings::{AgentSettings, Settings};
+use crate::agent::{self, Agent, Format, Overrides};
+use crate::suggest;
+
+/// An agent with everything that was set for it.
+pub struct Chosen {
+    pub name: String,
+    pub adapter: &'static dyn Agent,
+    pub overrides: Overrides,
+    pub model: Option<String>,
+    pub env: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Returns the chosen agent. Relative programs of files are meant from `root`.
+    pub fn chosen(&self, root: &Path) -> Result<Chosen, ConfigError> {
+        let name = &self.agent.value;
+        let nothing = AgentSettings::default();
+        let written = self.agents.get(name).unwrap_or(&nothing);
+        let adapter = adapter(name, written).ok_or_else(|| self.unknown_agent())?;
+        needs_a_filter(adapter, written)?;
+        let cli = written.cli.value.as_ref().map(|cli| program(cli, &written.cli.origin, root));
+        Ok(Chosen {
+            name: name.clone(),
+            adapter,
+            overrides: Overrides {
+                cli,
+                args: written.args.value.clone(),
+                output_format: written.output_format.value,
+                response_filter: written.response_filter.value.clone(),
+                display_filter: written.display_filter.value.clone(),
+            },
+            model: self.model_of(written).value.clone(),
+            env: written.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+        })
+    }
+
+    /// The model of the agent itself is nearer than the general one, unless a higher layer sets that.
+    pub(super) fn model_of<'a>(&'a self, written: &'a AgentSettings) -> &'a Setting<Option<String>> {
+        let own = AgentSettings::is_written(&written.model);
+        if own && written.model.origin.rank() >= self.model.origin.rank() {
+            &written.model
+        } else {
+            &self.model
+        }
+    }
+
+    /// Every agent that was added must say what it is.
+    pub(super) fn check_agents(&self) -> Result<(), ConfigError> {
+        self.agents.iter().try_for_each(|(name, written)| match &written.kind.value {
+            Some(kind) => agent::find(kind).map(drop).map_err(|error| {
+                let hint = error.hint();
+                let refusal = Refusal::new(format!("agents.{name}.type: {error}")).hint(hint);
+                refusal.at(written.kind.origin.to_string())
+            }),
+            None if agent::find(name).is_ok() => Ok(()),
+            None => Err(without_type(name, written)),
+        })
+    }
+
+    fn unknown_agent(&self) -> ConfigError {
+        let name = self.agent.value.as_str();
+        let own = self.agents.keys().map(String::as_str).filter(|own| *own != name);
+        let mut names = adapters();
+        names.extend(own.filter(|own| agent::find(own).is_err()));
+        Refusal::new(format!("there is no agent named {name:?}"))
+            .hint(suggest::hint(name, &names))
+            .at(self.agent.origin.to_string())
+    }
+}
+
+fn adapters() -> Vec<&'static str> {
+    agent::AGENTS.iter().map(|agent| agent.name()).collect()
+}
+
+fn without_type(name: &str, written: &AgentSettings) -> ConfigError {
+    let place = written.first_origin().map_or_else(|| "agents".to_owned(), ToString::to_string);
+    let hint = match suggest::near(name, &adapters()) {
+        Some(near) => format!("did you mean {near}? An agent of your own needs a `type:`"),
+        None => format!("add `type:`, one of {}", adapters().join(", ")),
+    };
+    Refusal::new(format!("there is no agent named {name:?}, and it has no type")).hint(hint).at(place)
+}
+
+fn adapter(name: &str, written: &AgentSettings) -> Option<&'static dyn Agent> {
+    agent::find(written.kind.value.as_deref().unwrap_or(name)).ok()
+}
+
+/// `json` says that the output is JSON, but not which: the adapter or a filter must know.
+fn needs_a_filter(adapter: &'static dyn Agent, written: &AgentSettings) -> Result<(), ConfigError> {
+    let format = &written.output_format;
+    let says_json = AgentSettings::is_written(format) && format.value.is_none();
+    if !says_json || adapter.format() != Format::Text || written.response_filter.value.is_some() {
+        return Ok(());
+    }
+    Err(Refusal::new("output format json: nothing says where in the JSON the agent's own text is")
+        .hint("set a response filter, or name a format: claude, codex, amp, cline or opencode")
+        .at(format.origin.to_string()))
+}
+
+/// A program with a slash that a file names is meant from the project's root.
+fn program(cli: &str, origin: &Origin, root: &Path) -> String {
+    match origin {
+        Origin::File { .. } if cli.contains('/') && Path::new(cli).is_relative() => {
+            root.join(cli).to_string_lossy().into_owned()
+        }
+        Origin::File { .. } | Origin::BuiltIn | Origin::Environment { .. } | Origin::Flag { .. } => {
+            cli.to_owned()
+        }
+    }
+}
+
+impl AgentSettings {
+    /// Returns the origin of the first part that was written.
+    pub(super) fn first_origin(&self) -> Option<&Origin> {
+        let parts = [
+            &self.kind.origin,
+            &self.cli.origin,
+            &self.args.origin,
+            &self.output_format.origin,
+            &self.response_filter.origin,
+            &self.display_filter.origin,
+            &self.model.origin,
+        ];
+        let env = self.env.values().map(|value| &value.origin);
+        parts.into_iter().chain(env).find(|origin| **origin != Origin::BuiltIn)
+    }
+}

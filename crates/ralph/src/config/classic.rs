@@ -1,0 +1,87 @@
+//! The classic configuration: `KEY=value`. The names of old keep their meaning; any other key is a variable
+//! for prompts. An empty value of a known key is the same as none.
+use super::assignments::{self, Assignment};
+use super::document::At;
+use super::error::{ConfigError, Refusal};
+use super::origin::{Setting, Source};
+use super::settings::Settings;
+use super::slot::{Bounds, Slot};
+use super::yaml::{Content, Node};
+use crate::shell_words;
+use crate::suggest;
+
+/// A name of old and the place that it fills.
+type Known = (&'static str, for<'a> fn(&'a mut Settings) -> Slot<'a>);
+
+/// The agent comes first: the others change the agent that the file chooses.
+const KNOWN: &[Known] = &[
+    ("AGENT_TYPE", |s| Slot::Text(&mut s.agent)),
+    ("AGENT_CLI", |s| Slot::MaybeText(&mut s.agent_now().cli)),
+    ("AGENT_ARGS", |s| Slot::MaybeTexts(&mut s.agent_now().args)),
+    ("AGENT_OUTPUT_FORMAT", |s| Slot::MaybeFormat(&mut s.agent_now().output_format)),
+    ("AGENT_RESPONSE_FILTER", |s| Slot::MaybeText(&mut s.agent_now().response_filter)),
+    ("AGENT_DISPLAY_FILTER", |s| Slot::MaybeText(&mut s.agent_now().display_filter)),
+    ("SPECS_DIR", |s| Slot::Text(&mut s.specs_dir)),
+    ("MAX_RETRIES", |s| Slot::Count(&mut s.limits.max_retries, Bounds::RETRIES)),
+];
+
+/// Applies a whole file.
+pub(super) fn apply(settings: &mut Settings, text: &str, source: &Source) -> Result<(), ConfigError> {
+    let written = assignments::parse(text)
+        .map_err(|bad| Refusal::new(bad.what).hint(bad.hint).at(source.place(bad.line, None)))?;
+    settings.layer(|settings| {
+        for (name, slot) in KNOWN {
+            // As in a shell, the last one holds.
+            let last = written.iter().rfind(|assignment| assignment.key == *name);
+            if let Some(assignment) = last.filter(|assignment| !assignment.value.is_empty()) {
+                fill(slot(settings), assignment, source)?;
+            }
+        }
+        let others = written.iter().filter(|written| KNOWN.iter().all(|(name, _)| *name != written.key));
+        others.for_each(|assignment| variable(settings, assignment, source));
+        Ok(())
+    })
+}
+
+fn fill(slot: Slot<'_>, assignment: &Assignment, source: &Source) -> Result<(), ConfigError> {
+    let node = |content| Node { line: assignment.line, column: 1, content };
+    let at = At { source, path: assignment.key.clone() };
+    let content = match slot {
+        Slot::MaybeTexts(_) => {
+            words(&assignment.value).map_err(|refusal| at.refuse(&node(Content::Nothing), refusal))?
+        }
+        Slot::Text(_)
+        | Slot::MaybeText(_)
+        | Slot::Table(_)
+        | Slot::Flag(_)
+        | Slot::Count(_, _)
+        | Slot::Time(_)
+        | Slot::MaybeSize(_)
+        | Slot::MaybeFormat(_)
+        | Slot::Matching(_)
+        | Slot::Scope(_)
+        | Slot::Contradictions(_)
+        | Slot::Checks(_)
+        | Slot::Agents(_) => Content::Text(assignment.value.clone()),
+    };
+    slot.fill(&node(content), &at)
+}
+
+fn words(line: &str) -> Result<Content, Refusal> {
+    let words = shell_words::split(line).map_err(|error| Refusal::new(error.to_string()))?;
+    let item = |word| Node { line: 1, column: 1, content: Content::Text(word) };
+    Ok(Content::List(words.into_iter().map(item).collect()))
+}
+
+fn variable(settings: &mut Settings, assignment: &Assignment, source: &Source) {
+    let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+    if let Some(name) = suggest::near(&assignment.key, &names) {
+        settings.warnings.push(format!(
+            "{}: {} is only a variable for prompts; did you mean {name}?",
+            source.place(assignment.line, None),
+            assignment.key
+        ));
+    }
+    let origin = source.origin(assignment.line);
+    settings.vars.insert(assignment.key.clone(), Setting { value: assignment.value.clone(), origin });
+}

@@ -1,0 +1,170 @@
+//! Every key of the configuration, once: its path, what it means, and the place in the settings that it fills.
+use std::time::Duration;
+
+use ralph_core::evidence::ExternalCheck;
+
+use super::origin::Setting;
+use super::settings::{AgentSettings, Settings};
+use super::slot::{Bounds, Slot};
+
+/// One key of a table.
+pub(super) struct Key<S> {
+    /// Names joined by dots.
+    pub path: &'static str,
+    pub help: &'static str,
+    pub place: Place<S>,
+}
+
+pub(super) enum Place<S> {
+    Slot(for<'a> fn(&'a mut S) -> Slot<'a>),
+    /// Known, but without effect in this version: only its default, as YAML, may be written.
+    Later {
+        default: &'static str,
+    },
+}
+
+const fn key<S>(path: &'static str, help: &'static str, slot: for<'a> fn(&'a mut S) -> Slot<'a>) -> Key<S> {
+    Key { path, help, place: Place::Slot(slot) }
+}
+
+const fn later(path: &'static str, default: &'static str, help: &'static str) -> Key<Settings> {
+    Key { path, help, place: Place::Later { default } }
+}
+
+#[rustfmt::skip]
+pub(super) const KEYS: &[Key<Settings>] = &[
+    key("agent", "The agent: claude, text, demo, or one of `agents`", |s| Slot::Text(&mut s.agent)),
+    key("model", "The model, in the agent's own words", |s| Slot::MaybeText(&mut s.model)),
+    key("agents", "Agents that are changed or added, by name", |s| Slot::Agents(&mut s.agents)),
+    key("checks", "Commands that must succeed before a claim is believed", |s| Slot::Checks(&mut s.checks)),
+    key("specs_dir", "The folder of the specifications; $SPECS_DIR in prompts", |s| Slot::Text(&mut s.specs_dir)),
+    key("vars", "Variables for prompts, by name", |s| Slot::Table(&mut s.vars)),
+    key("ralph.default_max_iterations", "Most iterations where nothing else is said",
+        |s| Slot::Count(&mut s.default_max_iterations, Bounds::ITERATIONS)),
+    key("limits.iteration_timeout", "Longest time for one iteration", |s| Slot::Time(&mut s.limits.iteration_timeout)),
+    key("limits.idle_timeout", "Longest silence of the agent", |s| Slot::Time(&mut s.limits.idle_timeout)),
+    key("limits.after_result", "How long the agent may stay alive after its final record",
+        |s| Slot::Time(&mut s.limits.after_result)),
+    key("limits.grace", "Time to clean up between being asked to stop and being killed",
+        |s| Slot::Time(&mut s.limits.grace)),
+    key("limits.max_retries", "How often a failed start of the agent is tried again within its iteration",
+        |s| Slot::Count(&mut s.limits.max_retries, Bounds::RETRIES)),
+    key("limits.max_memory", "Most memory of an agent with all its descendants",
+        |s| Slot::MaybeSize(&mut s.limits.max_memory)),
+    key("signals.match", "loose: letter case is ignored; exact: it counts, and the tag stands alone on its line",
+        |s| Slot::Matching(&mut s.signals.matching)),
+    key("signals.scope", "final: only the agent's last message counts; iteration: any of them",
+        |s| Slot::Scope(&mut s.signals.scope)),
+    key("signals.nonce", "Asks for a new id in the tag each iteration", |s| Slot::Flag(&mut s.signals.nonce)),
+    key("signals.contradictions", "Rejects a claim whose own message says that work is open; a list adds phrases",
+        |s| Slot::Contradictions(&mut s.signals.contradictions)),
+    later("permission", "edits", "What an agent may do unasked"),
+    later("fallback", "[]", "Agents that take over while the preferred one is rate limited"),
+    later("ralph.enabled", "true", "Stages are loops; false: single passes"),
+    later("ralph.default_verification", "string_match", "How roles without a method verify"),
+    later("ralph.verify_promises", "true", "Claims are verified"),
+    later("ralph.coder.enabled", "true", "The stage is a loop"),
+    later("ralph.coder.max_iterations", "15", "Most iterations of the stage"),
+    later("ralph.coder.completion_promise", "IMPLEMENTATION_COMPLETE", "The promise of the stage"),
+    later("ralph.coder.agent", "null", "The agent of the stage"),
+    later("ralph.coder.model", "null", "The model of the stage"),
+    later("ralph.reviewer.enabled", "true", "The stage is a loop"),
+    later("ralph.reviewer.max_iterations", "5", "Most iterations of the stage"),
+    later("ralph.reviewer.completion_promise", "REVIEW_PASSED", "The promise of the stage"),
+    later("ralph.reviewer.agent", "null", "The agent of the stage"),
+    later("ralph.reviewer.model", "null", "The model of the stage"),
+    later("ralph.tester.enabled", "true", "The stage is a loop"),
+    later("ralph.tester.max_iterations", "10", "Most iterations of the stage"),
+    later("ralph.tester.completion_promise", "TESTS_PASSED", "The promise of the stage"),
+    later("ralph.tester.agent", "null", "The agent of the stage"),
+    later("ralph.tester.model", "null", "The model of the stage"),
+    later("ralph.qa.enabled", "true", "The stage is a loop"),
+    later("ralph.qa.max_iterations", "5", "Most iterations of the stage"),
+    later("ralph.qa.completion_promise", "QA_PASSED", "The promise of the stage"),
+    later("ralph.qa.agent", "null", "The agent of the stage"),
+    later("ralph.qa.model", "null", "The model of the stage"),
+    later("pipeline.stages", "[coder, reviewer, tester, qa]", "The stages in their order"),
+    later("pipeline.slots", "1", "Tasks that are worked on at once"),
+    later("pipeline.max_rounds", "3", "How often a judging role may send a task back"),
+    later("pipeline.max_attempts", "2", "How often a failed task is tried again"),
+    later("pipeline.land", "manual", "Who merges finished work"),
+    later("pipeline.setup", "[]", "Commands that prepare a work tree"),
+    later("limits.max_rate_limit_wait", "6h", "Longest waiting for rate limits in a run"),
+    later("limits.max_cost_usd", "null", "Most money of a run"),
+    later("limits.max_tokens", "null", "Most tokens of a run"),
+    later("limits.max_duration", "12h", "Longest time of a run"),
+    later("limits.require_known_cost", "false", "Refuses agents that cannot report their cost"),
+    later("limits.log_limit", "1G", "Most raw output that is kept of a run"),
+    later("stall.iterations", "3", "Iterations without any change that end a run as stalled"),
+    later("verification.isolation", "workspace", "Where claims are checked"),
+    later("verification.guard", "[]", "Files that must not change before a claim"),
+    later("verification.baseline", "true", "Runs checks once before the start"),
+    later("verification.judge.agent", "claude", "The agent that judges"),
+    later("verification.judge.model", "haiku", "The model that judges"),
+    later("verification.judge.on_error", "reject", "When the judge fails"),
+    later("session.enabled", "true", "Loops inside agent sessions"),
+    later("session.max_iterations", "100", "Most iterations of a loop in a session"),
+    later("session.promise", "DONE", "The promise of a loop in a session"),
+    later("session.continuation_delay", "500ms", "Time before a session is continued"),
+    later("store", "sqlite", "The database"),
+    later("notify", "[]", "Who is told of outcomes"),
+    later("sandbox", "off", "What confines agents and checks"),
+];
+
+/// The keys of one agent below `agents`.
+#[rustfmt::skip]
+pub(super) const AGENT_KEYS: &[Key<AgentSettings>] = &[
+    key("type", "The adapter: claude, text or demo; the agent's own name if that is one",
+        |a| Slot::MaybeText(&mut a.kind)),
+    key("cli", "The program; with a slash it is meant from the project's root", |a| Slot::MaybeText(&mut a.cli)),
+    key("args", "Arguments in place of the preset's", |a| Slot::MaybeTexts(&mut a.args)),
+    key("env", "Variables for the agent, by name", |a| Slot::Table(&mut a.env)),
+    key("output_format", "How its output is read: text, claude, codex, amp, cline, opencode; json: as its type has it",
+        |a| Slot::MaybeFormat(&mut a.output_format)),
+    key("response_filter", "A jq expression whose values are the agent's own text",
+        |a| Slot::MaybeText(&mut a.response_filter)),
+    key("display_filter", "A jq expression for what is shown", |a| Slot::MaybeText(&mut a.display_filter)),
+    key("model", "The model of this agent", |a| Slot::MaybeText(&mut a.model)),
+];
+
+/// A check that is written as a table.
+pub(super) struct CheckDraft {
+    pub command: Setting<Option<String>>,
+    pub success_exit_code: Setting<u32>,
+    pub output_contains: Setting<Option<String>>,
+    pub output_not_contains: Setting<Option<String>>,
+    pub timeout: Setting<Duration>,
+}
+
+impl Default for CheckDraft {
+    fn default() -> Self {
+        let usual = ExternalCheck::of_command("");
+        Self {
+            command: Setting::default(),
+            success_exit_code: Setting::default(),
+            output_contains: Setting::default(),
+            output_not_contains: Setting::default(),
+            timeout: Setting::built_in(Duration::from_millis(usual.timeout_ms)),
+        }
+    }
+}
+
+#[rustfmt::skip]
+pub(super) const CHECK_KEYS: &[Key<CheckDraft>] = &[
+    key("command", "The command, run by /bin/sh -c", |c| Slot::MaybeText(&mut c.command)),
+    key("success_exit_code", "The exit code that means success",
+        |c| Slot::Count(&mut c.success_exit_code, Bounds::EXIT_CODES)),
+    key("output_contains", "A text that the output must hold", |c| Slot::MaybeText(&mut c.output_contains)),
+    key("output_not_contains", "A text that the output must not hold",
+        |c| Slot::MaybeText(&mut c.output_not_contains)),
+    key("timeout", "Longest time for the command", |c| Slot::Time(&mut c.timeout)),
+];
+
+/// Returns the variable that sets a key. Agents and prompt variables have none: their names are the user's.
+pub(super) fn variable(path: &str) -> Option<String> {
+    if matches!(path, "agents" | "vars") {
+        return None;
+    }
+    let short = path.strip_prefix("ralph.").unwrap_or(path);
+    Some(format!("RALPH_{}", short.replace('.', "_").to_uppercase()))
+}

@@ -1,0 +1,31 @@
+//! The configuration in layers: built-in, the user's file, the project's file, the environment, flags. Every
+//! value knows where it comes from. Files are read, never run; nothing here starts a program or prints.
+mod assignments;
+mod chosen;
+mod classic;
+mod document;
+mod environment;
+mod error;
+mod files;
+mod keys;
+mod load;
+mod origin;
+mod project_commands;
+mod schema;
+mod settings;
+mod show;
+mod slot;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+pub use chosen::Chosen;
+pub use error::ConfigError;
+pub use files::{Files, find};
+pub use load::{Named, load};
+pub use origin::{FileLayer, Origin, Setting};
+pub use project_commands::ProjectCommand;
+pub use schema::schema;
+pub use settings::{AgentSettings, Limits, Settings, Signals};
+pub use show::Shown;

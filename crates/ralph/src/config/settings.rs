@@ -1,0 +1,164 @@
+//! The effective settings: one field per key that has an effect. Layers are applied from the lowest to the
+//! highest; each replaces value and origin together.
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
+use ralph_core::evidence::ExternalCheck;
+use ralph_core::policy::{NonceUse, Policy, Proof, Timeouts};
+
+use super::origin::{Origin, Setting};
+use crate::agent::Format;
+use crate::memory_size::MemorySize;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub agent: Setting<String>,
+    pub model: Setting<Option<String>>,
+    /// What was changed about agents, or added, by name.
+    pub agents: BTreeMap<String, AgentSettings>,
+    pub default_max_iterations: Setting<u32>,
+    pub limits: Limits,
+    pub signals: Signals,
+    pub checks: Setting<Vec<ExternalCheck>>,
+    pub specs_dir: Setting<String>,
+    /// Variables for prompts.
+    pub vars: BTreeMap<String, Setting<String>>,
+    /// What is not wrong, but probably not meant.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub iteration_timeout: Setting<Duration>,
+    pub idle_timeout: Setting<Duration>,
+    pub after_result: Setting<Duration>,
+    pub grace: Setting<Duration>,
+    pub max_retries: Setting<u32>,
+    pub max_memory: Setting<Option<MemorySize>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Signals {
+    pub matching: Setting<Matching>,
+    pub scope: Setting<Scope>,
+    pub nonce: Setting<bool>,
+    pub contradictions: Setting<Contradictions>,
+}
+
+/// What was written about one agent. A part that nobody wrote is `None` and built-in: the preset's holds.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSettings {
+    /// The adapter.
+    pub kind: Setting<Option<String>>,
+    pub cli: Setting<Option<String>>,
+    pub args: Setting<Option<Vec<String>>>,
+    pub env: BTreeMap<String, Setting<String>>,
+    /// `json` is written as `None` with an origin: the adapter's own format.
+    pub output_format: Setting<Option<Format>>,
+    pub response_filter: Setting<Option<String>>,
+    pub display_filter: Setting<Option<String>>,
+    pub model: Setting<Option<String>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            agent: Setting::built_in("claude".to_owned()),
+            model: Setting::default(),
+            agents: BTreeMap::new(),
+            default_max_iterations: Setting::built_in(10),
+            limits: Limits::default(),
+            signals: Signals::default(),
+            checks: Setting::default(),
+            specs_dir: Setting::built_in("specs".to_owned()),
+            vars: BTreeMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let timeouts = Timeouts::default();
+        let time = |ms| Setting::built_in(Duration::from_millis(ms));
+        Self {
+            iteration_timeout: time(timeouts.iteration_ms),
+            idle_timeout: time(timeouts.silence_ms),
+            after_result: time(timeouts.after_result_ms),
+            grace: time(5_000),
+            max_retries: Setting::built_in(3),
+            max_memory: Setting::default(),
+        }
+    }
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self {
+            matching: Setting::built_in(Matching::Loose),
+            scope: Setting::built_in(Scope::Final),
+            nonce: Setting::built_in(false),
+            contradictions: Setting::built_in(Contradictions::On { extra: Vec::new() }),
+        }
+    }
+}
+
+impl Settings {
+    /// Applies one layer. A model belongs to the agent for which it was chosen: a layer that chooses another
+    /// agent and no model forgets it.
+    pub fn layer<E>(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        let (agent, model) = (self.agent.value.clone(), self.model.clone());
+        apply(self)?;
+        if self.agent.value != agent && self.model == model {
+            self.model = Setting::default();
+        }
+        Ok(())
+    }
+
+    /// Returns what was written about the agent that is chosen now, to change it.
+    pub fn agent_now(&mut self) -> &mut AgentSettings {
+        self.agents.entry(self.agent.value.clone()).or_default()
+    }
+
+    /// Returns how claims are read.
+    #[must_use]
+    pub fn claim_rules(&self, promise: Promise) -> ClaimRules {
+        ClaimRules {
+            matching: self.signals.matching.value,
+            scope: self.signals.scope.value,
+            contradictions: self.signals.contradictions.value.clone(),
+            ..ClaimRules::new(promise)
+        }
+    }
+
+    /// Returns the policy of a run of at most so many iterations, with or without checks.
+    #[must_use]
+    pub fn policy(&self, max_iterations: u32, proof: Proof) -> Policy {
+        let ms = |time: &Setting<Duration>| u64::try_from(time.value.as_millis()).unwrap_or(u64::MAX);
+        Policy {
+            max_retries: self.limits.max_retries.value,
+            timeouts: Timeouts {
+                iteration_ms: ms(&self.limits.iteration_timeout),
+                silence_ms: ms(&self.limits.idle_timeout),
+                after_result_ms: ms(&self.limits.after_result),
+            },
+            proof,
+            nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },
+            ..Policy::new(max_iterations)
+        }
+    }
+
+    /// Returns the variables for prompts, by name.
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        self.vars.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect()
+    }
+}
+
+impl AgentSettings {
+    /// Tells whether a part was written, by its origin.
+    pub(super) fn is_written<T>(part: &Setting<T>) -> bool {
+        part.origin != Origin::BuiltIn
+    }
+}

@@ -1,0 +1,181 @@
+//! One place in the settings that a key fills: what may be written there, and how it is understood. A kind is
+//! defined by its slot, so that parser, schema and help cannot disagree.
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ralph_core::claim::{Contradictions, Matching, Scope};
+use ralph_core::evidence::ExternalCheck;
+
+use super::document::{self, At};
+use super::error::{ConfigError, Refusal};
+use super::origin::Setting;
+use super::settings::AgentSettings;
+use super::yaml::{Content, Node};
+use crate::agent::Format;
+use crate::duration;
+use crate::memory_size::MemorySize;
+use crate::suggest;
+
+/// Where a value goes.
+pub(super) enum Slot<'a> {
+    Text(&'a mut Setting<String>),
+    MaybeText(&'a mut Setting<Option<String>>),
+    MaybeTexts(&'a mut Setting<Option<Vec<String>>>),
+    Table(&'a mut BTreeMap<String, Setting<String>>),
+    Flag(&'a mut Setting<bool>),
+    Count(&'a mut Setting<u32>, Bounds),
+    Time(&'a mut Setting<Duration>),
+    MaybeSize(&'a mut Setting<Option<MemorySize>>),
+    MaybeFormat(&'a mut Setting<Option<Format>>),
+    Matching(&'a mut Setting<Matching>),
+    Scope(&'a mut Setting<Scope>),
+    Contradictions(&'a mut Setting<Contradictions>),
+    Checks(&'a mut Setting<Vec<ExternalCheck>>),
+    Agents(&'a mut BTreeMap<String, AgentSettings>),
+}
+
+/// The smallest and the largest number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds(pub u32, pub u32);
+
+impl Bounds {
+    /// More than a million is a typing mistake.
+    pub(super) const ITERATIONS: Self = Self(1, 1_000_000);
+    pub(super) const RETRIES: Self = Self(0, 1_000_000);
+    pub(super) const EXIT_CODES: Self = Self(0, 255);
+}
+
+pub(super) const MATCHING: &[(&str, Matching)] = &[("loose", Matching::Loose), ("exact", Matching::Exact)];
+pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteration", Scope::Iteration)];
+
+/// The adapter's own JSON format, as the classic configuration calls it.
+pub(super) const OWN_FORMAT: &str = "json";
+
+impl Slot<'_> {
+    /// Puts a value into its place.
+    pub(super) fn fill(self, node: &Node, at: &At<'_>) -> Result<(), ConfigError> {
+        let origin = at.source.origin(node.line);
+        let refused = |refusal: Refusal| at.refuse(node, refusal);
+        match self {
+            Self::Text(slot) => slot.set(text(node).map_err(refused)?, origin),
+            Self::MaybeText(slot) => slot.set(maybe(node, text).map_err(refused)?, origin),
+            Self::MaybeTexts(slot) => slot.set(maybe(node, texts).map_err(refused)?, origin),
+            Self::Flag(slot) => slot.set(flag(node).map_err(refused)?, origin),
+            Self::Count(slot, bounds) => slot.set(count(node, bounds).map_err(refused)?, origin),
+            Self::Time(slot) => slot.set(time(node).map_err(refused)?, origin),
+            Self::MaybeSize(slot) => slot.set(maybe(node, size).map_err(refused)?, origin),
+            Self::MaybeFormat(slot) => slot.set(format(node).map_err(refused)?, origin),
+            Self::Matching(slot) => slot.set(choice(node, MATCHING).map_err(refused)?, origin),
+            Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
+            Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
+            Self::Table(slot) => return document::table(slot, node, at),
+            Self::Checks(slot) => slot.set(document::checks(node, at)?, origin),
+            Self::Agents(slot) => return document::agents(slot, node, at),
+        }
+        Ok(())
+    }
+}
+
+fn maybe<T>(node: &Node, read: impl FnOnce(&Node) -> Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+    match &node.content {
+        Content::Nothing => Ok(None),
+        Content::Text(_) | Content::List(_) | Content::Map(_) => read(node).map(Some),
+    }
+}
+
+/// Returns the text of a scalar as it was written.
+pub(super) fn scalar<'a>(node: &'a Node, wanted: &str) -> Result<&'a str, Refusal> {
+    match &node.content {
+        Content::Text(text) if text.contains('\0') => Err(Refusal::new("it holds a NUL character")),
+        Content::Text(text) => Ok(text),
+        Content::Nothing => Err(Refusal::new(format!("it has no value: {wanted} is expected"))),
+        Content::List(_) => Err(Refusal::new(format!("it is a list: {wanted} is expected"))),
+        Content::Map(_) => Err(Refusal::new(format!("it is a table: {wanted} is expected"))),
+    }
+}
+
+pub(super) fn text(node: &Node) -> Result<String, Refusal> {
+    match scalar(node, "a text")? {
+        "" => Err(Refusal::new("it is empty").hint("leave the key out to keep what holds without it")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+pub(super) fn texts(node: &Node) -> Result<Vec<String>, Refusal> {
+    let Content::List(items) = &node.content else {
+        return Err(Refusal::new("a list is expected").hint("write [first, second], or one `- item` a line"));
+    };
+    items.iter().map(|item| scalar(item, "a text").map(str::to_owned)).collect()
+}
+
+pub(super) fn flag(node: &Node) -> Result<bool, Refusal> {
+    match scalar(node, "true or false")? {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(Refusal::new(format!("{other:?} is neither true nor false"))),
+    }
+}
+
+pub(super) fn count(node: &Node, Bounds(least, most): Bounds) -> Result<u32, Refusal> {
+    let written = scalar(node, "a whole number")?;
+    let refused = |what: &str| Refusal::new(format!("{written:?} {what}"));
+    let is_plain = !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_plain {
+        return Err(refused("is not a whole number").hint("write decimal digits, such as 10"));
+    }
+    if written.len() > 1 && written.starts_with('0') {
+        let hint = "some programs read that as octal: write it without the zero in front";
+        return Err(refused("begins with 0").hint(hint));
+    }
+    let number = written.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| refused(&format!("is not between {least} and {most}")))
+}
+
+pub(super) fn time(node: &Node) -> Result<Duration, Refusal> {
+    let written = scalar(node, "a duration")?;
+    duration::parse(written).map_err(|error| Refusal::new(error.to_string()))
+}
+
+fn size(node: &Node) -> Result<MemorySize, Refusal> {
+    let written = scalar(node, "an amount of memory")?;
+    MemorySize::parse(written).map_err(|error| Refusal::new(error.to_string()))
+}
+
+fn format(node: &Node) -> Result<Option<Format>, Refusal> {
+    match scalar(node, "a format")? {
+        OWN_FORMAT => Ok(None),
+        name => name.parse().map(Some).map_err(|error: crate::agent::UnknownFormat| {
+            let hint = error.hint();
+            Refusal::new(error.to_string()).hint(hint)
+        }),
+    }
+}
+
+fn choice<T: Copy>(node: &Node, among: &[(&str, T)]) -> Result<T, Refusal> {
+    let names: Vec<&str> = among.iter().map(|(name, _)| *name).collect();
+    let written = scalar(node, &names.join(" or "))?;
+    let found = among.iter().find(|(name, _)| *name == written);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        Refusal::new(format!("{written:?} means nothing here")).hint(suggest::hint(written, &names))
+    })
+}
+
+/// `true`, `false`, or phrases that are looked for beside the usual ones.
+fn contradictions(node: &Node) -> Result<Contradictions, Refusal> {
+    match &node.content {
+        Content::List(_) => texts(node).map(|extra| Contradictions::On { extra }),
+        Content::Nothing | Content::Text(_) | Content::Map(_) => flag(node).map(|on| match on {
+            true => Contradictions::On { extra: Vec::new() },
+            false => Contradictions::Off,
+        }),
+    }
+}
+
+/// Returns how contradictions would be written.
+pub(super) fn contradictions_value(value: &Contradictions) -> serde_json::Value {
+    match value {
+        Contradictions::Off => false.into(),
+        Contradictions::On { extra } if extra.is_empty() => true.into(),
+        Contradictions::On { extra } => extra.clone().into(),
+    }
+}

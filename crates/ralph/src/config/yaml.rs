@@ -1,0 +1,205 @@
+//! YAML as a tree of texts with positions. What a text means is the business of the key that holds it, so
+//! `no`, `010` and `1e400` are never anything but what is written. Size, depth and aliases are limited.
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
+use serde_saphyr::{Error, Location, Options, Spanned, UserMessageFormatter};
+
+/// Larger files are mistakes. Whoever reads a file holds it to this before it comes here.
+pub(super) const MOST_BYTES: usize = 1 << 20;
+
+const DEPTH: usize = 16;
+const NODES: usize = 20_000;
+const ALIASES: usize = 100;
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub line: u64,
+    pub column: u64,
+    pub content: Content,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    /// `null`, `~` or nothing at all.
+    Nothing,
+    /// As it is written, without quotation marks.
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub key: String,
+    pub line: u64,
+    pub column: u64,
+    pub node: Node,
+}
+
+/// What is no YAML, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Malformed {
+    pub line: u64,
+    pub column: u64,
+    pub what: String,
+}
+
+/// Reads one document.
+pub(super) fn parse(text: &str) -> Result<Node, Malformed> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let root = serde_saphyr::from_str_with_options::<Spanned<Shape>>(text, options());
+    root.map(|root| node(root, text)).map_err(|error| malformed(&error))
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: DEPTH,
+            flow_nesting_limit: DEPTH,
+            max_events: 4 * NODES,
+            max_nodes: NODES,
+            max_aliases: ALIASES,
+            max_anchors: ALIASES,
+            max_merge_keys: ALIASES,
+            max_recorded_anchor_events: NODES,
+            max_documents: 1,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: NODES,
+            max_replay_stack_depth: DEPTH,
+        },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    }
+}
+
+fn malformed(error: &Error) -> Malformed {
+    let place = error.location().unwrap_or(Location::UNKNOWN);
+    let what = match error.without_snippet() {
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands here twice"),
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. } => {
+            format!("it is too much: at most {DEPTH} levels, {NODES} values and {ALIASES} aliases are read")
+        }
+        other => without_place(&other.render_with_formatter(&UserMessageFormatter), place),
+    };
+    Malformed { line: place.line().max(1), column: place.column().max(1), what }
+}
+
+/// The place stands in front of the message already.
+fn without_place(message: &str, place: Location) -> String {
+    let place = format!(" at line {}, column {}", place.line(), place.column());
+    message.lines().next().unwrap_or_default().replace(&place, "")
+}
+
+fn node(spanned: Spanned<Shape>, text: &str) -> Node {
+    let (line, column) = (spanned.referenced.line(), spanned.referenced.column());
+    let content = match spanned.value {
+        Shape::Nothing => Content::Nothing,
+        Shape::Inferred => Content::Text(written(spanned.defined, text).to_owned()),
+        Shape::Text(text) => Content::Text(text),
+        Shape::List(items) => Content::List(items.into_iter().map(|item| node(item, text)).collect()),
+        Shape::Map(entries) => {
+            Content::Map(entries.into_iter().map(|(key, value)| entry(key, value, text)).collect())
+        }
+    };
+    Node { line, column, content }
+}
+
+fn entry(key: Spanned<String>, value: Spanned<Shape>, text: &str) -> Entry {
+    let (line, column) = (key.referenced.line(), key.referenced.column());
+    Entry { key: key.value, line, column, node: node(value, text) }
+}
+
+/// Returns a scalar as the user wrote it.
+fn written(place: Location, text: &str) -> &str {
+    let span = place.span();
+    let from = usize::try_from(span.byte_offset().unwrap_or(0)).unwrap_or(usize::MAX);
+    let length = usize::try_from(span.byte_len().unwrap_or(0)).unwrap_or(usize::MAX);
+    text.get(from..from.saturating_add(length)).unwrap_or_default().trim_matches(['"', '\''])
+}
+
+enum Shape {
+    Nothing,
+    /// A bare word that YAML would read as a number or a truth value.
+    Inferred,
+    Text(String),
+    List(Vec<Spanned<Self>>),
+    Map(Vec<(Spanned<String>, Spanned<Self>)>),
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShapeVisitor)
+    }
+}
+
+struct ShapeVisitor;
+
+impl<'de> Visitor<'de> for ShapeVisitor {
+    type Value = Shape;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Shape, E> {
+        Ok(Shape::Nothing)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
+        Ok(Shape::Inferred)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
+        Ok(Shape::Inferred)
+    }
+
+    fn visit_i128<E>(self, _: i128) -> Result<Shape, E> {
+        Ok(Shape::Inferred)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
+        Ok(Shape::Inferred)
+    }
+
+    fn visit_u128<E>(self, _: u128) -> Result<Shape, E> {
+        Ok(Shape::Inferred)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
+        Ok(Shape::Inferred)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Shape, E> {
+        Ok(Shape::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Shape::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Shape, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Shape::Map(map))
+    }
+}
+
+#[cfg(test)]
+#[path = "yaml_tests.rs"]
+mod tests;

@@ -1,0 +1,144 @@
+//! YAML as texts with places, and what is refused.
+use std::time::{Duration, Instant};
+
+use proptest::prelude::{any, prop_assert, proptest};
+
+use super::*;
+
+/// Writes a tree on one line.
+fn told(node: &Node) -> String {
+    match &node.content {
+        Content::Nothing => "nothing".to_owned(),
+        Content::Text(text) => format!("{text:?}"),
+        Content::List(items) => format!("[{}]", items.iter().map(told).collect::<Vec<_>>().join(" ")),
+        Content::Map(entries) => {
+            let entries: Vec<_> =
+                entries.iter().map(|entry| format!("{}={}", entry.key, told(&entry.node))).collect();
+            format!("{{{}}}", entries.join(" "))
+        }
+    }
+}
+
+fn read(text: &str) -> String {
+    told(&parse(text).unwrap())
+}
+
+fn refused(text: &str) -> Malformed {
+    parse(text).unwrap_err()
+}
+
+// fault: 82
+// spec: X4
+#[test]
+fn every_scalar_is_what_is_written() {
+    assert_eq!(
+        read("a: no\nb: 010\nc: 1e400\nd: 0x1F\ne: .inf\nf: 1_000"),
+        r#"{a="no" b="010" c="1e400" d="0x1F" e=".inf" f="1_000"}"#
+    );
+    assert_eq!(read("a: 'no'\nb: \"x\\ty\"\nc: two  words # said"), r#"{a="no" b="x\ty" c="two  words"}"#);
+    assert_eq!(
+        read("a:\nb: ~\nc: null\nd: 'null'\ne: ''"),
+        r#"{a=nothing b=nothing c=nothing d="null" e=""}"#
+    );
+    assert_eq!(
+        read("a: 99999999999999999999999999999999999999999999\nb: True"),
+        r#"{a="99999999999999999999999999999999999999999999" b="True"}"#
+    );
+    assert_eq!(read("a: |\n  x\n  y\nb: >-\n  x\n  y"), r#"{a="x\ny\n" b="x y"}"#);
+    assert_eq!(read("a: &x 010\nb: *x\nc: [*x, {d: *x}]"), r#"{a="010" b="010" c=["010" {d="010"}]}"#);
+    assert_eq!(read(""), "nothing");
+    assert_eq!(read("\u{feff}a: 1"), r#"{a="1"}"#);
+}
+
+// spec: G1
+#[test]
+fn keys_and_values_know_their_places() {
+    let root = parse("a: 1\n\nb:\n  - x\n  - c: 2\n").unwrap();
+    let Content::Map(entries) = &root.content else { panic!("{root:?}") };
+    let b = &entries[1];
+    assert_eq!((b.key.as_str(), b.line, b.column), ("b", 3, 1));
+    let Content::List(items) = &b.node.content else { panic!("{b:?}") };
+    assert_eq!((items[0].line, items[0].column), (4, 5));
+    let Content::Map(inner) = &items[1].content else { panic!("{items:?}") };
+    assert_eq!((inner[0].line, inner[0].column, inner[0].node.column), (5, 5, 8));
+}
+
+// fault: 82
+// spec: X4
+#[test]
+fn what_cannot_be_read_is_refused_with_its_place() {
+    let place = |text: &str| (refused(text).line, refused(text).column);
+    assert_eq!(refused("a: 1\nb: 2\na: 3").what, "the key \"a\" stands here twice");
+    assert_eq!(place("a: 1\nb: 2\na: 3"), (3, 1));
+    assert_eq!(place("a: [1, 2"), (1, 4));
+    assert_eq!(place("a: b: c"), (1, 5));
+    assert!(refused("a: 1\n---\nb: 2").line >= 2, "a second document");
+    for text in [
+        "a: !!python/object:os.system ls",
+        "a: !run ls",
+        "a: \"\\xZZ\"",
+        "? [a]\n: b",
+        "a: *unknown",
+        "a: \u{1}",
+    ] {
+        let bad = refused(text);
+        assert!(bad.line >= 1 && bad.column >= 1 && !bad.what.contains(" at line "), "{text}: {bad:?}");
+    }
+}
+
+fn alias_bomb() -> String {
+    let mut text = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for (level, below) in "bcdefghi".chars().zip("abcdefgh".chars()) {
+        let aliases = vec![format!("*{below}"); 9].join(",");
+        text.push_str(&format!("{level}: &{level} [{aliases}]\n"));
+    }
+    text
+}
+
+// fault: 82
+// spec: X4
+#[test]
+fn bombs_are_refused_at_once() {
+    let merges = format!(
+        "base: &b {{{}}}\n{}",
+        (0..500).map(|n| format!("k{n}: 1, ")).collect::<String>(),
+        (0..90).map(|n| format!("m{n}: {{<<: *b}}\n")).collect::<String>()
+    );
+    let bombs = [
+        alias_bomb(),
+        "[".repeat(100_000),
+        "{a: ".repeat(100_000),
+        "- ".repeat(100_000),
+        "? ".repeat(100_000),
+        (0..2_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect(),
+        "- x\n".repeat(100_000),
+        format!("{}x", "*a ".repeat(100_000)),
+        format!("a: {}", "\"".repeat(500_001)),
+        merges,
+    ];
+    for bomb in bombs {
+        let began = Instant::now();
+        let bad = refused(&bomb);
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(10), "{took:?} for {}", &bomb[..20]);
+        assert!(bad.line >= 1 && bad.column >= 1);
+    }
+}
+
+proptest! {
+    // fault: 82
+    // spec: X4
+    #[test]
+    fn no_text_brings_the_reader_down(text in any::<String>()) {
+        if let Err(bad) = parse(&text) {
+            prop_assert!(bad.line >= 1 && !bad.what.is_empty());
+        }
+    }
+
+    // fault: 82
+    // spec: X4
+    #[test]
+    fn no_yaml_like_text_brings_the_reader_down(text in "[\\[\\]{}:,&*!|>#'\" \n\tab01~<?-]{0,80}") {
+        drop(parse(&text));
+    }
+}

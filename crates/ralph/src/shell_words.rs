@@ -1,0 +1,74 @@
+//! Splits a command line into words as a shell would, without expanding anything.
+
+/// A quotation mark without its partner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a quotation mark is not closed")]
+pub struct UnclosedQuote;
+
+/// Returns the words. Quotation marks and backslashes protect; `$` and backquotes mean themselves.
+pub fn split(source: &str) -> Result<Vec<String>, UnclosedQuote> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = source.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\'' | '"' => word.get_or_insert_default().push_str(&quoted(character, &mut rest)?),
+            '\\' => word.get_or_insert_default().extend(rest.next()),
+            space if space.is_whitespace() => words.extend(word.take()),
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Reads to the closing quote. Inside double quotes a backslash protects only quotes, dollars and itself.
+fn quoted(quote: char, rest: &mut std::str::Chars<'_>) -> Result<String, UnclosedQuote> {
+    let mut text = String::new();
+    while let Some(character) = rest.next() {
+        match character {
+            end if end == quote => return Ok(text),
+            '\\' if quote == '"' => {
+                let next = rest.next().ok_or(UnclosedQuote)?;
+                if !matches!(next, '"' | '\\' | '$' | '`') {
+                    text.push('\\');
+                }
+                text.push(next);
+            }
+            plain => text.push(plain),
+        }
+    }
+    Err(UnclosedQuote)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert, proptest};
+
+    use super::*;
+
+    #[test] // spec: C2
+    fn words_are_split_as_a_shell_would_and_nothing_is_expanded() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            ("  -p  --verbose ", &["-p", "--verbose"]),
+            ("--say 'two words' \"and $HOME\"", &["--say", "two words", "and $HOME"]),
+            ("a\\ b '' \"\\\"\"", &["a b", "", "\""]),
+            ("$(ls) `ls` *", &["$(ls)", "`ls`", "*"]),
+        ];
+        for (line, words) in cases {
+            assert_eq!(split(line).unwrap(), *words, "{line}");
+        }
+        assert_eq!(split("'open"), Err(UnclosedQuote));
+        assert_eq!(split("\"open\\"), Err(UnclosedQuote));
+    }
+
+    proptest! {
+        #[test] // spec: C2
+        fn whatever_is_written_is_split_or_refused(line in any::<String>()) {
+            if let Ok(words) = split(&line) {
+                prop_assert!(words.iter().map(String::len).sum::<usize>() <= line.len());
+            }
+        }
+    }
+}

@@ -9,6 +9,12 @@ pub fn folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// What stands in this folder is nobody's source code: git must not see it.
+pub fn keep_out_of_git(folder: &Path) -> io::Result<()> {
+    let ignore = folder.join(".gitignore");
+    if ignore.exists() { Ok(()) } else { std::fs::write(ignore, "*\n") }
+}
+
 /// Opens a file for writing at its end; it is made where it is missing.
 pub fn file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)

@@ -47,6 +47,12 @@ impl Project {
         self.home.join(if self.home == self.root { ".ralph-state" } else { "state" })
     }
 
+    /// Returns the folder of the session logs of classic mode.
+    #[must_use]
+    pub fn session_logs(&self) -> PathBuf {
+        self.home.join("logs")
+    }
+
     /// Returns the folder of one run's raw logs.
     #[must_use]
     pub fn run_folder(&self, run: &str) -> PathBuf {

@@ -8,7 +8,8 @@ use ralph_core::evidence::ExternalCheck;
 use ralph_core::outcome::exit_code;
 use ralph_core::policy::{Policy, Proof};
 
-use super::run::{Show, execute};
+use super::output_args::Show;
+use super::run::execute;
 use super::{block_on, out};
 use crate::agent::{self, Overrides};
 use crate::demo::{CHECK, Stage, TASK};

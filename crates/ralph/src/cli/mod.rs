@@ -1,6 +1,7 @@
 //! The command line: one file per command. Commands parse, call the rooms and print; only here and in
 //! `report` is anything printed, and only `main` exits.
 mod agent_args;
+mod classic;
 mod completions;
 mod config;
 mod config_args;
@@ -13,6 +14,7 @@ mod import;
 mod limit_args;
 mod man;
 mod out;
+mod output_args;
 mod pick;
 mod run;
 mod run_args;
@@ -43,14 +45,18 @@ Examples:
   ralph demo                                        see the whole story, no account needed
   ralph run 'Fix the failing tests' --check 'cargo test'
   ralph run @task.md --agent text --agent-cmd ./my-agent.sh
+  ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
   ralph show                                        what the newest run did, and why
 
-Exit codes: 0 completed, 1 preflight, 3 not complete, 4 agent failed, 6 blocked,
+Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 6 blocked,
 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run_args::RunArgs>),
+    Plan(Box<classic::PlanArgs>),
+    Build(Box<classic::BuildArgs>),
+    Prompt(Box<classic::PromptArgs>),
     Demo(demo::DemoArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -73,6 +79,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Plan(args) => classic::plan(&args),
+        Command::Build(args) => classic::build(&args),
+        Command::Prompt(args) => classic::prompt(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),

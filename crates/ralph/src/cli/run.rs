@@ -7,41 +7,24 @@ use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::policy::Proof;
 
 use super::out;
+use super::output_args::Show;
 use super::run_args::RunArgs;
 use crate::duration;
-use crate::engine::{self, Audience, PROJECT_VARIABLE, RunPlan};
+use crate::engine::{self, PROJECT_VARIABLE, RunPlan};
 use crate::error::Failure;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
 use crate::project::Project;
-use crate::report::{Detail, Elsewhere, JsonReport, Paint, PlainReport, SessionLog, Tone};
+use crate::report::{Elsewhere, JsonReport, Paint, PlainReport, SessionLog, Tone};
 use crate::session_file::SessionFile;
 use crate::store::{Opening, RunRow, Store};
 use crate::view::{money, one_or_many, short_id};
 
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let plan = plan(args)?;
-    let show = Show::of(args, &plan);
+    let show = args.output.show(&plan);
     refuse_recursion(&plan.project)?;
     preflight(&plan)?;
     execute(plan, show)
-}
-
-/// How the run is shown.
-#[derive(Debug, Clone, Copy)]
-pub enum Show {
-    Json,
-    People(Detail),
-}
-
-impl Show {
-    fn of(args: &RunArgs, plan: &RunPlan) -> Self {
-        match (args.json, args.quiet, plan.agent.preset().display_filter) {
-            (true, _, _) => Self::Json,
-            (false, true, _) => Self::People(Detail::Milestones),
-            (false, false, Some(_)) => Self::People(Detail::OwnFilter),
-            (false, false, None) => Self::People(Detail::Everything),
-        }
-    }
 }
 
 fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
@@ -61,7 +44,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
         follows: None,
         session: None,
         grace: settings.limits.grace.value,
-        audience: if args.json { Audience::Nobody } else { Audience::People },
+        audience: args.output.audience(),
         max_memory: settings.limits.max_memory.value,
         project,
     })

@@ -11,6 +11,7 @@ use super::agent_args::AgentArgs;
 use super::config_args::ConfigArgs;
 use super::detect::SignalArgs;
 use super::limit_args::LimitArgs;
+use super::output_args::OutputArgs;
 use super::values::iterations;
 use crate::config::Settings;
 use crate::engine::{PromptSource, read_bounded};
@@ -56,12 +57,8 @@ pub struct RunArgs {
     pub limits: LimitArgs,
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Shows only iterations, claims and verdicts
-    #[arg(long, short, help_heading = "Output")]
-    pub quiet: bool,
-    /// Prints every event as a line of JSON; the last one is run.finished
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 impl RunArgs {

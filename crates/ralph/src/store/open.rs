@@ -52,11 +52,5 @@ impl Store {
 fn create_private(folder: &Path, path: &Path) -> io::Result<()> {
     private::folder(folder)?;
     private::file(path)?;
-    keep_out_of_git(folder)
-}
-
-/// The state is nobody's source code: git must not see it.
-fn keep_out_of_git(folder: &Path) -> io::Result<()> {
-    let ignore = folder.join(".gitignore");
-    if ignore.exists() { Ok(()) } else { std::fs::write(ignore, "*\n") }
+    private::keep_out_of_git(folder)
 }

@@ -32,9 +32,10 @@ pub fn run_json(run: &RunRow) -> Value {
 pub fn run_line(run: &RunRow) -> String {
     let reason = run.reason.as_deref().unwrap_or("still running, or its ralph was killed");
     let line = format!(
-        "{}  {}  {:<11}  {:<8}  {:>13}  {}",
+        "{}  {}  {:<6}  {:<11}  {:<8}  {:>13}  {}",
         short_id(&run.id),
         when(run.started_at),
+        run.kind,
         run.status,
         run.agent,
         one_or_many(run.iterations, "iteration"),

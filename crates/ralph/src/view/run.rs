@@ -102,6 +102,7 @@ impl RunView {
         let run = &self.run;
         let mut text = String::new();
         let _ = writeln!(text, "run      {}  ({})", run.id, short_id(&run.id));
+        let _ = writeln!(text, "kind     {}", run.kind);
         let reason = run.reason.as_deref().unwrap_or("still running, or its ralph was killed");
         let _ = writeln!(text, "outcome  {}: {reason}", run.status);
         let count = one_or_many(run.iterations, "iteration");

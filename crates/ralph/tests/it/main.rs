@@ -5,6 +5,7 @@ mod invariants;
 mod processes;
 
 mod claims;
+mod classic;
 mod commands;
 mod config;
 mod environment;

@@ -1,0 +1,144 @@
+//! Classic mode: `ralph plan`, `ralph build`, `ralph prompt`. A prompt file, a fresh agent for every iteration, and
+//! a session log. The agent does all git work; nothing here changes the repository.
+mod args;
+mod preflight;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ralph_core::claim::Promise;
+use ralph_core::evidence::ExternalCheck;
+use ralph_core::outcome::exit_code;
+use ralph_core::policy::{Policy, Proof, WhenExhausted};
+
+use args::ClassicArgs;
+pub use args::{BuildArgs, PlanArgs, PromptArgs};
+
+use super::run::{self, execute, refuse_recursion};
+use crate::config::Settings;
+use crate::engine::{PromptSource, RunPlan, Template};
+use crate::error::Failure;
+use crate::project::Project;
+use crate::session_file::SessionFile;
+
+/// What the prompt files of classic mode ask for.
+const PROMISE: &str = "COMPLETE";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Plan,
+    Build,
+    Prompt,
+}
+
+impl Mode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Build => "build",
+            Self::Prompt => "prompt",
+        }
+    }
+}
+
+/// What the command line asks for.
+struct Order<'a> {
+    mode: Mode,
+    /// The prompt file, where the user names it.
+    file: Option<&'a PathBuf>,
+    iterations: Option<u32>,
+    args: &'a ClassicArgs,
+}
+
+pub fn plan(args: &PlanArgs) -> Result<u8, Failure> {
+    run(&Order { mode: Mode::Plan, file: None, iterations: args.iterations, args: &args.options })
+}
+
+pub fn build(args: &BuildArgs) -> Result<u8, Failure> {
+    run(&Order { mode: Mode::Build, file: None, iterations: args.iterations, args: &args.options })
+}
+
+pub fn prompt(args: &PromptArgs) -> Result<u8, Failure> {
+    run(&Order {
+        mode: Mode::Prompt,
+        file: Some(&args.file),
+        iterations: args.iterations,
+        args: &args.options,
+    })
+}
+
+fn run(order: &Order<'_>) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    let settings = order.settings(&project)?;
+    let prompt = order.prompt_file(&project)?;
+    let plan = order.run_plan(&settings, project, &prompt)?;
+    refuse_recursion(&plan.project)?;
+    run::preflight(&plan)?;
+    preflight::folders(&plan.project, &settings.specs_dir.value);
+    preflight::implementation_plan(&plan)?;
+    preflight::prompt(order.mode, &prompt, &plan.rules.promise)?;
+    let show = order.args.output.show(&plan);
+    execute(plan, show)
+}
+
+impl Order<'_> {
+    /// Returns the settings of all layers, the flags on top.
+    fn settings(&self, project: &Project) -> Result<Settings, Failure> {
+        let mut settings = self.args.config.settings(Some(project))?;
+        self.args.agent.apply(&mut settings);
+        self.args.limits.apply(&mut settings);
+        settings.default_max_iterations.flag(self.iterations, "N");
+        Ok(settings)
+    }
+
+    fn prompt_file(&self, project: &Project) -> Result<PathBuf, Failure> {
+        match self.file {
+            Some(file) => {
+                std::path::absolute(file).map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))
+            }
+            None => Ok(project.home.join("prompts").join(format!("{}.md", self.mode.as_str()))),
+        }
+    }
+
+    fn run_plan(&self, settings: &Settings, project: Project, prompt: &Path) -> Result<RunPlan, Failure> {
+        let promise = Promise::parse(PROMISE).map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+        let template = Template { path: prompt.to_path_buf(), variables: self.variables(settings) };
+        Ok(RunPlan {
+            id: uuid::Uuid::now_v7().to_string(),
+            kind: self.mode.as_str(),
+            agent: self.args.agent.choice(settings, &project)?,
+            prompt: PromptSource::Template(template),
+            follows: (self.mode == Mode::Build).then(|| project.home.join("implementation_plan.md")),
+            session: Some(SessionFile::new(&project.session_logs())),
+            rules: settings.claim_rules(promise),
+            checks: self.checks(settings),
+            policy: self.policy(settings),
+            grace: settings.limits.grace.value,
+            audience: self.args.output.audience(),
+            max_memory: settings.limits.max_memory.value,
+            project,
+        })
+    }
+
+    /// What was built is checked; a plan and an analysis are not.
+    fn checks(&self, settings: &Settings) -> Vec<ExternalCheck> {
+        match self.mode {
+            Mode::Build => settings.checks.value.clone(),
+            Mode::Plan | Mode::Prompt => Vec::new(),
+        }
+    }
+
+    fn policy(&self, settings: &Settings) -> Policy {
+        let proof = if self.checks(settings).is_empty() { Proof::ClaimAlone } else { Proof::Checks };
+        let when_exhausted = if self.args.strict { WhenExhausted::NotComplete } else { WhenExhausted::Fine };
+        Policy { when_exhausted, ..settings.policy(settings.default_max_iterations.value, proof) }
+    }
+
+    /// Returns the variables that stay the same for the whole run; ours win.
+    fn variables(&self, settings: &Settings) -> BTreeMap<String, String> {
+        let mut variables = settings.variables();
+        variables.insert("MODE".to_owned(), self.mode.as_str().to_owned());
+        variables.insert("SPECS_DIR".to_owned(), settings.specs_dir.value.clone());
+        variables
+    }
+}

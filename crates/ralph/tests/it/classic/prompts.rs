@@ -1,0 +1,164 @@
+//! What reaches the agent: prompt files, variables, and the reason after a rejected claim.
+use std::fs;
+
+use super::{ASKS, project, run, run_shell};
+use crate::harness::Project;
+
+/// An agent that keeps each prompt that it gets, and claims on its last start.
+fn keeper(starts: u32) -> String {
+    format!(
+        "n=$(($(cat ../n 2>/dev/null || echo 0) + 1)); echo $n > ../n; cat > ../prompt-$n\n\
+         if [ $n -ge {starts} ]; then echo '<promise>COMPLETE</promise>'; else echo 'More to do.'; fi"
+    )
+}
+
+fn kept(project: &Project, number: u32) -> String {
+    fs::read_to_string(project.outside(&format!("prompt-{number}"))).unwrap()
+}
+
+// spec: C3
+#[test]
+fn variables_of_the_run_and_of_the_configuration_are_filled_in_for_each_iteration() {
+    let project = project();
+    project.write(".ralph/config", "SPECS_DIR=specs\nTEAM='the $MODE team'\n");
+    let template = "$MODE ${MODE} $ITERATION/$MAX_ITERATIONS in ${SPECS_DIR} by $TEAM\n";
+    project.write(".ralph/prompts/build.md", format!("{template}{ASKS}"));
+    run_shell(&project, &["build", "5"], &keeper(2)).output().expect(0);
+    assert_eq!(kept(&project, 1), format!("build build 1/5 in specs by the $MODE team\n{ASKS}"));
+    assert_eq!(kept(&project, 2), format!("build build 2/5 in specs by the $MODE team\n{ASKS}"));
+}
+
+// spec: C3
+#[test]
+fn the_specs_are_in_specs_unless_the_configuration_says_otherwise() {
+    let project = project();
+    project.write(".ralph/prompts/plan.md", format!("$SPECS_DIR $MODE\n{ASKS}"));
+    run_shell(&project, &["plan"], &keeper(1)).output().expect(0);
+    assert_eq!(kept(&project, 1), format!("specs plan\n{ASKS}"));
+}
+
+// spec: C3
+#[test]
+fn an_unknown_variable_becomes_empty_and_is_reported_once() {
+    let project = project();
+    project.write(".ralph/prompts/build.md", format!("[$NOPE] [${{NOPE}}] [$OTHER]\n{ASKS}"));
+    let answer = run_shell(&project, &["build"], &keeper(3)).output().expect(0);
+    assert_eq!(kept(&project, 3), format!("[] [] []\n{ASKS}"));
+    let warnings = answer.named("warning");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let text = warnings[0]["message"].as_str().unwrap();
+    assert!(text.contains("$NOPE, $OTHER"), "{text}");
+}
+
+// spec: C3, L4
+// fault: 79
+#[test]
+fn everything_else_reaches_the_agent_byte_for_byte() {
+    let project = project();
+    let wild = "costs $5, $$, ${X:-y}, $(id), `id`, {{x}}, %s, \\n, \"'\t\r\n\u{1f980} ";
+    let long = format!("{}\n{ASKS}", wild.repeat(20_000));
+    project.write(".ralph/prompts/build.md", &long);
+    run_shell(&project, &["build"], &keeper(1)).output().expect(0);
+    assert!(kept(&project, 1) == long, "{} bytes went out, others came in", long.len());
+}
+
+// spec: C3, L4
+#[test]
+fn the_prompt_file_is_read_again_for_every_iteration() {
+    let project = project();
+    let script = project.script(&format!(
+        "write .ralph/prompts/build.md $ITERATION other words {}\ntext more\n---\ntext {{promise}}\n",
+        ASKS.trim()
+    ));
+    run(&project, &["build"], &["script", &script]).output().expect(0);
+    let second = project.starts().pop().unwrap();
+    let length = format!("2 other words {ASKS}").len();
+    assert!(second.ends_with(&length.to_string()), "{second}");
+}
+
+// spec: L4
+#[test]
+fn nothing_is_added_to_a_prompt_of_classic_mode() {
+    let project = project();
+    project.write(".ralph/prompts/plan.md", "Look around.\n");
+    let answer = run_shell(&project, &["plan", "1"], &keeper(1)).output().expect(0);
+    assert_eq!(kept(&project, 1), "Look around.\n");
+    assert!(
+        answer.stderr.contains("plan.md does not ask for <promise>COMPLETE</promise>"),
+        "{}",
+        answer.stderr
+    );
+}
+
+// spec: L4, C1
+#[test]
+fn checks_of_the_configuration_decide_in_build_mode_and_the_reason_goes_back() {
+    let project = project();
+    project.write(".ralph/config.yaml", "checks: ['echo it is missing; test -e done.txt']\n");
+    let agent = keeper(1).replace("echo '<promise>", "[ $n -lt 2 ] || touch done.txt; echo '<promise>");
+    let answer = run_shell(&project, &["build"], &agent).output().expect(0);
+    let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["rejected", "accepted"]);
+    let second = kept(&project, 2);
+    assert!(second.starts_with(&format!("Follow the plan.\n{ASKS}")), "{second}");
+    assert!(
+        second.contains("## Your last claim was rejected") && second.contains("it is missing"),
+        "{second}"
+    );
+    fs::remove_file(project.root().join("done.txt")).unwrap();
+    let answer = run(&project, &["plan"], &["complete"]).output().expect(0);
+    assert!(answer.named("verdict").is_empty(), "a plan is not held against the checks");
+}
+
+// spec: C3, S2
+// fault: 85
+#[test]
+fn an_agent_that_repeats_its_prompt_claims_nothing() {
+    let project = project();
+    let answer = run(&project, &["build", "1"], &["echo"]).output().expect(0);
+    assert_eq!(answer.finished()["outcome"], "exhausted");
+}
+
+// spec: C1, C2
+#[test]
+fn a_named_configuration_replaces_that_of_the_project() {
+    let project = project();
+    project.write(".ralph/config", "WHO=project\nWHAT=thing\n");
+    fs::write(project.outside("other"), "WHO=named\n").unwrap();
+    project.write(".ralph/prompts/plan.md", format!("$WHO [$WHAT]\n{ASKS}"));
+    let call = run_shell(&project, &["plan"], &keeper(1));
+    call.args(["--config"]).args([project.outside("other")]).output().expect(0);
+    assert_eq!(kept(&project, 1), format!("named []\n{ASKS}"));
+}
+
+// spec: C1
+#[test]
+fn the_root_itself_is_the_home_if_it_holds_prompts_and_config() {
+    let project = Project::new();
+    fs::create_dir(project.root().join("prompts")).unwrap();
+    project.write("prompts/build.md", format!("At the root: $WHO\n{ASKS}"));
+    project.write("config", "WHO=me\n");
+    project.write("implementation_plan.md", "- x\n");
+    run_shell(&project, &["build"], &keeper(1)).output().expect(0);
+    assert_eq!(kept(&project, 1), format!("At the root: me\n{ASKS}"));
+    let logs: Vec<_> = fs::read_dir(project.root().join("logs")).unwrap().flatten().collect();
+    assert!(logs.iter().any(|log| log.file_name().to_string_lossy().starts_with("session-")));
+    assert!(!project.root().join(".ralph").exists());
+}
+
+// spec: C1
+#[test]
+fn the_nearest_home_is_used_and_one_is_made_where_there_is_none() {
+    let project = project();
+    let inner = project.root().join("part/.ralph/prompts");
+    fs::create_dir_all(&inner).unwrap();
+    fs::write(inner.join("plan.md"), format!("The part's own.\n{ASKS}")).unwrap();
+    let call = run_shell(&project, &["plan"], &keeper(1)).folder(&project.root().join("part"));
+    call.output().expect(0);
+    assert_eq!(kept(&project, 1), format!("The part's own.\n{ASKS}"));
+
+    let bare = Project::new();
+    let own = bare.write("own.md", ASKS);
+    run_shell(&bare, &["prompt", own.to_str().unwrap()], &keeper(1)).output().expect(0);
+    assert!(bare.root().join(".ralph/logs").is_dir());
+}

@@ -1,4 +1,5 @@
 //! Everything that one run needs, settled before it starts.
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -189,9 +190,7 @@ impl RunPlan {
             ..Job::default()
         };
         let start = choice.adapter.invocation(&job);
-        let mut env = child_environment(&start.env_remove);
-        env.extend(start.env.into_iter().map(|(name, value)| (name.into(), value.into())));
-        env.push((PROJECT_VARIABLE.into(), self.project.root.clone().into()));
+        let env = self.child_environment(&start.env_remove, start.env);
         let spec = JobSpec {
             program: self.program_path(&start.program),
             args: start.args.into_iter().map(OsString::from).collect(),
@@ -208,18 +207,27 @@ impl RunPlan {
     /// Returns how a check is started.
     #[must_use]
     pub fn check_job(&self, check: &ExternalCheck) -> JobSpec {
-        let mut env = child_environment(&[]);
-        env.push((PROJECT_VARIABLE.into(), self.project.root.clone().into()));
         JobSpec {
             program: "/bin/sh".into(),
             args: vec!["-c".into(), check.command.clone().into()],
-            env,
+            env: self.child_environment(&[], Vec::new()),
             cwd: self.project.root.clone(),
             run_id: self.id.clone(),
             stdin: Stdin::Null,
             linger: JobSpec::LINGER,
             memory: None,
         }
+    }
+
+    /// Returns our own environment without what makes nested agents misbehave, and with what is set. Each name
+    /// stands there once: of two, programs would take either.
+    fn child_environment(&self, remove: &[String], set: Vec<(String, String)>) -> Vec<(OsString, OsString)> {
+        let ours =
+            std::env::vars_os().filter(|(name, _)| !remove.iter().any(|removed| name == removed.as_str()));
+        let mut env: BTreeMap<OsString, OsString> = ours.collect();
+        env.extend(set.into_iter().map(|(name, value)| (name.into(), value.into())));
+        env.insert(PROJECT_VARIABLE.into(), self.project.root.clone().into());
+        env.into_iter().collect()
     }
 
     /// A program written with a slash is meant from where the user stands, not from the project's root.
@@ -254,9 +262,4 @@ impl RunPlan {
         });
         settings.to_string()
     }
-}
-
-/// Returns our own environment without what makes nested agents misbehave.
-fn child_environment(remove: &[String]) -> Vec<(OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| !remove.iter().any(|removed| name == removed.as_str())).collect()
 }

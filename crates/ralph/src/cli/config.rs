@@ -1,9 +1,11 @@
 //! `ralph config`.
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::config_args::ConfigArgs;
 use super::out;
-use crate::config;
+use crate::config::{self, Shown};
 use crate::error::Failure;
 use crate::project::Project;
 
@@ -48,19 +50,25 @@ pub fn run(args: &ConfigCommand) -> Result<u8, Failure> {
 
 fn show(args: &ConfigArgs, json: bool) -> Result<(), Failure> {
     // Outside of a repository there are settings too.
-    let shown = args.settings(Project::here().ok().as_ref())?.shown();
+    let project = Project::here().ok();
+    let settings = args.settings(project.as_ref())?;
     if json {
-        out::line(&serde_json::to_string(&shown).unwrap_or_default());
-        return Ok(());
+        out::line(&serde_json::to_string(&settings.shown()).unwrap_or_default());
+    } else {
+        print(&settings.shown());
     }
+    let root = project.map_or_else(PathBuf::new, |project| project.root);
+    Ok(settings.chosen(&root).map(drop)?)
+}
+
+fn print(shown: &[Shown]) {
     let width = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).min(40);
     let keys: Vec<String> = shown.iter().map(|shown| shown.key.clone()).collect();
     let values: Vec<String> = shown.iter().map(|shown| plain(&shown.value)).collect();
     let (keys_wide, values_wide) = (width(&keys), width(&values));
-    for ((key, value), shown) in keys.iter().zip(&values).zip(&shown) {
+    for ((key, value), shown) in keys.iter().zip(&values).zip(shown) {
         out::line(&format!("{key:keys_wide$}  {value:values_wide$}  {}", shown.origin));
     }
-    Ok(())
 }
 
 /// Texts are shown without quotation marks where nothing is lost by it.

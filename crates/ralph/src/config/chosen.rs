@@ -59,8 +59,22 @@ impl Settings {
                 refusal.at(written.kind.origin.to_string())
             }),
             None if agent::find(name).is_ok() => Ok(()),
-            None => Err(without_type(name, written)),
+            None => Err(self.without_type(name, written)),
         })
+    }
+
+    fn without_type(&self, name: &str, written: &AgentSettings) -> ConfigError {
+        let place = match &written.mentioned {
+            // A classic file changes the agent that it chooses without writing its name again.
+            Origin::BuiltIn => &self.agent.origin,
+            mentioned => mentioned,
+        };
+        let hint = match suggest::near(name, &adapters()) {
+            Some(near) => format!("did you mean {near}? An agent of your own needs a `type:`"),
+            None => format!("add `type:`, one of {}", adapters().join(", ")),
+        };
+        let what = format!("there is no agent named {name:?}, and it has no type");
+        Refusal::new(what).hint(hint).at(place.to_string())
     }
 
     fn unknown_agent(&self) -> ConfigError {
@@ -76,15 +90,6 @@ impl Settings {
 
 fn adapters() -> Vec<&'static str> {
     agent::AGENTS.iter().map(|agent| agent.name()).collect()
-}
-
-fn without_type(name: &str, written: &AgentSettings) -> ConfigError {
-    let place = written.first_origin().map_or_else(|| "agents".to_owned(), ToString::to_string);
-    let hint = match suggest::near(name, &adapters()) {
-        Some(near) => format!("did you mean {near}? An agent of your own needs a `type:`"),
-        None => format!("add `type:`, one of {}", adapters().join(", ")),
-    };
-    Refusal::new(format!("there is no agent named {name:?}, and it has no type")).hint(hint).at(place)
 }
 
 fn adapter(name: &str, written: &AgentSettings) -> Option<&'static dyn Agent> {
@@ -112,22 +117,5 @@ fn program(cli: &str, origin: &Origin, root: &Path) -> String {
         Origin::File { .. } | Origin::BuiltIn | Origin::Environment { .. } | Origin::Flag { .. } => {
             cli.to_owned()
         }
-    }
-}
-
-impl AgentSettings {
-    /// Returns the origin of the first part that was written.
-    pub(super) fn first_origin(&self) -> Option<&Origin> {
-        let parts = [
-            &self.kind.origin,
-            &self.cli.origin,
-            &self.args.origin,
-            &self.output_format.origin,
-            &self.response_filter.origin,
-            &self.display_filter.origin,
-            &self.model.origin,
-        ];
-        let env = self.env.values().map(|value| &value.origin);
-        parts.into_iter().chain(env).find(|origin| **origin != Origin::BuiltIn)
     }
 }

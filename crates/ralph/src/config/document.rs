@@ -1,5 +1,5 @@
 //! Applies a document, level by level, to the settings. Unknown keys are errors with a suggestion.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ralph_core::evidence::ExternalCheck;
 
@@ -91,8 +91,8 @@ fn entries<'a>(node: &'a Node, at: &At<'_>) -> Result<&'a [Entry], ConfigError> 
 
 fn unknown<S>(keys: &[Key<S>], entry: &Entry, here: &Level<'_>) -> ConfigError {
     let below = keys.iter().filter_map(|key| key.path.strip_prefix(here.inside.as_str()));
-    let mut names: Vec<&str> = below.filter_map(|rest| rest.split('.').next()).collect();
-    names.dedup();
+    let names: BTreeSet<&str> = below.filter_map(|rest| rest.split('.').next()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
     let path = here.at.below(&entry.key).path;
     let elsewhere = keys.iter().map(|key| key.path).find(|path| path.ends_with(&format!(".{}", entry.key)));
     let hint = match (suggest::near(&entry.key, &names), elsewhere) {
@@ -144,7 +144,9 @@ pub(super) fn agents(
                 at.refuse(&entry.node, Refusal::new("the name of an agent has letters, digits, - and _"))
             );
         }
-        fill(AGENT_KEYS, slot.entry(entry.key.clone()).or_default(), &entry.node, &at)?;
+        let agent = slot.entry(entry.key.clone()).or_default();
+        agent.mentioned = at.source.origin(entry.line);
+        fill(AGENT_KEYS, agent, &entry.node, &at)?;
     }
     Ok(())
 }

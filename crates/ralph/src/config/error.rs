@@ -1,4 +1,5 @@
 //! What is wrong with the configuration, where, and what to write instead.
+use crate::sanitize::sanitize;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
@@ -8,6 +9,9 @@ pub struct ConfigError {
     pub what: String,
     pub hint: Option<String>,
 }
+
+/// Longer messages are mostly what was written.
+const LONGEST: usize = 300;
 
 /// The same without its place: what a value's parser knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +30,28 @@ impl Refusal {
         self
     }
 
+    /// Makes an error of it that is safe to show: what was written may hold anything.
     pub(super) fn at(self, place: impl Into<String>) -> ConfigError {
-        ConfigError { place: place.into(), what: self.what, hint: self.hint }
+        ConfigError { place: place.into(), what: shortened(&self.what), hint: self.hint }
+    }
+}
+
+fn shortened(what: &str) -> String {
+    let line = sanitize(what).replace('\n', " ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: U1
+    fn a_message_is_one_line_of_bounded_length_that_does_nothing_to_a_terminal() {
+        let error = Refusal::new(format!("key \u{1b}[2J\n{}", "x".repeat(1_000_000))).at("f:1");
+        assert!(error.what.starts_with("key  xxx") && error.what.ends_with("x …"), "{error}");
+        assert_eq!(error.what.chars().count(), LONGEST + 2);
     }
 }

@@ -25,13 +25,19 @@ pub fn find(
 ) -> Result<Files, ConfigError> {
     let absolute = |name| variable(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    let project = project.map(|project| project_file(&project.home)).transpose()?.flatten();
-    Ok(Files { user: folder.map(|folder| folder.join("ralph/config.yaml")), project })
+    let folder = folder.map(|folder| folder.join("ralph"));
+    folder.as_deref().map_or(Ok(()), refuse_misnamed)?;
+    let project = project.map(project_file).transpose()?.flatten();
+    Ok(Files { user: folder.map(|folder| folder.join("config.yaml")), project })
 }
 
-fn project_file(home: &Path) -> Result<Option<PathBuf>, ConfigError> {
+fn project_file(project: &Project) -> Result<Option<PathBuf>, ConfigError> {
+    let home = &project.home;
     let (yaml, classic) = (home.join("config.yaml"), home.join("config"));
-    let exists = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_dir());
+    // In a root that is the home, other files are none of our business.
+    if *home != project.root {
+        refuse_misnamed(home)?;
+    }
     match (exists(&yaml), exists(&classic)) {
         (true, true) => Err(Refusal::new("config and config.yaml stand side by side, and only one can hold")
             .hint("move the settings of one into the other, and remove it")
@@ -40,6 +46,20 @@ fn project_file(home: &Path) -> Result<Option<PathBuf>, ConfigError> {
         (false, true) => Ok(Some(classic)),
         (false, false) => Ok(None),
     }
+}
+
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| !found.is_dir())
+}
+
+/// A file that looks like ours must not be passed over in silence.
+fn refuse_misnamed(folder: &Path) -> Result<(), ConfigError> {
+    let other = folder.join("config.yml");
+    if !exists(&other) {
+        return Ok(());
+    }
+    let refusal = Refusal::new("the name of the configuration is config.yaml, and this is not read");
+    Err(refusal.hint("rename it to config.yaml").at(other.display().to_string()))
 }
 
 /// Reads a file that is not too large. `None` if it does not exist.

@@ -9,12 +9,21 @@ pub struct Setting<T> {
     pub origin: Origin,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Origin {
+    #[default]
     BuiltIn,
-    File { layer: FileLayer, path: PathBuf, line: u64 },
-    Environment { variable: String },
-    Flag { name: &'static str },
+    File {
+        layer: FileLayer,
+        path: PathBuf,
+        line: u64,
+    },
+    Environment {
+        variable: String,
+    },
+    Flag {
+        name: &'static str,
+    },
 }
 
 /// Which of the files it is.

@@ -49,6 +49,8 @@ pub struct Signals {
 /// What was written about one agent. A part that nobody wrote is `None` and built-in: the preset's holds.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
+    /// Where its name was written last.
+    pub mentioned: Origin,
     /// The adapter.
     pub kind: Setting<Option<String>>,
     pub cli: Setting<Option<String>>,

@@ -1,4 +1,7 @@
 //! The effective settings as a list: each key with its value and its origin.
+use std::time::Duration;
+
+use ralph_core::evidence::ExternalCheck;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -88,10 +91,24 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Matching(slot) => of(slot, |found| json!(name_of(MATCHING, found))),
         Slot::Scope(slot) => of(slot, |found| json!(name_of(SCOPE, found))),
         Slot::Contradictions(slot) => of(slot, contradictions_value),
-        Slot::Checks(slot) => of(slot, |checks| checks.iter().map(|check| json!(check.command)).collect()),
+        Slot::Checks(slot) => of(slot, |checks| checks.iter().map(check_value).collect()),
         // Tables are shown entry by entry.
         Slot::Table(_) | Slot::Agents(_) => (json!({}), Origin::BuiltIn),
     }
+}
+
+/// A check is its command, unless more was said about it.
+fn check_value(check: &ExternalCheck) -> Value {
+    if *check == ExternalCheck::of_command(&check.command) {
+        return json!(check.command);
+    }
+    json!({
+        "command": check.command,
+        "success_exit_code": check.success_exit_code,
+        "output_contains": check.output_contains,
+        "output_not_contains": check.output_not_contains,
+        "timeout": duration::write(Duration::from_millis(check.timeout_ms)),
+    })
 }
 
 fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> Option<&'static str> {

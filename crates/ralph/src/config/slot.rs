@@ -163,7 +163,12 @@ fn choice<T: Copy>(node: &Node, among: &[(&str, T)]) -> Result<T, Refusal> {
 /// `true`, `false`, or phrases that are looked for beside the usual ones.
 fn contradictions(node: &Node) -> Result<Contradictions, Refusal> {
     match &node.content {
-        Content::List(_) => texts(node).map(|extra| Contradictions::On { extra }),
+        Content::List(_) => match texts(node)? {
+            extra if extra.iter().any(|phrase| phrase.trim().is_empty()) => {
+                Err(Refusal::new("an empty phrase would stand in every message"))
+            }
+            extra => Ok(Contradictions::On { extra }),
+        },
         Content::Nothing | Content::Text(_) | Content::Map(_) => flag(node).map(|on| match on {
             true => Contradictions::On { extra: Vec::new() },
             false => Contradictions::Off,

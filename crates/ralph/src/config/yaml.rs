@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
-use serde_saphyr::{Error, Location, Options, Spanned, UserMessageFormatter};
+use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
 
 /// Larger files are mistakes. Whoever reads a file holds it to this before it comes here.
 pub(super) const MOST_BYTES: usize = 1 << 20;
@@ -75,13 +75,14 @@ fn options() -> Options {
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         strict_booleans: true,
         reject_unsupported_tags: true,
+        ignore_binary_tag_for_string: true,
         with_snippet: false,
     }
 }
 
 fn malformed(error: &Error) -> Malformed {
     let place = error.location().unwrap_or(Location::UNKNOWN);
-    let what = match error.without_snippet() {
+    let what = match original(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands here twice"),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
@@ -89,15 +90,17 @@ fn malformed(error: &Error) -> Malformed {
         | Error::AliasExpansionLimitExceeded { .. } => {
             format!("it is too much: at most {DEPTH} levels, {NODES} values and {ALIASES} aliases are read")
         }
-        other => without_place(&other.render_with_formatter(&UserMessageFormatter), place),
+        other => UserMessageFormatter.format_message(other).into_owned(),
     };
     Malformed { line: place.line().max(1), column: place.column().max(1), what }
 }
 
-/// The place stands in front of the message already.
-fn without_place(message: &str, place: Location) -> String {
-    let place = format!(" at line {}, column {}", place.line(), place.column());
-    message.lines().next().unwrap_or_default().replace(&place, "")
+/// Returns what went wrong, without the ways on which it was reached.
+fn original(error: &Error) -> &Error {
+    match error {
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => original(error),
+        other => other,
+    }
 }
 
 fn node(spanned: Spanned<Shape>, text: &str) -> Node {

@@ -193,6 +193,11 @@ fn the_variables_of_an_agent_reach_it_and_are_not_shown() {
     for line in ["MY_KEY=a b=c", "HOME=/elsewhere"] {
         assert_eq!(log.lines().filter(|found| *found == line).count(), 1, "{line} is not in {log}");
     }
+    assert_eq!(
+        log.lines().filter(|found| found.starts_with("HOME=")).count(),
+        1,
+        "one name, one value: {log}"
+    );
     let show = project.ralph(["config", "show"]).output().expect(0).stdout;
     assert!(show.contains("agents.mine.env.MY_KEY") && !show.contains("a b=c"), "{show}");
 }
@@ -239,6 +244,30 @@ fn a_root_with_prompts_and_config_is_its_own_home() {
     assert_eq!(fs::read_dir(project.root().join("state")).unwrap().count(), 1, "nothing was put there");
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!(runs[0]["status"], "completed");
+}
+
+// spec: G1, U1
+#[test]
+fn a_file_with_a_name_that_nobody_reads_is_not_passed_over_in_silence() {
+    let project = Project::new();
+    let path = file(&project, ".ralph/config.yml", "model: x\n");
+    let answer = run(&project).output().expect(1);
+    assert!(answer.stderr.starts_with(&format!("error: {}: the name", path.display())), "{}", answer.stderr);
+    assert!(answer.stderr.ends_with("hint: rename it to config.yaml\n"));
+}
+
+// spec: G1
+#[test]
+fn show_tells_what_holds_even_if_the_agent_cannot_be_used() {
+    let project = Project::new();
+    let path = file(&project, ".ralph/config.yaml", "agent: cloude\n");
+    let answer = project.ralph(["config", "show", "--json"]).output().expect(1);
+    assert_eq!(shown(&answer, "agent").0, "cloude");
+    let expected = format!(
+        "error: {}:1: there is no agent named \"cloude\"\nhint: did you mean claude?\n",
+        path.display()
+    );
+    assert_eq!(answer.stderr, expected);
 }
 
 // fault: 82

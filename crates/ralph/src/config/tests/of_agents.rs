@@ -1,0 +1,69 @@
+//! Agents that are changed or added, and what belongs to them.
+use super::*;
+
+// spec: A2, G2
+#[test]
+fn an_agent_is_a_preset_changed_or_one_of_the_user_s_own_which_needs_a_type() {
+    let settings = yaml("agents: {claude: {args: [-p]}}").unwrap();
+    assert_eq!(chosen(&settings).adapter.name(), "claude");
+    assert_eq!(chosen(&settings).overrides.args, Some(vec!["-p".to_owned()]));
+    refused(
+        yaml("agents:\n  mine:\n    cli: x"),
+        "config.yaml:2: there is no agent named \"mine\", and it has no type",
+        "add `type:`, one of claude, text, demo",
+    );
+    refused(
+        yaml("agents: {claud: }"),
+        "config.yaml:1: there is no agent named \"claud\", and it has no type",
+        "did you mean claude? An agent of your own needs a `type:`",
+    );
+    refused(
+        old("A=1\nAGENT_TYPE=cloude\nAGENT_CLI=x"),
+        "config:2: there is no agent named \"cloude\", and it has no type",
+        "did you mean claude? An agent of your own needs a `type:`",
+    );
+    refused(
+        yaml("agents: {mine: {type: cluade}}"),
+        "config.yaml:1: agents.mine.type: there is no agent named \"cluade\"",
+        "did you mean claude?",
+    );
+    let unknown = yaml("\nagent: cloude\nagents: {mine: {type: text}}").unwrap();
+    let error = unknown.chosen(&PathBuf::from("/")).err().unwrap();
+    assert_eq!(
+        (error.to_string().as_str(), error.hint.as_deref()),
+        ("config.yaml:2: there is no agent named \"cloude\"", Some("did you mean claude?"))
+    );
+}
+
+// spec: A2, G1
+#[test]
+fn the_model_belongs_to_the_agent_for_which_it_was_chosen() {
+    let mut settings =
+        yaml("agent: claude\nmodel: opus\nagents: {mine: {type: text, model: small}}").unwrap();
+    assert_eq!(chosen(&settings).model.as_deref(), Some("opus"));
+    with_variables(&mut settings, &[("RALPH_AGENT", "demo")]).unwrap();
+    assert_eq!(chosen(&settings).model, None, "another agent was chosen above");
+    with_variables(&mut settings, &[("RALPH_AGENT", "mine")]).unwrap();
+    assert_eq!(chosen(&settings).model.as_deref(), Some("small"));
+    with_variables(&mut settings, &[("RALPH_AGENT", "mine"), ("RALPH_MODEL", "large")]).unwrap();
+    assert_eq!(chosen(&settings).model.as_deref(), Some("large"), "a higher layer wins");
+    let near = yaml("model: opus\nagents: {claude: {model: haiku}}").unwrap();
+    assert_eq!(chosen(&near).model.as_deref(), Some("haiku"), "in one file the nearer one wins");
+}
+
+// spec: X6
+#[test]
+fn commands_that_came_with_the_project_are_told_from_those_of_the_user() {
+    let text = "agent: mine\nagents: {mine: {type: text, cli: ./a, args: [x], env: {PATH: /evil}, response_filter: .a}, other: {type: text, cli: b}}\nchecks: [rm -rf x]";
+    let mut settings = yaml(text).unwrap();
+    let keys = |settings: &Settings| {
+        settings.project_commands().into_iter().map(|command| command.key).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&settings), ["agents.mine.cli", "agents.mine.args", "agents.mine.env.PATH", "checks"]);
+    settings.checks.flag(Some(Vec::new()), "--check");
+    settings.agent.flag(Some("claude".to_owned()), "--agent");
+    assert!(keys(&settings).is_empty());
+    let mut named = Settings::default();
+    document::apply(&mut named, text, &source(FileLayer::Named, "mine.yaml")).unwrap();
+    assert!(named.project_commands().is_empty(), "what the user names is the user's");
+}

@@ -98,13 +98,21 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Matching(_) => json!({ "enum": MATCHING.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Scope(_) => json!({ "enum": SCOPE.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
-        Slot::Checks(_) => json!({ "type": ["array", "null"], "items": {
-            "anyOf": [{ "type": "string", "minLength": 1 }, table(CHECK_KEYS, "", &mut CheckDraft::default())]
-        }}),
+        Slot::Checks(_) => json!({
+            "type": ["array", "null"],
+            "items": { "anyOf": [{ "type": "string", "minLength": 1 }, check()] },
+        }),
         Slot::Agents(_) => json!({
             "type": ["object", "null"],
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]+$" },
             "additionalProperties": table(AGENT_KEYS, "", &mut AgentSettings::default()),
         }),
     }
+}
+
+fn check() -> Value {
+    let mut schema = table(CHECK_KEYS, "", &mut CheckDraft::default());
+    schema["type"] = json!("object");
+    schema["required"] = json!(["command"]);
+    schema
 }

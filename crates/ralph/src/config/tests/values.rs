@@ -186,5 +186,8 @@ proptest! {
     fn no_text_brings_the_configuration_down(text in any::<String>()) {
         drop(yaml(&text));
         drop(old(&text));
+        for key in KEYS.iter().filter_map(|key| variable(key.path)) {
+            drop(with_variables(&mut Settings::default(), &[(&key, &text)]));
+        }
     }
 }

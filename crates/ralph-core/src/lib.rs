@@ -21,6 +21,7 @@ pub mod journal;
 pub mod outcome;
 pub mod policy;
 pub mod prompt;
+pub mod redact;
 pub mod state;
 pub mod step;
 pub mod template;

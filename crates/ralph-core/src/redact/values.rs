@@ -1,0 +1,229 @@
+//! Hides what is known by its value: each registered value in each form that it may take.
+//!
+//! Every form has at least eight bytes, so one of its first six three-byte groups begins at every sixth byte of the
+//! stream, wherever it stands: only those groups are looked at.
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::behind::Behind;
+use super::forms;
+use super::value::Secret;
+
+/// The shortest value that is hidden.
+pub(super) const SHORTEST: usize = 8;
+
+/// The distance between two looks, and how many beginnings one look covers.
+const STRIDE: usize = 6;
+
+/// The forms of all values, sorted.
+#[derive(Debug)]
+pub(super) struct Dictionary {
+    literals: Vec<Literal>,
+    /// The first eight bytes of each, in the same order.
+    heads: Vec<u64>,
+    /// A bit for each hash of a three-byte group that stands near the beginning of a form.
+    groups: Box<[u64; 1024]>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Literal {
+    bytes: Vec<u8>,
+    mark: String,
+}
+
+/// What stands at a place of the stream.
+enum Here {
+    Nothing,
+    /// The stream must go on before it is known.
+    Undecided,
+    Value {
+        length: usize,
+        mark: usize,
+    },
+}
+
+/// What was found, and where it begins.
+enum Found<'a> {
+    Nothing,
+    Undecided { start: usize },
+    Value { start: usize, length: usize, mark: &'a str },
+}
+
+impl Dictionary {
+    pub(super) fn new(secrets: &[Secret]) -> Self {
+        let mut literals: Vec<Literal> = secrets.iter().flat_map(literals_of).collect();
+        literals.sort();
+        literals.dedup_by(|one, other| one.bytes == other.bytes);
+        let heads = literals.iter().filter_map(|literal| head(&literal.bytes)).collect();
+        let mut groups = Box::new([0; 1024]);
+        for literal in &literals {
+            for group in literal.bytes.windows(3).take(STRIDE) {
+                if let Some((word, bit)) =
+                    place_of(group).and_then(|place| Some((groups.get_mut(place.0)?, place.1)))
+                {
+                    *word |= bit;
+                }
+            }
+        }
+        Self { literals, heads, groups }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.literals.is_empty()
+    }
+
+    /// Finds the first value that begins at `from` or later; of several at one place the longest.
+    fn find(&self, data: &[u8], from: usize, end: End) -> Found<'_> {
+        let looks = data.get(from + STRIDE - 1..).unwrap_or_default();
+        let mut first = from;
+        for group in looks.chunks(STRIDE) {
+            if group.len() < 3 {
+                break;
+            }
+            if self.has(group) {
+                match self.first_of(data, first, first + STRIDE, end) {
+                    Found::Nothing => {}
+                    found @ (Found::Undecided { .. } | Found::Value { .. }) => return found,
+                }
+            }
+            first += STRIDE;
+        }
+        self.first_of(data, first, data.len(), end)
+    }
+
+    fn has(&self, group: &[u8]) -> bool {
+        place_of(group).is_some_and(|(word, bit)| self.groups.get(word).is_some_and(|word| word & bit != 0))
+    }
+
+    fn first_of(&self, data: &[u8], first: usize, last: usize, end: End) -> Found<'_> {
+        for start in first..last.min(data.len()) {
+            match self.at(data.get(start..).unwrap_or_default(), end) {
+                Here::Nothing => {}
+                Here::Undecided => return Found::Undecided { start },
+                Here::Value { length, mark } => {
+                    let mark =
+                        self.literals.get(mark).map(|literal| literal.mark.as_str()).unwrap_or_default();
+                    return Found::Value { start, length, mark };
+                }
+            }
+        }
+        Found::Nothing
+    }
+
+    fn at(&self, rest: &[u8], end: End) -> Here {
+        let Some(wanted) = head(rest) else { return self.cut_short(rest, end) };
+        let first = self.heads.partition_point(|head| *head < wanted);
+        let mut best = Here::Nothing;
+        for (index, literal) in self.literals.iter().enumerate().skip(first) {
+            if self.heads.get(index) != Some(&wanted) {
+                break;
+            }
+            if rest.starts_with(&literal.bytes) {
+                // They are sorted: the later one is longer.
+                best = Here::Value { length: literal.bytes.len(), mark: index };
+            } else if end == End::Open && literal.bytes.starts_with(rest) {
+                return Here::Undecided;
+            }
+        }
+        best
+    }
+
+    /// Fewer bytes than any value has: they may be the beginning of one.
+    fn cut_short(&self, rest: &[u8], end: End) -> Here {
+        let next = self.literals.partition_point(|literal| literal.bytes.as_slice() < rest);
+        let begins = self.literals.get(next).is_some_and(|literal| literal.bytes.starts_with(rest));
+        if begins && end == End::Open { Here::Undecided } else { Here::Nothing }
+    }
+}
+
+fn literals_of(secret: &Secret) -> impl Iterator<Item = Literal> {
+    let mark = secret.mark();
+    forms::of(&secret.value).into_iter().map(move |bytes| Literal { bytes, mark: mark.clone() })
+}
+
+fn head(bytes: &[u8]) -> Option<u64> {
+    bytes.first_chunk().map(|head| u64::from_be_bytes(*head))
+}
+
+/// Returns the word and the bit of a group.
+fn place_of(group: &[u8]) -> Option<(usize, u64)> {
+    let [a, b, c, ..] = group else { return None };
+    let hash = u32::from_le_bytes([*a, *b, *c, 0]).wrapping_mul(0x9E37_79B1) >> 16;
+    Some(((hash >> 6) as usize & 1023, 1 << (hash & 63)))
+}
+
+/// Whether more may follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Open,
+    Reached,
+}
+
+/// One stream on its way through the dictionary.
+#[derive(Debug, Default)]
+pub(super) struct ValueFold {
+    /// The beginning of what may be a value.
+    held: Vec<u8>,
+    behind: Behind,
+}
+
+impl ValueFold {
+    pub(super) fn push(&mut self, values: &Dictionary, piece: &[u8], out: &mut Vec<u8>) {
+        if self.held.is_empty() {
+            let rest = self.pass(values, piece, End::Open, out);
+            self.held.extend_from_slice(rest);
+        } else {
+            self.held.extend_from_slice(piece);
+            let all = core::mem::take(&mut self.held);
+            let rest = self.pass(values, &all, End::Open, out);
+            self.held = rest.to_vec();
+        }
+    }
+
+    pub(super) fn finish(&mut self, values: &Dictionary, out: &mut Vec<u8>) {
+        let all = core::mem::take(&mut self.held);
+        self.pass(values, &all, End::Reached, out);
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Passes on what is decided and returns the rest.
+    fn pass<'a>(&mut self, values: &Dictionary, data: &'a [u8], end: End, out: &mut Vec<u8>) -> &'a [u8] {
+        let mut done = 0;
+        loop {
+            match values.find(data, done, end) {
+                Found::Nothing => {
+                    out.extend_from_slice(self.advance(data, done, data.len()));
+                    return &[];
+                }
+                Found::Undecided { start } => {
+                    out.extend_from_slice(self.advance(data, done, start));
+                    return data.get(start..).unwrap_or_default();
+                }
+                Found::Value { start, length, mark } => {
+                    out.extend_from_slice(self.advance(data, done, start));
+                    done = start + length;
+                    self.hide(data.get(start..done).unwrap_or_default(), mark, out);
+                }
+            }
+        }
+    }
+
+    /// Writes the mark instead of a value. What belongs to an escape that was begun before stays: half of one would
+    /// make the JSON around it invalid.
+    fn hide(&mut self, value: &[u8], mark: &str, out: &mut Vec<u8>) {
+        let open = self.behind.open_escape(value);
+        out.extend_from_slice(value.get(..open).unwrap_or_default());
+        out.extend_from_slice(mark.as_bytes());
+        self.behind = self.behind.then(value);
+    }
+
+    fn advance<'a>(&mut self, data: &'a [u8], from: usize, to: usize) -> &'a [u8] {
+        let passed = data.get(from..to).unwrap_or_default();
+        self.behind = self.behind.then(passed);
+        passed
+    }
+}

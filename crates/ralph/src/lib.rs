@@ -12,6 +12,7 @@ pub mod memory_size;
 pub mod private;
 pub mod process;
 pub mod project;
+pub mod redact;
 pub mod report;
 pub mod sanitize;
 pub mod session_file;

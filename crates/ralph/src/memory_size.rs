@@ -20,6 +20,8 @@ pub enum MemorySizeError {
 }
 
 impl MemorySize {
+    pub const GIGABYTE: Self = Self { mb: 1024 };
+
     /// Parses a whole number with M, G or nothing behind it.
     pub fn parse(text: &str) -> Result<Self, MemorySizeError> {
         let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());

@@ -9,8 +9,17 @@ const CORE: &str = "crates/ralph-core/";
 const ANY: &str = "*";
 
 /// Small rooms without arrows of their own. Everyone may use them.
-const COMMON: &[&str] =
-    &["duration", "memory_size", "private", "project", "sanitize", "session_file", "shell_words", "suggest"];
+const COMMON: &[&str] = &[
+    "duration",
+    "memory_size",
+    "private",
+    "project",
+    "redact",
+    "sanitize",
+    "session_file",
+    "shell_words",
+    "suggest",
+];
 
 /// A room, and the rooms that it may use beside the common ones.
 const ARROWS: &[(&str, &[&str])] = &[

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{memory, time};
+use super::values::{log_size, memory, time};
 use crate::config::Settings;
 use crate::memory_size::MemorySize;
 
@@ -28,6 +28,9 @@ pub struct LimitArgs {
     /// Kills an agent that uses more memory than this with all its descendants: 512M, 4G; a bare number is MB
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     max_memory: Option<MemorySize>,
+    /// Most room for the raw logs of the run: of what is longer, beginning and end are kept [built-in: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = log_size)]
+    log_limit: Option<MemorySize>,
 }
 
 impl LimitArgs {
@@ -40,5 +43,6 @@ impl LimitArgs {
         limits.after_result.flag(self.after_result, "--after-result");
         limits.grace.flag(self.grace, "--grace");
         limits.max_memory.flag(self.max_memory.map(Some), "--max-memory");
+        limits.log_limit.flag(self.log_limit, "--log-limit");
     }
 }

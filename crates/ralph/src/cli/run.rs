@@ -46,6 +46,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
         grace: settings.limits.grace.value,
         audience: args.output.audience(),
         max_memory: settings.limits.max_memory.value,
+        log_limit: settings.limits.log_limit.value,
         project,
     })
 }

@@ -27,6 +27,11 @@ pub fn memory(text: &str) -> Result<MemorySize, MemorySizeError> {
     MemorySize::parse(text)
 }
 
+pub fn log_size(text: &str) -> Result<MemorySize, String> {
+    MemorySize::parse(text)
+        .map_err(|_| format!("{text:?} is no size for logs: write 100M or 1G (a bare number is MB)"))
+}
+
 pub fn format(text: &str) -> Result<Format, String> {
     text.parse::<Format>().map_err(|error| format!("{error}; {}", error.hint()))
 }

@@ -56,6 +56,7 @@ fn fill(slot: Slot<'_>, assignment: &Assignment, source: &Source) -> Result<(), 
         | Slot::Flag(_)
         | Slot::Count(_, _)
         | Slot::Time(_)
+        | Slot::Size(_)
         | Slot::MaybeSize(_)
         | Slot::MaybeFormat(_)
         | Slot::Matching(_)

@@ -57,6 +57,7 @@ fn set(
             | Slot::Flag(_)
             | Slot::Count(_, _)
             | Slot::Time(_)
+            | Slot::Size(_)
             | Slot::MaybeSize(_)
             | Slot::MaybeFormat(_)
             | Slot::Matching(_)

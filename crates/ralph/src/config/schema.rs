@@ -90,6 +90,7 @@ fn kind(slot: &Slot<'_>) -> Value {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
         Slot::Time(_) => json!({ "type": ["string", "integer"], "pattern": TIME, "minimum": 1 }),
+        Slot::Size(_) => json!({ "type": ["string", "integer"], "pattern": SIZE, "minimum": 1 }),
         Slot::MaybeSize(_) => json!({ "type": ["string", "integer", "null"], "pattern": SIZE, "minimum": 1 }),
         Slot::MaybeFormat(_) => {
             let own = std::iter::once(OWN_FORMAT);

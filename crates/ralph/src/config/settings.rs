@@ -36,6 +36,7 @@ pub struct Limits {
     pub grace: Setting<Duration>,
     pub max_retries: Setting<u32>,
     pub max_memory: Setting<Option<MemorySize>>,
+    pub log_limit: Setting<MemorySize>,
 }
 
 #[derive(Debug, Clone)]
@@ -91,6 +92,7 @@ impl Default for Limits {
             grace: time(5_000),
             max_retries: Setting::built_in(3),
             max_memory: Setting::default(),
+            log_limit: Setting::built_in(MemorySize::GIGABYTE),
         }
     }
 }

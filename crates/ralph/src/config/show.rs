@@ -84,6 +84,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Flag(slot) => of(slot, |flag| json!(flag)),
         Slot::Count(slot, _) => of(slot, |count| json!(count)),
         Slot::Time(slot) => of(slot, |time| json!(duration::write(*time))),
+        Slot::Size(slot) => of(slot, |size| json!(format!("{}M", size.mb()))),
         Slot::MaybeSize(slot) => of(slot, |size| json!(size.map(|size| format!("{}M", size.mb())))),
         Slot::MaybeFormat(slot) => {
             of(slot, |format| json!(format.map_or(OWN_FORMAT, |format| format.name())))

@@ -14,7 +14,6 @@ use crate::agent::{AgentEvent, FilteredDisplay, Format, Parser};
 use crate::hearing::hear;
 use crate::process::{Gone, Listener, RawLog, Tail, When};
 use crate::sanitize::sanitize;
-use crate::session_file::SessionFile;
 
 /// Stands in the log before what does not count.
 const LATE: &[u8] = b"\n[ralph: what follows was printed after the agent had ended]\n";
@@ -60,8 +59,6 @@ pub struct Ears {
     pub finder: Finder,
     pub output: RawLog,
     pub errors: RawLog,
-    /// The session log, where there is one.
-    pub session: Option<SessionFile>,
     pub heard: LastHeard,
     pub news: mpsc::UnboundedSender<News>,
     pub shown: mpsc::Sender<Shown>,
@@ -196,12 +193,6 @@ impl AgentListener {
         }
     }
 
-    fn copy(&self, piece: &[u8]) {
-        if let Some(session) = &self.ears.session {
-            session.write(piece);
-        }
-    }
-
     fn spoke(&mut self) {
         self.ears.heard.now();
         self.goes_on();
@@ -248,14 +239,12 @@ impl Listener for AgentListener {
             }
             When::Late => {}
         }
-        self.copy(piece);
         self.ears.output.write(piece);
     }
 
     fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
         self.ears.heard.now();
         self.stderr.push(piece);
-        self.copy(piece);
         self.ears.errors.write(piece);
     }
 }

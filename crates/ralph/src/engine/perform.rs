@@ -15,7 +15,7 @@ use super::listen::{Ears, LastHeard};
 use super::news::{News, Shown};
 use super::plan::{Audience, RunPlan};
 use crate::agent::{FilterError, Parser, PoliteSignal};
-use crate::process::{JobSpec, Keeper, Order, Polite, RawLog};
+use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
 use crate::verify::{Checker, check_all};
 
 pub(super) struct Hands {
@@ -23,6 +23,7 @@ pub(super) struct Hands {
     /// When the running agent was last heard.
     pub(super) heard: LastHeard,
     keeper: Keeper,
+    logs: LogBudget,
     news: mpsc::UnboundedSender<News>,
     shown: mpsc::Sender<Shown>,
     running: Option<Running>,
@@ -43,7 +44,17 @@ impl Hands {
         news: mpsc::UnboundedSender<News>,
         shown: mpsc::Sender<Shown>,
     ) -> Self {
-        Self { plan, heard: LastHeard::new(), keeper, news, shown, running: None, unknown: BTreeSet::new() }
+        let logs = LogBudget::new(plan.log_limit.bytes(), &plan.project.run_folder(&plan.id));
+        Self {
+            plan,
+            heard: LastHeard::new(),
+            keeper,
+            logs,
+            news,
+            shown,
+            running: None,
+            unknown: BTreeSet::new(),
+        }
     }
 
     pub(super) fn start_agent(&mut self, key: AttemptKey, plan: &PromptPlan, nonce: Option<Nonce>) {
@@ -91,7 +102,6 @@ impl Hands {
     }
 
     fn ears(&self, key: AttemptKey, finder: Finder) -> Result<Ears, FilterError> {
-        let folder = self.plan.project.run_folder(&self.plan.id);
         let name = log_name(key);
         Ok(Ears {
             key,
@@ -99,13 +109,18 @@ impl Hands {
             parser: self.parser()?,
             display: self.plan.agent.display()?,
             finder,
-            output: RawLog::new(folder.join(format!("{name}.ndjson"))),
-            errors: RawLog::new(folder.join(format!("{name}.stderr"))),
-            session: self.plan.session.clone(),
+            output: self.log(format!("{name}.ndjson")),
+            errors: self.log(format!("{name}.stderr")),
             heard: self.heard.clone(),
             news: self.news.clone(),
             shown: self.shown.clone(),
         })
+    }
+
+    /// Prepares a log of the agent, which goes to the session log as well where there is one.
+    fn log(&self, name: String) -> RawLog {
+        let folder = self.plan.project.run_folder(&self.plan.id);
+        RawLog::new(folder.join(name), &self.logs).also_to(self.plan.session.clone())
     }
 
     fn parser(&self) -> Result<Box<dyn Parser>, FilterError> {
@@ -127,6 +142,7 @@ impl Hands {
             keeper: self.keeper.clone(),
             folder: self.plan.project.run_folder(&self.plan.id),
             name: log_name(key),
+            logs: self.logs.clone(),
         };
         let jobs = self.plan.checks.iter().map(|check| (check.clone(), self.plan.check_job(check)));
         let jobs: Vec<_> = jobs.collect();

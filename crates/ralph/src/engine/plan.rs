@@ -46,6 +46,8 @@ pub struct RunPlan {
     pub audience: Audience,
     /// What an agent may have together with its descendants. Checks are not limited.
     pub max_memory: Option<MemorySize>,
+    /// What the raw logs may take together.
+    pub log_limit: MemorySize,
 }
 
 /// Whether anybody looks at what the agent does.
@@ -259,6 +261,7 @@ impl RunPlan {
             "policy": self.policy,
             "grace_ms": u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
             "max_memory_mb": self.max_memory.map(MemorySize::mb),
+            "log_limit_mb": self.log_limit.mb(),
         });
         settings.to_string()
     }

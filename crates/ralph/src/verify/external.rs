@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ralph_core::evidence::{CheckEnding, CheckEvidence, Evidence, ExternalCheck, Seen, Verdict, judge_check};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use crate::process::{Exit, JobSpec, Keeper, Listener, Order, RawLog, Tail, When, pump};
+use crate::process::{Exit, JobSpec, Keeper, Listener, LogBudget, Order, RawLog, Tail, When, pump};
 use crate::sanitize::sanitize;
 
 /// How much of a check's output goes into the evidence.
@@ -17,6 +17,8 @@ pub struct Checker {
     pub folder: PathBuf,
     /// The name that the logs begin with.
     pub name: String,
+    /// The room for them.
+    pub logs: LogBudget,
 }
 
 /// Runs checks one after the other. The first that does not accept ends it: its reason is the verdict's.
@@ -45,7 +47,7 @@ async fn check_one(
     orders: &mut UnboundedReceiver<Order>,
 ) -> CheckEvidence {
     let began = Instant::now();
-    let mut capture = Capture::new(&check, RawLog::new(checker.folder.join(&log)));
+    let mut capture = Capture::new(&check, RawLog::new(checker.folder.join(&log), &checker.logs));
     let (ending, leftovers) = run(checker, (&check, job), orders, &mut capture).await;
     // A log that is not whole does not change what the check says.
     let _ = capture.log.finish();

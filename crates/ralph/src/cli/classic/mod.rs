@@ -116,6 +116,7 @@ impl Order<'_> {
             grace: settings.limits.grace.value,
             audience: self.args.output.audience(),
             max_memory: settings.limits.max_memory.value,
+            log_limit: settings.limits.log_limit.value,
             project,
         })
     }

@@ -1,0 +1,52 @@
+//! How much the raw logs of a run may take together. A log reserves half of what is left when it is made and gives
+//! back what it did not use, so that a flood leaves room for what comes later.
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The room that is left for the logs of one run.
+#[derive(Debug, Clone)]
+pub struct LogBudget {
+    left: Arc<Mutex<u64>>,
+}
+
+impl LogBudget {
+    /// Makes the budget of a run, less what its folder holds already.
+    #[must_use]
+    pub fn new(limit: u64, folder: &Path) -> Self {
+        Self { left: Arc::new(Mutex::new(limit.saturating_sub(size_of(folder)))) }
+    }
+
+    pub(super) fn reserve(&self) -> u64 {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = *left / 2;
+        *left -= share;
+        share
+    }
+
+    pub(super) fn give_back(&self, unused: u64) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = left.saturating_add(unused);
+    }
+}
+
+fn size_of(folder: &Path) -> u64 {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: D5
+    #[test]
+    fn each_log_may_use_half_of_what_is_left_and_gives_back_the_rest() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("earlier.log"), "12345").unwrap();
+        let budget = LogBudget::new(105, temp.path());
+        assert_eq!((budget.reserve(), budget.reserve()), (50, 25));
+        budget.give_back(50);
+        assert_eq!(budget.reserve(), 37);
+        assert_eq!(LogBudget::new(3, temp.path()).reserve(), 0);
+    }
+}

@@ -1,0 +1,72 @@
+//! What this process must never show: the secrets of its environment and what others registered. Every border where
+//! text leaves ralph asks here; what a secret is stands in `ralph_core::redact`.
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use ralph_core::redact::{Redactor, Secret, Secrets, secrets_of};
+
+struct Known {
+    list: Vec<Secret>,
+    prepared: Arc<Secrets>,
+}
+
+static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(|| RwLock::new(Known::of_environment()));
+
+impl Known {
+    fn of_environment() -> Self {
+        let list = std::env::vars_os().flat_map(|(name, value)| found(&name, &value)).collect();
+        Self { prepared: Arc::new(Secrets::new(&[])), list }.prepared()
+    }
+
+    fn prepared(mut self) -> Self {
+        self.prepared = Arc::new(Secrets::new(&self.list));
+        self
+    }
+}
+
+fn found(name: &OsStr, value: &OsStr) -> Vec<Secret> {
+    secrets_of(&name.to_string_lossy(), value.as_bytes())
+}
+
+fn secrets() -> Arc<Secrets> {
+    Arc::clone(&KNOWN.read().unwrap_or_else(PoisonError::into_inner).prepared)
+}
+
+/// Registers the secrets among these variables, which an agent gets beside our own environment.
+pub fn register<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) {
+    let new: Vec<Secret> = variables.into_iter().flat_map(|(name, value)| found(name, value)).collect();
+    if new.is_empty() {
+        return;
+    }
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    known.list.extend(new);
+    known.prepared = Arc::new(Secrets::new(&known.list));
+}
+
+/// Returns a text without its secrets.
+#[must_use]
+pub fn text(text: &str) -> Cow<'_, str> {
+    secrets().redact(text)
+}
+
+/// Starts a stream from which secrets are removed.
+#[must_use]
+pub fn stream() -> Redactor {
+    Redactor::new(secrets())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: X3
+    #[test]
+    fn what_is_registered_later_is_hidden_from_then_on() {
+        let line = "the value is correct-horse-battery";
+        assert_eq!(text(line), line);
+        register([(OsStr::new("STAPLE_TOKEN"), OsStr::new("correct-horse-battery"))]);
+        assert_eq!(text(line), "the value is [redacted:STAPLE_TOKEN]");
+    }
+}

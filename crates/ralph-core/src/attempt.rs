@@ -19,6 +19,8 @@ pub struct AttemptReport {
     pub spend: Spend,
     pub session: Option<String>,
     pub model: Option<String>,
+    /// How many messages the agent wrote, where its format parts them.
+    pub messages: Option<u32>,
     /// The last lines of stderr, for people.
     pub stderr_tail: String,
     pub leftovers: Leftovers,

@@ -51,6 +51,8 @@ pub struct AttemptResult {
     pub failure: Option<String>,
     pub session: Option<String>,
     pub model: Option<String>,
+    #[serde(default)]
+    pub messages: Option<u32>,
     #[serde(flatten)]
     pub spend: Spend,
     /// The end of the agent's last own message.

@@ -36,6 +36,7 @@ pub(super) fn quiet() -> AttemptReport {
         spend: Spend::default(),
         session: None,
         model: None,
+        messages: None,
         stderr_tail: String::new(),
         leftovers: Leftovers::default(),
     }

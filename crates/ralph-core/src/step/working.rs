@@ -218,6 +218,7 @@ pub(super) fn attempt_fact(
         failure,
         session: report.session.clone(),
         model: report.model.clone(),
+        messages: report.messages,
         spend: report.spend,
         final_text: tail_of(&report.reading.final_text, FINAL_TEXT_BYTES).to_string(),
         stderr_tail: report.stderr_tail.clone(),

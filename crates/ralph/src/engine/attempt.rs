@@ -43,6 +43,7 @@ pub fn not_started(why: String, hope: Hope) -> AttemptReport {
         spend: Spend::default(),
         session: None,
         model: None,
+        messages: None,
         stderr_tail: String::new(),
         leftovers: Leftovers::default(),
     }

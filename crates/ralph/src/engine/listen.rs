@@ -70,6 +70,7 @@ pub struct AgentListener {
     trouble: Option<Trouble>,
     session: Option<String>,
     model: Option<String>,
+    messages: Messages,
     spend: Spend,
     stderr: Tail,
     result: ResultRecord,
@@ -78,6 +79,21 @@ pub struct AgentListener {
     /// Whether the agent printed something since the driver was last told.
     went_on: bool,
     late_marked: bool,
+}
+
+/// Counts the agent's own messages; a message may come in many pieces.
+#[derive(Debug, Default)]
+struct Messages {
+    count: u32,
+    last: Option<u64>,
+}
+
+impl Messages {
+    fn note(&mut self, message: u64) {
+        if self.last.replace(message) != Some(message) {
+            self.count = self.count.saturating_add(1);
+        }
+    }
 }
 
 /// Whether the agent's final record has come.
@@ -96,6 +112,7 @@ impl AgentListener {
             trouble: None,
             session: None,
             model: None,
+            messages: Messages::default(),
             spend: Spend::default(),
             stderr: Tail::new(STDERR_BYTES),
             result: ResultRecord::Awaited,
@@ -115,6 +132,7 @@ impl AgentListener {
         AttemptReport {
             ending,
             stream: self.stream(),
+            messages: self.messages_of_format(),
             trouble: self.trouble,
             reading: self.ears.finder.finish(),
             spend: self.spend,
@@ -131,6 +149,11 @@ impl AgentListener {
             _ if self.ears.parser.counts().recognised > 0 => Stream::Understood,
             _ => Stream::NotUnderstood,
         }
+    }
+
+    /// Plain text is one long message, whatever the agent meant.
+    fn messages_of_format(&self) -> Option<u32> {
+        (self.ears.format != Format::Text).then_some(self.messages.count)
     }
 
     /// Nothing is recorded before the logs are written.
@@ -167,7 +190,10 @@ impl AgentListener {
             self.goes_on();
         }
         match event {
-            AgentEvent::Text { .. } => self.trouble = None,
+            AgentEvent::Text { message, .. } => {
+                self.trouble = None;
+                self.messages.note(*message);
+            }
             AgentEvent::Error { kind, message, fatal: true } => {
                 self.trouble = Some(Trouble { kind: *kind, message: sanitize(message) });
             }

@@ -27,6 +27,7 @@ pub struct Footer<'a> {
     pub end: &'a str,
     pub took: Duration,
     pub model: Option<&'a str>,
+    pub messages: Option<u32>,
     pub cost_micros: Option<u64>,
     pub retries: u32,
     pub status: IterationStatus,
@@ -53,6 +54,7 @@ pub fn footer(footer: &Footer<'_>) -> String {
     let (thick, thin) = rules();
     let known = [
         footer.model.map(|model| format!("Model: {}\n", one_line(model))),
+        footer.messages.map(|count| format!("Messages: {count}\n")),
         footer.cost_micros.map(|cost| format!("Cost: {}\n", money(i64::try_from(cost).ok()))),
     ];
     let known: String = known.into_iter().flatten().collect();
@@ -136,6 +138,7 @@ mod tests {
             end: END,
             took: Duration::from_secs(323),
             model: None,
+            messages: None,
             cost_micros: None,
             retries: 0,
             status: IterationStatus::Finished,
@@ -145,7 +148,13 @@ mod tests {
     // spec: C5
     #[test]
     fn an_iteration_is_framed_by_header_and_footer() {
-        let known = Footer { model: Some("opus"), cost_micros: Some(1_230_000), retries: 2, ..plain() };
+        let known = Footer {
+            model: Some("opus"),
+            messages: Some(12),
+            cost_micros: Some(1_230_000),
+            retries: 2,
+            ..plain()
+        };
         let text =
             header(&Header { iteration: 3, mode: "build", start: START }) + "raw output\n" + &footer(&known);
         insta::assert_snapshot!(text, @r"
@@ -161,6 +170,7 @@ mod tests {
     End Time: 2026-03-29T03:05:21+02:00
     Duration: 5m 23s
     Model: opus
+    Messages: 12
     Cost: $1.23
     Retries: 2
     Status: success

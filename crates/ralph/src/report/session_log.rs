@@ -34,6 +34,7 @@ pub struct SessionLog<W: Watcher> {
 struct Open {
     retries: u32,
     model: Option<String>,
+    messages: Option<u32>,
     spend: Spend,
 }
 
@@ -96,6 +97,8 @@ impl<W: Watcher> SessionLog<W> {
     fn attempt_ended(&mut self, attempt: u32, result: &AttemptResult) {
         if let Some(open) = &mut self.open {
             open.model = result.model.clone().or(open.model.take());
+            open.messages =
+                result.messages.map(|new| new.saturating_add(open.messages.unwrap_or(0))).or(open.messages);
             open.spend = open.spend.plus(result.spend);
         }
         if let Some(failure) = &result.failure {
@@ -117,6 +120,7 @@ impl<W: Watcher> SessionLog<W> {
             end: &end,
             took,
             model: open.model.as_deref(),
+            messages: open.messages,
             cost_micros: open.spend.cost_micros,
             retries: open.retries,
             status,

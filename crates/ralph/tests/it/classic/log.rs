@@ -102,6 +102,18 @@ fn ctrl_c_leaves_footer_and_summary() {
 }
 
 // spec: C5
+// fault: 36
+#[test]
+fn a_run_that_loses_its_state_ends_its_log_with_the_reason() {
+    let project = project();
+    let script = project.script("remove .ralph/state/ralph.db\ntext more\n");
+    run(&project, &["build"], &["script", &script]).output().expect(10);
+    let log = log(&project);
+    assert!(log.contains("more\n====") && log.contains("SESSION SUMMARY\n"), "{log}");
+    assert!(log.contains("Exit Reason: failed: ") && log.contains("Exit Code: 10\n"), "{log}");
+}
+
+// spec: C5
 #[test]
 fn a_name_that_is_taken_gets_a_number() {
     let project = project();

@@ -8,6 +8,7 @@ use super::out;
 use crate::config::{self, Shown};
 use crate::error::Failure;
 use crate::project::Project;
+use crate::sanitize::sanitize;
 
 /// Shows the configuration: what holds here, where it comes from, and what can be set
 #[derive(Debug, Args)]
@@ -71,11 +72,11 @@ fn print(shown: &[Shown]) {
     }
 }
 
-/// Texts are shown without quotation marks where nothing is lost by it.
+/// Texts are shown without quotation marks where nothing is lost by it, and never so that they act on a terminal.
 fn plain(value: &serde_json::Value) -> String {
     match value.as_str() {
-        Some(text) if !text.is_empty() && !text.contains(char::is_control) => text.to_owned(),
-        Some(_) | None => value.to_string(),
+        Some(text) if !text.is_empty() && sanitize(text) == text && !text.contains('\n') => text.to_owned(),
+        Some(_) | None => sanitize(&value.to_string()),
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) struct NoAssignment {
 }
 
 const NOT_RUN: &str = "the file is read, not run: it holds comments and KEY=value lines";
+const IS_YAML: &str = "the name of a YAML file is config.yaml";
 const QUOTE_IT: &str = "put the value into quotation marks: KEY=\"two words\"";
 
 /// Tells whether a text looks like such a file rather than like YAML: by its first line that says anything.
@@ -58,6 +59,7 @@ fn assignment(reader: &mut Reader<'_>) -> Result<Assignment, NoAssignment> {
         Some(' ' | '\t') if reader.rest.trim_start_matches(is_blank).starts_with('=') => {
             return Err(NoAssignment { line, what: "there is a blank before =", hint: "write KEY=value" });
         }
+        Some(':') => return Err(NoAssignment { line, what: "it is no KEY=value", hint: IS_YAML }),
         Some(_) | None => return Err(NoAssignment { line, what: "it is no KEY=value", hint: NOT_RUN }),
     }
     let value = value(reader)?;

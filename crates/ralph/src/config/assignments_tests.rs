@@ -61,6 +61,7 @@ fn what_is_no_assignment_is_refused_with_its_line() {
         assert_eq!((bad.line, bad.hint), (2, NOT_RUN), "{text}: {bad:?}");
     }
     assert_eq!(refused("A = 1").what, "there is a blank before =");
+    assert_eq!(refused("agent: claude").hint, IS_YAML);
     for text in ["A=one two", "A=one; B=2", "A=(a b)", "A=a|b", "A='x'y z", "A=x>y"] {
         assert_eq!(refused(text).hint, QUOTE_IT, "{text}");
     }

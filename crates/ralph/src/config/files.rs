@@ -18,6 +18,14 @@ pub struct Files {
     pub project: Option<PathBuf>,
 }
 
+/// What is where a file may be.
+pub(super) enum Found {
+    Text(String),
+    Nothing,
+    /// We may not read it, or not even look.
+    Closed,
+}
+
 /// Finds the files. `variable` looks up the environment.
 pub fn find(
     project: Option<&Project>,
@@ -62,20 +70,26 @@ fn refuse_misnamed(folder: &Path) -> Result<(), ConfigError> {
     Err(refusal.hint("rename it to config.yaml").at(other.display().to_string()))
 }
 
-/// Reads a file that is not too large. `None` if it does not exist.
-pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+/// Reads a file that is not too large.
+pub(super) fn read(path: &Path) -> Result<Found, ConfigError> {
     let refused = |what: String| Refusal::new(what).at(path.display().to_string());
     match bytes(path) {
         Ok(bytes) if bytes.len() > MOST_BYTES => {
             Err(refused(format!("it is larger than {} MB", MOST_BYTES >> 20)))
         }
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|error| {
+        Ok(bytes) => String::from_utf8(bytes).map(Found::Text).map_err(|error| {
             let line =
                 error.as_bytes()[..error.utf8_error().valid_up_to()].split(|byte| *byte == b'\n').count();
             Refusal::new("it is not UTF-8 text").at(format!("{}:{line}", path.display()))
         }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(refused(format!("it cannot be read: {error}"))),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound if exists(path) => {
+                Err(refused("it is a link that leads nowhere".to_owned()))
+            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(Found::Nothing),
+            io::ErrorKind::PermissionDenied => Ok(Found::Closed),
+            _ => Err(refused(format!("it cannot be read: {error}"))),
+        },
     }
 }
 

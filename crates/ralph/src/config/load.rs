@@ -3,7 +3,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::error::{ConfigError, Refusal};
-use super::files::{self, Files};
+use super::files::{self, Files, Found};
 use super::origin::{FileLayer, Source};
 use super::settings::Settings;
 use super::{assignments, classic, document, environment};
@@ -27,13 +27,15 @@ pub fn load(
     }
     match (named, &files.project) {
         (Named::File(path), _) => {
-            if !file(&mut settings, FileLayer::Named, path)? {
+            if let Applied::No = file(&mut settings, FileLayer::Named, path)? {
                 return Err(Refusal::new("the file does not exist")
                     .hint("after --config comes the path of a configuration file")
                     .at(path.display().to_string()));
             }
         }
-        (Named::Nothing, Some(path)) => drop(file(&mut settings, FileLayer::Project, path)?),
+        (Named::Nothing, Some(path)) => {
+            file(&mut settings, FileLayer::Project, path)?;
+        }
         (Named::Nothing, None) => {}
     }
     environment::apply(&mut settings, environment)?;
@@ -41,16 +43,43 @@ pub fn load(
     Ok(settings)
 }
 
-/// Applies a file, and tells whether there is one.
-fn file(settings: &mut Settings, layer: FileLayer, path: &Path) -> Result<bool, ConfigError> {
-    let Some(text) = files::read(path)? else { return Ok(false) };
+/// Whether there was something to apply.
+enum Applied {
+    Yes,
+    No,
+}
+
+fn file(settings: &mut Settings, layer: FileLayer, path: &Path) -> Result<Applied, ConfigError> {
+    let Some(text) = text(settings, files::read(path)?, layer, path)? else { return Ok(Applied::No) };
     let source = Source::File { layer, path: path.to_path_buf() };
     if is_classic(layer, path, &text) {
         classic::apply(settings, &text, &source)?;
     } else {
         document::apply(settings, &text, &source)?;
     }
-    Ok(true)
+    Ok(Applied::Yes)
+}
+
+/// Returns what there is to apply. A project's file that is closed to us is an error; the user's own need not be
+/// ours: under `sudo` or in a container HOME may be somebody else's.
+fn text(
+    settings: &mut Settings,
+    found: Found,
+    layer: FileLayer,
+    path: &Path,
+) -> Result<Option<String>, ConfigError> {
+    let place = path.display().to_string();
+    match (found, layer) {
+        (Found::Text(text), _) => Ok(Some(text)),
+        (Found::Nothing, _) => Ok(None),
+        (Found::Closed, FileLayer::User) => {
+            settings.warnings.push(format!("{place} may not be read, and is left out"));
+            Ok(None)
+        }
+        (Found::Closed, FileLayer::Project | FileLayer::Named) => {
+            Err(Refusal::new("it may not be read").hint("look at its permissions").at(place))
+        }
+    }
 }
 
 /// The project's `config` is classic and every `.yaml` is YAML; any other file shows what it is.
@@ -59,5 +88,20 @@ fn is_classic(layer: FileLayer, path: &Path, text: &str) -> bool {
     match layer {
         FileLayer::User | FileLayer::Project => !is_yaml,
         FileLayer::Named => !is_yaml && assignments::looks_like(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: G1
+    fn the_user_s_file_may_be_closed_to_us_but_the_project_s_may_not() {
+        let mut settings = Settings::default();
+        let mut closed = |layer| text(&mut settings, Found::Closed, layer, Path::new("f"));
+        assert_eq!(closed(FileLayer::User), Ok(None));
+        assert_eq!(closed(FileLayer::Project).unwrap_err().to_string(), "f: it may not be read");
+        assert_eq!(closed(FileLayer::Named).unwrap_err().to_string(), "f: it may not be read");
+        assert_eq!(settings.warnings, ["f may not be read, and is left out"]);
     }
 }

@@ -152,6 +152,49 @@ fn a_classic_file_is_read_and_never_run() {
     assert!(!project.root().join("ran").exists(), "nothing was run");
 }
 
+// spec: C2, A2
+#[test]
+fn the_filters_of_a_classic_file_find_the_agent_s_own_text() {
+    let project = Project::new();
+    let agent = project.shell(
+        "cat > /dev/null\necho '{\"echo\":\"<promise>COMPLETE</promise>\",\"text\":\"working\"}'\n[ -e second ] && echo '{\"text\":\"<promise>COMPLETE</promise>\"}'\ntouch second",
+    );
+    let text = format!(
+        "AGENT_TYPE=text\nAGENT_CLI={agent}\nAGENT_OUTPUT_FORMAT=json\nAGENT_RESPONSE_FILTER=\"jq -r '.text'\"\nAGENT_DISPLAY_FILTER='jq -r .text'\n"
+    );
+    file(&project, ".ralph/config", text);
+    assert_eq!(
+        run(&project).output().expect(0).finished()["iterations"],
+        2,
+        "an echo is not the agent's own text"
+    );
+    let people = project.ralph(["run", "x", "--promise", "COMPLETE"]).output().expect(0);
+    assert!(people.stderr.contains("working") && !people.stderr.contains("echo"), "{}", people.stderr);
+}
+
+// spec: G2, L7
+#[test]
+fn time_outs_come_from_the_configuration() {
+    let project = Project::new();
+    let text = format!("{}limits: {{idle_timeout: 200ms, grace: 100ms}}\n", scripted("hang, '600'"));
+    file(&project, ".ralph/config.yaml", text);
+    let answer = run(&project).env("RALPH_DEFAULT_MAX_ITERATIONS", "1").output().expect(3);
+    assert!(answer.stdout.contains("timed_out"), "{}", answer.stdout);
+}
+
+// spec: G1
+#[test]
+fn a_home_that_is_none_is_no_obstacle_and_a_link_to_nothing_is_told() {
+    let project = Project::new();
+    project.ralph(["config", "show"]).env("HOME", "/dev/null").output().expect(0);
+    project.ralph(["config", "show"]).env("HOME", "").output().expect(0);
+    let path = project.root().join(".ralph/config.yaml");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("nowhere", &path).unwrap();
+    let answer = run(&project).output().expect(1);
+    assert!(answer.stderr.contains("config.yaml: it is a link that leads nowhere"), "{}", answer.stderr);
+}
+
 // spec: C2, U1
 #[test]
 fn a_mistake_in_a_classic_file_is_told_with_its_line() {

@@ -47,6 +47,8 @@ pub enum Ending {
         used_mb: u64,
         limit_mb: u64,
     },
+    /// Nobody saw the end: ralph, or the part of it that watched, ended first.
+    Unseen,
 }
 
 /// Whether trying again can help.
@@ -197,6 +199,7 @@ impl AttemptReport {
             Ending::Exited { code } => Some(format!("the agent exited with code {code}")),
             Ending::Signalled { signal } => Some(format!("the agent was killed by signal {signal}")),
             Ending::Unwatched => Some("the agent's supervisor was killed".to_string()),
+            Ending::Unseen => Some("nobody saw how the agent ended".to_string()),
             Ending::NotStarted { why, hope } => {
                 return Judgement::Failed { why: why.clone(), hope: *hope };
             }

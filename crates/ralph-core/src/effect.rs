@@ -31,6 +31,8 @@ pub enum Effect {
     /// Runs the checks on what this attempt claims.
     RunChecks {
         key: AttemptKey,
+        /// From 1; more when they were cut short before.
+        round: u32,
     },
     /// Kills the checks.
     StopChecks {

@@ -2,6 +2,7 @@
 //! and the number of the attempt they belong to, so that a late one is recognised and ignored.
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::attempt::AttemptReport;
 use crate::evidence::Evidence;
 
 /// A moment in milliseconds since 1970, as the driver's clock told it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(pub i64);
 
@@ -18,6 +19,11 @@ impl Millis {
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
+    }
+
+    #[must_use]
+    pub fn plus(self, ms: u64) -> Self {
+        Self(self.0.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 }
 
@@ -54,6 +60,9 @@ pub enum Ground {
 pub enum EventKind {
     /// The driver is ready to work.
     Started,
+    /// A driver takes up a loop that another one left: whatever ran then is gone. `changed` says what is no longer
+    /// as it was when the loop was left.
+    Recovered { changed: Vec<String> },
     /// The agent of this attempt is gone with all its descendants.
     AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
     /// The agent printed its final record but is still alive.
@@ -68,6 +77,8 @@ pub enum EventKind {
     Interrupted { signal: StopSignal },
     /// The ground is gone: work tree or state cannot be used any more.
     Broken { what: String },
+    /// A part of the driver itself failed while it watched this attempt or its checks; both are gone.
+    Faulted { key: AttemptKey, what: String },
 }
 
 impl EventKind {
@@ -77,11 +88,13 @@ impl EventKind {
         match self {
             Self::ResultSeen { .. } | Self::SpokeAgain { .. } => true,
             Self::Started
+            | Self::Recovered { .. }
             | Self::AttemptEnded { .. }
             | Self::Verified { .. }
             | Self::TimerFired { .. }
             | Self::Interrupted { .. }
-            | Self::Broken { .. } => false,
+            | Self::Broken { .. }
+            | Self::Faulted { .. } => false,
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::outcome::Outcome;
 pub enum Fact {
     #[serde(rename = "run.started")]
     RunStarted { kind: String, agent: String, promise: String, max_iterations: u32, checks: Vec<String> },
+    /// The run was taken up again after its ralph had ended. What follows comes next.
+    #[serde(rename = "run.resumed")]
+    RunResumed { iteration: u32, attempt: u32, next: NextStep, changed: Vec<String> },
     #[serde(rename = "iteration.started")]
     IterationStarted { iteration: u32 },
     #[serde(rename = "attempt.started")]
@@ -40,6 +43,20 @@ pub enum Fact {
         #[serde(flatten)]
         spend: Spend,
     },
+}
+
+/// What a resumed run does first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NextStep {
+    /// The agent is started.
+    Agent,
+    /// The pause before a retry goes on.
+    Retry,
+    /// The checks run again.
+    Checks,
+    /// The iteration ends as it was being ended.
+    End,
 }
 
 /// How an attempt went.
@@ -98,6 +115,7 @@ impl Fact {
     pub fn name(&self) -> &'static str {
         match self {
             Self::RunStarted { .. } => "run.started",
+            Self::RunResumed { .. } => "run.resumed",
             Self::IterationStarted { .. } => "iteration.started",
             Self::AttemptStarted { .. } => "attempt.started",
             Self::AttemptEnded { .. } => "attempt.ended",

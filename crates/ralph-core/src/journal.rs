@@ -15,7 +15,11 @@ pub enum Unsound {
     Gap,
     #[error("an iteration ends before it has begun, or twice")]
     EndWithoutBeginning,
-    #[error("nothing follows run.finished")]
+    #[error("the run has finished, but its last iteration has not ended")]
+    Unended,
+    #[error("attempts belong to the iteration that is going on and are numbered from 1 without gaps")]
+    Attempts,
+    #[error("only run.resumed follows run.finished, and only where the run was interrupted")]
     AfterTheEnd,
     #[error("run.finished counts other iterations than the journal holds")]
     Miscounted,
@@ -31,9 +35,19 @@ struct Reading {
     has_checks: bool,
     begun: u32,
     ended: u32,
+    attempts: u32,
     claim_accepted: bool,
     proven: bool,
-    finished: bool,
+    end: End,
+}
+
+/// Whether the run has ended, and for good.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum End {
+    #[default]
+    Open,
+    Interrupted,
+    Final,
 }
 
 /// Holds facts against the rules of a journal.
@@ -47,11 +61,17 @@ pub fn check(facts: &[Fact]) -> Result<(), Unsound> {
 
 impl Reading {
     fn read(&mut self, fact: &Fact) -> Result<(), Unsound> {
-        if self.finished {
-            return Err(Unsound::AfterTheEnd);
+        match (self.end, fact) {
+            (End::Open, _) | (End::Interrupted, Fact::RunResumed { .. }) => {}
+            (End::Interrupted | End::Final, _) => return Err(Unsound::AfterTheEnd),
         }
         match fact {
             Fact::RunStarted { .. } => Err(Unsound::TwoBeginnings),
+            Fact::RunResumed { .. } => {
+                self.reopen();
+                Ok(())
+            }
+            Fact::AttemptStarted { iteration, attempt } => self.attempt(*iteration, *attempt),
             Fact::IterationStarted { iteration } => self.begin(*iteration),
             Fact::IterationEnded { iteration, .. } => self.end(*iteration),
             Fact::Claim { claim, .. } => {
@@ -63,15 +83,26 @@ impl Reading {
                 Ok(())
             }
             Fact::RunFinished { outcome, iterations, .. } => self.finish(*outcome, *iterations),
-            Fact::AttemptStarted { .. }
-            | Fact::AttemptEnded { .. }
-            | Fact::RetryScheduled { .. }
-            | Fact::StopRequested { .. } => Ok(()),
+            Fact::AttemptEnded { .. } | Fact::RetryScheduled { .. } | Fact::StopRequested { .. } => Ok(()),
         }
     }
 
+    /// The iteration that a signal cut short goes on.
+    fn reopen(&mut self) {
+        if self.end == End::Interrupted {
+            self.ended = self.begun.saturating_sub(1);
+        }
+        self.end = End::Open;
+    }
+
+    fn attempt(&mut self, iteration: u32, attempt: u32) -> Result<(), Unsound> {
+        let goes_on = iteration == self.begun && iteration == self.ended + 1;
+        self.attempts += 1;
+        if goes_on && attempt == self.attempts { Ok(()) } else { Err(Unsound::Attempts) }
+    }
+
     fn begin(&mut self, iteration: u32) -> Result<(), Unsound> {
-        if iteration != self.begun + 1 {
+        if iteration != self.begun + 1 || self.ended != self.begun {
             return Err(Unsound::Gap);
         }
         *self = Self { begun: iteration, has_checks: self.has_checks, ended: self.ended, ..Self::default() };
@@ -85,9 +116,10 @@ impl Reading {
     }
 
     fn finish(&mut self, outcome: Outcome, iterations: u32) -> Result<(), Unsound> {
-        self.finished = true;
+        self.end = if outcome == Outcome::Interrupted { End::Interrupted } else { End::Final };
         match outcome {
             _ if iterations != self.begun => Err(Unsound::Miscounted),
+            _ if self.ended != self.begun => Err(Unsound::Unended),
             Outcome::Completed if !self.claim_accepted => Err(Unsound::Unclaimed),
             Outcome::Completed if self.has_checks && !self.proven => Err(Unsound::Unproven),
             Outcome::Completed
@@ -109,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::attempt::Spend;
-    use crate::fact::{ClaimFact, IterationStatus};
+    use crate::fact::{ClaimFact, IterationStatus, NextStep};
 
     fn journal(verdict: Verdict) -> Vec<Fact> {
         let claim = ClaimFact { claimed: true, accepted: true, why: "said so".to_string() };
@@ -154,6 +186,54 @@ mod tests {
         assert_eq!(check(&unclaimed), Err(Unsound::Unclaimed));
     }
 
+    fn interrupted() -> Fact {
+        Fact::RunFinished {
+            outcome: Outcome::Interrupted,
+            reason: "so".to_string(),
+            iterations: 1,
+            exit_code: 130,
+            spend: Spend::default(),
+        }
+    }
+
+    fn resumed() -> Fact {
+        Fact::RunResumed { iteration: 1, attempt: 2, next: NextStep::Agent, changed: Vec::new() }
+    }
+
+    // spec: D4, L13
+    #[test]
+    fn only_an_interrupted_run_goes_on_after_its_end_and_its_iteration_ends_again() {
+        let whole = journal(Verdict::Accepted);
+        let cut = Fact::IterationEnded { iteration: 1, status: IterationStatus::Interrupted, duration_ms: 1 };
+        let attempt = |attempt| Fact::AttemptStarted { iteration: 1, attempt };
+        let mut facts = Vec::from(&whole[..2]);
+        facts.extend([attempt(1), cut, interrupted(), resumed(), attempt(2)]);
+        facts.extend_from_slice(&whole[2..]);
+        for length in 1..=facts.len() {
+            assert_eq!(check(&facts[..length]), Ok(()), "{length}");
+        }
+        let without_word: Vec<Fact> =
+            facts.iter().filter(|fact| !matches!(fact, Fact::RunResumed { .. })).cloned().collect();
+        assert_eq!(check(&without_word), Err(Unsound::AfterTheEnd));
+        facts.push(resumed());
+        assert_eq!(check(&facts), Err(Unsound::AfterTheEnd));
+    }
+
+    // spec: D4, L13
+    #[test]
+    fn attempts_are_numbered_within_the_iteration_that_is_going_on() {
+        let whole = journal(Verdict::Accepted);
+        let with = |at: usize, iteration, attempt| {
+            let mut facts = whole.clone();
+            facts.insert(at, Fact::AttemptStarted { iteration, attempt });
+            check(&facts)
+        };
+        assert_eq!(with(2, 1, 1), Ok(()));
+        for (at, iteration, attempt) in [(2, 1, 2), (2, 2, 1), (1, 1, 1), (5, 1, 1)] {
+            assert_eq!(with(at, iteration, attempt), Err(Unsound::Attempts), "{at} {iteration} {attempt}");
+        }
+    }
+
     // spec: D4
     #[test]
     fn gaps_repetitions_and_facts_after_the_end_are_no_journal() {
@@ -170,5 +250,6 @@ mod tests {
         assert_eq!(changed(|facts| facts.insert(1, facts[1].clone())), Err(Unsound::Gap));
         assert_eq!(changed(|facts| facts.push(facts[1].clone())), Err(Unsound::AfterTheEnd));
         assert_eq!(changed(|facts| drop(facts.drain(1..5))), Err(Unsound::Miscounted));
+        assert_eq!(changed(|facts| drop(facts.remove(4))), Err(Unsound::Unended));
     }
 }

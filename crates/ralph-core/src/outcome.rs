@@ -127,6 +127,13 @@ impl Ended {
         Self { outcome: Outcome::Failed, reason, exit_code: exit_code::STATE }
     }
 
+    /// Returns the end of a run whose ralph failed.
+    #[must_use]
+    pub fn faulted(what: &str) -> Self {
+        let reason = alloc::format!("a fault inside ralph: {what}");
+        Self { outcome: Outcome::Failed, reason, exit_code: exit_code::INTERNAL }
+    }
+
     #[must_use]
     pub fn interrupted(signal: StopSignal) -> Self {
         let (name, exit_code) = match signal {

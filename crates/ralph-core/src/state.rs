@@ -34,6 +34,9 @@ pub enum Phase {
     Waiting {
         iteration: Iteration,
         attempt: u32,
+        /// When it shall start.
+        #[serde(default)]
+        until: Millis,
     },
     /// The agent claimed; the checks are running.
     Verifying {
@@ -46,10 +49,29 @@ pub enum Phase {
         attempt: u32,
         stopping: Stopping,
     },
+    /// A signal ended the run. It can be taken up again where it was left.
+    Interrupted {
+        left: Left,
+        ended: Ended,
+    },
     Finished {
         iterations: u32,
         ended: Ended,
     },
+}
+
+/// Where a run that was cut short goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "left", rename_all = "snake_case")]
+pub enum Left {
+    /// With the first iteration.
+    AtTheStart,
+    /// With the agent: this attempt was cut short, and the next one does its work again.
+    AtWork { iteration: Iteration, attempt: u32 },
+    /// With the pause before this attempt.
+    Waiting { iteration: Iteration, attempt: u32, until: Millis },
+    /// With the checks of what this attempt claimed.
+    Verifying { iteration: Iteration, attempt: u32 },
 }
 
 /// The iteration in progress. All its attempts share the prompt and the nonce.
@@ -60,6 +82,12 @@ pub struct Iteration {
     pub started: Millis,
     pub plan: PromptPlan,
     pub nonce: Option<Nonce>,
+    /// Attempts that were cut short. They are no failures: no retry is spent on them.
+    #[serde(default)]
+    pub cut_short: u32,
+    /// How often the checks of its claim were begun.
+    #[serde(default)]
+    pub rounds: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,12 +123,39 @@ impl Loop {
     #[must_use]
     pub fn ended(&self) -> Option<&Ended> {
         match &self.phase {
-            Phase::Finished { ended, .. } => Some(ended),
+            Phase::Finished { ended, .. } | Phase::Interrupted { ended, .. } => Some(ended),
             Phase::Ready
             | Phase::Working { .. }
             | Phase::Waiting { .. }
             | Phase::Verifying { .. }
             | Phase::Stopping { .. } => None,
+        }
+    }
+
+    /// Tells whether there is something left to do, should this loop be taken up again.
+    #[must_use]
+    pub fn can_go_on(&self) -> bool {
+        match &self.phase {
+            Phase::Finished { .. } => false,
+            Phase::Ready
+            | Phase::Working { .. }
+            | Phase::Waiting { .. }
+            | Phase::Verifying { .. }
+            | Phase::Stopping { .. }
+            | Phase::Interrupted { .. } => true,
+        }
+    }
+}
+
+impl Left {
+    /// Returns the iteration that was cut short, if one was.
+    #[must_use]
+    pub fn iteration(&self) -> Option<&Iteration> {
+        match self {
+            Self::AtTheStart => None,
+            Self::AtWork { iteration, .. }
+            | Self::Waiting { iteration, .. }
+            | Self::Verifying { iteration, .. } => Some(iteration),
         }
     }
 }
@@ -109,5 +164,11 @@ impl Iteration {
     #[must_use]
     pub fn key(&self, attempt: u32) -> AttemptKey {
         AttemptKey { iteration: self.number, attempt }
+    }
+
+    /// Returns how many attempts have failed when this one has.
+    #[must_use]
+    pub fn failures(&self, attempt: u32) -> u32 {
+        attempt.saturating_sub(self.cut_short)
     }
 }

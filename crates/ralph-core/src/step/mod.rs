@@ -2,11 +2,15 @@
 //! every event by name, so that a new event shows each place that must decide.
 mod next;
 mod ready;
+mod recovered;
 mod stopping;
 mod verifying;
 mod waiting;
 mod working;
 
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod recovered_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod scenes;
@@ -27,18 +31,24 @@ use crate::state::{Loop, Phase};
 #[must_use]
 pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
     let Loop { policy, blind_verdicts, spent, phase } = state;
-    let rest = Rest { policy, blind_verdicts, spent, ground: event.ground };
+    let Event { at, dice, ground, kind } = event;
+    let rest = Rest { policy, blind_verdicts, spent, ground };
+    if let EventKind::Recovered { changed } = kind {
+        return recovered::on(rest, phase, changed, (at, dice));
+    }
+    let event = Event { at, dice, ground, kind };
     match phase {
         Phase::Ready => ready::on(rest, event),
         Phase::Working { iteration, attempt } => working::on(rest, iteration, attempt, event),
-        Phase::Waiting { iteration, attempt } => waiting::on(rest, iteration, attempt, event),
+        Phase::Waiting { iteration, attempt, until } => {
+            waiting::on(rest, waiting::Pause { iteration, attempt, until }, event)
+        }
         Phase::Verifying { iteration, attempt } => verifying::on(rest, iteration, attempt, event),
         Phase::Stopping { iteration, attempt, stopping } => {
             stopping::on(rest, stopping::Stop { iteration, attempt, stopping }, event)
         }
-        Phase::Finished { iterations, ended } => {
-            (rest.enter(Phase::Finished { iterations, ended }), Vec::new())
-        }
+        Phase::Interrupted { left, ended } => rest.stay(Phase::Interrupted { left, ended }),
+        Phase::Finished { iterations, ended } => rest.stay(Phase::Finished { iterations, ended }),
     }
 }
 
@@ -71,14 +81,18 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
         EventKind::AttemptEnded { key, .. }
         | EventKind::ResultSeen { key }
         | EventKind::SpokeAgain { key }
-        | EventKind::Verified { key, .. } => Some(*key),
+        | EventKind::Verified { key, .. }
+        | EventKind::Faulted { key, .. } => Some(*key),
         EventKind::TimerFired { timer } => match timer {
             Timer::Iteration { key }
             | Timer::Silence { key }
             | Timer::AfterResult { key }
             | Timer::Retry { key } => Some(*key),
         },
-        EventKind::Started | EventKind::Interrupted { .. } | EventKind::Broken { .. } => None,
+        EventKind::Started
+        | EventKind::Recovered { .. }
+        | EventKind::Interrupted { .. }
+        | EventKind::Broken { .. } => None,
     }
 }
 

@@ -2,17 +2,16 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
-use alloc::vec::Vec;
 
 use super::{Rest, Step};
 use crate::claim::Nonce;
 use crate::effect::Effect;
-use crate::event::{Ground, Millis, Timer};
+use crate::event::{Ground, Millis, StopSignal, Timer};
 use crate::fact::{Fact, IterationStatus};
 use crate::outcome::Ended;
 use crate::policy::{Context, NonceUse};
 use crate::prompt::{Feedback, PromptPlan};
-use crate::state::{Iteration, Phase};
+use crate::state::{Iteration, Left, Phase};
 
 /// The iteration to begin.
 pub(super) struct Turn {
@@ -47,7 +46,8 @@ fn begin_at_once(rest: Rest, turn: Turn) -> Step {
         NonceUse::Off => None,
         NonceUse::EachIteration => Some(Nonce::from_dice(turn.dice)),
     };
-    let iteration = Iteration { number: turn.number, started: turn.at, plan: turn.plan, nonce };
+    let iteration =
+        Iteration { number: turn.number, started: turn.at, plan: turn.plan, nonce, cut_short: 0, rounds: 0 };
     let mut effects = vec![record(Fact::IterationStarted { iteration: iteration.number })];
     let (state, started) = start_attempt(rest, iteration, 1, turn.at);
     effects.extend(started);
@@ -66,6 +66,13 @@ pub(super) fn start_attempt(rest: Rest, iteration: Iteration, attempt: u32, at: 
         Effect::StartTimer { timer: Timer::Silence { key }, after_ms: timeouts.silence_ms },
     ];
     (rest.enter(Phase::Working { iteration, attempt }), effects)
+}
+
+/// Begins the checks of what this attempt claimed.
+pub(super) fn check(rest: Rest, mut iteration: Iteration, attempt: u32) -> Step {
+    iteration.rounds += 1;
+    let effects = vec![Effect::RunChecks { key: iteration.key(attempt), round: iteration.rounds }];
+    (rest.enter(Phase::Verifying { iteration, attempt }), effects)
 }
 
 /// Ends an iteration that counts and begins the next one, unless the limit stops it.
@@ -99,8 +106,22 @@ pub(super) fn conclude(
     (state, effects)
 }
 
+/// Ends the run because of a signal, and keeps where it can be taken up again.
+pub(super) fn interrupt(rest: Rest, left: Left, at: Millis, signal: StopSignal) -> Step {
+    let ended = Ended::interrupted(signal);
+    let cut = left.iteration().map(|iteration| ended_iteration(iteration, IterationStatus::Interrupted, at));
+    let iterations = left.iteration().map_or(0, |iteration| iteration.number);
+    let effects = cut.into_iter().chain(finished(&rest, iterations, &ended)).collect();
+    (rest.enter(Phase::Interrupted { left, ended }), effects)
+}
+
 /// Ends the run.
 pub(super) fn finish(rest: Rest, iterations: u32, ended: Ended) -> Step {
+    let effects = finished(&rest, iterations, &ended).into();
+    (rest.enter(Phase::Finished { iterations, ended }), effects)
+}
+
+fn finished(rest: &Rest, iterations: u32, ended: &Ended) -> [Effect; 2] {
     let fact = Fact::RunFinished {
         outcome: ended.outcome,
         reason: ended.reason.clone(),
@@ -108,8 +129,7 @@ pub(super) fn finish(rest: Rest, iterations: u32, ended: Ended) -> Step {
         exit_code: ended.exit_code,
         spend: rest.spent,
     };
-    let effects: Vec<Effect> = vec![record(fact), Effect::Finish];
-    (rest.enter(Phase::Finished { iterations, ended }), effects)
+    [record(fact), Effect::Finish]
 }
 
 fn ended_iteration(iteration: &Iteration, status: IterationStatus, at: Millis) -> Effect {

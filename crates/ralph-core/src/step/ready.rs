@@ -4,18 +4,20 @@ use super::{Rest, Step};
 use crate::event::{Event, EventKind};
 use crate::outcome::Ended;
 use crate::prompt::PromptPlan;
-use crate::state::Phase;
+use crate::state::{Left, Phase};
 
 pub(super) fn on(rest: Rest, event: Event) -> Step {
     let Event { at, dice, kind, .. } = event;
     match kind {
         EventKind::Started => next::begin(rest, Turn { number: 1, plan: PromptPlan::first(), at, dice }),
-        EventKind::Interrupted { signal } => next::finish(rest, 0, Ended::interrupted(signal)),
+        EventKind::Interrupted { signal } => next::interrupt(rest, Left::AtTheStart, at, signal),
         EventKind::Broken { what } => next::finish(rest, 0, Ended::broken(what)),
-        EventKind::AttemptEnded { .. }
+        EventKind::Recovered { .. }
+        | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }
         | EventKind::Verified { .. }
-        | EventKind::TimerFired { .. } => rest.stay(Phase::Ready),
+        | EventKind::TimerFired { .. }
+        | EventKind::Faulted { .. } => rest.stay(Phase::Ready),
     }
 }

@@ -145,6 +145,11 @@ impl Scene {
         self.on(EventKind::Interrupted { signal })
     }
 
+    /// The driver ends somehow, and another one takes the loop up.
+    pub(super) fn recovers(self) -> Self {
+        self.on(EventKind::Recovered { changed: Vec::new() })
+    }
+
     pub(super) fn starts(&self) -> Option<AttemptKey> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::StartAgent { key, .. } => Some(*key),

@@ -10,7 +10,7 @@ use crate::effect::Effect;
 use crate::event::{Event, EventKind, Millis, StopSignal};
 use crate::fact::IterationStatus;
 use crate::outcome::Ended;
-use crate::state::{Iteration, Phase, StopWhy, Stopping};
+use crate::state::{Iteration, Left, Phase, StopWhy, Stopping};
 
 pub(super) struct Stop {
     pub(super) iteration: Iteration,
@@ -35,12 +35,20 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
             agent_gone(rest, (stop.iteration, stop.attempt, report), why, (at, dice))
         }
         (EventKind::Verified { .. }, Stopping::Checks { signal }) => {
-            let ended = Ended::interrupted(*signal);
-            next::conclude(rest, &stop.iteration, (IterationStatus::Interrupted, at), ended)
+            let signal = *signal;
+            let Stop { iteration, attempt, .. } = stop;
+            next::interrupt(rest, Left::Verifying { iteration, attempt }, at, signal)
+        }
+        (EventKind::Faulted { what, .. }, Stopping::Agent { .. }) => {
+            working::faulted(rest, &stop.iteration, (stop.attempt, what), at)
+        }
+        (EventKind::Faulted { what, .. }, Stopping::Checks { .. }) => {
+            next::conclude(rest, &stop.iteration, (IterationStatus::Failed, at), Ended::faulted(&what))
         }
         (EventKind::Interrupted { signal }, _) => interrupted_again(rest, stop, signal),
         (
             EventKind::Started
+            | EventKind::Recovered { .. }
             | EventKind::AttemptEnded { .. }
             | EventKind::ResultSeen { .. }
             | EventKind::SpokeAgain { .. }
@@ -95,7 +103,7 @@ fn agent_gone(
     ];
     let (state, effects) = match why {
         StopWhy::Signal { signal } => {
-            next::conclude(rest, &iteration, (status, when.0), Ended::interrupted(signal))
+            next::interrupt(rest, Left::AtWork { iteration, attempt }, when.0, signal)
         }
         StopWhy::Broken { what } => next::conclude(rest, &iteration, (status, when.0), Ended::broken(what)),
         StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult => {

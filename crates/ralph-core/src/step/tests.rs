@@ -73,7 +73,7 @@ fn a_claim_without_checks_completes_and_says_that_nothing_was_verified() {
 fn a_claim_alone_never_finishes_a_loop_that_has_checks() {
     let scene = Scene::started(with_checks(3)).ended(1, 1, claims());
     assert_eq!(scene.outcome(), None);
-    assert!(scene.does(&Effect::RunChecks { key: key(1, 1) }));
+    assert!(scene.does(&Effect::RunChecks { key: key(1, 1), round: 1 }));
 }
 
 // spec: L2, V2
@@ -107,7 +107,7 @@ fn a_continued_session_gets_the_continuation_prompt_from_the_second_iteration_on
 #[test]
 fn a_claim_on_the_last_allowed_iteration_counts() {
     let scene = Scene::started(with_checks(1)).ended(1, 1, claims());
-    assert!(scene.does(&Effect::RunChecks { key: key(1, 1) }));
+    assert!(scene.does(&Effect::RunChecks { key: key(1, 1), round: 1 }));
     assert_eq!(scene.verified(1, 1, Verdict::Accepted).outcome(), Some(Outcome::Completed));
 }
 
@@ -170,7 +170,7 @@ fn a_claim_rejected_on_the_last_iteration_is_the_reason_not_the_limit() {
 #[test]
 fn a_claim_that_contradicts_itself_is_rejected_before_any_check_runs() {
     let scene = Scene::started(with_checks(3)).ended(1, 1, claims_but_contradicts());
-    assert!(!scene.does(&Effect::RunChecks { key: key(1, 1) }));
+    assert!(!scene.does(&Effect::RunChecks { key: key(1, 1), round: 1 }));
     let PromptPlan::Whole { feedback: Some(feedback) } = plan_of(&scene) else { panic!("no feedback") };
     assert!(feedback.reason.contains("2 tests fail."));
 }
@@ -274,7 +274,7 @@ fn a_claim_of_an_attempt_that_failed_is_no_claim() {
     let failed = AttemptReport { ending: Ending::Exited { code: 1 }, ..claims() };
     for report in [failed, troubled(ErrorKind::Network)] {
         let scene = Scene::started(with_checks(3)).ended(1, 1, report);
-        assert!(!scene.does(&Effect::RunChecks { key: key(1, 1) }));
+        assert!(!scene.does(&Effect::RunChecks { key: key(1, 1), round: 1 }));
         let claim = scene.facts().into_iter().find_map(|fact| match fact {
             Fact::Claim { claim, .. } => Some(claim.clone()),
             _ => None,
@@ -330,7 +330,7 @@ fn a_time_out_is_not_retried_and_its_claim_does_not_count() {
     let scene =
         Scene::started(with_checks(3)).fires(Timer::Iteration { key: key(1, 1) }).ended(1, 1, claims());
     assert_eq!(scene.starts(), Some(key(2, 1)));
-    assert!(!scene.does(&Effect::RunChecks { key: key(1, 1) }));
+    assert!(!scene.does(&Effect::RunChecks { key: key(1, 1), round: 1 }));
 }
 
 // spec: L7
@@ -342,7 +342,7 @@ fn an_agent_that_stays_after_its_result_is_stopped_and_its_claim_counts() {
     let scene = scene.fires(timer);
     assert!(scene.does(&Effect::StopAgent { key: key(1, 1) }));
     let killed = AttemptReport { ending: Ending::Signalled { signal: 9 }, ..claims() };
-    assert!(scene.ended(1, 1, killed).does(&Effect::RunChecks { key: key(1, 1) }));
+    assert!(scene.ended(1, 1, killed).does(&Effect::RunChecks { key: key(1, 1), round: 1 }));
 }
 
 // spec: L7

@@ -25,7 +25,11 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         EventKind::Broken { what } => {
             next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::broken(what))
         }
+        EventKind::Faulted { what, .. } => {
+            next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::faulted(&what))
+        }
         EventKind::Started
+        | EventKind::Recovered { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }

@@ -1,32 +1,48 @@
 //! Between two attempts of one iteration.
 use super::next::{self, Carry};
 use super::{Rest, Step, is_late};
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Millis};
 use crate::fact::IterationStatus;
 use crate::outcome::Ended;
-use crate::state::{Iteration, Phase};
+use crate::state::{Iteration, Left, Phase};
 
-pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -> Step {
+/// The pause before `attempt`.
+pub(super) struct Pause {
+    pub(super) iteration: Iteration,
+    pub(super) attempt: u32,
+    pub(super) until: Millis,
+}
+
+impl Pause {
+    fn phase(self) -> Phase {
+        Phase::Waiting { iteration: self.iteration, attempt: self.attempt, until: self.until }
+    }
+}
+
+pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
     let Event { at, dice, kind, .. } = event;
-    if is_late(&kind, iteration.key(attempt)) {
-        return rest.stay(Phase::Waiting { iteration, attempt });
+    let too_long = at.since(pause.iteration.started) >= rest.policy.timeouts.iteration_ms;
+    if is_late(&kind, pause.iteration.key(pause.attempt)) {
+        return rest.stay(pause.phase());
     }
     match kind {
-        EventKind::TimerFired { .. } if at.since(iteration.started) >= rest.policy.timeouts.iteration_ms => {
-            next::go_on(rest, &iteration, Carry::TimedOut, (at, dice))
+        EventKind::TimerFired { .. } if too_long => {
+            next::go_on(rest, &pause.iteration, Carry::TimedOut, (at, dice))
         }
-        EventKind::TimerFired { .. } => next::start_attempt(rest, iteration, attempt, at),
+        EventKind::TimerFired { .. } => next::start_attempt(rest, pause.iteration, pause.attempt, at),
         EventKind::Interrupted { signal } => {
-            let ended = Ended::interrupted(signal);
-            next::conclude(rest, &iteration, (IterationStatus::Interrupted, at), ended)
+            let Pause { iteration, attempt, until } = pause;
+            next::interrupt(rest, Left::Waiting { iteration, attempt, until }, at, signal)
         }
         EventKind::Broken { what } => {
-            next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::broken(what))
+            next::conclude(rest, &pause.iteration, (IterationStatus::Failed, at), Ended::broken(what))
         }
         EventKind::Started
+        | EventKind::Recovered { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }
-        | EventKind::Verified { .. } => rest.stay(Phase::Waiting { iteration, attempt }),
+        | EventKind::Verified { .. }
+        | EventKind::Faulted { .. } => rest.stay(pause.phase()),
     }
 }

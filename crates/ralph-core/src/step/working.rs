@@ -6,7 +6,7 @@ use alloc::vec;
 
 use super::next::{self, Carry, record};
 use super::{Rest, Step, is_late};
-use crate::attempt::{AttemptReport, Hope, Judgement};
+use crate::attempt::{AttemptReport, Ending, Hope, Judgement, Leftovers, Spend};
 use crate::backoff::retry_delay_ms;
 use crate::claim::Claim;
 use crate::effect::Effect;
@@ -34,7 +34,10 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         EventKind::TimerFired { timer } => timed_out(rest, iteration, attempt, timer),
         EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
         EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
-        EventKind::Started | EventKind::Verified { .. } => rest.stay(Phase::Working { iteration, attempt }),
+        EventKind::Faulted { what, .. } => faulted(rest, &iteration, (attempt, what), at),
+        EventKind::Started | EventKind::Recovered { .. } | EventKind::Verified { .. } => {
+            rest.stay(Phase::Working { iteration, attempt })
+        }
     }
 }
 
@@ -89,10 +92,7 @@ fn good(rest: Rest, iteration: Iteration, attempt: (u32, Box<AttemptReport>), wh
 
 fn claimed(rest: Rest, iteration: Iteration, attempt: u32, at: Millis) -> Step {
     match rest.policy.proof {
-        Proof::Checks => {
-            let key = iteration.key(attempt);
-            (rest.enter(Phase::Verifying { iteration, attempt }), vec![Effect::RunChecks { key }])
-        }
+        Proof::Checks => next::check(rest, iteration, attempt),
         Proof::ClaimAlone => {
             let reason = "claimed by the agent; nothing was verified".to_string();
             let ended = Ended::new(Outcome::Completed, reason);
@@ -108,15 +108,16 @@ fn blocked(rest: Rest, iteration: &Iteration, reason: &str, at: Millis) -> Step 
 
 fn failed(rest: Rest, iteration: Iteration, failure: (u32, String, Hope), when: (Millis, u32)) -> Step {
     let (attempt, why, hope) = failure;
-    let (at, dice) = when;
+    let (at, _) = when;
+    let failures = iteration.failures(attempt);
     let over = |ended| (IterationStatus::Failed, ended);
     let (status, ended) = match hope {
-        Hope::Retry if attempt <= rest.policy.max_retries => {
-            return wait(rest, iteration, (attempt, why), dice);
+        Hope::Retry if failures <= rest.policy.max_retries => {
+            return wait(rest, iteration, (attempt, why), when);
         }
-        Hope::Retry if attempt == 1 => over(Ended::new(Outcome::Failed, why)),
+        Hope::Retry if failures == 1 => over(Ended::new(Outcome::Failed, why)),
         Hope::Retry => {
-            let reason = format!("the agent failed {attempt} times in a row: {why}");
+            let reason = format!("the agent failed {failures} times in a row: {why}");
             over(Ended::new(Outcome::Failed, reason))
         }
         Hope::None => over(Ended::new(Outcome::Failed, why)),
@@ -125,15 +126,24 @@ fn failed(rest: Rest, iteration: Iteration, failure: (u32, String, Hope), when: 
 }
 
 /// Waits before the next attempt with the same prompt.
-fn wait(rest: Rest, iteration: Iteration, (attempt, reason): (u32, String), dice: u32) -> Step {
-    let delay_ms = retry_delay_ms(attempt, dice);
+fn wait(rest: Rest, iteration: Iteration, failure: (u32, String), (at, dice): (Millis, u32)) -> Step {
+    let (attempt, reason) = failure;
+    let delay_ms = retry_delay_ms(iteration.failures(attempt), dice);
     let next = attempt + 1;
     let key = iteration.key(next);
     let effects = vec![
         record(Fact::RetryScheduled { iteration: key.iteration, attempt: next, delay_ms, reason }),
         Effect::StartTimer { timer: Timer::Retry { key }, after_ms: delay_ms },
     ];
-    (rest.enter(Phase::Waiting { iteration, attempt: next }), effects)
+    (rest.enter(Phase::Waiting { iteration, attempt: next, until: at.plus(delay_ms) }), effects)
+}
+
+/// The part of the driver that watched the agent failed. What the agent did meanwhile is not known.
+pub(super) fn faulted(rest: Rest, iteration: &Iteration, (attempt, what): (u32, String), at: Millis) -> Step {
+    let ended = Ended::faulted(&what);
+    let fact = unseen_fact(iteration.key(attempt), (IterationStatus::Failed, what));
+    let (state, effects) = next::conclude(rest, iteration, (IterationStatus::Failed, at), ended);
+    (state, core::iter::once(fact).chain(effects).collect())
 }
 
 fn result_seen(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
@@ -223,6 +233,23 @@ pub(super) fn attempt_fact(
         final_text: tail_of(&report.reading.final_text, FINAL_TEXT_BYTES).to_string(),
         stderr_tail: report.stderr_tail.clone(),
         leftovers: report.leftovers.clone(),
+    };
+    record(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
+}
+
+/// Keeps an attempt whose end nobody saw. Nothing is made up from what it may have printed.
+pub(super) fn unseen_fact(key: AttemptKey, (status, why): (IterationStatus, String)) -> Effect {
+    let result = AttemptResult {
+        status,
+        ending: Ending::Unseen,
+        failure: Some(why),
+        session: None,
+        model: None,
+        messages: None,
+        spend: Spend::default(),
+        final_text: String::new(),
+        stderr_tail: String::new(),
+        leftovers: Leftovers::default(),
     };
     record(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
 }

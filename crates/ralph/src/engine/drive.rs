@@ -229,7 +229,7 @@ impl Driver<'_> {
             }
             Effect::StopAgent { .. } => self.hands.stop_agent(),
             Effect::KillAgent { .. } | Effect::StopChecks { .. } => self.hands.kill(),
-            Effect::RunChecks { key } => self.hands.run_checks(key),
+            Effect::RunChecks { key, round } => self.hands.run_checks(key, round),
             Effect::Finish => self.hands.finish(),
         }
     }

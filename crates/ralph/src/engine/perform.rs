@@ -137,11 +137,11 @@ impl Hands {
         let _ = self.news.send(News::AttemptEnded(key, report));
     }
 
-    pub(super) fn run_checks(&mut self, key: AttemptKey) {
+    pub(super) fn run_checks(&mut self, key: AttemptKey, round: u32) {
         let checker = Checker {
             keeper: self.keeper.clone(),
             folder: self.plan.project.run_folder(&self.plan.id),
-            name: log_name(key),
+            name: check_log_name(key, round),
             logs: self.logs.clone(),
         };
         let jobs = self.plan.checks.iter().map(|check| (check.clone(), self.plan.check_job(check)));
@@ -192,5 +192,13 @@ fn log_name(key: AttemptKey) -> String {
     match key.attempt {
         1 => format!("iteration-{:03}", key.iteration),
         attempt => format!("iteration-{:03}-attempt-{attempt}", key.iteration),
+    }
+}
+
+/// Returns the name that the logs of checks begin with. Checks that run again leave the logs of the earlier ones.
+fn check_log_name(key: AttemptKey, round: u32) -> String {
+    match round {
+        1 => log_name(key),
+        round => format!("{}-round-{round}", log_name(key)),
     }
 }

@@ -166,6 +166,10 @@ impl<W: Write> Watcher for PlainReport<W> {
     fn fact(&mut self, _stamp: Stamp<'_>, fact: &Fact) {
         match fact {
             Fact::RunStarted { max_iterations, .. } => self.max_iterations = *max_iterations,
+            Fact::RunResumed { iteration, changed, .. } => {
+                self.iteration = *iteration;
+                changed.iter().for_each(|change| self.word(Tone::Care, "changed", change));
+            }
             Fact::IterationStarted { iteration } => self.iteration_started(*iteration),
             Fact::AttemptEnded { attempt, result, .. } => self.attempt_ended(*attempt, result),
             Fact::RetryScheduled { attempt, delay_ms, .. } => {

@@ -18,6 +18,7 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
     let run = at.run;
     match fact {
         Fact::RunStarted { .. } | Fact::RetryScheduled { .. } | Fact::StopRequested { .. } => vec![],
+        Fact::RunResumed { iteration, .. } => run_resumed(run, *iteration),
         Fact::IterationStarted { iteration } => iteration_started(at, *iteration),
         Fact::AttemptStarted { iteration, attempt } => attempt_started(at, *iteration, *attempt),
         Fact::AttemptEnded { iteration, attempt, result } => {
@@ -60,6 +61,21 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
             run
         )],
     }
+}
+
+/// What a signal had ended goes on.
+fn run_resumed(run: &str, iteration: u32) -> Vec<Statement> {
+    vec![
+        sql!(
+            "UPDATE runs SET status = 'running', reason = NULL, exit_code = NULL, ended_at = NULL WHERE id = ?",
+            run
+        ),
+        sql!(
+            "UPDATE iterations SET status = 'running', duration_ms = NULL WHERE run = ? AND number = ?",
+            run,
+            iteration
+        ),
+    ]
 }
 
 fn iteration_started(at: At<'_>, iteration: u32) -> Vec<Statement> {

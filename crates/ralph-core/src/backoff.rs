@@ -2,8 +2,7 @@
 //! step.
 
 const FIRST_MS: u64 = 1_000;
-/// No pause is longer.
-pub const LONGEST_MS: u64 = 60_000;
+const LONGEST_MS: u64 = 60_000;
 
 /// Returns the pause before retry number `retry` (from 1), between half and the whole of the doubled delay.
 #[must_use]

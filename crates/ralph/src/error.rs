@@ -6,6 +6,7 @@ use ralph_core::outcome::exit_code;
 
 use crate::config::ConfigError;
 use crate::engine::EngineError;
+use crate::lock::{LockError, Owner};
 use crate::project::ProjectError;
 use crate::store::StoreError;
 
@@ -92,6 +93,11 @@ impl From<StoreError> for Failure {
             StoreError::Gone { .. } => failure.hint(
                 "the agent may have cleaned too much: `git clean -x` removes .ralph/state; the run was stopped",
             ),
+            StoreError::TakenOver { owner, .. } => {
+                let by = owner.as_deref().and_then(Owner::parse);
+                let failure = by.into_iter().fold(failure, |failure, by| failure.cause(format!("it is {by}")));
+                failure.hint("this one has stopped its agent and recorded nothing more; `ralph show` has the run")
+            }
             StoreError::Newer { .. } => failure.hint("update ralph; the database was not touched"),
             StoreError::Unreadable { .. } => failure.hint("nothing was deleted; please report this"),
         }
@@ -102,11 +108,38 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Store(error) => error.into(),
+            EngineError::Lock(error) => error.into(),
+            EngineError::Settings { .. } => Self::new(exit_code::PREFLIGHT, &error),
             EngineError::Folder { .. } => Self::new(exit_code::STATE, &error),
             EngineError::Workspace { .. } => {
                 Self::new(exit_code::STATE, &error).hint("the agent removed it; git may still have the files")
             }
             EngineError::Signals { .. } => Self::new(exit_code::INTERNAL, &error),
+        }
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        match &error {
+            LockError::Taken { path, owner: Some(owner) } => Self::plain(
+                exit_code::STATE,
+                format!("another ralph is at work here: run {}, {owner}", owner.run),
+            )
+            .cause(format!("it has the lock {}", path.display()))
+            .hint(format!(
+                "wait for it, stop it with `kill {}`, or start beside it with --parallel: both then change the same files",
+                owner.process.pid
+            )),
+            LockError::Taken { path, owner: None } => {
+                Self::plain(exit_code::STATE, "other runs are at work here")
+                    .cause(format!("they have the lock {}", path.display()))
+                    .hint("`ralph runs` lists them; wait, or start beside them with --parallel")
+            }
+            LockError::Unusable { path, .. } => Self::new(exit_code::STATE, &error)
+                .hint(format!("make {} a file that you can write, or remove it", path.display())),
+            LockError::NoLocks { .. } => Self::new(exit_code::STATE, &error)
+                .hint("without them two runs could harm each other: keep the project on a local file system"),
         }
     }
 }

@@ -42,6 +42,12 @@ impl MemorySize {
         }
     }
 
+    /// Returns the amount that [`MemorySize::mb`] gave.
+    #[must_use]
+    pub fn of_mb(mb: u64) -> Option<Self> {
+        (1..=MOST_MB).contains(&mb).then_some(Self { mb })
+    }
+
     #[must_use]
     pub fn mb(self) -> u64 {
         self.mb

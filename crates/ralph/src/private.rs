@@ -19,3 +19,16 @@ pub fn keep_out_of_git(folder: &Path) -> io::Result<()> {
 pub fn file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
+
+/// Opens a lock for reading and writing; it is made where it is missing. What stands in it stays. A link is not followed,
+/// and a pipe that somebody planted is not waited for.
+pub fn lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+}

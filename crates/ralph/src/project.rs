@@ -58,6 +58,12 @@ impl Project {
     pub fn run_folder(&self, run: &str) -> PathBuf {
         self.state().join("runs").join(run)
     }
+
+    /// Returns the lock that whoever drives a run has.
+    #[must_use]
+    pub fn run_lock(&self, run: &str) -> PathBuf {
+        self.run_folder(run).join("lock")
+    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,12 @@ impl SessionFile {
         }
     }
 
+    /// Returns the folder of the log.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Returns where the log is, unless it failed.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {

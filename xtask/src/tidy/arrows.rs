@@ -11,6 +11,7 @@ const ANY: &str = "*";
 /// Small rooms without arrows of their own. Everyone may use them.
 const COMMON: &[&str] = &[
     "duration",
+    "fail",
     "memory_size",
     "private",
     "project",
@@ -27,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
     ("cli", &[ANY]),
     // Drivers: they perform what the rules decide.
-    ("engine", &["agent", "verify", "git", "process", "store", "hearing"]),
+    ("engine", &["agent", "verify", "git", "process", "store", "hearing", "lock"]),
     ("session", &["agent", "verify", "git", "process", "store", "hearing"]),
     ("workflow", &["agent", "verify", "git", "process", "store", "engine"]),
     ("work", &["agent", "verify", "git", "process", "store", "engine"]),
@@ -37,6 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("git", &["process"]),
     ("process", &[]),
     ("store", &[]),
+    // A lock says who has it.
+    ("lock", &["process"]),
     // A whole recorded output is read with the agents' own parsers.
     ("hearing", &["agent"]),
     // Screens read views and append orders. None of them calls the engine.
@@ -53,7 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Agents are chosen and changed by name.
     ("config", &["agent"]),
     // What a user sees is made of the errors of the rooms below.
-    ("error", &["config", "engine", "store"]),
+    ("error", &["config", "engine", "store", "lock"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

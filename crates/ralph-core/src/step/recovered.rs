@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::next::{self, Carry, Turn, record};
 use super::working::unseen_fact;
 use super::{Rest, Step};
-use crate::backoff::LONGEST_MS;
+use crate::backoff::retry_delay_ms;
 use crate::effect::Effect;
 use crate::event::{Millis, Timer};
 use crate::fact::{Fact, IterationStatus, NextStep};
@@ -123,9 +123,10 @@ fn take_up(rest: Rest, left: Left, changed: Vec<String>, when: (Millis, u32)) ->
     (state, core::iter::once(fact).chain(effects).collect())
 }
 
-/// Waits for what is left of the pause. A clock that jumped never makes it longer than a pause can be.
+/// Waits for what is left of the pause. A clock that jumped never makes it longer than it can have been.
 fn wait_on(rest: Rest, iteration: Iteration, (attempt, until): (u32, Millis), at: Millis) -> Step {
-    let left_ms = until.since(at).min(LONGEST_MS);
+    let failures = iteration.failures(attempt.saturating_sub(1));
+    let left_ms = until.since(at).min(retry_delay_ms(failures, u32::MAX));
     let timer = Timer::Retry { key: iteration.key(attempt) };
     let effects = vec![Effect::StartTimer { timer, after_ms: left_ms }];
     (rest.enter(Phase::Waiting { iteration, attempt, until: at.plus(left_ms) }), effects)

@@ -95,7 +95,7 @@ fn a_clock_that_was_set_between_two_drivers_neither_stretches_a_pause_nor_ends_a
     let pause = |after_ms| Effect::StartTimer { timer: Timer::Retry { key: key(1, 2) }, after_ms };
     let waiting = Scene::started(Policy::new(3)).at(2 * HOUR).ended(1, 1, crashes());
     let scene = waiting.at(HOUR).recovers();
-    assert!(scene.does(&pause(60_000)), "no longer than the longest pause: {:?}", scene.effects);
+    assert!(scene.does(&pause(1_000)), "no longer than it can have been: {:?}", scene.effects);
     for now in [HOUR, 3 * HOUR + 1, 100 * HOUR] {
         let scene = Scene::started(Policy::new(3)).at(2 * HOUR).ended(1, 1, quiet()).at(now).recovers();
         let whole = Effect::StartTimer { timer: Timer::Iteration { key: key(2, 2) }, after_ms: 3_600_000 };

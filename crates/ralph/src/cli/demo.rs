@@ -15,6 +15,7 @@ use crate::agent::{self, Overrides};
 use crate::demo::{CHECK, Stage, TASK};
 use crate::engine::{AgentChoice, Audience, PromptSource, RunPlan};
 use crate::error::Failure;
+use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::project::Project;
 use crate::report::{Detail, Paint, Tone};
@@ -74,6 +75,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         audience: Audience::People,
         max_memory: None,
         log_limit: MemorySize::GIGABYTE,
+        sharing: Sharing::Alone,
     })
 }
 

@@ -5,8 +5,9 @@ use clap::Args;
 
 use super::{block_on, out, pick};
 use crate::error::Failure;
+use crate::project::Project;
 use crate::store::Store;
-use crate::view::event_line;
+use crate::view::{event_line, short_id};
 
 /// Prints the journal of a run as JSON lines
 ///
@@ -29,10 +30,20 @@ const PAGE: u32 = 1_000;
 pub fn run(args: &EventsArgs) -> Result<u8, Failure> {
     block_on(async {
         let (store, run) = pick::run(args.run.as_deref()).await?;
+        let project = Project::here()?;
         let mut seen = 0;
         loop {
+            // Looked at before the journal is read: what it wrote last is then read too.
+            let cut_short = pick::is_cut_short(&project, &run.id);
             let finished = print_page(&store, &run.id, &mut seen).await?;
             if finished || !args.follow {
+                return Ok(0);
+            }
+            if cut_short {
+                let short = short_id(&run.id);
+                out::note(&format!(
+                    "nobody drives this run any more; `ralph resume {short}` goes on with it"
+                ));
                 return Ok(0);
             }
             tokio::time::sleep(PAUSE).await;

@@ -16,6 +16,7 @@ mod man;
 mod out;
 mod output_args;
 mod pick;
+mod resume;
 mod run;
 mod run_args;
 mod runs;
@@ -23,6 +24,7 @@ mod show;
 mod values;
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -47,6 +49,7 @@ Examples:
   ralph run @task.md --agent text --agent-cmd ./my-agent.sh
   ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
   ralph show                                        what the newest run did, and why
+  ralph resume                                      go on after Ctrl-C, a crash or a reboot
 
 Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 6 blocked,
 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
@@ -57,6 +60,7 @@ enum Command {
     Plan(Box<classic::PlanArgs>),
     Build(Box<classic::BuildArgs>),
     Prompt(Box<classic::PromptArgs>),
+    Resume(resume::ResumeArgs),
     Demo(demo::DemoArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -77,11 +81,30 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    let result = match cli.command {
+    let result = catch_unwind(AssertUnwindSafe(|| dispatch(cli.command))).unwrap_or_else(|_| {
+        // The panic itself has said what and where.
+        Err(Failure::plain(exit_code::INTERNAL, "a fault inside ralph")
+            .hint("please report what stands above"))
+    });
+    let result = match result {
+        Ok(0) if out::is_lost() => {
+            Err(Failure::preflight("standard output cannot be written").hint("is its disk full?"))
+        }
+        other => other,
+    };
+    ExitCode::from(result.unwrap_or_else(|failure| {
+        out::failure(&failure);
+        failure.exit_code
+    }))
+}
+
+fn dispatch(command: Command) -> Result<u8, Failure> {
+    match command {
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => classic::plan(&args),
         Command::Build(args) => classic::build(&args),
         Command::Prompt(args) => classic::prompt(&args),
+        Command::Resume(args) => resume::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
@@ -93,17 +116,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::DemoAgent(args) => demo_agent::run(&args),
-    };
-    let result = match result {
-        Ok(0) if out::is_lost() => {
-            Err(Failure::preflight("standard output cannot be written").hint("is its disk full?"))
-        }
-        other => other,
-    };
-    ExitCode::from(result.unwrap_or_else(|failure| {
-        out::failure(&failure);
-        failure.exit_code
-    }))
+    }
 }
 
 /// Help and version are answers; everything else that the parser refuses is a usage error.

@@ -1,8 +1,12 @@
 //! How a run is shown: the flags that every command with a loop shares.
+use std::io;
+
 use clap::Args;
+use ralph_core::outcome::exit_code;
 
 use crate::engine::{Audience, RunPlan};
-use crate::report::Detail;
+use crate::error::Failure;
+use crate::report::{Detail, Elsewhere, JsonReport, PlainReport};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
@@ -16,10 +20,23 @@ pub struct OutputArgs {
 }
 
 /// How the run is shown.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     Json,
     People(Detail),
+}
+
+impl Show {
+    /// Starts the report of a run that has at most so many iterations.
+    pub fn report(self, max_iterations: u32) -> Result<Elsewhere, Failure> {
+        let report = match self {
+            Self::Json => Elsewhere::start(|| JsonReport::new(io::stdout())),
+            Self::People(detail) => {
+                Elsewhere::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
+            }
+        };
+        report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))
+    }
 }
 
 impl OutputArgs {

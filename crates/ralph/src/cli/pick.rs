@@ -1,12 +1,21 @@
-//! Finding the run that a user means.
+//! Finding the run that a user means, and seeing whether it lives.
 use crate::error::Failure;
+use crate::lock;
 use crate::project::Project;
 use crate::store::{Opening, RunRow, Store};
+use crate::view::short_id;
 
 /// Opens the store of the project here, if it has one.
 pub async fn store() -> Result<Option<Store>, Failure> {
     let project = Project::here()?;
     Ok(Store::open(&project.state(), Opening::Existing).await?)
+}
+
+/// Returns the newest runs, as they are and not only as they were recorded.
+pub async fn runs(limit: u32) -> Result<Vec<RunRow>, Failure> {
+    let project = Project::here()?;
+    let Some(store) = store().await? else { return Ok(Vec::new()) };
+    Ok(store.runs(limit).await?.into_iter().map(|run| as_it_is(&project, run)).collect())
 }
 
 /// Returns the store and the run: the newest, or the one whose id begins or ends with `part`.
@@ -22,8 +31,27 @@ pub async fn run(part: Option<&str>) -> Result<(Store, RunRow), Failure> {
         (0, Some(part)) => {
             Err(Failure::usage(format!("there is no run {part:?} here")).hint("`ralph runs` lists them"))
         }
-        (1, _) => Ok((store, found.swap_remove(0))),
+        (1, _) => Ok((store, as_it_is(&Project::here()?, found.swap_remove(0)))),
         (_, part) => Err(Failure::usage(format!("{:?} means more than one run", part.unwrap_or_default()))
             .hint("give more characters of the id; `ralph runs --json` has it whole")),
     }
+}
+
+/// A run that nobody drives was cut short, whatever its record says: its ralph could not write any more.
+fn as_it_is(project: &Project, mut run: RunRow) -> RunRow {
+    if run.status == "running" && is_cut_short(project, &run.id) {
+        let short = short_id(&run.id);
+        run.reason = Some(format!("its ralph ended without a word; `ralph resume {short}` goes on with it"));
+        run.status = "interrupted".to_owned();
+    }
+    run
+}
+
+/// Tells whether nobody drives a run.
+pub fn is_cut_short(project: &Project, run: &str) -> bool {
+    lock::is_free(&project.run_lock(run))
+}
+
+pub fn processes(count: u32) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }

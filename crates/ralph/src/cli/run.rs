@@ -6,15 +6,16 @@ use std::time::Instant;
 use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::policy::Proof;
 
-use super::out;
 use super::output_args::Show;
 use super::run_args::RunArgs;
+use super::{block_on, out};
 use crate::duration;
-use crate::engine::{self, PROJECT_VARIABLE, RunPlan};
+use crate::engine::{self, Beginning, Clock, Hold, Means, PROJECT_VARIABLE, RunPlan};
 use crate::error::Failure;
+use crate::lock::Sharing;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
 use crate::project::Project;
-use crate::report::{Elsewhere, JsonReport, Paint, PlainReport, SessionLog, Tone};
+use crate::report::{Paint, SessionLog, Tone};
 use crate::session_file::SessionFile;
 use crate::store::{Opening, RunRow, Store};
 use crate::view::{money, one_or_many, short_id};
@@ -47,6 +48,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
         audience: args.output.audience(),
         max_memory: settings.limits.max_memory.value,
         log_limit: settings.limits.log_limit.value,
+        sharing: if args.parallel { Sharing::Parallel } else { Sharing::Alone },
         project,
     })
 }
@@ -109,11 +111,16 @@ fn not_found(plan: &RunPlan, program: &Path) -> Failure {
 
 /// Runs a plan to its outcome and says what came of it.
 pub fn execute(plan: RunPlan, show: Show) -> Result<u8, Failure> {
-    // The keeper must be forked before the first thread exists.
+    with_keeper(|keeper| drive(plan, keeper, show))
+}
+
+/// Runs a command that starts agents.
+pub fn with_keeper<W: Future<Output = Result<u8, Failure>>>(
+    work: impl FnOnce(Keeper) -> W,
+) -> Result<u8, Failure> {
+    // The keeper must be forked before the first thread exists, and before any lock is taken: it would have it too.
     let keeper = Keeper::start().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-    runtime.block_on(drive(plan, keeper, show))
+    block_on(work(keeper))
 }
 
 async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure> {
@@ -121,17 +128,18 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
     let Some(store) = Store::open(&state, Opening::Create).await? else {
         return Err(Failure::plain(exit_code::INTERNAL, "the database was not created"));
     };
+    let hold = Hold::take(&plan, Clock::start().now()).await?;
+    if let Show::People(_) = show {
+        introduce(&plan);
+    }
+    tell(plan, Beginning::New, Means { keeper, hold, store }, show).await
+}
+
+/// Drives a run to its end before the eyes of a report, and of a session log where it keeps one; says how it ended.
+pub async fn tell(plan: RunPlan, from: Beginning, means: Means, show: Show) -> Result<u8, Failure> {
     let id = plan.id.clone();
     let story = Story::of(&plan);
-    let report = match show {
-        Show::Json => Elsewhere::start(|| JsonReport::new(io::stdout())),
-        Show::People(detail) => {
-            introduce(&plan);
-            Elsewhere::start(move || PlainReport::new(io::stderr(), detail))
-        }
-    };
-    let report = report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-    let ended = watched(plan, keeper, &store, report).await?;
+    let (ended, store) = watched(plan, from, means, show).await?;
     if let Show::People(_) = show {
         let row = store.runs_like(&id).await?.into_iter().next();
         story.summarise(&ended, row.as_ref());
@@ -140,22 +148,22 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
     Ok(ended.exit_code)
 }
 
-/// Runs the plan before the eyes of a report, and of a session log where it keeps one.
 async fn watched(
     plan: RunPlan,
-    keeper: Keeper,
-    store: &Store,
-    mut report: Elsewhere,
-) -> Result<Ended, Failure> {
+    from: Beginning,
+    means: Means,
+    show: Show,
+) -> Result<(Ended, Store), Failure> {
+    let mut report = show.report(plan.policy.max_iterations)?;
     let Some(file) = plan.session.clone() else {
-        return Ok(engine::run(plan, keeper, store, &mut report).await?);
+        return Ok(engine::run(plan, from, means, &mut report).await?);
     };
     let mut log = SessionLog::new(file, plan.kind, report);
-    let ended = engine::run(plan, keeper, store, &mut log).await.map_err(Failure::from);
+    let ended = engine::run(plan, from, means, &mut log).await.map_err(Failure::from);
     ended.inspect_err(|failure| log.cut_short(&failure.message, failure.exit_code))
 }
 
-fn introduce(plan: &RunPlan) {
+pub fn introduce(plan: &RunPlan) {
     let paint = Paint::for_stream(&io::stderr());
     out::note(&format!(
         "{} {} · agent {} · promise {} · at most {}",
@@ -198,6 +206,9 @@ impl Story {
         ));
         if let Some(row) = row {
             spent(row);
+            if ended.outcome == Outcome::Interrupted {
+                out::line(&format!("go on     ralph resume {}", short_id(&row.id)));
+            }
         }
         if let Some(path) = self.session.as_ref().and_then(SessionFile::path) {
             out::line(&format!("log       {}", path.display()));

@@ -55,6 +55,9 @@ pub struct RunArgs {
     pub max_iterations: Option<u32>,
     #[command(flatten)]
     pub limits: LimitArgs,
+    /// Lets other runs work in the same tree at the same time; they must all say so
+    #[arg(long, help_heading = "Limits")]
+    pub parallel: bool,
     #[command(flatten)]
     pub config: ConfigArgs,
     #[command(flatten)]

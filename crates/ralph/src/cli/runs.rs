@@ -18,10 +18,7 @@ pub struct RunsArgs {
 
 pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
     block_on(async {
-        let runs = match pick::store().await? {
-            Some(store) => store.runs(args.limit).await?,
-            None => Vec::new(),
-        };
+        let runs = pick::runs(args.limit).await?;
         if args.json {
             let rows: Vec<_> = runs.iter().map(view::run_json).collect();
             out::line(&serde_json::Value::from(rows).to_string());

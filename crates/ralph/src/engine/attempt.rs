@@ -4,6 +4,7 @@ use ralph_core::claim::{Claim, NoClaim, Reading};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::listen::{AgentListener, Ears};
+use crate::fail::{self, Point};
 use crate::process::{Exit, JobSpec, Keeper, Order, SpawnError, pump};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -19,6 +20,7 @@ pub async fn run(
         Ok(job) => job,
         Err(error) => return Box::new(not_started(error.to_string(), hope_of(&error))),
     };
+    fail::point(Point::AgentSpawned);
     let mut listener = AgentListener::new(ears);
     let report = match pump(job, input.into_bytes(), &mut orders, &mut listener).await {
         Ok(pumped) => listener.report(ending(pumped.exit), &pumped.gone),

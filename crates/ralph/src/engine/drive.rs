@@ -5,28 +5,36 @@ use std::time::Duration;
 
 use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, Timer};
+use ralph_core::evidence::Verdict;
 use ralph_core::fact::Fact;
-use ralph_core::outcome::Ended;
+use ralph_core::outcome::{Ended, Outcome};
 use ralph_core::state::Loop;
 use ralph_core::step::step;
 use tokio::sync::mpsc;
 
 use super::clock::{Clock, dice};
+use super::means::{Hold, Means};
 use super::news::{News, Shown};
 use super::perform::Hands;
 use super::plan::RunPlan;
+use super::settings::RunSettings;
 use super::signals::{Asked, Signals, stop_self};
 use super::timers::Timers;
 use super::watch::{Stamp, Watcher};
-use crate::private;
-use crate::process::{Keeper, Order};
-use crate::store::{Entry, NewRun, Store, StoreError};
+use crate::fail::{self, Point};
+use crate::lock::LockError;
+use crate::process::Order;
+use crate::store::{Entry, FIRST_FENCE, NewRun, Store, StoreError, StoredRun};
 
 /// What stops the engine itself. The run then ends without a result, and can be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error("the settings of the run cannot be stored: is there a path that is not UTF-8?")]
+    Settings { source: serde_json::Error },
     #[error("the folder {} for the logs of the run cannot be made", path.display())]
     Folder { path: PathBuf, source: io::Error },
     #[error("the workspace {} is gone, and the record of the run with it", root.display())]
@@ -38,15 +46,27 @@ pub enum EngineError {
 /// How long an agent's supervisor may take to pass on a pause.
 const PASS_ON: Duration = Duration::from_secs(1);
 
-/// Runs a loop to its outcome.
+/// Where a run begins.
+pub enum Beginning {
+    New,
+    /// Where another process left it.
+    Left(Box<TakenUp>),
+}
+
+/// A run as its last engine left it, taken over.
+pub struct TakenUp {
+    pub stored: StoredRun,
+    /// What is not as it was then.
+    pub changed: Vec<String>,
+}
+
+/// Runs a loop to its outcome, and gives back the store.
 pub async fn run(
     plan: RunPlan,
-    keeper: Keeper,
-    store: &Store,
+    beginning: Beginning,
+    means: Means,
     watcher: &mut dyn Watcher,
-) -> Result<Ended, EngineError> {
-    let folder = plan.project.run_folder(&plan.id);
-    private::folder(&folder).map_err(|source| EngineError::Folder { path: folder, source })?;
+) -> Result<(Ended, Store), EngineError> {
     let signals = Signals::listen().map_err(|source| EngineError::Signals { source })?;
     let (news_in, news) = mpsc::unbounded_channel();
     let (shown_in, shown) = mpsc::channel(32);
@@ -55,11 +75,14 @@ pub async fn run(
         clock: Clock::start(),
         timers: Timers::default(),
         seq: 1,
-        hands: Hands::new(plan, keeper, news_in, shown_in),
-        store,
+        fence: FIRST_FENCE,
+        hands: Hands::new(plan, means.keeper, news_in, shown_in),
+        store: &means.store,
+        hold: means.hold,
         watcher,
     };
-    driver.drive(Sources { signals, news, shown }).await
+    let ended = driver.drive(Sources { signals, news, shown }, beginning).await?;
+    Ok((ended, means.store))
 }
 
 /// Everything that can happen to a run.
@@ -74,14 +97,33 @@ struct Driver<'a> {
     clock: Clock,
     timers: Timers,
     seq: i64,
+    fence: i64,
     hands: Hands,
     store: &'a Store,
+    hold: Hold,
     watcher: &'a mut dyn Watcher,
 }
 
 impl Driver<'_> {
-    async fn drive(mut self, mut sources: Sources) -> Result<Ended, EngineError> {
-        self.open().await?;
+    async fn drive(mut self, sources: Sources, beginning: Beginning) -> Result<Ended, EngineError> {
+        let ended = match self.begin(beginning).await {
+            Ok(()) => self.go_on(sources).await,
+            Err(error) => Err(error),
+        };
+        if ended.is_err() {
+            self.hands.put_down().await;
+        }
+        ended
+    }
+
+    async fn begin(&mut self, beginning: Beginning) -> Result<(), EngineError> {
+        match beginning {
+            Beginning::New => self.open().await,
+            Beginning::Left(left) => self.take_up(left).await,
+        }
+    }
+
+    async fn go_on(&mut self, mut sources: Sources) -> Result<Ended, EngineError> {
         loop {
             if let Some(ended) = self.state.ended() {
                 return Ok(ended.clone());
@@ -102,7 +144,7 @@ impl Driver<'_> {
     /// Stores the run and its first step.
     async fn open(&mut self) -> Result<(), EngineError> {
         let plan = &self.hands.plan;
-        let settings = plan.settings_json();
+        let settings = RunSettings::of(plan).json().map_err(|source| EngineError::Settings { source })?;
         let new = NewRun {
             id: &plan.id,
             kind: plan.kind,
@@ -111,16 +153,29 @@ impl Driver<'_> {
             settings: &settings,
             at: self.clock.now(),
             state: &self.state,
+            owner: &self.hold.owner().json(),
         };
         self.store.create_run(&new).await?;
-        let opening = Fact::RunStarted {
+        self.decide(EventKind::Started, Some(self.opening())).await
+    }
+
+    /// Goes on where another process was stopped, perhaps before it had stored anything but the run itself.
+    async fn take_up(&mut self, left: Box<TakenUp>) -> Result<(), EngineError> {
+        let TakenUp { stored, changed } = *left;
+        let opening = (stored.facts == 0).then(|| self.opening());
+        (self.state, self.seq, self.fence) = (stored.state, stored.facts + 1, stored.fence);
+        self.decide(EventKind::Recovered { changed }, opening).await
+    }
+
+    fn opening(&self) -> Fact {
+        let plan = &self.hands.plan;
+        Fact::RunStarted {
             kind: plan.kind.to_owned(),
             agent: plan.agent.adapter.name().to_owned(),
             promise: plan.rules.promise.as_str().to_owned(),
             max_iterations: plan.policy.max_iterations,
             checks: plan.checks.iter().map(|check| check.command.clone()).collect(),
-        };
-        self.decide(EventKind::Started, Some(opening)).await
+        }
     }
 
     async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
@@ -148,8 +203,15 @@ impl Driver<'_> {
         match news {
             News::ResultSeen(key) => self.happened(EventKind::ResultSeen { key }).await,
             News::SpokeAgain(key) => self.happened(EventKind::SpokeAgain { key }).await,
-            News::Verified(key, evidence) => self.happened(EventKind::Verified { key, evidence }).await,
+            News::Verified(key, evidence) => {
+                if evidence.verdict() == Verdict::Accepted {
+                    fail::point(Point::VerifyPassedUnrecorded);
+                }
+                self.happened(EventKind::Verified { key, evidence }).await
+            }
+            News::Faulted(key, what) => self.happened(EventKind::Faulted { key, what }).await,
             News::AttemptEnded(key, report) => {
+                fail::point(Point::AgentExitedUnrecorded);
                 if !self.hands.plan.project.root.is_dir() {
                     let root = self.hands.plan.project.root.display();
                     let what = format!("the workspace {root} is gone: the agent removed it");
@@ -196,9 +258,10 @@ impl Driver<'_> {
         let facts: Vec<&Fact> = opening.iter().chain(decided).collect();
         if !volatile && (next != self.state || !facts.is_empty()) {
             let run = &self.hands.plan.id;
-            let entry = Entry { run, seq: self.seq, at, facts: &facts, state: &next };
+            let entry = Entry { run, fence: self.fence, seq: self.seq, at, facts: &facts, state: &next };
             self.store.record(&entry).await.map_err(|error| self.lost(error))?;
         }
+        facts.iter().for_each(|fact| die_if_asked(fact));
         for fact in facts {
             self.watcher.fact(Stamp { run: &self.hands.plan.id, seq: self.seq, at }, fact);
             self.seq += 1;
@@ -245,6 +308,26 @@ impl Driver<'_> {
             Shown::Events(events) => events.iter().for_each(|event| self.watcher.agent(event)),
             Shown::Lines(lines) => lines.iter().for_each(|line| self.watcher.filtered(line)),
         }
+    }
+}
+
+/// Lets a test see what a death right after this record leaves.
+fn die_if_asked(fact: &Fact) {
+    match fact {
+        Fact::IterationStarted { .. } => fail::point(Point::IterationStartedRecorded),
+        Fact::RunFinished { outcome: Outcome::Completed, .. } => {
+            fail::point(Point::CompleteRecordedUnannounced);
+        }
+        Fact::RunStarted { .. }
+        | Fact::RunResumed { .. }
+        | Fact::AttemptStarted { .. }
+        | Fact::AttemptEnded { .. }
+        | Fact::RetryScheduled { .. }
+        | Fact::Claim { .. }
+        | Fact::Verdict { .. }
+        | Fact::IterationEnded { .. }
+        | Fact::StopRequested { .. }
+        | Fact::RunFinished { .. } => {}
     }
 }
 

@@ -12,6 +12,8 @@ pub enum News {
     SpokeAgain(AttemptKey),
     AttemptEnded(AttemptKey, Box<AttemptReport>),
     Verified(AttemptKey, Evidence),
+    /// The task that watched this attempt, or its checks, panicked with these words.
+    Faulted(AttemptKey, String),
     Warning(String),
 }
 

@@ -1,4 +1,5 @@
 //! The hands of the driver: starts agents and checks as tasks and passes orders to whatever is running.
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -8,15 +9,19 @@ use ralph_core::event::AttemptKey;
 use ralph_core::prompt::PromptPlan;
 use ralph_core::template::Expanded;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use super::attempt::{self, not_started};
 use super::listen::{Ears, LastHeard};
 use super::news::{News, Shown};
 use super::plan::{Audience, RunPlan};
 use crate::agent::{FilterError, Parser, PoliteSignal};
+use crate::fail::{self, Point};
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
 use crate::verify::{Checker, check_all};
+
+/// How long a tree may take to die.
+const PUT_DOWN: Duration = Duration::from_secs(10);
 
 pub(super) struct Hands {
     pub(super) plan: RunPlan,
@@ -34,7 +39,9 @@ pub(super) struct Hands {
 /// The one agent or check that is alive.
 struct Running {
     orders: mpsc::UnboundedSender<Order>,
-    task: JoinHandle<()>,
+    work: AbortHandle,
+    /// Ends after the work.
+    watch: JoinHandle<()>,
 }
 
 impl Hands {
@@ -94,11 +101,31 @@ impl Hands {
     fn launch(&mut self, key: AttemptKey, job: (JobSpec, String), ears: Ears) {
         let (orders, received) = mpsc::unbounded_channel();
         let (keeper, news) = (self.keeper.clone(), self.news.clone());
-        let task = tokio::spawn(async move {
+        let work = async move {
             let report = attempt::run(keeper, job, ears, received).await;
             let _ = news.send(News::AttemptEnded(key, report));
+        };
+        self.running = Some(self.start(key, orders, work));
+    }
+
+    /// Starts work in a task of its own. Should it panic, the rules hear of it: nobody waits for news of the dead.
+    fn start(
+        &self,
+        key: AttemptKey,
+        orders: mpsc::UnboundedSender<Order>,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> Running {
+        let news = self.news.clone();
+        let task = tokio::spawn(work);
+        let work = task.abort_handle();
+        let watch = tokio::spawn(async move {
+            if let Err(error) = task.await
+                && let Ok(panic) = error.try_into_panic()
+            {
+                let _ = news.send(News::Faulted(key, last_words(panic.as_ref())));
+            }
         });
-        self.running = Some(Running { orders, task });
+        Running { orders, work, watch }
     }
 
     fn ears(&self, key: AttemptKey, finder: Finder) -> Result<Ears, FilterError> {
@@ -148,11 +175,12 @@ impl Hands {
         let jobs: Vec<_> = jobs.collect();
         let (orders, mut received) = mpsc::unbounded_channel();
         let news = self.news.clone();
-        let task = tokio::spawn(async move {
+        let work = async move {
+            fail::point(Point::VerifyStarted);
             let evidence = check_all(&checker, jobs, &mut received).await;
             let _ = news.send(News::Verified(key, evidence));
-        });
-        self.running = Some(Running { orders, task });
+        };
+        self.running = Some(self.start(key, orders, work));
     }
 
     pub(super) fn stop_agent(&mut self) {
@@ -176,9 +204,24 @@ impl Hands {
     /// Leaves nothing running behind.
     pub(super) fn finish(&mut self) {
         if let Some(running) = self.running.take() {
-            running.task.abort();
+            running.work.abort();
         }
     }
+
+    /// Kills whatever is running, because nothing of it can be recorded any more.
+    pub(super) async fn put_down(&mut self) {
+        if let Some(running) = self.running.take() {
+            let _ = running.orders.send(Order::Kill);
+            let _ = tokio::time::timeout(PUT_DOWN, running.watch).await;
+            running.work.abort();
+        }
+    }
+}
+
+/// Returns what a panic said.
+fn last_words(panic: &(dyn Any + Send)) -> String {
+    let said = panic.downcast_ref::<String>().map(String::as_str);
+    said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked without a word").to_owned()
 }
 
 impl Drop for Hands {

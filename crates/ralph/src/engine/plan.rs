@@ -11,13 +11,14 @@ use ralph_core::evidence::ExternalCheck;
 use ralph_core::policy::Policy;
 use ralph_core::prompt::{self, Completion, Parts, PromptPlan};
 use ralph_core::template::Expanded;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::template::{Template, read_text};
 use crate::agent::{
     Agent, Filter, FilterError, FilteredDisplay, FilteredParser, Format, Job, Overrides, Parser, Preset,
     Program, parser,
 };
+use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
 use crate::project::Project;
@@ -28,6 +29,15 @@ const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
 
 /// Tells a ralph inside an agent which project the outer one works on.
 pub const PROJECT_VARIABLE: &str = "RALPH_PROJECT";
+
+/// The kinds of runs.
+const KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt"];
+
+/// Returns the kind of that name.
+#[must_use]
+pub fn kind_named(name: &str) -> Option<&'static str> {
+    KINDS.iter().copied().find(|kind| *kind == name)
+}
 
 pub struct RunPlan {
     pub id: String,
@@ -48,6 +58,8 @@ pub struct RunPlan {
     pub max_memory: Option<MemorySize>,
     /// What the raw logs may take together.
     pub log_limit: MemorySize,
+    /// Whether other runs may work in the same tree meanwhile.
+    pub sharing: Sharing,
 }
 
 /// Whether anybody looks at what the agent does.
@@ -70,7 +82,7 @@ pub struct AgentChoice {
 }
 
 /// Where the user's words come from. A file is read again for every iteration.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptSource {
     Text(String),
@@ -87,6 +99,16 @@ impl PromptSource {
             Self::Text(text) => Ok(words(text.clone())),
             Self::File(path) => read_text(path).map(words),
             Self::Template(template) => template.fill(iteration, max_iterations),
+        }
+    }
+
+    /// Returns the file that the words come from, if they come from one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Text(_) => None,
+            Self::File(path) => Some(path),
+            Self::Template(template) => Some(&template.path),
         }
     }
 
@@ -240,29 +262,5 @@ impl RunPlan {
         } else {
             path.to_path_buf()
         }
-    }
-
-    /// Returns the settings as they are stored with the run.
-    #[must_use]
-    pub fn settings_json(&self) -> String {
-        let preset = self.agent.preset();
-        let settings = serde_json::json!({
-            "prompt": self.prompt,
-            "agent": self.agent.adapter.name(),
-            "cli": preset.cli,
-            "args": preset.args,
-            "output_format": preset.output_format.to_string(),
-            "response_filter": preset.response_filter,
-            "display_filter": preset.display_filter,
-            "model": self.agent.model,
-            "extra_args": self.agent.extra_args,
-            "rules": self.rules,
-            "checks": self.checks,
-            "policy": self.policy,
-            "grace_ms": u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
-            "max_memory_mb": self.max_memory.map(MemorySize::mb),
-            "log_limit_mb": self.log_limit.mb(),
-        });
-        settings.to_string()
     }
 }

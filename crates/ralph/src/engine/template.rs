@@ -6,11 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ralph_core::template::{Expanded, expand};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::plan::read_bounded;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
     pub path: PathBuf,
     /// Values that stay the same for the whole run.

@@ -104,6 +104,11 @@ fn overwrite_command_line(start: usize, end: usize, name: &str) {
     }
 }
 
+/// Returns the name of the time since this machine was started; empty where it cannot be read.
+pub(super) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
 /// A larger pipe saves switches; beyond the user's quota the kernel refuses, and the usual size serves too.
 pub(super) fn enlarge_pipe(pipe: impl AsFd) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);

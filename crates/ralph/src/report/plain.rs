@@ -5,14 +5,14 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_core::attempt::Spend;
 use ralph_core::evidence::{CheckEvidence, Verdict};
-use ralph_core::fact::{AttemptResult, Fact, IterationStatus};
+use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 
 use super::paint::{Paint, Tone};
 use crate::agent::{AgentEvent, render};
 use crate::duration;
 use crate::engine::{Stamp, Watcher};
 use crate::sanitize::sanitize;
-use crate::view::money;
+use crate::view::{money, short_id};
 
 /// How much of what the agent says is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct PlainReport<W: Write> {
 
 impl<W: Write + IsTerminal> PlainReport<W> {
     #[must_use]
-    pub fn new(out: W, detail: Detail) -> Self {
+    pub fn new(out: W, detail: Detail, max_iterations: u32) -> Self {
         let paint = Paint::for_stream(&out);
         let progress = out.is_terminal().then(spinner);
         Self {
@@ -49,7 +49,7 @@ impl<W: Write + IsTerminal> PlainReport<W> {
             detail,
             progress,
             width: terminal_width(),
-            max_iterations: 0,
+            max_iterations,
             iteration: 0,
             spend: Spend::default(),
             last_tool: String::new(),
@@ -104,6 +104,20 @@ impl<W: Write> PlainReport<W> {
         let rule = "─".repeat(60_usize.saturating_sub(title.chars().count()));
         let title = self.paint.paint(Tone::Bold, &format!("{title}{rule}"));
         self.line(&format!("\n{title}"));
+    }
+
+    /// Says where a run goes on that was cut short.
+    fn resumed(&mut self, run: &str, (iteration, attempt): (u32, u32), next: NextStep) {
+        self.iteration = iteration;
+        let what = match next {
+            NextStep::Agent => format!("the agent starts, attempt {attempt}"),
+            NextStep::Retry => format!("attempt {attempt} after the rest of its pause"),
+            NextStep::Checks => "the checks run again".to_owned(),
+            NextStep::End => "it ends as it was being ended".to_owned(),
+        };
+        let title = self.paint.paint(Tone::Bold, "ralph resume");
+        let of = self.max_iterations;
+        self.line(&format!("{title} {} · goes on at iteration {iteration}/{of}: {what}", short_id(run)));
     }
 
     fn attempt_ended(&mut self, attempt: u32, result: &AttemptResult) {
@@ -163,11 +177,10 @@ fn processes(count: u32) -> String {
 }
 
 impl<W: Write> Watcher for PlainReport<W> {
-    fn fact(&mut self, _stamp: Stamp<'_>, fact: &Fact) {
+    fn fact(&mut self, stamp: Stamp<'_>, fact: &Fact) {
         match fact {
-            Fact::RunStarted { max_iterations, .. } => self.max_iterations = *max_iterations,
-            Fact::RunResumed { iteration, changed, .. } => {
-                self.iteration = *iteration;
+            Fact::RunResumed { iteration, attempt, next, changed } => {
+                self.resumed(stamp.run, (*iteration, *attempt), *next);
                 changed.iter().for_each(|change| self.word(Tone::Care, "changed", change));
             }
             Fact::IterationStarted { iteration } => self.iteration_started(*iteration),
@@ -188,7 +201,7 @@ impl<W: Write> Watcher for PlainReport<W> {
                     bar.finish_and_clear();
                 }
             }
-            Fact::AttemptStarted { .. } | Fact::IterationEnded { .. } => {}
+            Fact::RunStarted { .. } | Fact::AttemptStarted { .. } | Fact::IterationEnded { .. } => {}
         }
         self.show_progress();
     }

@@ -75,6 +75,7 @@ impl<W: Watcher> SessionLog<W> {
                 self.summarise(Some(at), &ended);
             }
             Fact::RunStarted { .. }
+            | Fact::RunResumed { .. }
             | Fact::IterationStarted { .. }
             | Fact::RetryScheduled { .. }
             | Fact::Claim { .. }

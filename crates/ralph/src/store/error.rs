@@ -11,6 +11,8 @@ pub enum StoreError {
     Newer { path: PathBuf, found: i64, known: i64 },
     #[error("the database {} was removed or replaced while the run was going on", path.display())]
     Gone { path: PathBuf },
+    #[error("run {run} was taken over by another ralph")]
+    TakenOver { run: String, owner: Option<String> },
     #[error("a stored value in {} cannot be read: {what}", path.display())]
     Unreadable { path: PathBuf, what: String },
 }

@@ -4,7 +4,7 @@ use sqlx::Connection;
 
 use super::{Store, StoreError};
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.
 pub(super) async fn migrate(store: &Store) -> Result<(), StoreError> {

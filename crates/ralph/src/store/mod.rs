@@ -8,13 +8,15 @@ mod project;
 mod read;
 mod record;
 mod rows;
+mod take_over;
 mod transfer;
 
 pub use error::StoreError;
 pub use open::Opening;
 pub use read::EventRow;
-pub use record::{Entry, NewRun};
+pub use record::{Entry, FIRST_FENCE, NewRun};
 pub use rows::{AttemptRow, CheckRow, IterationRow, RunRow};
+pub use take_over::StoredRun;
 pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 
 use std::os::unix::fs::MetadataExt;

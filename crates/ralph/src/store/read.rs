@@ -72,7 +72,7 @@ impl Store {
         Ok(self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
     }
 
-    async fn rows<T>(
+    pub(super) async fn rows<T>(
         &self,
         query: Query,
         read: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,

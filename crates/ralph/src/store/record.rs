@@ -3,7 +3,7 @@ use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use ralph_core::state::Loop;
 
-use super::batch::{event, execute, sql};
+use super::batch::{Statement, event, execute, sql};
 use super::project::{At, project};
 use super::{Store, StoreError};
 
@@ -17,11 +17,18 @@ pub struct NewRun<'a> {
     pub settings: &'a str,
     pub at: Millis,
     pub state: &'a Loop,
+    /// Who drives it, as JSON.
+    pub owner: &'a str,
 }
+
+/// The fence of a run that was just stored; each who takes it over raises it.
+pub const FIRST_FENCE: i64 = 1;
 
 /// One step: the facts that follow from it and the loop after it.
 pub struct Entry<'a> {
     pub run: &'a str,
+    /// The number under which this engine drives the run.
+    pub fence: i64,
     /// The number of the first fact.
     pub seq: i64,
     pub at: Millis,
@@ -35,8 +42,9 @@ impl Store {
         let state = self.encode(run.state)?;
         let mut connection = self.connection.lock().await;
         let insert = sql!(
-            "INSERT INTO runs (id, kind, status, agent, promise, max_iterations, started_at, settings, loop)
-             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO runs
+                (id, kind, status, agent, promise, max_iterations, started_at, settings, loop, fence, owner)
+             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
             run.id,
             run.kind,
             run.agent,
@@ -44,7 +52,9 @@ impl Store {
             run.state.policy.max_iterations,
             run.at.0,
             run.settings,
-            state.as_str()
+            state.as_str(),
+            FIRST_FENCE,
+            run.owner
         );
         execute(&mut connection, vec![insert]).await.map_err(|source| self.failed(source))
     }
@@ -53,20 +63,45 @@ impl Store {
     pub async fn record(&self, entry: &Entry<'_>) -> Result<(), StoreError> {
         self.still_there()?;
         let state = self.encode(entry.state)?;
-        let mut statements = Vec::new();
+        let mut statements = vec![fenced(entry, &state)];
         for (seq, fact) in (entry.seq..).zip(entry.facts) {
             let body = self.encode(fact)?;
             let at = At { run: entry.run, at: entry.at };
             statements.push(event(at, seq, fact, &body));
             statements.extend(project(at, fact));
         }
-        statements.push(sql!("UPDATE runs SET loop = ? WHERE id = ?", state.as_str(), entry.run));
-        let mut connection = self.connection.lock().await;
-        execute(&mut connection, statements).await.map_err(|source| self.failed(source))
+        let written = {
+            let mut connection = self.connection.lock().await;
+            execute(&mut connection, statements).await
+        };
+        match written {
+            Err(error) if is_fence(&error) => Err(self.taken_over(entry.run).await),
+            other => other.map_err(|source| self.failed(source)),
+        }
+    }
+
+    async fn taken_over(&self, run: &str) -> StoreError {
+        let owner = self.owner(run).await.ok().flatten();
+        StoreError::TakenOver { run: run.to_owned(), owner }
     }
 
     pub(super) fn encode(&self, value: &impl serde::Serialize) -> Result<String, StoreError> {
         serde_json::to_string(value)
             .map_err(|error| StoreError::Unreadable { path: self.path.clone(), what: error.to_string() })
     }
+}
+
+/// Stores the loop, unless somebody else has taken the run over: his fence is another, there is then no value for the
+/// column, and the whole step fails.
+fn fenced(entry: &Entry<'_>, state: &str) -> Statement {
+    sql!(
+        "UPDATE runs SET loop = ?, fence = CASE WHEN fence = ? THEN fence END WHERE id = ?",
+        state,
+        entry.fence,
+        entry.run
+    )
+}
+
+fn is_fence(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.message().contains("runs.fence"))
 }

@@ -30,7 +30,7 @@ pub fn run_json(run: &RunRow) -> Value {
 /// Returns a run as a line for people.
 #[must_use]
 pub fn run_line(run: &RunRow) -> String {
-    let reason = run.reason.as_deref().unwrap_or("still running, or its ralph was killed");
+    let reason = run.reason.as_deref().unwrap_or("still running");
     let line = format!(
         "{}  {}  {:<6}  {:<11}  {:<8}  {:>13}  {}",
         short_id(&run.id),

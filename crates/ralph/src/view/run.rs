@@ -103,7 +103,7 @@ impl RunView {
         let mut text = String::new();
         let _ = writeln!(text, "run      {}  ({})", run.id, short_id(&run.id));
         let _ = writeln!(text, "kind     {}", run.kind);
-        let reason = run.reason.as_deref().unwrap_or("still running, or its ralph was killed");
+        let reason = run.reason.as_deref().unwrap_or("still running");
         let _ = writeln!(text, "outcome  {}: {reason}", run.status);
         let count = one_or_many(run.iterations, "iteration");
         let _ = writeln!(text, "agent    {}, {count} of at most {}", run.agent, run.max_iterations);

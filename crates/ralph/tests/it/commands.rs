@@ -125,8 +125,9 @@ fn the_store_needs_no_set_up_and_keeps_out_of_git() {
 #[test]
 fn many_runs_at_once_share_one_store() {
     let project = Project::new();
-    let running: Vec<_> =
-        (0..8).map(|_| project.run(&["work"]).args(["--max-iterations", "5"]).start()).collect();
+    let running: Vec<_> = (0..8)
+        .map(|_| project.run(&["work"]).args(["--max-iterations", "5", "--parallel"]).start())
+        .collect();
     let statuses: Vec<i32> = running.into_iter().map(|run| run.wait_without_invariants().code()).collect();
     assert_eq!(statuses, [3; 8]);
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
@@ -156,9 +157,19 @@ fn the_demo_catches_the_lie_and_proves_the_work() {
 #[test]
 fn every_command_has_help_with_its_options() {
     let project = Project::new();
-    for command in
-        ["run", "demo", "runs", "show", "events", "export", "import", "detect", "completions", "man"]
-    {
+    for command in [
+        "run",
+        "resume",
+        "demo",
+        "runs",
+        "show",
+        "events",
+        "export",
+        "import",
+        "detect",
+        "completions",
+        "man",
+    ] {
         let help = project.ralph([command, "--help"]).output().expect(0).stdout;
         assert!(help.contains("Usage: ralph"), "{help}");
     }

@@ -73,7 +73,7 @@ async fn database_is_sound(project: &Project) {
     connection.close().await.unwrap();
 }
 
-/// I1 and I3 over the journal of one run.
+/// I1, I2 and I3 over the journal of one run.
 fn one_run(facts: &[Value]) {
     let numbers = |name: &str| -> Vec<i64> {
         let named = facts.iter().filter(|fact| fact["event"] == name);
@@ -82,13 +82,40 @@ fn one_run(facts: &[Value]) {
     let started = numbers("iteration.started");
     let expected: Vec<i64> = (1..=i64::try_from(started.len()).unwrap()).collect();
     assert_eq!(started, expected, "I1: iteration numbers have no gap and never go back");
-    let finishes: Vec<&Value> = facts.iter().filter(|fact| fact["event"] == "run.finished").collect();
-    assert!(finishes.len() <= 1, "a run finishes once");
-    let Some(finish) = finishes.first() else { return };
-    assert_eq!(numbers("iteration.ended"), expected, "I1: each iteration has one terminal record");
-    assert_eq!(facts.last().unwrap()["event"], "run.finished", "silence after the finish");
-    if finish["outcome"] == "completed" {
+    nothing_that_ended_is_started_again(facts);
+    let Some(finish) = facts.iter().rposition(|fact| fact["event"] == "run.finished") else { return };
+    if facts[finish..].iter().any(|fact| fact["event"] == "run.resumed") {
+        return;
+    }
+    assert_eq!(finish + 1, facts.len(), "silence after the finish");
+    let ended: Vec<i64> = last_ends(facts).map(|end| end["iteration"].as_i64().unwrap()).collect();
+    assert_eq!(ended, expected, "I1: each iteration has one terminal record");
+    if facts[finish]["outcome"] == "completed" {
         completed_only_when_proven(facts);
+    }
+}
+
+/// Returns the ends of iterations, but not that of one which was interrupted and then resumed.
+fn last_ends(facts: &[Value]) -> impl Iterator<Item = &Value> {
+    let last_resumed = facts.iter().rposition(|fact| fact["event"] == "run.resumed").unwrap_or(0);
+    let ends = facts.iter().enumerate().filter(|(_, fact)| fact["event"] == "iteration.ended");
+    ends.filter(move |(at, end)| end["status"] != "interrupted" || *at > last_resumed).map(|(_, end)| end)
+}
+
+/// I2, and that a run goes on after its end only where a signal had ended it.
+fn nothing_that_ended_is_started_again(facts: &[Value]) {
+    for (at, fact) in facts.iter().enumerate() {
+        let after = &facts[at + 1..];
+        if fact["event"] == "iteration.ended" && fact["status"] != "interrupted" {
+            let again = after
+                .iter()
+                .find(|later| later["event"] == "attempt.started" && later["iteration"] == fact["iteration"]);
+            assert!(again.is_none(), "I2: {fact} and then {again:?}");
+        }
+        if fact["event"] == "run.finished" && !after.is_empty() {
+            assert_eq!(fact["outcome"], "interrupted", "only an interrupted run goes on");
+            assert_eq!(after[0]["event"], "run.resumed");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 pub struct Process {
     /// The letter that the kernel gives it: `S` sleeps, `T` is stopped.
     pub state: char,
-    pid: u32,
+    pub pid: u32,
     command: String,
 }
 

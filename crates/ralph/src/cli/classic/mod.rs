@@ -18,6 +18,7 @@ use super::run::{self, execute, refuse_recursion};
 use crate::config::Settings;
 use crate::engine::{PromptSource, RunPlan, Template};
 use crate::error::Failure;
+use crate::lock::Sharing;
 use crate::project::Project;
 use crate::session_file::SessionFile;
 
@@ -117,6 +118,7 @@ impl Order<'_> {
             audience: self.args.output.audience(),
             max_memory: settings.limits.max_memory.value,
             log_limit: settings.limits.log_limit.value,
+            sharing: Sharing::Alone,
             project,
         })
     }

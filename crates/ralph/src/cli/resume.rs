@@ -1,0 +1,143 @@
+//! `ralph resume`.
+use clap::Args;
+use ralph_core::outcome::{Ended, exit_code};
+
+use super::config_args::ConfigArgs;
+use super::output_args::{OutputArgs, Show};
+use super::run::{introduce, preflight, refuse_recursion, tell, with_keeper};
+use super::{out, pick};
+use crate::engine::{
+    Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, TakenUp,
+};
+use crate::error::Failure;
+use crate::process::{self, Keeper};
+use crate::project::Project;
+use crate::store::{RunRow, Store, StoredRun};
+use crate::view::{event_line, short_id};
+
+/// Goes on with a run that was interrupted, or whose ralph died
+///
+/// Without RUN, the newest. RUN is the beginning or the end of an id. What was finished is kept; the iteration that was
+/// cut short is done again under its number, and checks that were cut short run again without the agent. A run that has
+/// ended repeats its result and exit code, and nothing is started.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph resume                 the newest run of this project
+  ralph resume 3f2a9c41        the run whose id ends so; `ralph runs` lists them")]
+pub struct ResumeArgs {
+    run: Option<String>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+pub fn run(args: &ResumeArgs) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    refuse_recursion(&project)?;
+    with_keeper(|keeper| resume(args, project, keeper))
+}
+
+async fn resume(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
+    let (store, row) = pick::run(args.run.as_deref()).await?;
+    let stored = store.stored(&row.id).await?;
+    if !stored.state.can_go_on() {
+        return repeat(&store, &row, &stored, args.output.audience()).await;
+    }
+    let (plan, changed) = plan(args, &row, &stored, project)?;
+    preflight(&plan)?;
+    let show = args.output.show(&plan);
+    let hold = Hold::take(&plan, Clock::start().now()).await?;
+    let settings =
+        RunSettings::of(&plan).json().map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
+    let stored = store.take_over(&row.id, &hold.owner().json(), &settings).await?;
+    if !stored.state.can_go_on() {
+        return repeat(&store, &row, &stored, args.output.audience()).await;
+    }
+    sweep(&row.id);
+    if let (Show::People(_), 0) = (show, stored.facts) {
+        introduce(&plan);
+    }
+    let left = Beginning::Left(Box::new(TakenUp { stored, changed }));
+    tell(plan, left, Means { keeper, hold, store }, show).await
+}
+
+/// Makes the plan of a stored run again, and says what is not as it was.
+fn plan(
+    args: &ResumeArgs,
+    row: &RunRow,
+    stored: &StoredRun,
+    project: Project,
+) -> Result<(RunPlan, Vec<String>), Failure> {
+    let anew = "start anew with `ralph run`";
+    if stored.fence == 0 {
+        let why = "it was read in from a file, or written by an older ralph";
+        return Err(Failure::preflight(format!("run {} cannot go on here", row.id)).cause(why).hint(anew));
+    }
+    let refused = |error: SettingsError| Failure::new(exit_code::PREFLIGHT, &error).hint(anew);
+    let settings = RunSettings::parse(&row.settings).map_err(refused)?;
+    let changed = settings.changes();
+    let env = env(args, &settings, &project)?;
+    let audience = args.output.audience();
+    let place = Place { id: row.id.clone(), kind: row.kind.clone(), project, audience };
+    let plan = settings.plan(place, env).map_err(refused)?;
+    plan.prompt.read(1, 1).map_err(|error| {
+        Failure::preflight("the prompt of the run cannot be read any more").cause(error).hint(anew)
+    })?;
+    Ok((plan, changed))
+}
+
+/// Reads the values of the agent's variables again: they are never stored.
+fn env(
+    args: &ResumeArgs,
+    settings: &RunSettings,
+    project: &Project,
+) -> Result<Vec<(String, String)>, Failure> {
+    let (agent, names) = settings.env();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let configured = args.config.settings(Some(project))?;
+    let written = configured.agents.get(agent).cloned().unwrap_or_default();
+    let value = |name: &String| {
+        let value = written.env.get(name).map(|setting| (name.clone(), setting.value.clone()));
+        value.ok_or_else(|| {
+            Failure::preflight(format!("the configuration has no agents.{agent}.env.{name} any more"))
+                .hint("put it back, or name the configuration that has it with --config")
+        })
+    };
+    names.iter().map(value).collect()
+}
+
+/// Kills what the dead engine left behind. Nothing of it may work beside what is started now.
+fn sweep(run: &str) {
+    let swept = process::sweep(run);
+    if swept.killed > 0 {
+        out::note(&format!("killed what the run had left behind: {}", pick::processes(swept.killed)));
+    }
+    for leaked in swept.leaked {
+        out::note(&format!("warning: {} ({}) could not be killed", leaked.name, leaked.pid));
+    }
+}
+
+/// A run that has ended says so again. Nothing is started.
+async fn repeat(store: &Store, row: &RunRow, stored: &StoredRun, audience: Audience) -> Result<u8, Failure> {
+    let Some(ended) = stored.state.ended() else {
+        return Err(Failure::plain(exit_code::INTERNAL, "a run that cannot go on has no end"));
+    };
+    match audience {
+        Audience::Nobody => {
+            for last in store.events(&row.id, stored.facts - 1, 1).await? {
+                out::line(&event_line(&row.id, &last));
+            }
+        }
+        Audience::People => say_again(row, ended),
+    }
+    Ok(ended.exit_code)
+}
+
+fn say_again(row: &RunRow, ended: &Ended) {
+    out::note(&format!("run {} has ended; nothing was started", short_id(&row.id)));
+    out::line(&format!("{}: {}", ended.outcome.as_str(), ended.reason));
+    out::line(&format!("details   ralph show {}", short_id(&row.id)));
+}

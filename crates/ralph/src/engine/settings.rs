@@ -1,0 +1,287 @@
+//! What a run was asked to do, as it is stored with the run, so that another process can go on with it.
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_core::claim::ClaimRules;
+use ralph_core::evidence::ExternalCheck;
+use ralph_core::policy::Policy;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named};
+use super::template::read_text;
+use crate::agent::{self, Format, Overrides, UnknownAgent};
+use crate::lock::Sharing;
+use crate::memory_size::MemorySize;
+use crate::project::Project;
+use crate::session_file::SessionFile;
+
+/// The version of this format. A higher one was written by a newer ralph.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSettings {
+    version: u32,
+    /// The ralph that drove the run last.
+    ralph: String,
+    prompt: PromptSource,
+    /// What the prompt file held when the run was last taken up: its SHA-256.
+    prompt_hash: Option<String>,
+    follows: Option<PathBuf>,
+    /// The folder for session logs, where the run keeps one.
+    session_logs: Option<PathBuf>,
+    /// What the user calls the agent, and what it is.
+    agent: String,
+    adapter: String,
+    /// The variables that the configuration has for it. Their values stay there: they may be secrets.
+    env: Vec<String>,
+    cli: Option<String>,
+    args: Option<Vec<String>>,
+    output_format: Option<Format>,
+    response_filter: Option<String>,
+    display_filter: Option<String>,
+    model: Option<String>,
+    extra_args: Vec<String>,
+    rules: ClaimRules,
+    checks: Vec<ExternalCheck>,
+    policy: Policy,
+    grace_ms: u64,
+    max_memory_mb: Option<u64>,
+    log_limit_mb: u64,
+    parallel: bool,
+}
+
+/// Why stored settings are no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("the run was stored in another format (this ralph writes format {VERSION})")]
+    Format { source: serde_json::Error },
+    #[error(
+        "the run was stored by a newer ralph: its settings have format {found}, this one knows {VERSION}"
+    )]
+    Newer { found: u32 },
+    #[error("there is no kind of run named {kind:?}")]
+    Kind { kind: String },
+    #[error("the agent of the run is not known any more")]
+    Agent { source: UnknownAgent },
+}
+
+/// Where and for whom a stored run goes on.
+pub struct Place {
+    pub id: String,
+    pub kind: String,
+    pub project: Project,
+    pub audience: Audience,
+}
+
+impl RunSettings {
+    #[must_use]
+    pub fn of(plan: &RunPlan) -> Self {
+        let choice = &plan.agent;
+        let overrides = choice.overrides.clone();
+        Self {
+            version: VERSION,
+            ralph: env!("CARGO_PKG_VERSION").to_owned(),
+            prompt: plan.prompt.clone(),
+            prompt_hash: plan.prompt.file().and_then(hash),
+            follows: plan.follows.clone(),
+            session_logs: plan.session.as_ref().map(|log| log.folder().to_path_buf()),
+            agent: choice.name.clone(),
+            adapter: choice.adapter.name().to_owned(),
+            env: choice.env.iter().map(|(name, _)| name.clone()).collect(),
+            cli: overrides.cli.map(from_anywhere),
+            args: overrides.args,
+            output_format: overrides.output_format,
+            response_filter: overrides.response_filter,
+            display_filter: overrides.display_filter,
+            model: choice.model.clone(),
+            extra_args: choice.extra_args.clone(),
+            rules: plan.rules.clone(),
+            checks: plan.checks.clone(),
+            policy: plan.policy.clone(),
+            grace_ms: u64::try_from(plan.grace.as_millis()).unwrap_or(u64::MAX),
+            max_memory_mb: plan.max_memory.map(MemorySize::mb),
+            log_limit_mb: plan.log_limit.mb(),
+            parallel: plan.sharing == Sharing::Parallel,
+        }
+    }
+
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    pub fn parse(json: &str) -> Result<Self, SettingsError> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let format = |source| SettingsError::Format { source };
+        let Version { version: found } = serde_json::from_str(json).map_err(format)?;
+        if found > VERSION {
+            return Err(SettingsError::Newer { found });
+        }
+        serde_json::from_str(json).map_err(format)
+    }
+
+    /// Returns the plan of a run that goes on.
+    ///
+    /// `env` has the values of the variables in [`RunSettings::env`].
+    pub fn plan(self, place: Place, env: Vec<(String, String)>) -> Result<RunPlan, SettingsError> {
+        let kind = kind_named(&place.kind).ok_or(SettingsError::Kind { kind: place.kind })?;
+        let adapter = agent::find(&self.adapter).map_err(|source| SettingsError::Agent { source })?;
+        let overrides = Overrides {
+            cli: self.cli,
+            args: self.args,
+            output_format: self.output_format,
+            response_filter: self.response_filter,
+            display_filter: self.display_filter,
+        };
+        Ok(RunPlan {
+            id: place.id,
+            kind,
+            project: place.project,
+            agent: AgentChoice {
+                name: self.agent,
+                adapter,
+                overrides,
+                model: self.model,
+                extra_args: self.extra_args,
+                env,
+            },
+            prompt: self.prompt,
+            follows: self.follows,
+            session: self.session_logs.as_deref().map(SessionFile::new),
+            rules: self.rules,
+            checks: self.checks,
+            policy: self.policy,
+            grace: Duration::from_millis(self.grace_ms),
+            audience: place.audience,
+            max_memory: self.max_memory_mb.and_then(MemorySize::of_mb),
+            log_limit: MemorySize::of_mb(self.log_limit_mb).unwrap_or(MemorySize::GIGABYTE),
+            sharing: if self.parallel { Sharing::Parallel } else { Sharing::Alone },
+        })
+    }
+
+    /// Returns what the user calls the agent, and the variables that the configuration had for it.
+    #[must_use]
+    pub fn env(&self) -> (&str, &[String]) {
+        (&self.agent, &self.env)
+    }
+
+    /// Says what is not as it was when the run was last taken up.
+    #[must_use]
+    pub fn changes(&self) -> Vec<String> {
+        let version = env!("CARGO_PKG_VERSION");
+        let ralph =
+            (self.ralph != version).then(|| format!("ralph was {}, and is {version} now", self.ralph));
+        let prompt = self.prompt.file().filter(|path| hash(path) != self.prompt_hash);
+        let prompt = prompt.map(|path| format!("the prompt file {} has other words now", path.display()));
+        ralph.into_iter().chain(prompt).collect()
+    }
+}
+
+/// A program written with a slash is meant from where the user stood when he started the run.
+fn from_anywhere(program: String) -> String {
+    if !program.contains('/') {
+        return program;
+    }
+    std::path::absolute(&program).map_or(program, |path: PathBuf| path.to_string_lossy().into_owned())
+}
+
+fn hash(path: &Path) -> Option<String> {
+    let words = read_text(path).ok()?;
+    let digest = Sha256::digest(words.as_bytes());
+    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::claim::Promise;
+
+    use super::*;
+
+    fn plan(prompt: PromptSource) -> RunPlan {
+        let root = PathBuf::from("/somewhere");
+        RunPlan {
+            id: "r1".to_owned(),
+            kind: "run",
+            project: Project { home: root.join(".ralph"), root },
+            agent: AgentChoice {
+                name: "mine".to_owned(),
+                adapter: agent::find("text").unwrap(),
+                overrides: Overrides {
+                    cli: Some("./agent.sh".to_owned()),
+                    output_format: Some(Format::Opencode),
+                    display_filter: Some(".a".to_owned()),
+                    ..Overrides::default()
+                },
+                model: Some("m".to_owned()),
+                extra_args: vec!["--x".to_owned()],
+                env: env(),
+            },
+            prompt,
+            follows: Some("/somewhere/plan.md".into()),
+            session: Some(SessionFile::new(Path::new("/somewhere/logs"))),
+            rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
+            checks: vec![ExternalCheck::of_command("make")],
+            policy: Policy::new(7),
+            grace: Duration::from_millis(1_500),
+            audience: Audience::Nobody,
+            max_memory: MemorySize::parse("2G").ok(),
+            log_limit: MemorySize::GIGABYTE,
+            sharing: Sharing::Parallel,
+        }
+    }
+
+    fn env() -> Vec<(String, String)> {
+        vec![("API_KEY".to_owned(), "s3cret".to_owned())]
+    }
+
+    fn place() -> Place {
+        let RunPlan { id, kind, project, audience, .. } = plan(PromptSource::Text(String::new()));
+        Place { id, kind: kind.to_owned(), project, audience }
+    }
+
+    // spec: L13
+    #[test]
+    fn settings_become_the_same_plan_again() {
+        let settings = RunSettings::of(&plan(PromptSource::Text("do it".to_owned())));
+        let read = RunSettings::parse(&settings.json().unwrap()).unwrap();
+        assert_eq!(read, settings);
+        assert!(!settings.json().unwrap().contains("s3cret"), "values stay in the configuration");
+        let again = read.plan(place(), env()).unwrap();
+        assert_eq!(RunSettings::of(&again), settings);
+        let program = again.agent.overrides.cli.unwrap();
+        assert!(program.starts_with('/') && program.ends_with("/agent.sh"), "{program}");
+    }
+
+    // spec: L13
+    // fault: 12
+    #[test]
+    fn a_prompt_file_that_was_edited_and_another_ralph_are_noticed() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("task.md");
+        std::fs::write(&path, "one").unwrap();
+        let mut settings = RunSettings::of(&plan(PromptSource::File(path.clone())));
+        assert!(settings.changes().is_empty());
+        std::fs::write(&path, "two").unwrap();
+        settings.ralph = "0.0.1".to_owned();
+        let changes = settings.changes().join("; ");
+        assert!(
+            changes.contains("ralph was 0.0.1") && changes.contains("task.md has other words"),
+            "{changes}"
+        );
+    }
+
+    // spec: L13
+    #[test]
+    fn settings_of_a_newer_or_older_ralph_are_refused_with_the_reason() {
+        let settings = RunSettings::of(&plan(PromptSource::Text("do it".to_owned())));
+        let newer = settings.json().unwrap().replace("\"version\":1", "\"version\":2");
+        assert!(matches!(RunSettings::parse(&newer), Err(SettingsError::Newer { found: 2 })));
+        assert!(matches!(RunSettings::parse("{\"prompt\":{}}"), Err(SettingsError::Format { .. })));
+        let gone = settings.json().unwrap().replace("\"adapter\":\"text\"", "\"adapter\":\"gone\"");
+        let refused = RunSettings::parse(&gone).unwrap().plan(place(), env());
+        assert!(matches!(refused, Err(SettingsError::Agent { .. })));
+    }
+}

@@ -1,0 +1,52 @@
+//! Named points at which a test lets ralph die. Only builds for tests know them; for users this is nothing at all.
+
+/// A point in the life of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    IterationStartedRecorded,
+    AgentSpawned,
+    AgentExitedUnrecorded,
+    VerifyStarted,
+    VerifyPassedUnrecorded,
+    CompleteRecordedUnannounced,
+}
+
+impl Point {
+    /// Returns the name that a test gives in `RALPH_FAIL`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IterationStartedRecorded => "iteration.started.recorded",
+            Self::AgentSpawned => "agent.spawned",
+            Self::AgentExitedUnrecorded => "agent.exited.unrecorded",
+            Self::VerifyStarted => "verify.started",
+            Self::VerifyPassedUnrecorded => "verify.passed.unrecorded",
+            Self::CompleteRecordedUnannounced => "complete.recorded.unannounced",
+        }
+    }
+}
+
+/// Dies here if `RALPH_FAIL=NAME:N` says so and this is the N-th time; panics with `RALPH_FAIL=NAME:N:panic`.
+#[cfg(feature = "testing")]
+#[expect(clippy::panic, reason = "a test asked for it")]
+pub fn point(point: Point) {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+    let Ok(wanted) = std::env::var("RALPH_FAIL") else { return };
+    let mut parts = wanted.split(':');
+    if parts.next() != Some(point.name()) {
+        return;
+    }
+    let number = parts.next().and_then(|number| number.parse().ok()).unwrap_or(1);
+    if PASSED.fetch_add(1, Ordering::Relaxed) + 1 != number {
+        return;
+    }
+    match parts.next() {
+        Some("panic") => panic!("a test asked for it at {}", point.name()),
+        // No destructor runs and no buffer is written, as with `kill -9`.
+        Some(_) | None => std::process::abort(),
+    }
+}
+
+#[cfg(not(feature = "testing"))]
+pub fn point(_point: Point) {}

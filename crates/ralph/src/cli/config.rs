@@ -25,11 +25,11 @@ pub struct ConfigCommand {
 enum What {
     /// Prints every value that has an effect, and where it comes from
     Show {
-        #[command(flatten)]
-        config: ConfigArgs,
         /// Prints an array of {key, value, layer, origin}
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        config: ConfigArgs,
     },
     /// Prints the JSON schema of the configuration, for editors and tests
     Schema,

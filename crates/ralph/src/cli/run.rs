@@ -101,7 +101,7 @@ fn not_found(plan: &RunPlan, program: &Path) -> Failure {
     let name = program.display();
     if name.to_string().contains('/') {
         return Failure::preflight(format!("the agent program {name} does not exist"))
-            .hint("give --agent-cmd the path of an executable file");
+            .hint("give --agent-cmd, or `cli:` in the configuration, the path of an executable file");
     }
     let path = std::env::var("PATH").unwrap_or_default();
     Failure::preflight(format!("the agent {name} was not found on PATH"))

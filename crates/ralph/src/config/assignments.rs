@@ -17,6 +17,9 @@ pub(super) struct NoAssignment {
     pub hint: &'static str,
 }
 
+/// More keys are a mistake, or an attack.
+const MOST: usize = 20_000;
+
 const NOT_RUN: &str = "the file is read, not run: it holds comments and KEY=value lines";
 const IS_YAML: &str = "the name of a YAML file is config.yaml";
 const QUOTE_IT: &str = "put the value into quotation marks: KEY=\"two words\"";
@@ -39,6 +42,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Assignment>, NoAssignment> {
         match reader.peek() {
             None => return Ok(found),
             Some('#') => reader.skip(|letter| letter != '\n'),
+            Some(_) if found.len() == MOST => {
+                return Err(reader
+                    .refuse("it is too much: at most 20,000 keys are read", "remove what is not needed"));
+            }
             Some(_) => found.push(assignment(&mut reader)?),
         }
     }

@@ -65,6 +65,8 @@ fn what_is_no_assignment_is_refused_with_its_line() {
     for text in ["A=one two", "A=one; B=2", "A=(a b)", "A=a|b", "A='x'y z", "A=x>y"] {
         assert_eq!(refused(text).hint, QUOTE_IT, "{text}");
     }
+    let many: String = (0..30_000).map(|number| format!("A{number}=1\n")).collect();
+    assert_eq!(refused(&many).line, 20_001);
     for text in ["B=1\nA='open", "B=1\nA=\"open", "B=1\nA=$(open", "B=1\nA=`open", "B=1\nA=\"x\\"] {
         assert_eq!(refused(text).line, 2, "{text}");
     }

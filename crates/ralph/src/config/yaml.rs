@@ -65,7 +65,8 @@ fn options() -> Options {
             max_anchors: ALIASES,
             max_merge_keys: ALIASES,
             max_recorded_anchor_events: NODES,
-            max_documents: 1,
+            // The second one is refused for what it is.
+            max_documents: 2,
         },
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: NODES,
@@ -90,6 +91,7 @@ fn malformed(error: &Error) -> Malformed {
         | Error::AliasExpansionLimitExceeded { .. } => {
             format!("it is too much: at most {DEPTH} levels, {NODES} values and {ALIASES} aliases are read")
         }
+        Error::MultipleDocuments { .. } => "a second document begins, and only one is read".to_owned(),
         other => UserMessageFormatter.format_message(other).into_owned(),
     };
     Malformed { line: place.line().max(1), column: place.column().max(1), what }

@@ -14,7 +14,7 @@ use super::{Claim, ClaimRules, Contradictions, Matching, NoClaim, PlainLine, Sco
 use crate::contradiction;
 
 /// Only this many tags are judged, from the last one on.
-const JUDGED_TAGS: usize = 256;
+const JUDGED_TAGS: usize = 32;
 /// How much of a line a reason shows.
 const SHOWN_CHARS: usize = 160;
 

@@ -3,6 +3,8 @@
 
 mod clean;
 mod echo;
+#[cfg(test)]
+mod effort;
 mod fence;
 mod finder;
 mod judge;

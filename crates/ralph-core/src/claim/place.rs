@@ -121,27 +121,36 @@ pub(crate) fn mask_code(text: &str, lines: &[Line]) -> String {
 
 fn mask_line(raw: &str, out: &mut String) {
     let mut rest = raw;
+    // What is not closed before the end of the line is looked for once.
+    let mut unclosed: Vec<char> = Vec::new();
     while let Some(c) = rest.chars().next() {
-        let closing = match c {
-            '`' => Some('`'),
-            '"' => Some('"'),
-            '\u{201c}' => Some('\u{201d}'),
-            _ => None,
-        };
         let inside = cut(rest, c.len_utf8()..rest.len());
-        match closing.and_then(|closing| inside.find(closing).map(|end| (end, closing))) {
+        let closing = closing_of(c).filter(|closing| !unclosed.contains(closing));
+        let end = closing.and_then(|closing| inside.find(closing));
+        #[cfg(test)]
+        super::effort::looked(closing.map_or(0, |_| end.unwrap_or(inside.len())));
+        match (closing, end) {
             // A quoted tag must stay visible to those who look for tags.
-            Some((end, closing)) if end > 0 => {
+            (Some(closing), Some(end)) if end > 0 => {
                 out.push(c);
                 out.extend(core::iter::repeat_n(if c == '`' { OPAQUE } else { 'x' }, end));
                 out.push(closing);
                 rest = cut(inside, end + closing.len_utf8()..inside.len());
             }
-            Some(_) | None => {
+            (closing, end) => {
+                unclosed.extend(closing.filter(|_| end.is_none()));
                 out.push(c);
                 rest = inside;
             }
         }
+    }
+}
+
+fn closing_of(opening: char) -> Option<char> {
+    match opening {
+        '`' | '"' => Some(opening),
+        '\u{201c}' => Some('\u{201d}'),
+        _ => None,
     }
 }
 

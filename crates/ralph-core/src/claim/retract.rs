@@ -40,6 +40,10 @@ fn in_paragraph(view: &View<'_>, range: core::ops::Range<usize>) -> Option<Strin
 
 /// Tells whether a sentence withdraws what stands before it.
 fn takes_back(sentence: &[Word]) -> bool {
+    // Marks alone say nothing, and a row of dots is a thousand sentences.
+    if sentence.iter().all(Word::is_mark) {
+        return false;
+    }
     if has(sentence, cues::WITHDRAW) && !has(sentence, cues::NO_WITHDRAWAL) {
         return true;
     }

@@ -143,7 +143,51 @@ pub(crate) fn find(words: &[Word], pattern: &str) -> Option<Range<usize>> {
         let length = match_slots(words.get(start..)?, rest)?;
         return Some(start..start + length);
     }
-    (0..words.len()).find_map(|at| match_at(words, at, pattern))
+    let opening = Opening::of(first_slot(pattern).0);
+    #[cfg(test)]
+    super::effort::looked(words.len());
+    let mut places = words.iter().enumerate().filter(|(_, word)| opening.admits(word));
+    places.find_map(|(at, _)| match_at(words, at, pattern))
+}
+
+/// The bytes with which a match can begin. Most words of a sentence begin no match, and one look tells.
+struct Opening {
+    bytes: [u64; 4],
+}
+
+impl Opening {
+    fn of(slot: &str) -> Self {
+        let mut opening = Self { bytes: [0; 4] };
+        let may_be_missing = slot.len() > 1 && slot.ends_with('?');
+        if may_be_missing || matches!(slot, "" | ".." | "..." | "$") {
+            return Self { bytes: [u64::MAX; 4] };
+        }
+        for choice in slot.as_bytes().split(|c| *c == b'/') {
+            match choice {
+                [b'*' | b'#', ..] => return Self { bytes: [u64::MAX; 4] },
+                [b'%', first, ..] | [first, ..] => opening.add(*first),
+                [] => {}
+            }
+        }
+        opening
+    }
+
+    fn add(&mut self, byte: u8) {
+        if let Some(part) = self.bytes.get_mut(usize::from(byte >> 6)) {
+            *part |= 1 << (byte & 63);
+        }
+    }
+
+    fn admits(&self, word: &Word) -> bool {
+        let Some(first) = word.text.bytes().next() else { return true };
+        self.bytes.get(usize::from(first >> 6)).is_some_and(|part| part >> (first & 63) & 1 == 1)
+    }
+}
+
+/// Parts the first slot of a pattern from the others.
+fn first_slot(slots: &str) -> (&str, &str) {
+    let blank = slots.bytes().position(|c| c == b' ');
+    blank.map_or((slots, ""), |at| (super::cut(slots, 0..at), super::cut(slots, at + 1..slots.len())))
 }
 
 /// Matches the slots of a pattern from the word `at` on.
@@ -162,15 +206,15 @@ pub(crate) fn has(words: &[Word], list: &[&str]) -> bool {
 }
 
 fn match_slots(words: &[Word], slots: &str) -> Option<usize> {
+    #[cfg(test)]
+    super::effort::looked(1);
     if slots.is_empty() {
         return Some(0);
     }
     if slots == "$" {
         return words.iter().all(Word::is_mark).then_some(0);
     }
-    let blank = slots.bytes().position(|c| c == b' ');
-    let (slot, later) =
-        blank.map_or((slots, ""), |at| (super::cut(slots, 0..at), super::cut(slots, at + 1..slots.len())));
+    let (slot, later) = first_slot(slots);
     match slot {
         ".." => return match_gap(words, later, 4),
         "..." => return match_gap(words, later, 8),

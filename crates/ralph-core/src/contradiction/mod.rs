@@ -33,7 +33,8 @@ pub(crate) fn find(view: &View<'_>, extra: &[String]) -> Option<Contradiction> {
     let all = sections::prose(view);
     let extra: Vec<String> =
         extra.iter().map(|phrase| pattern(phrase)).filter(|phrase| !phrase.is_empty()).collect();
-    let told = all.iter().enumerate().find_map(|(at, sentence)| {
+    let mut spoken = all.iter().enumerate().filter(|(_, sentence)| !sentence.words.iter().all(Word::is_mark));
+    let told = spoken.find_map(|(at, sentence)| {
         let next = all.get(at + 1).map_or(&[][..], |next| next.words.as_slice());
         let hit = in_section(sentence, next, &extra)?;
         Some(report(view, sentence, &hit))

@@ -1,9 +1,15 @@
-//! The file of a session log. Several hands write at its end; the first failure ends the log and is told once.
+//! The file of a session log. Several hands write at its end; the first failure ends the log and is told once. What
+//! the agent prints has a limit, and is left out beyond it; the frame around it is always written.
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::redact;
+
+/// Stands where the rest of the output is left out.
+const BEYOND: &str = "[ralph: the session log has reached its limit; the output that follows is left out]\n";
 
 /// So many logs of one second are a mistake.
 const MOST_NAMES: u32 = 1_000;
@@ -11,6 +17,8 @@ const MOST_NAMES: u32 = 1_000;
 #[derive(Debug, Clone)]
 pub struct SessionFile {
     folder: Arc<Path>,
+    /// How many bytes of output it takes.
+    limit: u64,
     state: Arc<Mutex<State>>,
 }
 
@@ -18,24 +26,35 @@ pub struct SessionFile {
 enum State {
     /// It has no name yet; what is written now is lost.
     Unnamed,
-    Open(PathBuf, File),
+    Open(Open),
     /// It failed, and nobody has been told.
     Failed(PathBuf, io::Error),
     Told,
 }
 
+#[derive(Debug)]
+struct Open {
+    path: PathBuf,
+    file: File,
+    /// How many more bytes of output fit in; `None` once some did not.
+    left: Option<u64>,
+}
+
 impl SessionFile {
-    /// Prepares a log in a folder. Nothing is made before [`SessionFile::open`].
+    /// Prepares a log in a folder for so many bytes of output. Nothing is made before [`SessionFile::open`].
     #[must_use]
-    pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.into(), state: Arc::new(Mutex::new(State::Unnamed)) }
+    pub fn new(folder: &Path, limit: u64) -> Self {
+        Self { folder: folder.into(), limit, state: Arc::new(Mutex::new(State::Unnamed)) }
     }
 
     /// Makes the file under the first name that is free, once; `name` gives the n-th, from 1.
     pub fn open(&self, name: impl Fn(u32) -> String) {
         let mut state = self.state();
         if let State::Unnamed = *state {
-            *state = create(&self.folder, name);
+            *state = match create(&self.folder, name) {
+                Ok((path, file)) => State::Open(Open { path, file, left: Some(self.limit) }),
+                Err((path, error)) => State::Failed(path, error),
+            };
         }
     }
 
@@ -49,22 +68,19 @@ impl SessionFile {
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         match &*self.state() {
-            State::Open(path, _) => Some(path.clone()),
+            State::Open(open) => Some(open.path.clone()),
             State::Unnamed | State::Failed(..) | State::Told => None,
         }
     }
 
-    /// Writes bytes as they are.
+    /// Writes output as it is, as far as it fits in.
     pub fn write(&self, bytes: &[u8]) {
-        self.with(|file| file.write_all(bytes));
+        self.with(|open| open.output(bytes));
     }
 
-    /// Writes text that begins on a line of its own.
+    /// Writes text of our own, which begins on a line of its own.
     pub fn line(&self, text: &str) {
-        self.with(|file| {
-            let gap = if ends_a_line(file)? { "" } else { "\n" };
-            file.write_all(format!("{gap}{text}").as_bytes())
-        });
+        self.with(|open| open.line(&redact::text(text)));
     }
 
     /// Returns why the log is not whole, once.
@@ -72,7 +88,7 @@ impl SessionFile {
     pub fn complaint(&self) -> Option<String> {
         let mut state = self.state();
         match &*state {
-            State::Unnamed | State::Open(..) | State::Told => None,
+            State::Unnamed | State::Open(_) | State::Told => None,
             State::Failed(path, error) => {
                 let text = format!("the session log {} is not complete: {error}", path.display());
                 *state = State::Told;
@@ -81,12 +97,12 @@ impl SessionFile {
         }
     }
 
-    fn with(&self, write: impl FnOnce(&mut File) -> io::Result<()>) {
+    fn with(&self, write: impl FnOnce(&mut Open) -> io::Result<()>) {
         let mut state = self.state();
-        if let State::Open(path, file) = &mut *state
-            && let Err(error) = write(file)
+        if let State::Open(open) = &mut *state
+            && let Err(error) = write(open)
         {
-            *state = State::Failed(std::mem::take(path), error);
+            *state = State::Failed(std::mem::take(&mut open.path), error);
         }
     }
 
@@ -95,16 +111,35 @@ impl SessionFile {
     }
 }
 
-fn create(folder: &Path, name: impl Fn(u32) -> String) -> State {
+impl Open {
+    fn output(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(left) = self.left else { return Ok(()) };
+        let room = usize::try_from(left).unwrap_or(usize::MAX);
+        if bytes.len() <= room {
+            self.left = Some(left - bytes.len() as u64);
+            return self.file.write_all(bytes);
+        }
+        self.left = None;
+        self.file.write_all(bytes.get(..room).unwrap_or_default())?;
+        self.line(BEYOND)
+    }
+
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        let gap = if ends_a_line(&self.file)? { "" } else { "\n" };
+        self.file.write_all(format!("{gap}{text}").as_bytes())
+    }
+}
+
+fn create(folder: &Path, name: impl Fn(u32) -> String) -> Result<(PathBuf, File), (PathBuf, io::Error)> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create_new(true).mode(0o600);
     let mut number = 1;
     loop {
         let path = folder.join(name(number));
         match options.open(&path) {
-            Ok(file) => return State::Open(path, file),
+            Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES => number += 1,
-            Err(error) => return State::Failed(path, error),
+            Err(error) => return Err((path, error)),
         }
     }
 }
@@ -125,7 +160,7 @@ mod tests {
     }
 
     fn open(folder: &Path) -> SessionFile {
-        let file = SessionFile::new(folder);
+        let file = SessionFile::new(folder, 20);
         file.open(name);
         file
     }
@@ -154,6 +189,21 @@ mod tests {
         assert_eq!(text, "first\nno newline\nsecond\nthird\n");
     }
 
+    // spec: C5, D5
+    // fault: 41
+    #[test]
+    fn output_beyond_the_limit_is_left_out_which_is_said_once_and_the_frame_is_written_all_the_same() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = open(temp.path());
+        file.line("header\n");
+        for piece in ["twelve bytes", "eight by", "tes more", "and more"] {
+            file.write(piece.as_bytes());
+        }
+        file.line("footer\n");
+        let text = std::fs::read_to_string(file.path().unwrap()).unwrap();
+        assert_eq!(text, format!("header\ntwelve byteseight by\n{BEYOND}footer\n"));
+    }
+
     // spec: C5
     #[test]
     fn a_log_that_cannot_be_made_is_told_once() {
@@ -168,8 +218,8 @@ mod tests {
     #[test]
     fn a_full_disk_ends_the_log_and_is_told_once() {
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let file = SessionFile::new(Path::new("/dev"));
-        *file.state() = State::Open("/dev/full".into(), full);
+        let file = SessionFile::new(Path::new("/dev"), 20);
+        *file.state() = State::Open(Open { path: "/dev/full".into(), file: full, left: Some(20) });
         file.write(b"a");
         file.write(b"b");
         let complaint = file.complaint().unwrap();

@@ -128,6 +128,7 @@ impl RunSettings {
     /// `env` has the values of the variables in [`RunSettings::env`].
     pub fn plan(self, place: Place, env: Vec<(String, String)>) -> Result<RunPlan, SettingsError> {
         let kind = kind_named(&place.kind).ok_or(SettingsError::Kind { kind: place.kind })?;
+        let log_limit = MemorySize::of_mb(self.log_limit_mb).unwrap_or(MemorySize::GIGABYTE);
         let adapter = agent::find(&self.adapter).map_err(|source| SettingsError::Agent { source })?;
         let overrides = Overrides {
             cli: self.cli,
@@ -150,14 +151,14 @@ impl RunSettings {
             },
             prompt: self.prompt,
             follows: self.follows,
-            session: self.session_logs.as_deref().map(SessionFile::new),
+            session: self.session_logs.as_deref().map(|folder| SessionFile::new(folder, log_limit.bytes())),
             rules: self.rules,
             checks: self.checks,
             policy: self.policy,
             grace: Duration::from_millis(self.grace_ms),
             audience: place.audience,
             max_memory: self.max_memory_mb.and_then(MemorySize::of_mb),
-            log_limit: MemorySize::of_mb(self.log_limit_mb).unwrap_or(MemorySize::GIGABYTE),
+            log_limit,
             sharing: if self.parallel { Sharing::Parallel } else { Sharing::Alone },
         })
     }
@@ -221,7 +222,7 @@ mod tests {
             },
             prompt,
             follows: Some("/somewhere/plan.md".into()),
-            session: Some(SessionFile::new(Path::new("/somewhere/logs"))),
+            session: Some(SessionFile::new(Path::new("/somewhere/logs"), 1 << 30)),
             rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
             checks: vec![ExternalCheck::of_command("make")],
             policy: Policy::new(7),

@@ -110,7 +110,7 @@ impl Order<'_> {
             agent: self.args.agent.choice(settings, &project)?,
             prompt: PromptSource::Template(template),
             follows: (self.mode == Mode::Build).then(|| project.home.join("implementation_plan.md")),
-            session: Some(SessionFile::new(&project.session_logs())),
+            session: Some(SessionFile::new(&project.session_logs(), settings.limits.log_limit.value.bytes())),
             rules: settings.claim_rules(promise),
             checks: self.checks(settings),
             policy: self.policy(settings),

@@ -146,6 +146,33 @@ fn a_log_that_cannot_be_written_is_told_once_and_stops_nothing() {
     assert_eq!(answer.finished()["outcome"], "completed");
 }
 
+// spec: C5, D5
+// fault: 41
+#[test]
+fn more_output_than_the_limit_is_left_out_and_the_frame_is_whole() {
+    let project = project();
+    run(&project, &["build"], &["flood", "5"]).args(["--log-limit", "1M"]).output().expect(0);
+    let log = log(&project);
+    assert!(log.len() < (1 << 20) + 4_000, "{}", log.len());
+    assert!(log.contains(
+        "[ralph: the session log has reached its limit; the output that follows is left out]\n---"
+    ));
+    assert!(log.contains("Status: success\n") && log.contains("Exit Code: 0\n"));
+}
+
+// spec: C5, X3
+// fault: 84
+#[test]
+fn secrets_do_not_reach_the_log() {
+    let project = project();
+    let secret = "correct-horse-battery-staple";
+    let agent = "echo \"key $MY_API_TOKEN\"; echo \"err $MY_API_TOKEN\" >&2; echo \"<blocked>no $MY_API_TOKEN</blocked>\"";
+    run_shell(&project, &["build"], agent).env("MY_API_TOKEN", secret).output().expect(6);
+    let log = log(&project);
+    assert!(!log.contains(secret), "{log}");
+    assert!(log.contains("key [redacted") && log.contains("Exit Reason: blocked: "), "{log}");
+}
+
 // spec: C5, A4
 #[test]
 fn much_output_is_logged_whole() {

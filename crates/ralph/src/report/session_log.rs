@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ralph_core::attempt::Spend;
 use ralph_core::event::Millis;
-use ralph_core::fact::{AttemptResult, Fact, IterationStatus};
+use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use ralph_core::outcome::{Ended, Outcome};
 
 use super::session_layout::{
@@ -65,7 +65,8 @@ impl<W: Watcher> SessionLog<W> {
         self.last = Some(at);
         self.file.open(|number| file_name(at, &self.zone, number));
         match fact {
-            Fact::AttemptStarted { iteration, attempt } => self.attempt_started(*iteration, *attempt, at),
+            Fact::AttemptStarted { iteration, .. } => self.attempt_started(*iteration, at),
+            Fact::RunResumed { iteration, next, .. } => self.resumed(*iteration, *next, at),
             Fact::AttemptEnded { attempt, result, .. } => self.attempt_ended(*attempt, result),
             Fact::IterationEnded { iteration, status, duration_ms } => {
                 self.iteration_ended((*iteration, *status), at, Duration::from_millis(*duration_ms));
@@ -75,7 +76,6 @@ impl<W: Watcher> SessionLog<W> {
                 self.summarise(Some(at), &ended);
             }
             Fact::RunStarted { .. }
-            | Fact::RunResumed { .. }
             | Fact::IterationStarted { .. }
             | Fact::RetryScheduled { .. }
             | Fact::Claim { .. }
@@ -84,24 +84,34 @@ impl<W: Watcher> SessionLog<W> {
         }
     }
 
-    fn attempt_started(&mut self, iteration: u32, attempt: u32, at: Millis) {
-        let retries = attempt.saturating_sub(1);
-        if let Some(open) = &mut self.open {
-            open.retries = retries;
-            return;
+    fn attempt_started(&mut self, iteration: u32, at: Millis) {
+        match &mut self.open {
+            Some(open) => open.retries += 1,
+            None => self.begin(iteration, at),
         }
-        self.open = Some(Open { retries, ..Open::default() });
+    }
+
+    /// What goes on in the middle of an iteration needs a header; an agent brings its own.
+    fn resumed(&mut self, iteration: u32, next: NextStep, at: Millis) {
+        match next {
+            NextStep::Agent => {}
+            NextStep::Retry | NextStep::Checks | NextStep::End => self.begin(iteration, at),
+        }
+    }
+
+    fn begin(&mut self, iteration: u32, at: Millis) {
+        self.open = Some(Open::default());
         let start = local_time(at, &self.zone);
         self.file.line(&header(&Header { iteration, mode: self.mode, start: &start }));
     }
 
     fn attempt_ended(&mut self, attempt: u32, result: &AttemptResult) {
-        if let Some(open) = &mut self.open {
-            open.model = result.model.clone().or(open.model.take());
-            open.messages =
-                result.messages.map(|new| new.saturating_add(open.messages.unwrap_or(0))).or(open.messages);
-            open.spend = open.spend.plus(result.spend);
-        }
+        // An attempt of an earlier session is told in the log of that one.
+        let Some(open) = &mut self.open else { return };
+        open.model = result.model.clone().or(open.model.take());
+        open.messages =
+            result.messages.map(|new| new.saturating_add(open.messages.unwrap_or(0))).or(open.messages);
+        open.spend = open.spend.plus(result.spend);
         if let Some(failure) = &result.failure {
             self.file.line(&remark(&format!("attempt {attempt}: {failure}")));
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use rustix::process::Signal;
 
 use super::{log, logs, project, run, run_shell, told};
+use crate::harness::wait_until;
 
 /// Replaces what differs from run to run.
 fn normalised(log: &str) -> String {
@@ -111,6 +112,38 @@ fn a_run_that_loses_its_state_ends_its_log_with_the_reason() {
     let log = log(&project);
     assert!(log.contains("more\n====") && log.contains("SESSION SUMMARY\n"), "{log}");
     assert!(log.contains("Exit Reason: failed: ") && log.contains("Exit Code: 10\n"), "{log}");
+}
+
+/// Kills ralph at a named point, resumes, and returns the log of the resumed session.
+fn resumed(mode: &[&str], point: &str) -> String {
+    let project = project();
+    project.write(".ralph/config.yaml", "checks: ['true']\n");
+    let killed = run(&project, &["build"], mode).env("RALPH_FAIL", point).start().wait_without_invariants();
+    assert_eq!(killed.code(), -6, "{}{}", killed.stdout, killed.stderr);
+    wait_until("everything is gone", || project.processes_of_runs().is_empty());
+    let first = logs(&project);
+    project.ralph(["resume", "--json"]).output().expect(0);
+    let second: Vec<String> = logs(&project).into_iter().filter(|name| !first.contains(name)).collect();
+    assert_eq!(second.len(), 1, "a session of its own: {second:?}");
+    normalised(&fs::read_to_string(project.root().join(".ralph/logs").join(&second[0])).unwrap())
+}
+
+// spec: C5, L13
+#[test]
+fn a_resumed_run_has_a_session_log_of_its_own_that_begins_where_it_goes_on() {
+    let thin = "-".repeat(80);
+    let log = resumed(&["complete-on", "2"], "agent.spawned:2");
+    assert!(log.starts_with(&format!("{}\nITERATION 2\n", "=".repeat(80))), "{log}");
+    assert!(log.contains(&format!("{thin}\nAll done.\n\n<promise>COMPLETE</promise>\n{thin}\n")), "{log}");
+    assert!(log.contains("Retries: 0\nStatus: success\n"), "{log}");
+    assert!(log.contains("Total Iterations: 1\nSuccessful: 1\n"), "{log}");
+
+    let log = resumed(&["complete"], "verify.started:1");
+    assert!(
+        log.contains(&format!("Mode: build\nStart Time: 0000-00-00T00:00:00+00:00\n{thin}\n{thin}\n")),
+        "{log}"
+    );
+    assert!(log.contains("ITERATION 1 COMPLETE\n") && log.contains("Exit Reason: completed: "), "{log}");
 }
 
 // spec: C5

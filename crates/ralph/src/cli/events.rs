@@ -1,13 +1,10 @@
 //! `ralph events`.
-use std::time::Duration;
-
 use clap::Args;
 
+use super::follow::{Last, Until, cut_short, follow};
 use super::{block_on, out, pick};
 use crate::error::Failure;
-use crate::project::Project;
-use crate::store::Store;
-use crate::view::{event_line, short_id};
+use crate::view::event_line;
 
 /// Prints the journal of a run as JSON lines
 ///
@@ -23,46 +20,15 @@ pub struct EventsArgs {
     json: bool,
 }
 
-/// How often a followed journal is read.
-const PAUSE: Duration = Duration::from_millis(200);
-const PAGE: u32 = 1_000;
-
 pub fn run(args: &EventsArgs) -> Result<u8, Failure> {
+    let until = if args.follow { Until::End } else { Until::Now };
     block_on(async {
         let (store, run) = pick::run(args.run.as_deref()).await?;
-        let project = Project::here()?;
-        let mut seen = 0;
-        loop {
-            // Looked at before the journal is read: what it wrote last is then read too.
-            let cut_short = pick::is_cut_short(&project, &run.id);
-            let finished = print_page(&store, &run.id, &mut seen).await?;
-            if finished || !args.follow {
-                return Ok(0);
-            }
-            if cut_short {
-                let short = short_id(&run.id);
-                out::note(&format!(
-                    "nobody drives this run any more; `ralph resume {short}` goes on with it"
-                ));
-                return Ok(0);
-            }
-            tokio::time::sleep(PAUSE).await;
+        let show = |rows: &[_], _| rows.iter().for_each(|row| out::line(&event_line(&run.id, row)));
+        match follow(&store, &run.id, until, show).await? {
+            Last::Finished | Last::Enough => {}
+            Last::CutShort => out::note(&cut_short(&run.id)),
         }
+        Ok(0)
     })
-}
-
-/// Prints what is new; tells whether the run has finished.
-async fn print_page(store: &Store, run: &str, seen: &mut i64) -> Result<bool, Failure> {
-    let mut finished = false;
-    loop {
-        let rows = store.events(run, *seen, PAGE).await?;
-        for row in &rows {
-            *seen = row.seq;
-            finished = row.body.contains("\"event\":\"run.finished\"");
-            out::line(&event_line(run, row));
-        }
-        if rows.len() < PAGE as usize {
-            return Ok(finished);
-        }
-    }
 }

@@ -1,15 +1,18 @@
 //! The command line: one file per command. Commands parse, call the rooms and print; only here and in
 //! `report` is anything printed, and only `main` exits.
 mod agent_args;
+mod attach;
 mod classic;
 mod completions;
 mod config;
 mod config_args;
 mod demo;
 mod demo_agent;
+mod detach;
 mod detect;
 mod events;
 mod export;
+mod follow;
 mod import;
 mod limit_args;
 mod man;
@@ -48,6 +51,7 @@ Examples:
   ralph run 'Fix the failing tests' --check 'cargo test'
   ralph run @task.md --agent text --agent-cmd ./my-agent.sh
   ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
+  ralph run @task.md --check 'make test' --detach; ralph attach
   ralph show                                        what the newest run did, and why
   ralph resume                                      go on after Ctrl-C, a crash or a reboot
 
@@ -62,6 +66,7 @@ enum Command {
     Prompt(Box<classic::PromptArgs>),
     Resume(resume::ResumeArgs),
     Demo(demo::DemoArgs),
+    Attach(attach::AttachArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Events(events::EventsArgs),
@@ -86,16 +91,21 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(Failure::plain(exit_code::INTERNAL, "a fault inside ralph")
             .hint("please report what stands above"))
     });
+    ExitCode::from(exit_code_of(result))
+}
+
+/// Returns what a command is worth to scripts, and tells people why it failed.
+fn exit_code_of(result: Result<u8, Failure>) -> u8 {
     let result = match result {
         Ok(0) if out::is_lost() => {
             Err(Failure::preflight("standard output cannot be written").hint("is its disk full?"))
         }
         other => other,
     };
-    ExitCode::from(result.unwrap_or_else(|failure| {
+    result.unwrap_or_else(|failure| {
         out::failure(&failure);
         failure.exit_code
-    }))
+    })
 }
 
 fn dispatch(command: Command) -> Result<u8, Failure> {
@@ -106,6 +116,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Prompt(args) => classic::prompt(&args),
         Command::Resume(args) => resume::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Attach(args) => attach::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Events(args) => events::run(&args),

@@ -2,7 +2,13 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::io::Errno;
+use rustix::termios::tcgetattr;
+
 use crate::error::Failure;
+
+/// Whether the reader of standard output went away.
+static LEFT: AtomicBool = AtomicBool::new(false);
 
 /// Whether something could not be printed although somebody wanted it.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -11,9 +17,22 @@ static LOST: AtomicBool = AtomicBool::new(false);
 pub fn data(text: &str) {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    if printed.is_err_and(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-        LOST.store(true, Ordering::Relaxed);
+    if let Err(error) = printed {
+        let told = if is_nobody_there(&error) { &LEFT } else { &LOST };
+        told.store(true, Ordering::Relaxed);
     }
+}
+
+/// Tells whether anybody may still read what is printed.
+pub fn is_read() -> bool {
+    !LEFT.load(Ordering::Relaxed)
+}
+
+/// Tells a reader that went away, or a terminal that was closed, from a disk that is full.
+fn is_nobody_there(error: &io::Error) -> bool {
+    // A file has no settings of a terminal; a closed terminal cannot tell them any more.
+    let closed_terminal = || tcgetattr(io::stdout()).err() == Some(Errno::IO);
+    error.kind() == io::ErrorKind::BrokenPipe || closed_terminal()
 }
 
 /// Tells whether data was lost on its way out.

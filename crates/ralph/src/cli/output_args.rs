@@ -4,6 +4,7 @@ use std::io;
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
+use super::detach::Background;
 use crate::engine::{Audience, RunPlan};
 use crate::error::Failure;
 use crate::report::{Detail, Elsewhere, JsonReport, PlainReport};
@@ -20,10 +21,10 @@ pub struct OutputArgs {
 }
 
 /// How the run is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
     Json,
     People(Detail),
+    Background(Background),
 }
 
 impl Show {
@@ -34,6 +35,7 @@ impl Show {
             Self::People(detail) => {
                 Elsewhere::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
             }
+            Self::Background(background) => Elsewhere::start(move || background.report(max_iterations)),
         };
         report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))
     }

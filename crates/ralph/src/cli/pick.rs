@@ -18,6 +18,19 @@ pub async fn runs(limit: u32) -> Result<Vec<RunRow>, Failure> {
     Ok(store.runs(limit).await?.into_iter().map(|run| as_it_is(&project, run)).collect())
 }
 
+/// Returns the store and the newest run that is going on.
+pub async fn running() -> Result<(Store, RunRow), Failure> {
+    let none = || {
+        Failure::preflight("no run is going on in this project")
+            .hint("`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them")
+    };
+    let project = Project::here()?;
+    let store = store().await?.ok_or_else(none)?;
+    let recorded = store.recorded_as_running().await?;
+    let run = recorded.into_iter().find(|run| !is_cut_short(&project, &run.id)).ok_or_else(none)?;
+    Ok((store, run))
+}
+
 /// Returns the store and the run: the newest, or the one whose id begins or ends with `part`.
 pub async fn run(part: Option<&str>) -> Result<(Store, RunRow), Failure> {
     let none = || Failure::preflight("this project has no runs yet").hint("start one with `ralph run`");

@@ -55,7 +55,7 @@ async fn resume(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u
         return repeat(&store, &row, &stored, args.output.audience()).await;
     }
     sweep(&row.id);
-    if let (Show::People(_), 0) = (show, stored.facts) {
+    if matches!(show, Show::People(_)) && stored.facts == 0 {
         introduce(&plan);
     }
     let left = Beginning::Left(Box::new(TakenUp { stored, changed }));

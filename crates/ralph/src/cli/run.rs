@@ -1,11 +1,12 @@
 //! `ralph run`.
 use std::io;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::policy::Proof;
 
+use super::detach::start;
 use super::output_args::Show;
 use super::run_args::RunArgs;
 use super::{block_on, out};
@@ -22,10 +23,9 @@ use crate::view::{money, one_or_many, short_id};
 
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let plan = plan(args)?;
-    let show = args.output.show(&plan);
     refuse_recursion(&plan.project)?;
     preflight(&plan)?;
-    execute(plan, show)
+    start(plan, &args.output, &args.background)
 }
 
 fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
@@ -138,11 +138,12 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
 /// Drives a run to its end before the eyes of a report, and of a session log where it keeps one; says how it ended.
 pub async fn tell(plan: RunPlan, from: Beginning, means: Means, show: Show) -> Result<u8, Failure> {
     let id = plan.id.clone();
-    let story = Story::of(&plan);
+    let (story, began) = (Story::of(&plan), Instant::now());
+    let is_told = !matches!(show, Show::Json);
     let (ended, store) = watched(plan, from, means, show).await?;
-    if let Show::People(_) = show {
+    if is_told {
         let row = store.runs_like(&id).await?.into_iter().next();
-        story.summarise(&ended, row.as_ref());
+        story.summarise(&ended, began.elapsed(), row.as_ref());
     }
     store.close().await;
     Ok(ended.exit_code)
@@ -182,26 +183,25 @@ pub fn introduce(plan: &RunPlan) {
 }
 
 /// What the end of a run is told with.
-struct Story {
-    began: Instant,
-    verified: bool,
-    session: Option<SessionFile>,
+pub struct Story {
+    pub verified: bool,
+    pub session: Option<SessionFile>,
 }
 
 impl Story {
     fn of(plan: &RunPlan) -> Self {
         let verified = !plan.checks.is_empty();
-        Self { began: Instant::now(), verified, session: plan.session.clone() }
+        Self { verified, session: plan.session.clone() }
     }
 
-    fn summarise(&self, ended: &Ended, row: Option<&RunRow>) {
+    pub fn summarise(&self, ended: &Ended, took: Duration, row: Option<&RunRow>) {
         let paint = Paint::for_stream(&io::stdout());
         let tone = if ended.outcome == Outcome::Completed { Tone::Good } else { Tone::Bad };
         out::line(&format!(
             "\n{} after {} in {}: {}",
             paint.paint(tone, ended.outcome.as_str()),
             one_or_many(row.map_or(0, |row| row.iterations), "iteration"),
-            duration::show(self.began.elapsed()),
+            duration::show(took),
             ended.reason
         ));
         if let Some(row) = row {

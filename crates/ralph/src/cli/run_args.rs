@@ -9,6 +9,7 @@ use ralph_core::outcome::exit_code;
 
 use super::agent_args::AgentArgs;
 use super::config_args::ConfigArgs;
+use super::detach::DetachArgs;
 use super::detect::SignalArgs;
 use super::limit_args::LimitArgs;
 use super::output_args::OutputArgs;
@@ -28,6 +29,7 @@ use crate::project::Project;
 #[command(after_help = "Examples:
   ralph run 'Make the tests pass' --check 'cargo test'
   ralph run @task.md --model sonnet --max-iterations 30 --check 'make lint' --check 'make test'
+  ralph run @task.md --check 'make test' --detach       then `ralph attach` follows it
   echo 'Tidy up' | ralph run - --agent text --agent-cmd ./my-agent.sh
 
 Logs and state are in .ralph/state of the project; `ralph show` tells what happened and why.")]
@@ -62,6 +64,8 @@ pub struct RunArgs {
     pub config: ConfigArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub background: DetachArgs,
 }
 
 impl RunArgs {

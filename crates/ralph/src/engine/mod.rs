@@ -17,6 +17,7 @@ mod watch;
 pub use clock::Clock;
 pub use drive::{Beginning, EngineError, TakenUp, run};
 pub use means::{Hold, Means};
+pub use perform::log_name;
 pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, read_bounded};
 pub use settings::{Place, RunSettings, SettingsError};
 pub use template::{Template, read_text};

@@ -231,7 +231,8 @@ impl Drop for Hands {
 }
 
 /// Returns the name that the logs of an attempt begin with.
-fn log_name(key: AttemptKey) -> String {
+#[must_use]
+pub fn log_name(key: AttemptKey) -> String {
     match key.attempt {
         1 => format!("iteration-{:03}", key.iteration),
         attempt => format!("iteration-{:03}-attempt-{attempt}", key.iteration),

@@ -4,6 +4,8 @@ use std::io;
 use ralph_core::event::StopSignal;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::process::hangup_is_ignored;
+
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
@@ -15,17 +17,18 @@ pub enum Asked {
 pub struct Signals {
     int: Signal,
     term: Signal,
-    /// The terminal was closed.
-    hangup: Signal,
+    /// The terminal was closed. Nobody listens where that is no reason to stop (`nohup`, `--detach`).
+    hangup: Option<Signal>,
     suspend: Signal,
 }
 
 impl Signals {
     pub fn listen() -> io::Result<Self> {
+        let hangup = if hangup_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
         Ok(Self {
             int: signal(SignalKind::interrupt())?,
             term: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
+            hangup,
             suspend: signal(SignalKind::from_raw(libc::SIGTSTP))?,
         })
     }
@@ -34,10 +37,17 @@ impl Signals {
         tokio::select! {
             Some(()) = self.int.recv() => Asked::Stop(StopSignal::Int),
             Some(()) = self.term.recv() => Asked::Stop(StopSignal::Term),
-            Some(()) = self.hangup.recv() => Asked::Stop(StopSignal::Term),
+            Some(()) = hung_up(self.hangup.as_mut()) => Asked::Stop(StopSignal::Term),
             Some(()) = self.suspend.recv() => Asked::Suspend,
             else => std::future::pending().await,
         }
+    }
+}
+
+async fn hung_up(hangup: Option<&mut Signal>) -> Option<()> {
+    match hangup {
+        Some(hangup) => hangup.recv().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -3,15 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The keeper could not be started.
+/// A process of our own could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    #[error("the keeper must be started before any thread")]
+    #[error("processes must be forked before any thread exists")]
     Threads,
     #[error("cannot adopt orphaned processes")]
     Orphans(#[source] io::Error),
     #[error("cannot start the keeper process")]
     Start(#[source] io::Error),
+    #[error("cannot go on in the background")]
+    Background(#[source] io::Error),
 }
 
 /// A program could not be started.

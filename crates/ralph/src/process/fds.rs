@@ -102,12 +102,30 @@ pub(super) fn close_all_but(keep: BorrowedFd<'_>) -> io::Result<()> {
     for standard in 0..=2 {
         replace(standard, null.as_fd())?;
     }
-    let listed =
-        std::fs::read_dir("/dev/fd")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let open: Vec<RawFd> = listed.collect();
+    let open = open_fds()?;
     drop(null);
     open.into_iter().filter(|fd| *fd > 2 && *fd != keep.as_raw_fd()).for_each(close);
     Ok(())
+}
+
+/// Closes the descriptors that this program was started with beyond the standard three. Nobody here owns them: what a
+/// program opens itself is not passed on to the next one (close-on-exec).
+pub(super) fn close_inherited() -> io::Result<()> {
+    open_fds()?.into_iter().filter(|fd| *fd > 2 && is_passed_on(*fd)).for_each(close);
+    Ok(())
+}
+
+/// Returns what is open, and the number by which it was listed.
+fn open_fds() -> io::Result<Vec<RawFd>> {
+    let listed = std::fs::read_dir("/dev/fd")?;
+    Ok(listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+}
+
+#[expect(unsafe_code, reason = "the owners of inherited descriptors are unknown")]
+fn is_passed_on(number: RawFd) -> bool {
+    // SAFETY: asking for the flags of a descriptor touches nothing, whether it is open or not.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    flags >= 0 && flags & libc::FD_CLOEXEC == 0
 }
 
 /// Closes a descriptor whose owner was copied by `fork` and is never used or dropped in this process.
@@ -125,7 +143,8 @@ pub(super) fn replace(number: RawFd, source: BorrowedFd<'_>) -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "the owners of inherited descriptors are unknown")]
 fn close(number: RawFd) {
-    // SAFETY: called right after fork in a process whose copied Rust objects are never used or dropped again.
+    // SAFETY: called right after fork, for descriptors whose copied Rust objects are never used or dropped again, or
+    // that have none.
     unsafe {
         libc::close(number);
     }

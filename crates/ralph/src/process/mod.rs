@@ -5,6 +5,7 @@
 //! When a supervisor is killed, the keeper does it in its place; when both are, ralph does.
 //! This room never decides when a job should stop, and never understands what it prints.
 
+mod background;
 mod bell;
 mod ceiling;
 mod control;
@@ -42,6 +43,7 @@ mod platform;
 #[path = "other_unix.rs"]
 mod platform;
 
+pub use background::{Beginning, Tie, background};
 pub use control::{Control, Polite};
 pub use ending::{Ending, Exit, Gone, Survivor};
 pub use error::{ProcessError, SpawnError};
@@ -52,6 +54,7 @@ pub use locate::locate;
 pub use log_budget::LogBudget;
 pub use pump::{Listener, Order, Pumped, When, pump};
 pub use raw_log::RawLog;
+pub use signals::hangup_is_ignored;
 pub use sweep::{Swept, sweep};
 pub use tail::Tail;
 

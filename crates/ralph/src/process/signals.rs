@@ -45,6 +45,23 @@ pub(super) fn reset_for_waiting() {
     unblock_all();
 }
 
+/// A closed terminal is no reason to stop.
+pub(super) fn ignore_hangup() {
+    set(libc::SIGHUP, libc::SIG_IGN, 0);
+}
+
+/// Tells whether a closed terminal is no reason to stop: `nohup` and the background say so.
+#[expect(unsafe_code, reason = "no safe wrapper asks for a signal's disposition")]
+#[must_use]
+pub fn hangup_is_ignored() -> bool {
+    // SAFETY: an all-zero sigaction is valid, and without a new action the call only writes into it.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Survives everything but SIGKILL and SIGSTOP. A caught signal, unlike an ignored one, is default again after `exec`.
 pub(super) fn withstand() {
     let handler: extern "C" fn(libc::c_int) = shrug;

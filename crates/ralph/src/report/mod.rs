@@ -1,13 +1,18 @@
 //! How a running loop looks: plain text for people, JSON lines for programs. Reports watch; they never steer.
+mod announced;
 mod elsewhere;
 mod json;
+mod live_log;
 mod paint;
 mod plain;
+mod replay;
 mod session_layout;
 mod session_log;
 
+pub use announced::Announced;
 pub use elsewhere::Elsewhere;
 pub use json::JsonReport;
 pub use paint::{Paint, Tone};
 pub use plain::{Detail, PlainReport};
+pub use replay::Replay;
 pub use session_log::SessionLog;

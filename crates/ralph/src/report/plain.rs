@@ -32,6 +32,8 @@ pub struct PlainReport<W: Write> {
     progress: Option<ProgressBar>,
     /// The columns for lines that need not be whole.
     width: usize,
+    /// Earlier iterations count, but are not shown.
+    first: u32,
     max_iterations: u32,
     iteration: u32,
     spend: Spend,
@@ -49,6 +51,7 @@ impl<W: Write + IsTerminal> PlainReport<W> {
             detail,
             progress,
             width: terminal_width(),
+            first: 0,
             max_iterations,
             iteration: 0,
             spend: Spend::default(),
@@ -68,8 +71,17 @@ fn spinner() -> ProgressBar {
 }
 
 impl<W: Write> PlainReport<W> {
+    /// Shows nothing of the iterations before this one.
+    #[must_use]
+    pub fn beginning_at(self, first: u32) -> Self {
+        Self { first, ..self }
+    }
+
     /// Prints a line above the progress line. A terminal that went away does not stop the run.
     fn line(&mut self, text: &str) {
+        if self.iteration < self.first {
+            return;
+        }
         match &self.progress {
             Some(bar) => bar.suspend(|| drop(writeln!(self.out, "{text}"))),
             None => drop(writeln!(self.out, "{text}")),

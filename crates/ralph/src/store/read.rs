@@ -22,6 +22,15 @@ impl Store {
         self.rows(sqlx::query(AssertSqlSafe(sql)).bind(i64::from(limit)), RunRow::read).await
     }
 
+    /// Returns the runs without an end, newest first.
+    pub async fn recorded_as_running(&self) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {} FROM runs WHERE status = 'running' ORDER BY started_at DESC, id DESC",
+            RunRow::COLUMNS
+        );
+        self.rows(sqlx::query(AssertSqlSafe(sql)), RunRow::read).await
+    }
+
     /// Returns the runs whose id starts or ends with these characters; enough of them to see an ambiguity.
     pub async fn runs_like(&self, part: &str) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!(

@@ -161,6 +161,7 @@ fn every_command_has_help_with_its_options() {
         "run",
         "resume",
         "demo",
+        "attach",
         "runs",
         "show",
         "events",

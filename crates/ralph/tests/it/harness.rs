@@ -221,6 +221,11 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Returns the prepared command, to be started in another way.
+    pub fn command(self) -> Command {
+        self.command
+    }
+
     /// Lets the test change how the process is started.
     pub fn with(mut self, change: impl FnOnce(&mut Command)) -> Self {
         change(&mut self.command);
@@ -333,6 +338,11 @@ impl Running<'_> {
             !found.is_null()
         });
         found
+    }
+
+    /// Waits until ralph has told people this.
+    pub fn wait_for_words(&self, words: &str) {
+        wait_until(&format!("{words:?} is told"), || self.stderr.so_far().contains(words));
     }
 
     /// Waits until nobody reads one of the streams any more.

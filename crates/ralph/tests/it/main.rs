@@ -1,9 +1,13 @@
 //! The one integration-test binary: the real `ralph` with the scripted agent, a file per command or story.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+mod detached;
 mod harness;
 mod invariants;
 mod processes;
+mod terminal;
 
+mod attach;
+mod background;
 mod claims;
 mod classic;
 mod commands;

@@ -5,6 +5,7 @@ use clap::Args;
 
 use crate::cli::agent_args::AgentArgs;
 use crate::cli::config_args::ConfigArgs;
+use crate::cli::detach::DetachArgs;
 use crate::cli::limit_args::LimitArgs;
 use crate::cli::output_args::OutputArgs;
 use crate::cli::values::iterations;
@@ -73,4 +74,6 @@ pub struct ClassicArgs {
     pub(super) config: ConfigArgs,
     #[command(flatten)]
     pub(super) output: OutputArgs,
+    #[command(flatten)]
+    pub(super) background: DetachArgs,
 }

@@ -14,7 +14,8 @@ use ralph_core::policy::{Policy, Proof, WhenExhausted};
 use args::ClassicArgs;
 pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
-use super::run::{self, execute, refuse_recursion};
+use super::detach::start;
+use super::run::{self, refuse_recursion};
 use crate::config::Settings;
 use crate::engine::{PromptSource, RunPlan, Template};
 use crate::error::Failure;
@@ -78,8 +79,7 @@ fn run(order: &Order<'_>) -> Result<u8, Failure> {
     preflight::folders(&plan.project, &settings.specs_dir.value);
     preflight::implementation_plan(&plan)?;
     preflight::prompt(order.mode, &prompt, &plan.rules.promise)?;
-    let show = order.args.output.show(&plan);
-    execute(plan, show)
+    start(plan, &order.args.output, &order.args.background)
 }
 
 impl Order<'_> {

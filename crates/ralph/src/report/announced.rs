@@ -1,0 +1,37 @@
+//! A report that tells somebody once that the run is stored, and then is another report.
+use ralph_core::fact::Fact;
+
+use crate::agent::AgentEvent;
+use crate::engine::{Stamp, Watcher};
+
+pub struct Announced<W, F> {
+    report: W,
+    tell: Option<F>,
+}
+
+impl<W: Watcher, F: FnOnce()> Announced<W, F> {
+    pub fn new(report: W, tell: F) -> Self {
+        Self { report, tell: Some(tell) }
+    }
+}
+
+impl<W: Watcher, F: FnOnce()> Watcher for Announced<W, F> {
+    fn fact(&mut self, stamp: Stamp<'_>, fact: &Fact) {
+        if let Some(tell) = self.tell.take() {
+            tell();
+        }
+        self.report.fact(stamp, fact);
+    }
+
+    fn agent(&mut self, event: &AgentEvent) {
+        self.report.agent(event);
+    }
+
+    fn filtered(&mut self, line: &str) {
+        self.report.filtered(line);
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.report.warning(text);
+    }
+}

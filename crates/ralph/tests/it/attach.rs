@@ -1,0 +1,145 @@
+//! `ralph attach`: a run is followed from outside as if it ran here.
+use rustix::process::Signal;
+
+use crate::detached::detach;
+use crate::harness::Project;
+use crate::processes::is_alive;
+use crate::terminal::Terminal;
+
+/// Speaks, waits for the file `go` outside of the project, and claims.
+const WAITS: &str =
+    "text first words\ntouch ../ready\nwait ../go\ntext later words\ntext Done.\\n\\n{promise}\n";
+
+fn go(project: &Project) {
+    std::fs::write(project.outside("go"), "").unwrap();
+}
+
+// spec: L15
+#[test]
+fn attach_shows_what_the_agent_says_and_returns_the_exit_code_of_the_run() {
+    let project = Project::new();
+    let run = detach(&project, &["script", &project.script(WAITS)], &["--check", "true"]);
+    let attached = project.ralph(["attach"]).start();
+    attached.wait_for_words("  first words\n");
+    go(&project);
+    let answer = attached.wait_without_invariants().expect(0);
+    for words in ["── iteration 1/10 ──", "  later words\n", "claimed   ", "accepted  1 check passed"]
+    {
+        assert!(answer.stderr.contains(words), "{words:?} is missing in\n{}", answer.stderr);
+    }
+    assert!(answer.stdout.contains("completed after 1 iteration in "), "{}", answer.stdout);
+    assert!(!answer.stdout.contains("unverified"), "{}", answer.stdout);
+    assert_eq!(run.ended(&project)["outcome"], "completed");
+}
+
+// spec: L15
+#[test]
+fn attach_shows_each_word_once_and_in_its_place() {
+    let project = Project::new();
+    let script = "text one\n---\ntext two\ntouch ../ready\nwait ../go\ntext three\n---\ntext four\n";
+    let script = project.script(script);
+    let run = detach(&project, &["script", &script], &["--max-iterations", "3"]);
+    project.wait_for("ready");
+    let attached = project.ralph(["attach", &run.run]).start();
+    attached.wait_for_words("  two\n");
+    go(&project);
+    let shown = attached.wait_without_invariants().expect(3).stderr;
+    let told = |line: &&str| ["  two", "  three", "  four"].contains(line) || line.starts_with("── iter");
+    let order: Vec<&str> = shown.lines().filter(told).map(|line| line.trim_end_matches([' ', '─'])).collect();
+    let expected = ["── iteration 1/3", "── iteration 2/3", "  two", "  three", "── iteration 3/3", "  four"];
+    assert_eq!(order, expected, "{shown}");
+    run.ended(&project);
+}
+
+// spec: L15
+#[test]
+fn a_long_past_is_told_in_short() {
+    let project = Project::new();
+    project.run(&["work"]).args(["--max-iterations", "6"]).output().expect(3);
+    let run = project.ralph(["runs", "--json"]).output().json()[0]["id"].as_str().unwrap().to_owned();
+    let answer = project.ralph(["attach", &run]).output().expect(3);
+    assert!(answer.stderr.contains("3 iterations before these: `ralph show "), "{}", answer.stderr);
+    assert!(
+        !answer.stderr.contains("iteration 3/6") && answer.stderr.contains("iteration 4/6"),
+        "{}",
+        answer.stderr
+    );
+    assert!(answer.stdout.contains("exhausted after 6 iterations"), "{}", answer.stdout);
+    assert!(!answer.stderr.contains("One story done"), "what the agent said then is in its log");
+}
+
+// spec: L15, O1, U1
+#[test]
+fn attach_prints_the_whole_journal_as_json_and_ends_with_the_run() {
+    let project = Project::new();
+    let run =
+        detach(&project, &["script", &project.script(WAITS)], &["--check", "false", "--max-iterations", "1"]);
+    project.wait_for("ready");
+    let attached = project.ralph(["attach", "--json"]).start();
+    attached.wait_for_event("attempt.started");
+    go(&project);
+    let answer = attached.wait_without_invariants().expect(3);
+    assert_eq!(answer.finished()["exit_code"], 3);
+    run.wait_for_the_end();
+    assert_eq!(project.ralph(["events"]).output().expect(0).stdout, answer.stdout);
+}
+
+// spec: L15
+#[test]
+fn ctrl_c_leaves_and_the_run_goes_on() {
+    let project = Project::new();
+    let run = detach(&project, &["script", &project.script(WAITS)], &[]);
+    project.wait_for("ready");
+    let mut terminal = Terminal::start(project.ralph(["attach"]).command());
+    terminal.wait_for("first words");
+    terminal.press("\u{3}");
+    assert_eq!(terminal.wait().code(), Some(130));
+    let shown = terminal.shown();
+    assert!(shown.contains("goes on, and `ralph attach "), "{shown}");
+    assert!(is_alive(run.pid));
+    go(&project);
+    assert_eq!(run.ended(&project)["outcome"], "completed");
+}
+
+// spec: L15, L13
+#[test]
+fn a_run_whose_ralph_was_killed_is_said_to_be_dead() {
+    let project = Project::new();
+    let run = detach(&project, &["script", &project.script(WAITS)], &[]);
+    project.wait_for("ready");
+    let attached = project.ralph(["attach"]).start();
+    attached.wait_for_words("first words");
+    run.signal(Signal::KILL);
+    let answer = attached.wait_without_invariants().expect(3);
+    assert!(answer.stderr.contains("nobody drives this run any more; `ralph resume "), "{}", answer.stderr);
+    project.ralph(["attach"]).output().expect(1);
+    project.ralph(["attach", &run.run]).output().expect(3);
+}
+
+// spec: L15
+#[test]
+fn where_nothing_runs_there_is_nothing_to_follow() {
+    let project = Project::new();
+    let nothing = project.ralph(["attach"]).output().expect(1).stderr;
+    assert!(nothing.contains("no run is going on"), "{nothing}");
+    project.run(&["complete"]).output().expect(0);
+    let nothing = project.ralph(["attach"]).output().expect(1).stderr;
+    assert!(nothing.contains("hint: `ralph attach RUN` shows the end of an earlier one"), "{nothing}");
+}
+
+// spec: L15, O1
+#[test]
+fn who_follows_for_a_reader_that_left_does_not_stay() {
+    let project = Project::new();
+    let script = "text one\nwait ../go\n---\ntouch ../ready\nhang\n";
+    let run = detach(&project, &["script", &project.script(script)], &[]);
+    project.wait_for("starts");
+    let follower = project.ralph(["events", "--follow"]).head().start();
+    follower.wait_for_the_audience_to_leave();
+    go(&project);
+    project.wait_for("ready");
+    follower.wait_without_invariants().expect(0);
+    assert!(is_alive(run.pid));
+    run.signal(Signal::TERM);
+    run.ended(&project);
+}

@@ -1,0 +1,99 @@
+//! A real terminal for a call of ralph: the kernel's own, which hangs up when it is closed.
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::OpenptFlags;
+
+use crate::harness::wait_until;
+
+/// The side of a terminal that people sit at, and the process on the other one.
+pub struct Terminal {
+    screen: Option<File>,
+    shown: Vec<u8>,
+    child: Child,
+}
+
+impl Terminal {
+    /// Starts a command as the leader of a new session on a new terminal.
+    pub fn start(mut command: Command) -> Self {
+        let screen = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        rustix::pty::grantpt(&screen).unwrap();
+        rustix::pty::unlockpt(&screen).unwrap();
+        rustix::io::fcntl_setfd(&screen, rustix::io::FdFlags::CLOEXEC).unwrap();
+        let line = own_side(&screen);
+        command.stdin(line.try_clone().unwrap()).stdout(line.try_clone().unwrap()).stderr(line);
+        lead_a_session(&mut command);
+        let child = command.spawn().unwrap();
+        rustix::io::ioctl_fionbio(&screen, true).unwrap();
+        Self { screen: Some(File::from(screen)), shown: Vec::new(), child }
+    }
+
+    /// Waits until the terminal has shown this.
+    pub fn wait_for(&mut self, text: &str) {
+        wait_until(&format!("the terminal shows {text:?}"), || self.shown().contains(text));
+    }
+
+    /// Returns what the terminal has shown so far.
+    pub fn shown(&mut self) -> String {
+        let mut piece = [0; 4096];
+        if let Some(screen) = &mut self.screen {
+            while let Ok(count @ 1..) = screen.read(&mut piece) {
+                self.shown.extend_from_slice(&piece[..count]);
+            }
+        }
+        String::from_utf8_lossy(&self.shown).into_owned()
+    }
+
+    /// Types something.
+    pub fn press(&mut self, keys: &str) {
+        self.screen.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Closes the window.
+    pub fn close(&mut self) {
+        self.screen = None;
+    }
+
+    /// Waits for the end of the process, reading along.
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut status = None;
+        wait_until("the process on the terminal has ended", || {
+            self.shown();
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        self.shown();
+        status.unwrap()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Fails where it has ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Opens the side that programs see.
+fn own_side(screen: &impl AsFd) -> OwnedFd {
+    let name = rustix::pty::ptsname(screen, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap()
+}
+
+/// Makes standard input the terminal that the new session is controlled by.
+#[expect(unsafe_code, reason = "only between fork and exec can the child take its terminal")]
+fn lead_a_session(command: &mut Command) {
+    let take = || {
+        rustix::process::setsid()?;
+        rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        Ok(())
+    };
+    // SAFETY: both are plain system calls; nothing is allocated and no lock is taken.
+    unsafe { command.pre_exec(take) };
+}

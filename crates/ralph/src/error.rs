@@ -111,6 +111,8 @@ impl From<EngineError> for Failure {
             EngineError::Lock(error) => error.into(),
             EngineError::Settings { .. } => Self::new(exit_code::PREFLIGHT, &error),
             EngineError::Folder { .. } => Self::new(exit_code::STATE, &error),
+            EngineError::Notes { .. } => Self::new(exit_code::STATE, &error)
+                .hint("it must be possible to write into the folder of the notes"),
             EngineError::Workspace { .. } => {
                 Self::new(exit_code::STATE, &error).hint("the agent removed it; git may still have the files")
             }

@@ -53,6 +53,13 @@ impl Project {
         self.home.join("logs")
     }
 
+    /// Returns the file in which the agents of one run keep their notes.
+    #[must_use]
+    pub fn notes(&self, run: &str) -> PathBuf {
+        let folder = self.home.join(if self.home == self.root { ".ralph-notes" } else { "notes" });
+        folder.join(format!("{run}.md"))
+    }
+
     /// Returns the folder of one run's raw logs.
     #[must_use]
     pub fn run_folder(&self, run: &str) -> PathBuf {

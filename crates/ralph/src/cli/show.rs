@@ -3,6 +3,8 @@ use clap::Args;
 
 use super::{block_on, out, pick};
 use crate::error::Failure;
+use crate::private;
+use crate::project::Project;
 use crate::view::RunView;
 
 /// Shows one run: its outcome, its iterations, what was claimed and what was proven
@@ -19,7 +21,8 @@ pub struct ShowArgs {
 pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
     block_on(async {
         let (store, run) = pick::run(args.run.as_deref()).await?;
-        let view = RunView::load(&store, run).await?;
+        let notes = notes(&Project::here()?, &run.id);
+        let view = RunView::load(&store, run).await?.with_notes(notes);
         if args.json {
             out::line(&view.json().to_string());
         } else {
@@ -27,4 +30,12 @@ pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
         }
         Ok(0)
     })
+}
+
+/// Returns the notes of a run, if anything stands in them.
+fn notes(project: &Project, run: &str) -> Option<String> {
+    let path = project.notes(run);
+    let length = private::regular_file(&path).and_then(|file| file.metadata()).ok()?.len();
+    let shown = path.strip_prefix(&project.root).unwrap_or(&path);
+    (length > 0).then(|| shown.display().to_string())
 }

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use super::clock::{Clock, dice};
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
+use super::notes;
 use super::perform::Hands;
 use super::plan::RunPlan;
 use super::settings::RunSettings;
@@ -37,6 +38,8 @@ pub enum EngineError {
     Settings { source: serde_json::Error },
     #[error("the folder {} for the logs of the run cannot be made", path.display())]
     Folder { path: PathBuf, source: io::Error },
+    #[error("the notes {} of the run cannot be made", path.display())]
+    Notes { path: PathBuf, source: io::Error },
     #[error("the workspace {} is gone, and the record of the run with it", root.display())]
     Workspace { root: PathBuf },
     #[error("signals cannot be received")]
@@ -67,6 +70,8 @@ pub async fn run(
     means: Means,
     watcher: &mut dyn Watcher,
 ) -> Result<(Ended, Store), EngineError> {
+    let notes = plan.project.notes(&plan.id);
+    notes::prepare(&notes).map_err(|source| EngineError::Notes { path: notes, source })?;
     let signals = Signals::listen().map_err(|source| EngineError::Signals { source })?;
     let (news_in, news) = mpsc::unbounded_channel();
     let (shown_in, shown) = mpsc::channel(32);

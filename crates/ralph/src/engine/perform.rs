@@ -14,6 +14,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use super::attempt::{self, not_started};
 use super::listen::{Ears, LastHeard};
 use super::news::{News, Shown};
+use super::notes;
 use super::plan::{Audience, RunPlan};
 use crate::agent::{FilterError, Parser, PoliteSignal};
 use crate::fail::{self, Point};
@@ -34,6 +35,8 @@ pub(super) struct Hands {
     running: Option<Running>,
     /// The variables without a value that were named already.
     unknown: BTreeSet<String>,
+    /// The notes as they were when this iteration began.
+    notes: (u32, String),
 }
 
 /// The one agent or check that is alive.
@@ -61,11 +64,14 @@ impl Hands {
             shown,
             running: None,
             unknown: BTreeSet::new(),
+            notes: (0, String::new()),
         }
     }
 
     pub(super) fn start_agent(&mut self, key: AttemptKey, plan: &PromptPlan, nonce: Option<Nonce>) {
-        let prompt = match self.plan.prompt_text(plan, nonce.as_ref(), key.iteration) {
+        self.read_notes(key.iteration);
+        let for_now = (key.iteration, self.notes.1.as_str());
+        let prompt = match self.plan.prompt_text(plan, nonce.as_ref(), for_now) {
             Ok(Expanded { text, unknown }) => {
                 self.name_unknown(unknown);
                 text
@@ -83,6 +89,20 @@ impl Hands {
             Ok(ears) => self.launch(key, job, ears),
             Err(error) => self.could_not(key, format!("a filter cannot be used: {error}")),
         }
+    }
+
+    /// Reads the notes once for all attempts of an iteration: a retry gets the same prompt.
+    fn read_notes(&mut self, iteration: u32) {
+        if self.notes.0 == iteration {
+            return;
+        }
+        let path = self.plan.project.notes(&self.plan.id);
+        let text = notes::read(&path).unwrap_or_else(|error| {
+            let text = format!("the notes {} cannot be read: {error}", path.display());
+            let _ = self.news.send(News::Warning(text));
+            String::new()
+        });
+        self.notes = (iteration, text);
     }
 
     /// Names variables that had no value, each once.

@@ -9,10 +9,11 @@ use ralph_core::claim::{ClaimRules, Nonce};
 use ralph_core::event::Ground;
 use ralph_core::evidence::ExternalCheck;
 use ralph_core::policy::Policy;
-use ralph_core::prompt::{self, Completion, Parts, PromptPlan};
+use ralph_core::prompt::{self, Completion, Notes, Parts, PromptPlan};
 use ralph_core::template::Expanded;
 use serde::{Deserialize, Serialize};
 
+use super::notes::NOTES_VARIABLE;
 use super::template::{Template, read_text};
 use crate::agent::{
     Agent, Filter, FilterError, FilteredDisplay, FilteredParser, Format, Job, Overrides, Parser, Preset,
@@ -175,10 +176,16 @@ impl RunPlan {
         &self,
         plan: &PromptPlan,
         nonce: Option<&Nonce>,
-        iteration: u32,
+        (iteration, notes): (u32, &str),
     ) -> io::Result<Expanded> {
         let Expanded { text: task, unknown } = self.prompt.read(iteration, self.policy.max_iterations)?;
         let checks: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
+        let completion = self.prompt.completion();
+        let file = self.notes_name();
+        let notes = match completion {
+            Completion::Added => Some(Notes { file: &file, text: notes }),
+            Completion::Own => None,
+        };
         let parts = Parts {
             task: &task,
             promise: &self.rules.promise,
@@ -186,9 +193,16 @@ impl RunPlan {
             checks: &checks,
             iteration,
             max_iterations: self.policy.max_iterations,
-            completion: self.prompt.completion(),
+            completion,
+            notes,
         };
         Ok(Expanded { text: prompt::render(plan, &parts), unknown })
+    }
+
+    /// Returns the notes as an agent in the project's root can open them.
+    fn notes_name(&self) -> String {
+        let path = self.project.notes(&self.id);
+        path.strip_prefix(&self.project.root).unwrap_or(&path).display().to_string()
     }
 
     /// Returns the claim rules of an iteration.
@@ -251,6 +265,7 @@ impl RunPlan {
         let mut env: BTreeMap<OsString, OsString> = ours.collect();
         env.extend(set.into_iter().map(|(name, value)| (name.into(), value.into())));
         env.insert(PROJECT_VARIABLE.into(), self.project.root.clone().into());
+        env.insert(NOTES_VARIABLE.into(), self.project.notes(&self.id).into());
         env.into_iter().collect()
     }
 

@@ -15,6 +15,7 @@ pub struct RunView {
     iterations: Vec<IterationRow>,
     attempts: Vec<AttemptRow>,
     checks: Vec<CheckRow>,
+    notes: Option<String>,
 }
 
 impl RunView {
@@ -22,7 +23,13 @@ impl RunView {
         let iterations = store.iterations(&run.id).await?;
         let attempts = store.attempts(&run.id).await?;
         let checks = store.checks(&run.id).await?;
-        Ok(Self { run, iterations, attempts, checks })
+        Ok(Self { run, iterations, attempts, checks, notes: None })
+    }
+
+    /// Names the file with the agents' notes.
+    #[must_use]
+    pub fn with_notes(self, notes: Option<String>) -> Self {
+        Self { notes, ..self }
     }
 
     /// Returns the object of `show --json`.
@@ -44,6 +51,7 @@ impl RunView {
             "cost_usd": dollars(self.run.cost_micros),
             "input_tokens": self.run.input_tokens,
             "output_tokens": self.run.output_tokens,
+            "notes": self.notes,
             "iterations": iterations,
         })
     }
@@ -110,6 +118,9 @@ impl RunView {
         let _ = writeln!(text, "started  {}", when(run.started_at));
         let _ = writeln!(text, "spent    {}", money(run.cost_micros));
         let _ = writeln!(text, "logs     .ralph/state/runs/{}", run.id);
+        if let Some(notes) = &self.notes {
+            let _ = writeln!(text, "notes    {notes}");
+        }
         text
     }
 

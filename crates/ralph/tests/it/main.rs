@@ -18,6 +18,7 @@ mod leftovers;
 mod locks;
 mod looping;
 mod memory;
+mod notes;
 mod old_data;
 mod resume;
 mod signals;

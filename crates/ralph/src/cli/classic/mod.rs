@@ -17,7 +17,7 @@ pub use args::{BuildArgs, PlanArgs, PromptArgs};
 use super::detach::start;
 use super::run::{self, refuse_recursion};
 use crate::config::Settings;
-use crate::engine::{PromptSource, RunPlan, Template};
+use crate::engine::{NOTES_VARIABLE, PromptSource, RunPlan, Template};
 use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::project::Project;
@@ -103,9 +103,12 @@ impl Order<'_> {
 
     fn run_plan(&self, settings: &Settings, project: Project, prompt: &Path) -> Result<RunPlan, Failure> {
         let promise = Promise::parse(PROMISE).map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-        let template = Template { path: prompt.to_path_buf(), variables: self.variables(settings) };
+        let id = uuid::Uuid::now_v7().to_string();
+        let mut variables = self.variables(settings);
+        variables.insert(NOTES_VARIABLE.to_owned(), project.notes(&id).display().to_string());
+        let template = Template { path: prompt.to_path_buf(), variables };
         Ok(RunPlan {
-            id: uuid::Uuid::now_v7().to_string(),
+            id,
             kind: self.mode.as_str(),
             agent: self.args.agent.choice(settings, &project)?,
             prompt: PromptSource::Template(template),

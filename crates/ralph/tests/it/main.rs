@@ -14,6 +14,7 @@ mod commands;
 mod config;
 mod environment;
 mod errors;
+mod journal;
 mod leftovers;
 mod locks;
 mod looping;

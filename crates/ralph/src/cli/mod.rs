@@ -24,6 +24,7 @@ mod run;
 mod run_args;
 mod runs;
 mod show;
+mod trace;
 mod values;
 
 use std::ffi::OsString;
@@ -86,11 +87,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    let result = catch_unwind(AssertUnwindSafe(|| dispatch(cli.command))).unwrap_or_else(|_| {
-        // The panic itself has said what and where.
-        Err(Failure::plain(exit_code::INTERNAL, "a fault inside ralph")
-            .hint("please report what stands above"))
-    });
+    let result = catch_unwind(AssertUnwindSafe(|| trace::start().and_then(|()| dispatch(cli.command))))
+        .unwrap_or_else(|_| {
+            // The panic itself has said what and where.
+            Err(Failure::plain(exit_code::INTERNAL, "a fault inside ralph")
+                .hint("please report what stands above"))
+        });
     ExitCode::from(exit_code_of(result))
 }
 

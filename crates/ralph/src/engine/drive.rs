@@ -265,6 +265,8 @@ impl Driver<'_> {
             let run = &self.hands.plan.id;
             let entry = Entry { run, fence: self.fence, seq: self.seq, at, facts: &facts, state: &next };
             self.store.record(&entry).await.map_err(|error| self.lost(error))?;
+            let names: Vec<&str> = facts.iter().map(|fact| fact.name()).collect();
+            tracing::debug!(run, seq = self.seq, facts = ?names, effects = effects.len(), "stored a step");
         }
         facts.iter().for_each(|fact| die_if_asked(fact));
         for fact in facts {

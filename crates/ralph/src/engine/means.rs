@@ -39,6 +39,7 @@ impl Hold {
         let tree = lock::take(&state.join("lock"), plan.sharing, &owner).await?;
         private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
         let run = lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await?;
+        tracing::debug!(run = plan.id, state = %state.display(), "holds the locks");
         Ok(Self { owner, _run: run, _tree: tree })
     }
 }

@@ -119,6 +119,8 @@ impl Hands {
     }
 
     fn launch(&mut self, key: AttemptKey, job: (JobSpec, String), ears: Ears) {
+        let AttemptKey { iteration, attempt } = key;
+        tracing::debug!(iteration, attempt, program = %job.0.program.display(), "starts the agent");
         let (orders, received) = mpsc::unbounded_channel();
         let (keeper, news) = (self.keeper.clone(), self.news.clone());
         let work = async move {

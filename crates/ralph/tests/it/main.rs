@@ -25,3 +25,4 @@ mod resume;
 mod signals;
 mod streams;
 mod timeouts;
+mod tracing;

@@ -29,7 +29,7 @@ fn variables_are_named_after_the_path_of_their_key_and_no_two_are_the_same() {
     assert_eq!(variable("limits.idle_timeout").as_deref(), Some("RALPH_LIMITS_IDLE_TIMEOUT"));
     assert_eq!(variable("ralph.default_max_iterations").as_deref(), Some("RALPH_DEFAULT_MAX_ITERATIONS"));
     let mut names: Vec<_> = KEYS.iter().filter_map(|key| variable(key.path)).collect();
-    let ours = ["RALPH_RUN_ID", "RALPH_PROJECT", "RALPH_FAIL"];
+    let ours = ["RALPH_RUN_ID", "RALPH_PROJECT", "RALPH_LOG", "RALPH_FAIL"];
     assert!(names.iter().all(|name| !ours.contains(&name.as_str())));
     let count = names.len();
     names.sort();

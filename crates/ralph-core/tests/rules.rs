@@ -101,6 +101,16 @@ fn an_error_ends_a_claim_and_later_words_overcome_an_error() {
 
 // spec: S4
 #[test]
+fn where_words_were_lost_no_claim_is_the_last_word() {
+    for heard in [vec![own(1, TAG), Heard::Lost], vec![Heard::Lost, own(1, TAG)]] {
+        assert_eq!(*why(&read_with(rules(), &heard)), NoClaim::Unheard);
+    }
+    let heard = [own(1, TAG), Heard::Lost, Heard::Failed, Heard::Prompted, own(2, TAG)];
+    assert_eq!(*why(&read_with(rules(), &heard)), NoClaim::Unheard);
+}
+
+// spec: S4
+#[test]
 fn the_last_standalone_promise_wins() {
     let text = format!("{TAG}\n\nThe deploy was refused:\n\n<promise>BLOCKED</promise>");
     assert_eq!(*why(&read(&text)), NoClaim::OtherPromise { found: "BLOCKED".into() });

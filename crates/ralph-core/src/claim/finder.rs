@@ -21,6 +21,8 @@ pub enum Heard<'a> {
     Prompted,
     /// The turn ended in an error; later own words mean that it was overcome.
     Failed,
+    /// From here on the agent's words cannot be known.
+    Lost,
 }
 
 /// The incremental reader of one iteration.
@@ -46,6 +48,8 @@ struct Message {
 enum Ending {
     Sound,
     Failed,
+    /// Whatever is heard later, something was not.
+    Lost,
 }
 
 impl Finder {
@@ -66,7 +70,9 @@ impl Finder {
         match heard {
             Heard::Own { message, text } => self.hear_own(message, text),
             Heard::Prompted => self.forget(),
-            Heard::Failed => self.ending = Ending::Failed,
+            Heard::Failed if self.ending == Ending::Sound => self.ending = Ending::Failed,
+            Heard::Failed => {}
+            Heard::Lost => self.ending = Ending::Lost,
         }
     }
 
@@ -89,7 +95,7 @@ impl Finder {
             self.current = Some(Message { number, tail: Tail::default() });
         }
         let seen = self.current.as_mut().is_some_and(|message| message.tail.push(text));
-        if seen {
+        if seen && self.ending == Ending::Failed {
             self.ending = Ending::Sound;
         }
     }
@@ -111,7 +117,9 @@ impl Finder {
         self.current = None;
         self.last = None;
         self.earlier = None;
-        self.ending = Ending::Sound;
+        if self.ending == Ending::Failed {
+            self.ending = Ending::Sound;
+        }
     }
 
     fn judge(&self, excerpt: &Excerpt) -> Outcome {
@@ -124,6 +132,7 @@ impl Finder {
 
     fn reading(&self, outcome: Outcome, final_text: &str) -> Reading {
         let outcome = match (self.ending, outcome) {
+            (Ending::Lost, _) => Outcome::Nothing(NoClaim::Unheard),
             (Ending::Failed, _) => Outcome::Nothing(NoClaim::EndedInError),
             (Ending::Sound, outcome) => outcome,
         };

@@ -67,6 +67,8 @@ pub enum NoClaim {
     },
     /// The attempt ended in an error after the agent's last words.
     EndedInError,
+    /// What the agent said last could not be read.
+    Unheard,
     /// The tag does not carry the id that the prompt asked for.
     WrongNonce,
     /// The tag is not alone on its line, as exact matching asks.
@@ -138,6 +140,7 @@ impl fmt::Display for NoClaim {
             Self::Mentioned { how, near } => write!(f, "{how}: {near}"),
             Self::Retracted { sentence } => write!(f, "the message takes the promise back: {sentence}"),
             Self::EndedInError => f.write_str("the attempt ended in an error after the last words"),
+            Self::Unheard => f.write_str("what the agent said last could not be read"),
             Self::WrongNonce => f.write_str("the tag does not carry the id that the prompt asked for"),
             Self::NotAlone => f.write_str("the tag is not alone on its line"),
             Self::Blocked => f.write_str("the last signal says that the agent is blocked"),

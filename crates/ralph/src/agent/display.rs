@@ -1,26 +1,45 @@
-//! What the user's display filter makes of an agent's output, line by line.
-use super::filter::Filter;
+//! Cuts an agent's output into the lines that the user's display filter turns into what is shown. The filter runs
+//! elsewhere; what it cannot follow is not shown.
+use std::collections::VecDeque;
+
 use super::lines::{Line, Lines};
 
-pub struct FilteredDisplay {
-    filter: Filter,
+/// How much may wait for the filter.
+const WAITING: usize = 4 << 20;
+/// What a line that waits costs beside its bytes.
+const OVERHEAD: usize = 64;
+
+#[derive(Default)]
+pub struct DisplayLines {
     lines: Lines,
+    waiting: VecDeque<usize>,
+    waiting_bytes: usize,
 }
 
-impl FilteredDisplay {
-    pub fn new(filter: Filter) -> Self {
-        Self { filter, lines: Lines::default() }
+impl DisplayLines {
+    /// Returns the whole lines among these bytes for which there is room.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut asked = Vec::new();
+        let Self { lines, waiting, waiting_bytes } = self;
+        lines.push(bytes, &mut |line| match line {
+            Line::Whole(line) if *waiting_bytes + line.len() + OVERHEAD <= WAITING => {
+                asked.extend_from_slice(line);
+                asked.push(b'\n');
+                waiting.push_back(line.len() + OVERHEAD);
+                *waiting_bytes += line.len() + OVERHEAD;
+            }
+            Line::Whole(_) | Line::Cut => {}
+        });
+        asked
     }
 
-    /// Returns what the whole lines among these bytes look like.
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<String> {
-        let mut shown = Vec::new();
-        let filter = &self.filter;
-        self.lines.push(bytes, &mut |line| match line {
-            Line::Whole(line) => shown.extend(filter.apply(line)),
-            Line::Cut => {}
-        });
-        shown
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Makes room: the line that has waited longest was answered.
+    pub fn answered(&mut self) {
+        self.waiting_bytes -= self.waiting.pop_front().unwrap_or(0);
     }
 }
 
@@ -30,9 +49,20 @@ mod tests {
 
     // spec: A2
     #[test]
-    fn a_display_filter_shows_what_it_yields_for_each_line() {
-        let mut display = FilteredDisplay::new(Filter::compile(".say // empty").unwrap());
-        assert_eq!(display.push(b"{\"say\":\"a\"}\nnoise\n{\"sa"), ["a"]);
-        assert_eq!(display.push(b"y\":\"b\"}\n{\"x\":1}\n"), ["b"]);
+    fn whole_lines_are_shown_whatever_the_pieces() {
+        let mut display = DisplayLines::default();
+        assert_eq!(display.push(b"one\ntwo\nthr"), b"one\ntwo\n");
+        assert_eq!(display.push(b"ee\n"), b"three\n");
+    }
+
+    // spec: A2, A4
+    #[test]
+    fn what_the_filter_cannot_follow_is_not_shown() {
+        let mut display = DisplayLines::default();
+        let line = [vec![b'x'; WAITING / 2], b"\n".to_vec()].concat();
+        assert_eq!(display.push(&line).len(), line.len());
+        assert_eq!(display.push(&line).len(), 0);
+        display.answered();
+        assert_eq!(display.push(&line).len(), line.len());
     }
 }

@@ -4,6 +4,7 @@ use jaq_core::data::JustLut;
 use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, compile};
 use jaq_json::{Val, read};
+use serde::{Deserialize, Serialize};
 
 use super::detail::one_line;
 use super::json::Cursor;
@@ -12,6 +13,16 @@ use crate::shell_words;
 /// What jq can reach beyond its input is hidden behind definitions of the same names.
 const CONFINED: &str = "def env: {}; def now: null; def stderr: .; def debug: .; def debug(f): .; \
     def halt: empty; def halt(f): empty; def halt_error: empty; def halt_error(f): empty; ";
+
+/// The command of this very binary that runs a filter in a process of its own, and what it may need there.
+pub const FILTER_COMMAND: &str = "filter-lines";
+pub const FILTER_MEMORY_MB: u64 = 512;
+
+/// How much of a filter's own error is told.
+const ERROR_CHARS: usize = 160;
+
+/// How many brackets of a filter may be open at once.
+const DEEPEST: usize = 200;
 
 /// How much one line may yield.
 const VALUES: usize = 1_000;
@@ -37,6 +48,16 @@ pub struct Filter {
     program: jaq_core::Filter<Data>,
 }
 
+/// What a filter makes of one line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Yield {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// Why the filter stopped half-way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     #[error("the filter is empty")]
@@ -47,6 +68,8 @@ pub enum FilterError {
     Trailing { word: String },
     #[error("the filter has a quote that is not closed")]
     Quote,
+    #[error("the filter nests too deep")]
+    Deep,
     #[error("the filter is no jq expression: {problem}")]
     Expression { problem: String },
 }
@@ -61,7 +84,7 @@ impl FilterError {
 impl Filter {
     /// Compiles a jq expression, or the command line `jq [-r -j -c --unbuffered] 'EXPRESSION'`.
     pub fn compile(source: &str) -> Result<Self, FilterError> {
-        let code = format!("{CONFINED}{}", expression(source)?);
+        let code = format!("{CONFINED}{}", shallow(expression(source)?)?);
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
         let funs = jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs());
         let arena = Arena::default();
@@ -70,19 +93,28 @@ impl Filter {
         Ok(Self { program })
     }
 
-    /// Returns the values for one line, strings as they are and everything else as JSON. `null`, empty
-    /// strings and whatever follows an error are left out: a filter that does not fit a line says nothing.
-    pub fn apply(&self, line: &[u8]) -> Vec<String> {
-        let Some(input) = value_of(line) else { return Vec::new() };
+    /// Returns the values for one line, strings as they are and everything else as JSON. `null` and empty strings
+    /// are left out, and a line that is no JSON yields nothing.
+    pub fn apply(&self, line: &[u8]) -> Yield {
+        let mut said = Yield::default();
+        let Some(input) = value_of(line) else { return said };
         let context = Ctx::<Data>::new(&self.program.lut, Vars::new([]));
         let mut left = BYTES;
-        let values = self.program.id.run((context, input)).take(VALUES).map_while(Result::ok).map(text_of);
-        let bounded = values.take_while(|text| {
-            let fits = text.len() <= left;
-            left = left.saturating_sub(text.len());
-            fits
-        });
-        bounded.filter(|text| !text.is_empty()).collect()
+        for value in self.program.id.run((context, input)).take(VALUES) {
+            let text = match value.map(text_of) {
+                Ok(text) => text,
+                Err(error) => {
+                    said.error = error.get_err().ok().map(|error| one_line(&error.to_string(), ERROR_CHARS));
+                    break;
+                }
+            };
+            let Some(rest) = left.checked_sub(text.len()) else { break };
+            left = rest;
+            if !text.is_empty() {
+                said.values.push(text);
+            }
+        }
+        said
     }
 }
 
@@ -119,6 +151,22 @@ fn undefined(errors: compile::Errors<&str, ()>) -> FilterError {
     let problem =
         first.map_or_else(String::new, |(name, kind)| format!("there is no {} {name:?}", kind.as_str()));
     FilterError::Expression { problem }
+}
+
+/// Refuses an expression with more open brackets than people write: jaq reads recursively.
+fn shallow(expression: String) -> Result<String, FilterError> {
+    let mut open = 0_usize;
+    for byte in expression.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open > DEEPEST {
+            return Err(FilterError::Deep);
+        }
+    }
+    Ok(expression)
 }
 
 /// Returns the expression inside the written form.

@@ -2,7 +2,7 @@
 use super::*;
 
 fn values(filter: &str, line: &str) -> Vec<String> {
-    Filter::compile(filter).unwrap().apply(line.as_bytes())
+    Filter::compile(filter).unwrap().apply(line.as_bytes()).values
 }
 
 fn refused(filter: &str) -> FilterError {
@@ -61,11 +61,17 @@ fn values_that_are_no_text_are_written_as_json() {
 #[test] // spec: A2
 fn a_line_that_does_not_fit_yields_nothing() {
     let filter = Filter::compile(".a.b").unwrap();
-    assert_eq!(filter.apply(br#"{"a":7}"#), [""; 0]);
-    assert_eq!(filter.apply(b"not json"), [""; 0]);
-    assert_eq!(filter.apply(b"{} {}"), [""; 0]);
-    assert_eq!(filter.apply("[".repeat(100_000).as_bytes()), [""; 0]);
-    assert_eq!(values(".x, error(\"no\"), .y", r#"{"x":"1","y":"2"}"#), ["1"]);
+    assert_eq!(filter.apply(b"not json"), Yield::default());
+    assert_eq!(filter.apply(b"{} {}"), Yield::default());
+    assert_eq!(filter.apply("[".repeat(100_000).as_bytes()), Yield::default());
+}
+
+#[test] // spec: A2
+fn a_filter_that_fails_on_a_line_says_why() {
+    let said = Filter::compile(".a.b").unwrap().apply(br#"{"a":7}"#);
+    assert_eq!(said, Yield { values: Vec::new(), error: Some("cannot index 7 with \"b\"".into()) });
+    let said = Filter::compile(".x, error(\"no\"), .y").unwrap().apply(br#"{"x":"1","y":"2"}"#);
+    assert_eq!(said, Yield { values: vec!["1".into()], error: Some("\"no\"".into()) });
 }
 
 #[test] // spec: A2, A4

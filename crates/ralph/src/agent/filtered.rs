@@ -1,77 +1,116 @@
-//! A parser whose idea of the agent's own text is the user's: what the response filter yields, and no other.
+//! Reads an agent's output when the user's response filter says what the agent's own text is: what the filter
+//! yields, and no other. The filter itself runs elsewhere and answers later, so each line waits here for its answer.
+use std::collections::VecDeque;
+
 use super::event::AgentEvent;
-use super::filter::Filter;
 use super::lines::{Line, Lines};
 use super::parser::{Counts, Parser};
 
+/// What a line that waits costs beside its bytes.
+const OVERHEAD: usize = 64;
+
 /// Wraps another parser and replaces its text. Each value of the filter is a message of its own, so the last
 /// value is the final message.
-pub struct FilteredParser {
+pub struct FilteredReader {
     inner: Box<dyn Parser>,
-    filter: Filter,
     lines: Lines,
     cut: u64,
     messages: u64,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
 }
 
-impl FilteredParser {
-    pub fn new(inner: Box<dyn Parser>, filter: Filter) -> Self {
-        Self { inner, filter, lines: Lines::default(), cut: 0, messages: 0 }
+/// A line whose answer has not come. What the record reports comes behind its words: an error or the end must not
+/// look outdated.
+struct Waiting {
+    bytes: usize,
+    reports: Vec<AgentEvent>,
+}
+
+impl FilteredReader {
+    pub fn new(inner: Box<dyn Parser>) -> Self {
+        let waiting = VecDeque::new();
+        Self { inner, lines: Lines::default(), cut: 0, messages: 0, waiting, waiting_bytes: 0 }
     }
 
-    fn read(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        for text in self.filter.apply(line) {
+    /// Reads the next bytes and returns the whole lines among them, which the filter must answer one by one.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut asked = Vec::with_capacity(bytes.len());
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.push(bytes, &mut |line| self.ask(line, &mut asked));
+        self.lines = lines;
+        asked
+    }
+
+    /// Reads what is left when the output has ended.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let mut asked = Vec::new();
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.finish(&mut |line| self.ask(line, &mut asked));
+        asked
+    }
+
+    fn ask(&mut self, line: Line<'_>, asked: &mut Vec<u8>) {
+        let line = match line {
+            Line::Whole(line) => line,
+            Line::Cut => {
+                self.cut += 1;
+                return;
+            }
+        };
+        asked.extend_from_slice(line);
+        asked.push(b'\n');
+        let mut reports = Vec::new();
+        self.inner.push(line, &mut reports);
+        self.inner.push(b"\n", &mut reports);
+        reports.retain(is_no_text);
+        let bytes = line.len() + OVERHEAD;
+        self.waiting_bytes += bytes;
+        self.waiting.push_back(Waiting { bytes, reports });
+    }
+
+    /// Takes the filter's answer for the line that has waited longest.
+    pub fn answered(&mut self, values: Vec<String>, out: &mut Vec<AgentEvent>) {
+        for text in values {
             self.messages += 1;
             out.push(AgentEvent::Text { message: self.messages, text });
         }
-        // What the record reports comes behind its words: an error or the end must not look outdated.
-        let mut events = Vec::new();
-        self.inner.push(line, &mut events);
-        self.inner.push(b"\n", &mut events);
-        out.extend(events.into_iter().filter(is_no_text));
+        self.release(out);
     }
 
-    fn read_all(&mut self, lines: Vec<Option<Vec<u8>>>, out: &mut Vec<AgentEvent>) {
-        for line in lines {
-            match line {
-                Some(line) => self.read(&line, out),
-                None => self.cut += 1,
-            }
+    fn release(&mut self, out: &mut Vec<AgentEvent>) {
+        if let Some(line) = self.waiting.pop_front() {
+            self.waiting_bytes -= line.bytes;
+            out.extend(line.reports);
         }
     }
-}
 
-impl Parser for FilteredParser {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
-        let mut lines = Vec::new();
-        self.lines.push(bytes, &mut |line| lines.push(kept(line)));
-        self.read_all(lines, out);
+    /// Goes on without answers.
+    pub fn release_all(&mut self, out: &mut Vec<AgentEvent>) {
+        while !self.waiting.is_empty() {
+            self.release(out);
+        }
     }
 
-    fn finish(&mut self, out: &mut Vec<AgentEvent>) {
-        let mut lines = Vec::new();
-        self.lines.finish(&mut |line| lines.push(kept(line)));
-        self.read_all(lines, out);
-        let mut events = Vec::new();
-        self.inner.finish(&mut events);
-        out.extend(events.into_iter().filter(is_no_text));
+    /// Reads what the format reports at its end; every line must have been answered or released.
+    pub fn conclude(&mut self, out: &mut Vec<AgentEvent>) {
+        let mut reports = Vec::new();
+        self.inner.finish(&mut reports);
+        out.extend(reports.into_iter().filter(is_no_text));
     }
 
-    fn unwatched(&mut self) {
-        self.inner.unwatched();
+    /// Returns how much memory the lines without an answer take, roughly.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
     }
 
-    fn counts(&self) -> Counts {
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub fn counts(&self) -> Counts {
         let inner = self.inner.counts();
         Counts { cut: inner.cut + self.cut, ..inner }
-    }
-}
-
-/// The filter decodes every line anyway, so the copy does not matter here.
-fn kept(line: Line<'_>) -> Option<Vec<u8>> {
-    match line {
-        Line::Whole(bytes) => Some(bytes.to_vec()),
-        Line::Cut => None,
     }
 }
 
@@ -82,16 +121,21 @@ fn is_no_text(event: &AgentEvent) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::{Format, parser};
+    use crate::agent::{Filter, Format, parser};
 
     fn read(format: Format, filter: &str, stream: &str) -> (Vec<AgentEvent>, Counts) {
-        let mut parser = FilteredParser::new(parser(format), Filter::compile(filter).unwrap());
+        let filter = Filter::compile(filter).unwrap();
+        let mut reader = FilteredReader::new(parser(format));
+        let mut asked: Vec<u8> = stream.as_bytes().chunks(7).flat_map(|chunk| reader.push(chunk)).collect();
+        asked.extend(reader.finish());
         let mut out = Vec::new();
-        for chunk in stream.as_bytes().chunks(7) {
-            parser.push(chunk, &mut out);
+        for line in asked.split_inclusive(|byte| *byte == b'\n') {
+            reader.answered(filter.apply(line).values, &mut out);
         }
-        parser.finish(&mut out);
-        (out, parser.counts())
+        assert!(!reader.is_waiting());
+        assert_eq!(reader.waiting_bytes(), 0);
+        reader.conclude(&mut out);
+        (out, reader.counts())
     }
 
     fn text(message: u64, text: &str) -> AgentEvent {
@@ -116,11 +160,23 @@ mod tests {
         assert_eq!(events, [text(1, "mine"), AgentEvent::Finished { ok: true }]);
         assert_eq!(counts.recognised, 2);
     }
+
     #[test] // spec: A2, S4
     fn an_error_stands_behind_the_words_of_its_record() {
         let stream = r#"{"type":"result","is_error":true,"result":"Invalid API key","api_error_status":401}"#;
         let (events, _) = read(Format::Claude, ".result", stream);
         assert_eq!(events.first(), Some(&text(1, "Invalid API key")));
         assert!(events.iter().skip(1).any(|event| matches!(event, AgentEvent::Error { fatal: true, .. })));
+    }
+
+    #[test] // spec: A2
+    fn lines_without_an_answer_keep_what_else_they_report() {
+        let mut reader = FilteredReader::new(parser(Format::Claude));
+        let asked = reader.push(b"{\"type\":\"result\",\"is_error\":false,\"result\":\"x\"}\n");
+        assert!(!asked.is_empty() && reader.waiting_bytes() > asked.len());
+        let mut out = Vec::new();
+        reader.release_all(&mut out);
+        assert_eq!(out, [AgentEvent::Finished { ok: true }]);
+        assert!(!reader.is_waiting());
     }
 }

@@ -21,6 +21,7 @@ mod parser;
 mod preset;
 mod registry;
 mod render;
+mod serve;
 mod text;
 mod voice;
 
@@ -28,13 +29,14 @@ mod voice;
 mod tests;
 
 pub use classify::session_is_lost;
-pub use display::FilteredDisplay;
+pub use display::DisplayLines;
 pub use event::{AgentEvent, ErrorKind};
-pub use filter::{Filter, FilterError};
-pub use filtered::FilteredParser;
+pub use filter::{FILTER_COMMAND, FILTER_MEMORY_MB, Filter, FilterError, Yield};
+pub use filtered::FilteredReader;
 pub use format::{Format, UnknownFormat};
 pub use job::{Invocation, Job, Permission, StdinText};
 pub use parser::{Counts, Parser, parser};
 pub use preset::{Overrides, Preset};
 pub use registry::{AGENTS, Agent, PoliteSignal, Program, UnknownAgent, find};
 pub use render::render;
+pub use serve::serve;

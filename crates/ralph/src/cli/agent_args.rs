@@ -63,8 +63,8 @@ impl AgentArgs {
             env: chosen.env,
         };
         let written = settings.agents.get(&settings.agent.value).cloned().unwrap_or_default();
-        choice.parser().map(drop).map_err(|error| bad_filter(&error, &written.response_filter))?;
-        choice.display().map(drop).map_err(|error| bad_filter(&error, &written.display_filter))?;
+        choice.response_filter().map(drop).map_err(|error| bad_filter(&error, &written.response_filter))?;
+        choice.display_filter().map(drop).map_err(|error| bad_filter(&error, &written.display_filter))?;
         Ok(choice)
     }
 }

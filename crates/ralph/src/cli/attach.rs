@@ -18,7 +18,7 @@ use crate::view::{event_line, one_or_many, short_id};
 /// Follows a run to its end and returns its exit code
 ///
 /// Without RUN, the newest that is running. Shows the last iterations in short and then what happens, as the
-/// run's own terminal would. Ctrl-C leaves; the run goes on.
+/// run's own terminal would, without its filters. Ctrl-C leaves; the run goes on.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
     run: Option<String>,
@@ -63,12 +63,7 @@ async fn watch(args: &AttachArgs, store: &Store, run: &RunRow) -> Result<Last, F
 
 fn replay(args: &AttachArgs, run: &RunRow) -> Result<Replay<Elsewhere>, Failure> {
     let agent = agent_of(run)?;
-    let own_filter = agent.as_ref().is_some_and(|agent| agent.preset().display_filter.is_some());
-    let detail = match (args.quiet, own_filter) {
-        (true, _) => Detail::Milestones,
-        (false, true) => Detail::OwnFilter,
-        (false, false) => Detail::Everything,
-    };
+    let detail = if args.quiet { Detail::Milestones } else { Detail::Everything };
     let past = run.iterations.saturating_sub(PAST).max(0);
     introduce(run, past);
     let first = u32::try_from(past).unwrap_or(u32::MAX).saturating_add(1);

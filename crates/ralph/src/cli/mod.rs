@@ -12,6 +12,7 @@ mod detach;
 mod detect;
 mod events;
 mod export;
+mod filter_lines;
 mod follow;
 mod import;
 mod limit_args;
@@ -34,6 +35,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use ralph_core::outcome::exit_code;
 
+use crate::agent::FILTER_COMMAND;
 use crate::error::Failure;
 
 /// Runs coding agents in a loop until their work is proven done.
@@ -77,6 +79,8 @@ enum Command {
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    #[command(name = FILTER_COMMAND, hide = true)]
+    FilterLines(filter_lines::FilterLinesArgs),
     #[command(name = "demo-agent", hide = true)]
     DemoAgent(demo_agent::DemoAgentArgs),
 }
@@ -128,6 +132,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Config(args) => config::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::FilterLines(args) => filter_lines::run(&args),
         Command::DemoAgent(args) => demo_agent::run(&args),
     }
 }

@@ -23,7 +23,10 @@ pub async fn run(
     fail::point(Point::AgentSpawned);
     let mut listener = AgentListener::new(ears);
     let report = match pump(job, input.into_bytes(), &mut orders, &mut listener).await {
-        Ok(pumped) => listener.report(ending(pumped.exit), &pumped.gone),
+        Ok(pumped) => {
+            listener.settle(pumped.end, &mut orders).await;
+            listener.report(ending(pumped.exit), &pumped.gone)
+        }
         Err(error) => not_started(format!("the agent's pipes cannot be used: {error}"), Hope::Retry),
     };
     Box::new(report)

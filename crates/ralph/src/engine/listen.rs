@@ -1,18 +1,21 @@
 //! Listens to one agent: raw bytes to the log, records to the parser, own words to the claim finder. It keeps
 //! what the report of the attempt needs and nothing that grows with the output.
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ralph_core::attempt::{AttemptReport, Ending, Leftovers, Spend, Stream, Trouble};
-use ralph_core::claim::Finder;
+use ralph_core::claim::{Finder, Heard};
 use ralph_core::event::AttemptKey;
 use tokio::sync::mpsc;
 
 use super::news::{News, Shown};
-use crate::agent::{AgentEvent, FilteredDisplay, Format, Parser};
+use super::reader::{FilteredDisplay, Reader, Said};
+use super::sieve::Answer;
+use crate::agent::{AgentEvent, Format};
 use crate::hearing::hear;
-use crate::process::{Gone, Listener, RawLog, Tail, When};
+use crate::process::{End, Gone, Listener, Order, RawLog, Tail, When};
 use crate::sanitize::sanitize;
 
 /// Stands in the log before what does not count.
@@ -23,6 +26,12 @@ const SHOWN_AT_ONCE: usize = 200;
 
 /// How much of stderr is kept for people.
 const STDERR_BYTES: usize = 4_096;
+
+/// How long the filters may take for what stands when the agent has ended, and when it was told to end.
+const ALL_ANSWERS: Duration = Duration::from_secs(30);
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long a display may lag behind when the agent has ended by itself.
+const LAST_LINES: Duration = Duration::from_secs(3);
 
 /// When the agent last printed something, in milliseconds since `base`.
 #[derive(Debug, Clone)]
@@ -44,8 +53,8 @@ impl LastHeard {
 
     /// Returns how long it has been silent.
     #[must_use]
-    pub fn silence(&self) -> std::time::Duration {
-        let last = std::time::Duration::from_millis(self.ms.load(Ordering::Relaxed));
+    pub fn silence(&self) -> Duration {
+        let last = Duration::from_millis(self.ms.load(Ordering::Relaxed));
         self.base.elapsed().saturating_sub(last)
     }
 }
@@ -54,7 +63,7 @@ impl LastHeard {
 pub struct Ears {
     pub key: AttemptKey,
     pub format: Format,
-    pub parser: Box<dyn Parser>,
+    pub reader: Reader,
     pub display: Option<FilteredDisplay>,
     pub finder: Finder,
     pub output: RawLog,
@@ -126,8 +135,12 @@ impl AgentListener {
     #[must_use]
     pub fn report(mut self, ending: Ending, gone: &Gone) -> AttemptReport {
         let mut last = std::mem::take(&mut self.events);
-        self.ears.parser.finish(&mut last);
+        let failures = self.ears.reader.conclude(&mut last);
         self.absorb(last);
+        let unseen = self.ears.display.take().and_then(|display| display.sum());
+        for failure in failures.into_iter().chain(unseen) {
+            self.tell(News::Warning(failure));
+        }
         self.finish_logs();
         AttemptReport {
             ending,
@@ -146,7 +159,7 @@ impl AgentListener {
     fn stream(&self) -> Stream {
         match self.ears.format {
             Format::Text => Stream::Understood,
-            _ if self.ears.parser.counts().recognised > 0 => Stream::Understood,
+            _ if self.ears.reader.counts().recognised > 0 => Stream::Understood,
             _ => Stream::NotUnderstood,
         }
     }
@@ -177,11 +190,79 @@ impl AgentListener {
         self.events = events;
     }
 
-    fn display(&mut self, bytes: &[u8]) {
-        let lines = self.ears.display.as_mut().map(|display| display.push(bytes)).unwrap_or_default();
+    /// Takes in what the response filter says.
+    fn answered(&mut self, answer: Answer) {
+        let mut events = std::mem::take(&mut self.events);
+        match self.ears.reader.answered(answer, &mut events) {
+            Said::Nothing => {}
+            Said::Complaint(text) => self.tell(News::Warning(text)),
+            Said::Broken(why) => self.give_up(why),
+        }
+        self.absorb(events);
+    }
+
+    /// What the agent says from here on is not known, so nothing that it said before is its last word.
+    fn give_up(&mut self, why: String) {
+        self.ears.finder.hear(Heard::Lost);
+        self.tell(News::Warning(why));
+    }
+
+    /// Shows what the display filter says.
+    fn display_answered(&mut self, answer: Answer) {
+        let Some(display) = &mut self.ears.display else { return };
+        let (lines, said) = display.answered(answer);
         if !lines.is_empty() {
             let _ = self.ears.shown.try_send(Shown::Lines(lines));
         }
+        match said {
+            Said::Nothing => {}
+            Said::Complaint(text) | Said::Broken(text) => self.tell(News::Warning(text)),
+        }
+    }
+
+    /// Waits for what the filters have not answered yet. An order that ends the attempt ends the waiting.
+    pub async fn settle(&mut self, end: End, orders: &mut mpsc::UnboundedReceiver<Order>) {
+        let mut last = std::mem::take(&mut self.events);
+        self.ears.reader.finish(&mut last);
+        self.absorb(last);
+        if let Some(display) = &mut self.ears.display {
+            display.finish();
+        }
+        let (patience, drawing) = match end {
+            End::ByItself => (ALL_ANSWERS, LAST_LINES),
+            End::OnOrder => (LAST_ANSWERS, LAST_ANSWERS),
+        };
+        if !self.wait_while(|ears| ears.reader.is_waiting(), patience, orders).await {
+            self.give_up("the response filter had not answered when the agent's time was over".to_owned());
+        }
+        let is_drawing = |ears: &Ears| ears.display.as_ref().is_some_and(FilteredDisplay::is_waiting);
+        if !self.wait_while(is_drawing, drawing, orders).await {
+            let text = "the display filter could not follow: the end of what the agent printed is not shown";
+            self.tell(News::Warning(text.to_owned()));
+        }
+    }
+
+    /// Tells whether the wait is over in time.
+    async fn wait_while(
+        &mut self,
+        waits: impl Fn(&Ears) -> bool,
+        patience: Duration,
+        orders: &mut mpsc::UnboundedReceiver<Order>,
+    ) -> bool {
+        let over = tokio::time::sleep(patience);
+        tokio::pin!(over);
+        while waits(&self.ears) {
+            tokio::select! {
+                () = self.attend() => {}
+                Some(order) = orders.recv() => {
+                    if order.ends_the_job() {
+                        return false;
+                    }
+                }
+                () = &mut over => return false,
+            }
+        }
+        true
     }
 
     fn note(&mut self, event: &AgentEvent) {
@@ -254,9 +335,11 @@ impl Listener for AgentListener {
         match when {
             When::OnTime => {
                 self.spoke();
-                self.display(piece);
+                if let Some(display) = &mut self.ears.display {
+                    display.push(piece);
+                }
                 let mut events = std::mem::take(&mut self.events);
-                self.ears.parser.push(piece, &mut events);
+                self.ears.reader.push(piece, &mut events);
                 self.absorb(events);
             }
             When::Late if !self.late_marked => {
@@ -272,6 +355,24 @@ impl Listener for AgentListener {
         self.ears.heard.now();
         self.stderr.push(piece);
         self.ears.errors.write(piece);
+    }
+
+    fn has_room(&self) -> bool {
+        self.ears.reader.has_room()
+    }
+
+    async fn attend(&mut self) {
+        let Ears { reader, display, .. } = &mut self.ears;
+        let shown = async {
+            match display {
+                Some(display) => display.answer().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            answer = reader.answer() => self.answered(answer),
+            answer = shown => self.display_answered(answer),
+        }
     }
 }
 

@@ -16,7 +16,9 @@ use super::listen::{Ears, LastHeard};
 use super::news::{News, Shown};
 use super::notes;
 use super::plan::{Audience, RunPlan};
-use crate::agent::{FilterError, Parser, PoliteSignal};
+use super::reader::{FilteredDisplay, Reader};
+use super::sieve::Sieve;
+use crate::agent::{FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
 use crate::verify::{Checker, check_all};
@@ -155,8 +157,8 @@ impl Hands {
         Ok(Ears {
             key,
             format: self.plan.agent.format(),
-            parser: self.parser()?,
-            display: self.plan.agent.display()?,
+            reader: self.reader()?,
+            display: self.display()?,
             finder,
             output: self.log(format!("{name}.ndjson")),
             errors: self.log(format!("{name}.stderr")),
@@ -172,13 +174,28 @@ impl Hands {
         RawLog::new(folder.join(name), &self.logs).also_to(self.plan.session.clone())
     }
 
-    fn parser(&self) -> Result<Box<dyn Parser>, FilterError> {
-        let mut parser = self.plan.agent.parser()?;
+    fn reader(&self) -> Result<Reader, FilterError> {
+        let mut parser = parser(self.plan.agent.format());
         match self.plan.audience {
             Audience::People => {}
             Audience::Nobody => parser.unwatched(),
         }
-        Ok(parser)
+        let filter = self.plan.agent.response_filter()?;
+        Ok(match filter {
+            None => Reader::Format(parser),
+            Some(filter) => Reader::filtered(parser, self.sieve(&filter)),
+        })
+    }
+
+    /// A filter for a display that nobody sees is not started.
+    fn display(&self) -> Result<Option<FilteredDisplay>, FilterError> {
+        let filter = self.plan.agent.display_filter()?;
+        let filter = filter.filter(|_| self.plan.audience == Audience::People);
+        Ok(filter.map(|filter| FilteredDisplay::new(self.sieve(&filter))))
+    }
+
+    fn sieve(&self, filter: &str) -> Sieve {
+        Sieve::start(self.keeper.clone(), &self.plan.id, filter)
     }
 
     fn could_not(&self, key: AttemptKey, why: String) {

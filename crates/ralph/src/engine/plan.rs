@@ -15,10 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notes::NOTES_VARIABLE;
 use super::template::{Template, read_text};
-use crate::agent::{
-    Agent, Filter, FilterError, FilteredDisplay, FilteredParser, Format, Job, Overrides, Parser, Preset,
-    Program, parser,
-};
+use crate::agent::{Agent, Filter, FilterError, Format, Job, Overrides, Preset, Program};
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
@@ -144,21 +141,20 @@ impl AgentChoice {
         self.preset().output_format
     }
 
-    /// Returns what reads the agent's output: the format's parser, or the user's filter over it.
-    pub fn parser(&self) -> Result<Box<dyn Parser>, FilterError> {
-        let preset = self.preset();
-        let inner = parser(preset.output_format);
-        match preset.response_filter {
-            None => Ok(inner),
-            Some(source) => Ok(Box::new(FilteredParser::new(inner, Filter::compile(&source)?))),
-        }
+    /// Returns the response filter, if the user set one and it is a filter.
+    pub fn response_filter(&self) -> Result<Option<String>, FilterError> {
+        compiled(self.preset().response_filter)
     }
 
-    /// Returns what makes lines for people out of the agent's output, if the user set such a filter.
-    pub fn display(&self) -> Result<Option<FilteredDisplay>, FilterError> {
-        let source = self.preset().display_filter;
-        source.map(|source| Filter::compile(&source).map(FilteredDisplay::new)).transpose()
+    /// Returns the display filter, if the user set one and it is a filter.
+    pub fn display_filter(&self) -> Result<Option<String>, FilterError> {
+        compiled(self.preset().display_filter)
     }
+}
+
+/// Refuses a filter that cannot be compiled. The filter itself is compiled again where it runs.
+fn compiled(source: Option<String>) -> Result<Option<String>, FilterError> {
+    source.map(|source| Filter::compile(&source).map(|_| source)).transpose()
 }
 
 impl RunPlan {

@@ -30,6 +30,16 @@ pub enum Order {
     Resume,
 }
 
+impl Order {
+    #[must_use]
+    pub fn ends_the_job(&self) -> bool {
+        match self {
+            Self::Stop { .. } | Self::Kill => true,
+            Self::Pause { .. } | Self::Resume => false,
+        }
+    }
+}
+
 /// Whether bytes came from the program itself or only after its end, from something that it left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
@@ -41,6 +51,16 @@ pub enum When {
 pub trait Listener {
     fn stdout(&mut self, piece: &mut Vec<u8>, when: When);
     fn stderr(&mut self, piece: &mut Vec<u8>, when: When);
+
+    /// Tells whether more output can be taken now. While it cannot, the job waits.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// Waits for work of its own and does it. May be cancelled while it waits.
+    fn attend(&mut self) -> impl Future<Output = ()> + Send {
+        future::pending()
+    }
 }
 
 /// How a pumped job ended.
@@ -48,6 +68,14 @@ pub trait Listener {
 pub struct Pumped {
     pub exit: Exit,
     pub gone: Gone,
+    pub end: End,
+}
+
+/// Whether a job was told to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    ByItself,
+    OnOrder,
 }
 
 /// Runs a job to its end. Dropping the future kills the job.
@@ -77,10 +105,12 @@ impl Pipes {
         orders: &mut UnboundedReceiver<Order>,
         listener: &mut impl Listener,
     ) -> Pumped {
+        let mut end = End::ByItself;
         let exit = loop {
             tokio::select! {
-                Some(order) = orders.recv() => obey(control, order),
-                () = self.out.fill() => listener.stdout(&mut self.out.buffer, When::OnTime),
+                Some(order) = orders.recv() => obey(control, order, &mut end),
+                () = listener.attend() => {}
+                () = self.out.fill(), if listener.has_room() => listener.stdout(&mut self.out.buffer, When::OnTime),
                 () = self.err.fill() => listener.stderr(&mut self.err.buffer, When::OnTime),
                 () = self.inlet.pour() => {}
                 exit = ending.exited() => break exit,
@@ -90,7 +120,8 @@ impl Pipes {
         self.err.drain_present(|piece| listener.stderr(piece, When::OnTime));
         let gone = loop {
             tokio::select! {
-                Some(order) = orders.recv() => obey(control, order),
+                Some(order) = orders.recv() => obey(control, order, &mut end),
+                () = listener.attend() => {}
                 () = self.out.fill() => listener.stdout(&mut self.out.buffer, When::Late),
                 () = self.err.fill() => listener.stderr(&mut self.err.buffer, When::Late),
                 gone = ending.gone() => break gone,
@@ -98,11 +129,14 @@ impl Pipes {
         };
         self.out.drain_present(|piece| listener.stdout(piece, When::Late));
         self.err.drain_present(|piece| listener.stderr(piece, When::Late));
-        Pumped { exit, gone }
+        Pumped { exit, gone, end }
     }
 }
 
-fn obey(control: &Control, order: Order) {
+fn obey(control: &Control, order: Order, end: &mut End) {
+    if order.ends_the_job() {
+        *end = End::OnOrder;
+    }
     match order {
         Order::Stop { signal, grace } => control.stop(signal, grace),
         Order::Kill => control.kill(),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use crate::agent::{AgentEvent, FilteredDisplay, Parser};
+use crate::agent::{AgentEvent, Parser};
 use crate::engine::Watcher;
 use crate::private;
 
@@ -22,20 +22,17 @@ pub struct LiveLog {
     file: Option<File>,
     read: u64,
     parser: Box<dyn Parser>,
-    display: Option<FilteredDisplay>,
 }
 
 impl LiveLog {
     #[must_use]
-    pub fn new(path: PathBuf, parser: Box<dyn Parser>, display: Option<FilteredDisplay>) -> Self {
-        Self { path, file: None, read: 0, parser, display }
+    pub fn new(path: PathBuf, parser: Box<dyn Parser>) -> Self {
+        Self { path, file: None, read: 0, parser }
     }
 
     /// Shows what has been written since the last time. A log that cannot be read shows nothing.
     pub fn catch_up(&mut self, watcher: &mut dyn Watcher) {
         let bytes = self.new_bytes().unwrap_or_default();
-        let lines = self.display.as_mut().map(|display| display.push(&bytes)).unwrap_or_default();
-        last(&lines).iter().for_each(|line| watcher.filtered(line));
         let mut events = Vec::new();
         self.parser.push(&bytes, &mut events);
         show(&events, watcher);
@@ -69,9 +66,6 @@ impl LiveLog {
 }
 
 fn show(events: &[AgentEvent], watcher: &mut dyn Watcher) {
-    last(events).iter().for_each(|event| watcher.agent(event));
-}
-
-fn last<T>(all: &[T]) -> &[T] {
-    all.get(all.len().saturating_sub(SHOWN_AT_ONCE)..).unwrap_or_default()
+    let last = events.get(events.len().saturating_sub(SHOWN_AT_ONCE)..).unwrap_or_default();
+    last.iter().for_each(|event| watcher.agent(event));
 }

@@ -5,6 +5,7 @@ use ralph_core::event::{AttemptKey, Millis};
 use ralph_core::fact::Fact;
 
 use super::live_log::LiveLog;
+use crate::agent::parser;
 use crate::engine::{AgentChoice, Stamp, Watcher, log_name};
 use crate::store::EventRow;
 
@@ -60,6 +61,6 @@ impl<W: Watcher> Replay<W> {
     fn log_of(&self, key: AttemptKey) -> Option<LiveLog> {
         let agent = self.agent.as_ref()?;
         let path = self.folder.join(format!("{}.ndjson", log_name(key)));
-        Some(LiveLog::new(path, agent.parser().ok()?, agent.display().ok()?))
+        Some(LiveLog::new(path, parser(agent.format())))
     }
 }

@@ -14,6 +14,7 @@ mod commands;
 mod config;
 mod environment;
 mod errors;
+mod filters;
 mod journal;
 mod leftovers;
 mod locks;

@@ -1,5 +1,6 @@
 //! `cargo xtask test [FILTER…]`: every test of the repository, and a closing word on what ran and what did not.
-//! It needs Rust and git; what else it can use, it uses, and says so when it cannot.
+//! It needs Rust and git, and on Linux strace, which it installs where it can; what else it can use, it uses, and says so
+//! when it cannot.
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
@@ -11,6 +12,9 @@ const FEATURES: &str = "--features=ralph/testing";
 
 const GIT_HINT: &str = "install it: `apt-get install git` (Debian, Ubuntu), `dnf install git` (Fedora), \
                         `apk add git` (Alpine), `xcode-select --install` (macOS)";
+
+const STRACE_HINT: &str = "install it: `apt-get install strace` (Debian, Ubuntu), `dnf install strace` (Fedora), \
+                           `apk add strace` (Alpine)";
 
 /// The program that runs the tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,6 +47,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 /// Runs the tests whose names contain one of the filters; all of them when there is none.
 pub(crate) fn run(filters: &[String]) -> Result<()> {
     require_git()?;
+    require_strace()?;
     let runner = if Line::of("cargo nextest --version").works() { Runner::Nextest } else { Runner::Cargo };
     let mut parts = workspace(runner, filters);
     parts.push(doc_tests(filters));
@@ -56,6 +61,20 @@ fn require_git() -> Result<()> {
         return Ok(());
     }
     Err(Failure::new("the tests need git, and there is none on PATH").hint(GIT_HINT))
+}
+
+/// The sweep over every kill point needs strace. It is installed where that is possible.
+fn require_strace() -> Result<()> {
+    let there = || Line::of("strace -V").works();
+    if !cfg!(target_os = "linux") || there() {
+        return Ok(());
+    }
+    // Only root can; everybody else is told what to do.
+    let installed = Line::of("apt-get install --yes strace").show();
+    if installed.is_ok() && there() {
+        return Ok(());
+    }
+    Err(Failure::new("the tests need strace, and it could not be installed").hint(STRACE_HINT))
 }
 
 fn workspace(runner: Runner, filters: &[String]) -> Vec<Part> {

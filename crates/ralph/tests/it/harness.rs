@@ -232,6 +232,30 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Starts ralph through another program, which gets it behind arguments of its own.
+    pub fn under<S: AsRef<OsStr>>(mut self, program: &str, args: impl IntoIterator<Item = S>) -> Self {
+        let mut wrapped = Command::new(program);
+        wrapped.args(args).arg(self.command.get_program()).args(self.command.get_args()).env_clear();
+        for (name, value) in self.command.get_envs() {
+            wrapped.env(name, value.unwrap_or_default());
+        }
+        if let Some(folder) = self.command.get_current_dir() {
+            wrapped.current_dir(folder);
+        }
+        self.command = wrapped;
+        self
+    }
+
+    /// The same through strace, with a fault that it injects.
+    pub fn under_strace<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
+        let there = Command::new("strace").arg("-V").stdout(Stdio::null()).status();
+        assert!(
+            there.is_ok(),
+            "this test needs strace: `apt-get install strace`, or let `cargo xtask test` do it"
+        );
+        self.under("strace", args)
+    }
+
     /// Runs to the end with streams that nobody reads, and returns the exit code.
     pub fn unread(mut self) -> i32 {
         let piped = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -73,15 +73,9 @@ fn through_a_bind_mount(project: &Project) -> Answer {
     let mounted = project.outside("mounted");
     fs::create_dir(&mounted).unwrap();
     let script = "mount --bind \"$1\" \"$2\" && cd \"$2\" && shift 2 && exec \"$@\"";
-    let call = project.run(&["complete"]).with(|call| {
-        let mut wrapped = Command::new("unshare");
-        wrapped.args(["--mount", "sh", "-c", script, "sh"]).arg(project.root()).arg(&mounted);
-        wrapped.arg(call.get_program()).args(call.get_args());
-        for (name, value) in call.get_envs() {
-            wrapped.env(name, value.unwrap_or_default());
-        }
-        *call = wrapped;
-    });
+    let (root, mounted) = (project.root().display().to_string(), mounted.display().to_string());
+    let call = project.run(&["complete"]);
+    let call = call.under("unshare", ["--mount", "sh", "-c", script, "sh", &root, &mounted]);
     call.start().wait_without_invariants()
 }
 
@@ -189,22 +183,11 @@ fn an_engine_that_was_taken_over_kills_its_agent_records_nothing_and_says_so() {
 #[test]
 fn a_file_system_without_locks_is_refused() {
     let project = Project::new();
-    let refused = under_strace(&project, "inject=flock:error=ENOLCK").start().wait_without_invariants();
+    let flags = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", "inject=flock:error=ENOLCK"];
+    let refused = project.run(&["complete"]).under_strace(flags).start().wait_without_invariants();
     assert_eq!(refused.code(), 10, "{}", refused.stderr);
     assert!(refused.stderr.contains("has no locks that work"), "{}", refused.stderr);
     assert!(project.starts().is_empty());
-}
-
-fn under_strace<'a>(project: &'a Project, fault: &str) -> crate::harness::Call<'a> {
-    project.run(&["complete"]).with(|call| {
-        let mut wrapped = Command::new("strace");
-        wrapped.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", fault]);
-        wrapped.arg(call.get_program()).args(call.get_args()).current_dir(project.root());
-        for (name, value) in call.get_envs() {
-            wrapped.env(name, value.unwrap_or_default());
-        }
-        *call = wrapped;
-    })
 }
 
 // spec: L13

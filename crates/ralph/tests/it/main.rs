@@ -16,6 +16,7 @@ mod environment;
 mod errors;
 mod filters;
 mod journal;
+mod kill_sweep;
 mod leftovers;
 mod locks;
 mod looping;

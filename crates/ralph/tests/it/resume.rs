@@ -337,15 +337,8 @@ fn shift_stored_times(project: &Project, by: i64) {
 fn a_run_goes_on_after_a_suspension_of_eight_hours() {
     let project = Project::new();
     crash(&project, project.run(&["complete-on", "2"]), "iteration.started.recorded:2");
-    let later = resume(&project).with(|call| {
-        let mut wrapped = std::process::Command::new("unshare");
-        wrapped.args(["--time", "--fork", "--boottime", "28800", "--monotonic", "28800", "--"]);
-        wrapped.arg(call.get_program()).args(call.get_args()).current_dir(project.root());
-        for (name, value) in call.get_envs() {
-            wrapped.env(name, value.unwrap_or_default());
-        }
-        *call = wrapped;
-    });
+    let eight_hours = ["--time", "--fork", "--boottime", "28800", "--monotonic", "28800", "--"];
+    let later = resume(&project).under("unshare", eight_hours);
     assert_eq!(later.output().expect(0).finished()["iterations"], 2);
 }
 

@@ -36,8 +36,16 @@ fn show(project: &Project) -> Value {
 #[test]
 fn after_a_kill_while_the_agent_works_its_iteration_is_done_again_under_the_same_number() {
     let project = Project::new();
-    let script = project.script("text first\n---\nhang\n---\ntext Done.\\n\\n{promise}\n");
-    crash(&project, project.run(&["script", &script]), "agent.spawned:2");
+    let (first, last) = (project.outside("first"), project.outside("last"));
+    let agent = format!(
+        "cat > /dev/null\n[ -e {last} ] && exec echo '<promise>COMPLETE</promise>'\n\
+         [ -e {first} ] && exec sleep 1000\ntouch {first}",
+        first = first.display(),
+        last = last.display()
+    );
+    // The second start may die before it has done anything at all, so that files tell the agent what to do.
+    crash(&project, project.run_shell(&agent), "agent.spawned:2");
+    fs::write(&last, "").unwrap();
     let answer = resume(&project).output().expect(0);
     let events = answer.events();
     assert_eq!(names(&events)[..3], ["run.resumed", "attempt.ended", "attempt.started"]);

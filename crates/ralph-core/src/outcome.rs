@@ -66,6 +66,8 @@ pub mod exit_code {
     pub const NO_PLAN: u8 = 2;
     pub const NOT_COMPLETE: u8 = 3;
     pub const AGENT_FAILED: u8 = 4;
+    /// A git command of ralph's own failed.
+    pub const GIT: u8 = 5;
     pub const BLOCKED: u8 = 6;
     pub const OVER_BUDGET: u8 = 7;
     pub const STALLED: u8 = 8;

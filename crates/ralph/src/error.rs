@@ -9,6 +9,7 @@ use crate::engine::EngineError;
 use crate::lock::{LockError, Owner};
 use crate::project::ProjectError;
 use crate::store::StoreError;
+use crate::trust::TrustError;
 
 /// An error on its way to the user.
 #[derive(Debug)]
@@ -76,6 +77,23 @@ impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let failure = Self::preflight(&error);
         error.hint.into_iter().fold(failure, Self::hint)
+    }
+}
+
+impl From<TrustError> for Failure {
+    fn from(error: TrustError) -> Self {
+        let failure = Self::new(exit_code::PREFLIGHT, &error);
+        match &error {
+            TrustError::NoHome => failure.hint("set HOME"),
+            TrustError::Malformed { path, .. } => {
+                failure.hint(format!("move {} away; approvals must then be given again", path.display()))
+            }
+            TrustError::Newer { .. } => failure.hint("update ralph"),
+            TrustError::Unreadable { path, .. } | TrustError::Unwritable { path, .. } => {
+                failure.hint(format!("look at {} and its folder", path.display()))
+            }
+            TrustError::NotText { .. } => failure.hint("give the folder another name, or use --config"),
+        }
     }
 }
 

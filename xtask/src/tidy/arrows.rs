@@ -51,12 +51,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("platform", &["view", "control"]),
     // A report implements the engine's `Watcher`, so it names what it is shown.
     ("report", &["engine", "agent", "store", "view"]),
+    // Writes files that are missing; whoever calls it knows the agents.
+    ("init", &[]),
+    // The user's list of approved projects.
+    ("trust", &[]),
     // The demo makes a repository to work in.
     ("demo", &["git"]),
     // Agents are chosen and changed by name.
     ("config", &["agent"]),
     // What a user sees is made of the errors of the rooms below.
-    ("error", &["config", "engine", "store", "lock"]),
+    ("error", &["config", "engine", "store", "lock", "trust"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

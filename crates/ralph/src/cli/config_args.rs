@@ -8,7 +8,7 @@ use crate::config::{self, Files, Named, Settings};
 use crate::error::Failure;
 use crate::project::Project;
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
     /// A configuration file in place of the project's: YAML, or classic KEY=value

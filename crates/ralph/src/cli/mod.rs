@@ -15,6 +15,7 @@ mod export;
 mod filter_lines;
 mod follow;
 mod import;
+mod init;
 mod limit_args;
 mod man;
 mod out;
@@ -26,6 +27,7 @@ mod run_args;
 mod runs;
 mod show;
 mod trace;
+mod trust;
 mod values;
 
 use std::ffi::OsString;
@@ -70,6 +72,8 @@ enum Command {
     Resume(resume::ResumeArgs),
     Demo(demo::DemoArgs),
     Attach(attach::AttachArgs),
+    Init(init::InitArgs),
+    Trust(trust::TrustArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Events(events::EventsArgs),
@@ -123,6 +127,8 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Resume(args) => resume::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Attach(args) => attach::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Trust(args) => trust::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Events(args) => events::run(&args),

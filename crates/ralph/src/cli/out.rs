@@ -50,6 +50,12 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Prints a question and leaves the answer on the same line.
+pub fn ask(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
 /// Prints an error in its one shape.
 pub fn failure(failure: &Failure) {
     let mut text = format!("error: {}\n", failure.message);

@@ -5,11 +5,12 @@ use ralph_core::outcome::{Ended, exit_code};
 use super::config_args::ConfigArgs;
 use super::output_args::{OutputArgs, Show};
 use super::run::{introduce, preflight, refuse_recursion, tell, with_keeper};
-use super::{out, pick};
+use super::{out, pick, trust};
 use crate::engine::{
     Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, TakenUp,
 };
 use crate::error::Failure;
+use crate::git;
 use crate::process::{self, Keeper};
 use crate::project::Project;
 use crate::store::{RunRow, Store, StoredRun};
@@ -35,7 +36,21 @@ pub struct ResumeArgs {
 pub fn run(args: &ResumeArgs) -> Result<u8, Failure> {
     let project = Project::here()?;
     refuse_recursion(&project)?;
+    refuse_tracked(&project)?;
     with_keeper(|keeper| resume(args, project, keeper))
+}
+
+/// What a run has recorded is started again, and a record that came with the repository may be anybody's.
+fn refuse_tracked(project: &Project) -> Result<(), Failure> {
+    let state = project.state();
+    let tracked = git::git(&project.root, &["ls-files", "-z", "--", &state.to_string_lossy()]);
+    let tracked = tracked.map_err(|error| Failure::new(exit_code::GIT, &error))?;
+    match tracked.split('\0').next() {
+        None | Some("") => Ok(()),
+        Some(file) => Err(Failure::plain(exit_code::STATE, "the recorded runs came with the repository")
+            .cause(format!("git tracks {file}"))
+            .hint("somebody else may have written them; start anew with `ralph run`")),
+    }
 }
 
 async fn resume(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
@@ -98,6 +113,7 @@ fn env(
         return Ok(Vec::new());
     }
     let configured = args.config.settings(Some(project))?;
+    trust::ensure(project, &configured)?;
     let written = configured.agents.get(agent).cloned().unwrap_or_default();
     let value = |name: &String| {
         let value = written.env.get(name).map(|setting| (name.clone(), setting.value.clone()));

@@ -9,7 +9,8 @@ use ralph_core::policy::Proof;
 use super::detach::start;
 use super::output_args::Show;
 use super::run_args::RunArgs;
-use super::{block_on, out};
+use super::{block_on, out, trust};
+use crate::config::Settings;
 use crate::duration;
 use crate::engine::{self, Beginning, Clock, Hold, Means, PROJECT_VARIABLE, RunPlan};
 use crate::error::Failure;
@@ -22,16 +23,17 @@ use crate::store::{Opening, RunRow, Store};
 use crate::view::{money, one_or_many, short_id};
 
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let plan = plan(args)?;
+    let project = Project::here()?;
+    let settings = args.settings(&project)?;
+    let plan = plan(args, &settings, project)?;
     refuse_recursion(&plan.project)?;
     preflight(&plan)?;
+    trust::ensure(&plan.project, &settings)?;
     start(plan, &args.output, &args.background)
 }
 
-fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
+fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan, Failure> {
     let promise = args.promise()?;
-    let project = Project::here()?;
-    let settings = args.settings(&project)?;
     let checks = settings.checks.value.clone();
     let proof = if checks.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
     Ok(RunPlan {
@@ -39,7 +41,7 @@ fn plan(args: &RunArgs) -> Result<RunPlan, Failure> {
         kind: "run",
         rules: settings.claim_rules(promise),
         checks,
-        agent: args.agent.choice(&settings, &project)?,
+        agent: args.agent.choice(settings, &project)?,
         policy: settings.policy(settings.default_max_iterations.value, proof),
         prompt: args.prompt()?,
         follows: None,

@@ -38,6 +38,7 @@ pub fn load(
         }
         (Named::Nothing, None) => {}
     }
+    settings.of_project = settings.all_project_commands();
     environment::apply(&mut settings, environment)?;
     settings.check_agents()?;
     Ok(settings)

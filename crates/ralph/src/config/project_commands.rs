@@ -1,12 +1,13 @@
 //! What the project's own file wants to have started. Somebody else may have written it.
 use super::origin::Origin;
-use super::settings::Settings;
+use super::settings::{AgentSettings, Settings};
 
 /// A command, or a part of one, that came with the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectCommand {
     /// The key, such as `agents.mine.cli`.
     pub key: String,
+    /// As JSON where it is more than a text, so that no two values look the same.
     pub value: String,
     pub origin: Origin,
 }
@@ -17,26 +18,40 @@ impl Settings {
     #[must_use]
     pub fn project_commands(&self) -> Vec<ProjectCommand> {
         let agent = &self.agent.value;
-        let mut found = Vec::new();
-        let mut add = |key: String, value: String, origin: &Origin| {
-            if origin.is_project() {
-                found.push(ProjectCommand { key, value, origin: origin.clone() });
-            }
-        };
-        if let Some(written) = self.agents.get(agent) {
-            if let Some(cli) = &written.cli.value {
-                add(format!("agents.{agent}.cli"), cli.clone(), &written.cli.origin);
-            }
-            if let Some(args) = &written.args.value {
-                add(format!("agents.{agent}.args"), args.join(" "), &written.args.origin);
-            }
-            for (name, value) in &written.env {
-                add(format!("agents.{agent}.env.{name}"), value.value.clone(), &value.origin);
-            }
-        }
-        for check in &self.checks.value {
-            add("checks".to_owned(), check.command.clone(), &self.checks.origin);
-        }
-        found
+        let written = self.agents.get(agent).map(|written| of_agent(agent, written));
+        written
+            .into_iter()
+            .flatten()
+            .chain(self.checks())
+            .filter(|command| command.origin.is_project())
+            .collect()
     }
+
+    /// Returns every command of the project layer, whether a run would start it or not.
+    pub(super) fn all_project_commands(&self) -> Vec<ProjectCommand> {
+        let agents = self.agents.iter().flat_map(|(name, written)| of_agent(name, written));
+        agents.chain(self.checks()).filter(|command| command.origin.is_project()).collect()
+    }
+
+    fn checks(&self) -> impl Iterator<Item = ProjectCommand> {
+        self.checks.value.iter().map(|check| ProjectCommand {
+            key: "checks".to_owned(),
+            value: check.command.clone(),
+            origin: self.checks.origin.clone(),
+        })
+    }
+}
+
+fn of_agent(name: &str, written: &AgentSettings) -> Vec<ProjectCommand> {
+    let command = |part: &str, value: String, origin: &Origin| ProjectCommand {
+        key: format!("agents.{name}.{part}"),
+        value,
+        origin: origin.clone(),
+    };
+    let cli = written.cli.value.iter().map(|cli| command("cli", cli.clone(), &written.cli.origin));
+    let args = written.args.value.iter();
+    let args = args.map(|args| command("args", serde_json::json!(args).to_string(), &written.args.origin));
+    let env = written.env.iter();
+    let env = env.map(|(name, value)| command(&format!("env.{name}"), value.value.clone(), &value.origin));
+    cli.chain(args).chain(env).collect()
 }

@@ -8,6 +8,7 @@ use ralph_core::evidence::ExternalCheck;
 use ralph_core::policy::{NonceUse, Policy, Proof, Timeouts};
 
 use super::origin::{Origin, Setting};
+use super::project_commands::ProjectCommand;
 use crate::agent::Format;
 use crate::memory_size::MemorySize;
 
@@ -24,6 +25,8 @@ pub struct Settings {
     pub specs_dir: Setting<String>,
     /// Variables for prompts.
     pub vars: BTreeMap<String, Setting<String>>,
+    /// Everything that the project's own file wants to have started, also where a higher layer says otherwise.
+    pub of_project: Vec<ProjectCommand>,
     /// What is not wrong, but probably not meant.
     pub warnings: Vec<String>,
 }
@@ -76,6 +79,7 @@ impl Default for Settings {
             checks: Setting::default(),
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
+            of_project: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::method::{self, Asked};
 use super::speech::Voice;
 use super::stage::{FINISHED, SCRIPT, commit};
 
@@ -19,6 +20,9 @@ pub fn play(root: &Path, prompt: &str, pace: Pace, out: impl Write) {
     let mut voice = Voice::new(out, pace.0);
     let tag = asked_tag(prompt);
     voice.starts();
+    if let Some(asked) = Asked::of(prompt) {
+        return method::follow(root, &asked, &mut voice, &tag);
+    }
     let on_stage = root.join(SCRIPT).is_file() && root.join("test.sh").is_file();
     match (on_stage, prompt.contains("was rejected")) {
         (true, false) => lie(root, &mut voice, &tag),

@@ -87,10 +87,21 @@ impl Stage {
 /// Commits everything, also on a machine where git knows no name yet.
 pub(super) fn commit(root: &Path, message: &str) -> Result<(), GitError> {
     git(root, &["add", "--all"])?;
-    let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost"];
-    let args: Vec<&str> = identity
-        .into_iter()
-        .chain(["-c", "commit.gpgsign=false", "commit", "--quiet", "-m", message])
-        .collect();
+    record(root, &["-m", message])
+}
+
+/// Commits these files and nothing else that may lie around in a repository of the user's.
+pub(super) fn commit_only(root: &Path, paths: &[&Path], message: &str) -> Result<(), GitError> {
+    let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+    let paths = paths.iter().map(AsRef::as_ref);
+    git(root, &["add", "--"].into_iter().chain(paths.clone()).collect::<Vec<_>>())?;
+    record(root, &["-m", message, "--only", "--"].into_iter().chain(paths).collect::<Vec<_>>())
+}
+
+fn record(root: &Path, args: &[&str]) -> Result<(), GitError> {
+    let identity =
+        ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+    let args: Vec<&str> =
+        identity.into_iter().chain(["commit", "--quiet"]).chain(args.iter().copied()).collect();
     git(root, &args).map(drop)
 }

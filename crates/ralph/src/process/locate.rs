@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::SpawnError;
-use super::job::JobSpec;
+use super::job::{JobSpec, Stdin};
 use super::resolve::{interpreter, is_executable, resolve};
 
 /// How much of a file tells text from binary.
@@ -28,6 +28,21 @@ pub fn locate(job: &JobSpec) -> Result<PathBuf, SpawnError> {
         None if is_text(&file) => Err(SpawnError::WrongFormat { program: program() }),
         Some(_) | None => Ok(file),
     }
+}
+
+/// Tells whether a program could be started from a folder, in our own environment.
+pub fn is_program(folder: &Path, program: &str) -> bool {
+    let job = JobSpec {
+        program: program.into(),
+        args: Vec::new(),
+        env: std::env::vars_os().collect(),
+        cwd: folder.to_path_buf(),
+        run_id: String::new(),
+        stdin: Stdin::Null,
+        linger: JobSpec::LINGER,
+        memory: None,
+    };
+    locate(&job).is_ok()
 }
 
 /// A text without `#!` is no program for the kernel, whatever a shell would make of it.

@@ -27,7 +27,9 @@ fn scripted(mode: &str) -> String {
     format!("agent: mine\nagents: {{mine: {{type: text, cli: '{FAKE_AGENT}', args: [{mode}]}}}}\n")
 }
 
+/// Prepares a loop with the commands of the project's configuration, which the user has approved.
 fn run(project: &Project) -> crate::harness::Call<'_> {
+    project.trust();
     project.ralph(["run", "do the work", "--promise", "COMPLETE", "--json"])
 }
 

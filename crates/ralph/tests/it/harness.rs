@@ -106,6 +106,11 @@ impl Project {
         Call { project: self, command, input: Vec::new(), audience: Audience::Stays }
     }
 
+    /// Approves the commands of the project's configuration, if it can be read.
+    pub fn trust(&self) {
+        self.ralph(["trust"]).output();
+    }
+
     /// Prepares a loop with the scripted agent, reported as JSON lines.
     pub fn run(&self, mode: &[&str]) -> Call<'_> {
         self.run_on("do the work", mode).args(["--json"])

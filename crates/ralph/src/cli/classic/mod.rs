@@ -16,6 +16,7 @@ pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
 use super::detach::start;
 use super::run::{self, refuse_recursion};
+use super::trust;
 use crate::config::Settings;
 use crate::engine::{NOTES_VARIABLE, PromptSource, RunPlan, Template};
 use crate::error::Failure;
@@ -77,6 +78,7 @@ fn run(order: &Order<'_>) -> Result<u8, Failure> {
     refuse_recursion(&plan.project)?;
     run::preflight(&plan)?;
     preflight::folders(&plan.project, &settings.specs_dir.value);
+    trust::ensure(&plan.project, &settings)?;
     preflight::implementation_plan(&plan)?;
     preflight::prompt(order.mode, &prompt, &plan.rules.promise)?;
     start(plan, &order.args.output, &order.args.background)

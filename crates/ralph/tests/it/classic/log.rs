@@ -118,6 +118,7 @@ fn a_run_that_loses_its_state_ends_its_log_with_the_reason() {
 fn resumed(mode: &[&str], point: &str) -> String {
     let project = project();
     project.write(".ralph/config.yaml", "checks: ['true']\n");
+    project.trust();
     let killed = run(&project, &["build"], mode).env("RALPH_FAIL", point).start().wait_without_invariants();
     assert_eq!(killed.code(), -6, "{}{}", killed.stdout, killed.stderr);
     wait_until("everything is gone", || project.processes_of_runs().is_empty());

@@ -95,6 +95,7 @@ fn nothing_is_added_to_a_prompt_of_classic_mode() {
 fn checks_of_the_configuration_decide_in_build_mode_and_the_reason_goes_back() {
     let project = project();
     project.write(".ralph/config.yaml", "checks: ['echo it is missing; test -e done.txt']\n");
+    project.trust();
     let agent = keeper(1).replace("echo '<promise>", "[ $n -lt 2 ] || touch done.txt; echo '<promise>");
     let answer = run_shell(&project, &["build"], &agent).output().expect(0);
     let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();

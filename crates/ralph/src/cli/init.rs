@@ -1,0 +1,82 @@
+//! `ralph init`.
+use std::path::Path;
+
+use clap::Args;
+use ralph_core::outcome::exit_code;
+
+use super::config_args::ConfigArgs;
+use super::{out, trust};
+use crate::agent::{self, AGENTS, Program};
+use crate::error::Failure;
+use crate::init::{self, Found, Made, Written};
+use crate::process;
+use crate::project::Project;
+
+/// Makes this project ready for `ralph plan` and `ralph build`
+///
+/// Finds out which agent is installed and how the project is tested, and writes a commented configuration and prompts
+/// for planning and building into .ralph. It asks nothing and changes no file that exists; the commands that it wrote
+/// itself are approved (see `ralph trust`).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph init
+  ralph init --agent demo && ralph plan && ralph build       try the method without an account")]
+pub struct InitArgs {
+    /// The agent for this project, instead of the one that is found
+    #[arg(long)]
+    agent: Option<String>,
+}
+
+pub fn run(args: &InitArgs) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    let found = found(args, &project.root)?;
+    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name()).collect();
+    let written = init::write(&project, &found, &names.join(", ")).map_err(|error| {
+        Failure::new(exit_code::PREFLIGHT, &error).hint("nothing that existed was changed; run it again")
+    })?;
+    let settings = ConfigArgs::default().settings(Some(&project))?;
+    if written.iter().any(|file| file.made == Made::New && file.path.ends_with("config.yaml")) {
+        trust::approve(&project, &settings)?;
+    }
+    tell(&found, &written);
+    Ok(0)
+}
+
+fn found(args: &InitArgs, root: &Path) -> Result<Found, Failure> {
+    let named = AGENTS.iter().filter_map(|agent| match agent.program() {
+        Program::Named(program) => Some((agent.name(), program)),
+        Program::OwnBinary | Program::Required => None,
+    });
+    let named: Vec<_> = named.collect();
+    let found = init::look(root, &named, |program| process::is_program(root, program));
+    let Some(name) = &args.agent else { return Ok(found) };
+    let agent = agent::find(name).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(exit_code::USAGE, &error).hint(hint)
+    })?;
+    Ok(Found { agent: Some(agent.name()), ..found })
+}
+
+fn tell(found: &Found, written: &[Written]) {
+    for file in written {
+        let what = match file.made {
+            Made::New => "wrote",
+            Made::Kept => "kept ",
+        };
+        out::line(&format!("{what}  {}", file.path.display()));
+    }
+    out::line(&match found.agent {
+        Some(agent) => format!("agent  {agent}"),
+        None => {
+            "agent  demo, which is scripted: no agent was found on PATH (change `agent:` later)".to_owned()
+        }
+    });
+    out::line(&match found.checks.as_slice() {
+        [] => "checks none found: add what must succeed under `checks:`".to_owned(),
+        checks => format!("checks {}", checks.join(", ")),
+    });
+    out::line(&format!(
+        "\nNext\n  write what you want into {}/\n  ralph plan      makes the plan\n  ralph build     works it off, one task an iteration",
+        found.specs_dir
+    ));
+}

@@ -1,0 +1,129 @@
+//! `ralph trust`, and the question that every loop asks first: may the project's own commands be started?
+use std::io::{self, BufRead, IsTerminal};
+
+use clap::Args;
+
+use super::config_args::ConfigArgs;
+use super::out;
+use crate::config::{ProjectCommand, Settings};
+use crate::error::Failure;
+use crate::project::Project;
+use crate::sanitize::sanitize;
+use crate::trust::{Knowledge, Ledger, Seal, TrustError};
+
+/// Approves the commands that this project's configuration wants to start
+///
+/// A repository can carry commands that somebody else wrote: an agent's program, its arguments and variables, checks.
+/// ralph starts none of them before you have approved them once; when one changes, it asks again. What you type
+/// yourself, and the file that you name with --config, needs no approval.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph trust                     shows the commands and approves them
+  ralph trust --show              only shows them
+  ralph trust --remove            takes the approval back
+
+The list of approved projects is ~/.local/state/ralph/trusted.json (or below XDG_STATE_HOME).")]
+pub struct TrustArgs {
+    /// Shows the commands and whether they are approved, and changes nothing
+    #[arg(long, conflicts_with = "remove")]
+    show: bool,
+    /// Takes the approval back
+    #[arg(long)]
+    remove: bool,
+}
+
+pub fn run(args: &TrustArgs) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    if args.remove {
+        return remove(&project);
+    }
+    let settings = ConfigArgs::default().settings(Some(&project))?;
+    let commands = &settings.of_project;
+    if commands.is_empty() {
+        out::line("nothing to approve: the configuration of this project starts no commands of its own");
+        return Ok(0);
+    }
+    for command in commands {
+        out::line(&shown(command));
+    }
+    if args.show {
+        let known = ledger()?.knows(&project.root, &seal(commands))?;
+        out::line(known_words(known));
+        return Ok(0);
+    }
+    approve(&project, &settings)?;
+    out::line(&format!("approved for {}", project.root.display()));
+    Ok(0)
+}
+
+fn remove(project: &Project) -> Result<u8, Failure> {
+    let root = project.root.display();
+    if ledger()?.forget(&project.root)? {
+        out::line(&format!("the approval for {root} is taken back"));
+    } else {
+        out::line(&format!("{root} was not approved"));
+    }
+    Ok(0)
+}
+
+/// Remembers that the user has approved the project's commands as they are now.
+pub fn approve(project: &Project, settings: &Settings) -> Result<(), Failure> {
+    Ok(ledger()?.approve(&project.root, &seal(&settings.of_project))?)
+}
+
+/// Lets a run go on if it starts no command of the project's own, or the user has approved them.
+///
+/// People at a terminal are asked; everyone else hears what to do.
+pub fn ensure(project: &Project, settings: &Settings) -> Result<(), Failure> {
+    if settings.project_commands().is_empty() {
+        return Ok(());
+    }
+    match ledger()?.knows(&project.root, &seal(&settings.of_project))? {
+        Knowledge::Approved => Ok(()),
+        Knowledge::Changed | Knowledge::Unknown if is_answered(settings) => approve(project, settings),
+        known @ (Knowledge::Changed | Knowledge::Unknown) => Err(refused(settings, known)),
+    }
+}
+
+fn refused(settings: &Settings, known: Knowledge) -> Failure {
+    let failure = Failure::preflight(match known {
+        Knowledge::Changed => "the commands of this project have changed since you approved them",
+        Knowledge::Unknown | Knowledge::Approved => "you have not approved the commands of this project",
+    });
+    let commands = settings.of_project.iter().map(shown);
+    commands.fold(failure, Failure::cause).hint("look at them; if they are what you want, run: ralph trust")
+}
+
+/// Asks a person. Anything but yes is no.
+fn is_answered(settings: &Settings) -> bool {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return false;
+    }
+    out::note("This project's configuration wants to start commands that you have not approved:");
+    settings.of_project.iter().for_each(|command| out::note(&format!("  {}", shown(command))));
+    out::ask("Start them? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str())
+}
+
+/// Somebody else may have written the value to look like something else on a terminal.
+fn shown(command: &ProjectCommand) -> String {
+    format!("{}: {}  ({})", sanitize(&command.key), sanitize(&command.value), command.origin)
+}
+
+fn known_words(known: Knowledge) -> &'static str {
+    match known {
+        Knowledge::Approved => "approved",
+        Knowledge::Changed => "not approved: they have changed since",
+        Knowledge::Unknown => "not approved",
+    }
+}
+
+fn seal(commands: &[ProjectCommand]) -> Seal {
+    Seal::of(commands.iter().map(|command| (command.key.as_str(), command.value.as_str())))
+}
+
+fn ledger() -> Result<Ledger, TrustError> {
+    Ledger::of_user(|name| std::env::var_os(name))
+}

@@ -1,0 +1,182 @@
+//! Commands that came with a repository are not started before the user has approved them.
+use std::fs;
+use std::process::Command;
+
+use crate::harness::{FAKE_AGENT, Project};
+
+/// A repository whose configuration wants to start an agent and a check of its own.
+fn foreign() -> Project {
+    let project = Project::new();
+    fs::create_dir_all(project.root().join(".ralph/prompts")).unwrap();
+    project.write(".ralph/prompts/plan.md", "Plan.\n<promise>COMPLETE</promise>\n");
+    configure(&project, "touch checked");
+    project
+}
+
+fn configure(project: &Project, check: &str) {
+    let text = format!(
+        "agent: mine\nagents: {{mine: {{type: text, cli: '{FAKE_AGENT}', args: [complete]}}}}\nchecks: ['{check}']\n"
+    );
+    project.write(".ralph/config.yaml", text);
+}
+
+/// Has a call run on a terminal of its own; what is given as input is typed there.
+fn on_a_terminal(command: &mut Command) {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let words: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    let mut terminal = Command::new("script");
+    terminal
+        .args(["-qec", &words.join(" "), "/dev/null"])
+        .current_dir(command.get_current_dir().unwrap())
+        .env_clear();
+    terminal.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    *command = terminal;
+}
+
+const RUN: [&str; 5] = ["run", "do the work", "--promise", "COMPLETE", "--json"];
+
+// spec: X6, C4
+// fault: 83
+#[test]
+fn commands_of_a_repository_do_not_run_before_the_user_has_approved_them() {
+    let project = foreign();
+    for call in [&RUN[..], &["plan"], &["build"]] {
+        let answer = project.ralph(call).output().expect(1);
+        assert!(
+            answer.stderr.contains("you have not approved the commands of this project"),
+            "{}",
+            answer.stderr
+        );
+        assert!(answer.stderr.contains("agents.mine.cli: ") && answer.stderr.contains("config.yaml:2"));
+        assert!(answer.stderr.contains("checks: touch checked"));
+        assert!(answer.stderr.contains("run: ralph trust"));
+    }
+    assert!(project.starts().is_empty() && !project.root().join("checked").exists());
+    let trusted = project.ralph(["trust"]).output().expect(0);
+    assert!(trusted.stdout.contains("checks: touch checked") && trusted.stdout.contains("approved for "));
+    project.ralph(RUN).output().expect(0);
+    assert!(project.root().join("checked").exists());
+    project.ralph(["plan"]).output().expect(0);
+}
+
+// spec: X6
+// fault: 83
+#[test]
+fn a_changed_command_must_be_approved_again_and_other_changes_need_nothing() {
+    let project = foreign();
+    project.trust();
+    let yaml = project.root().join(".ralph/config.yaml");
+    let text = fs::read_to_string(&yaml).unwrap();
+    fs::write(&yaml, format!("# a comment\n{text}vars: {{A: b}}\nlimits: {{idle_timeout: 5m}}\n")).unwrap();
+    project.ralph(RUN).output().expect(0);
+    configure(&project, "touch other");
+    let answer = project.ralph(RUN).output().expect(1);
+    assert!(answer.stderr.contains("have changed since you approved them"), "{}", answer.stderr);
+    assert!(!project.root().join("other").exists());
+    let shown = project.ralph(["trust", "--show"]).output().expect(0);
+    assert!(shown.stdout.contains("not approved: they have changed since"));
+    project.ralph(RUN).output().expect(1);
+}
+
+// spec: X6
+#[test]
+fn an_approval_can_be_taken_back_and_another_project_has_none() {
+    let project = foreign();
+    project.trust();
+    let copy = project.outside("copy");
+    let copied = Command::new("cp").arg("-r").arg(project.root()).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    project.ralph(RUN).folder(&copy).output().expect(1);
+    let removed = project.ralph(["trust", "--remove"]).output().expect(0);
+    assert!(removed.stdout.contains("is taken back"));
+    project.ralph(RUN).output().expect(1);
+    assert!(project.ralph(["trust", "--remove"]).output().expect(0).stdout.contains("was not approved"));
+}
+
+// spec: X6
+#[test]
+fn what_the_user_names_is_trusted() {
+    let project = foreign();
+    let flags = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=complete", "--check", "true"];
+    project.ralph(RUN).args(flags).output().expect(0);
+    let config = project.root().join(".ralph/config.yaml");
+    project.ralph(RUN).args(["--config".as_ref(), config.as_os_str()]).output().expect(0);
+    fs::remove_file(&config).unwrap();
+    let nothing = project.ralph(["trust"]).output().expect(0);
+    assert!(nothing.stdout.contains("nothing to approve"));
+}
+
+// spec: X6
+#[test]
+fn only_one_overridden_command_does_not_free_the_others() {
+    let project = foreign();
+    project.ralph(RUN).args(["--check", "true"]).output().expect(1);
+    let flags = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=complete"];
+    project.ralph(RUN).args(flags).output().expect(1);
+    assert!(project.starts().is_empty());
+    project.trust();
+    project.ralph(RUN).args(["--check", "true"]).output().expect(0);
+}
+
+// spec: X6
+#[test]
+fn people_at_a_terminal_are_asked_once() {
+    let project = foreign();
+    let ask = |answer: &str| project.ralph(RUN).with(on_a_terminal).input(answer).output();
+    let refused = ask("n\n").expect(1);
+    assert!(refused.stdout.contains("checks: touch checked") && refused.stdout.contains("Start them? [y/N]"));
+    assert!(project.starts().is_empty());
+    ask("yes\n").expect(0);
+    assert!(!ask("").expect(0).stdout.contains("Start them?"));
+}
+
+// spec: X6
+// fault: 49
+#[test]
+fn a_command_cannot_hide_itself_on_the_terminal() {
+    let project = foreign();
+    project.write(".ralph/config.yaml", "checks: [\"rm x # \\e[2K\\rmake test\"]\n");
+    let answer = project.ralph(["trust", "--show"]).output().expect(0);
+    assert!(
+        !answer.stdout.contains(['\u{1b}', '\r']) && answer.stdout.contains("rm x"),
+        "{:?}",
+        answer.stdout
+    );
+}
+
+// spec: X6
+#[test]
+fn a_broken_list_of_approvals_is_told_and_kept() {
+    let project = foreign();
+    project.trust();
+    let list = project.home().join(".local/state/ralph/trusted.json");
+    fs::write(&list, "{").unwrap();
+    let answer = project.ralph(RUN).output().expect(1);
+    assert!(answer.stderr.contains("cannot be understood") && answer.stderr.contains("trusted.json"));
+    project.ralph(["trust"]).output().expect(1);
+    assert_eq!(fs::read_to_string(&list).unwrap(), "{");
+    let homeless = project
+        .ralph(RUN)
+        .with(|command| {
+            command.env_remove("HOME");
+        })
+        .output()
+        .expect(1);
+    assert!(homeless.stderr.contains("HOME"), "{}", homeless.stderr);
+}
+
+// spec: X6, L13
+// fault: 83
+#[test]
+fn a_run_that_came_with_the_repository_is_not_resumed() {
+    let project = Project::new();
+    project.run(&["promise-exit", "1"]).args(["--max-retries", "0"]).output().expect(4);
+    let git = |args: &[&str]| {
+        assert!(Command::new("git").args(args).current_dir(project.root()).status().unwrap().success());
+    };
+    git(&["add", "--force", ".ralph/state/ralph.db"]);
+    let answer = project.ralph(["resume"]).output().expect(10);
+    assert!(answer.stderr.contains("came with the repository") && answer.stderr.contains("git tracks"));
+    git(&["rm", "--quiet", "--cached", ".ralph/state/ralph.db"]);
+    project.ralph(["resume"]).output().expect(4);
+}

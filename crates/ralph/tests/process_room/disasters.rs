@@ -187,7 +187,7 @@ async fn a_stopped_supervisor_outlives_neither_ralph_nor_the_keeper(scene: Scene
 
 // spec: L5
 async fn without_a_keeper_the_next_job_is_refused_for_good(scene: Scene) {
-    let keeper = helper::keeper_of(std::process::id()).unwrap();
+    let keeper = helper::keeper_of(std::process::id());
     kill("-KILL", keeper);
     for _ in 0..3 {
         let refused = scene.keeper.spawn(scene.spec("/bin/true", &[])).await.err().unwrap();

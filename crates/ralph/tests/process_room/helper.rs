@@ -1,10 +1,11 @@
 //! Other lives of this binary: small ralph-like processes that a story starts, watches and kills.
 
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use ralph::process::{Exit, Keeper, SpawnError, sweep};
 
-use crate::scene::{every_pid, kill, line, parent, reader, rest, spec};
+use crate::scene::{FAR, every_pid, kill, line, parent, reader, rest, spec};
 
 pub(crate) const FLAG: &str = "--helper";
 
@@ -63,7 +64,7 @@ async fn lose_keeper(keeper: Keeper, run_id: String) {
     wanted.stdin = ralph::process::Stdin::Pipe;
     let mut job = keeper.spawn(wanted).await.unwrap();
     assert_eq!(line(&mut reader(job.stdout)).await, "ready");
-    kill("-KILL", keeper_of(std::process::id()).unwrap());
+    kill("-KILL", keeper_of(std::process::id()));
     loop {
         match keeper.spawn(spec(&run_id, "/bin/true", &[])).await {
             Ok(mut early) => drop(early.ending.gone().await),
@@ -96,8 +97,17 @@ fn start_late() {
     drop(thread.join());
 }
 
-pub(crate) fn keeper_of(ralph: u32) -> Option<u32> {
-    every_pid().into_iter().find(|pid| parent(*pid) == Some(ralph) && name(*pid) == "rk-keeper")
+/// Finds the keeper of a ralph, which has its name a moment after it was forked.
+pub(crate) fn keeper_of(ralph: u32) -> u32 {
+    let is_keeper = |pid: &u32| parent(*pid) == Some(ralph) && name(*pid) == "rk-keeper";
+    let until = Instant::now() + FAR;
+    loop {
+        match every_pid().into_iter().find(is_keeper) {
+            Some(keeper) => return keeper,
+            None if Instant::now() < until => std::thread::yield_now(),
+            None => panic!("process {ralph} has no keeper"),
+        }
+    }
 }
 
 pub(crate) fn name(pid: u32) -> String {

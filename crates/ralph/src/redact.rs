@@ -35,8 +35,9 @@ fn secrets() -> Arc<Secrets> {
 }
 
 /// Registers the secrets among these variables, which an agent gets beside our own environment.
-pub fn register<'a>(variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) {
-    let new: Vec<Secret> = variables.into_iter().flat_map(|(name, value)| found(name, value)).collect();
+pub fn register<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    let new: Vec<Secret> =
+        variables.into_iter().flat_map(|(name, value)| secrets_of(name, value.as_bytes())).collect();
     if new.is_empty() {
         return;
     }
@@ -66,7 +67,7 @@ mod tests {
     fn what_is_registered_later_is_hidden_from_then_on() {
         let line = "the value is correct-horse-battery";
         assert_eq!(text(line), line);
-        register([(OsStr::new("STAPLE_TOKEN"), OsStr::new("correct-horse-battery"))]);
+        register([("STAPLE_TOKEN", "correct-horse-battery")]);
         assert_eq!(text(line), "the value is [redacted:STAPLE_TOKEN]");
     }
 }

@@ -6,6 +6,7 @@ mod anchors;
 mod behind;
 mod forms;
 mod name;
+mod own;
 mod recognise;
 mod shape;
 mod shapes;
@@ -20,6 +21,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+pub use own::is_own_word;
 pub use value::{Secret, secrets_of};
 
 use anchors::Anchors;

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::name;
+use super::own::is_own_word;
 use super::values::SHORTEST;
 
 /// Values that stand for themselves. To hide them would only blacken ordinary words.
@@ -73,7 +74,8 @@ fn is_hidden(value: &[u8]) -> bool {
     letters.sort_unstable();
     letters.dedup();
     let is_word = WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
-    value.len() >= SHORTEST && letters.len() > 2 && !is_word && !is_path(value)
+    let is_own = core::str::from_utf8(value).is_ok_and(is_own_word);
+    value.len() >= SHORTEST && letters.len() > 2 && !is_word && !is_own && !is_path(value)
 }
 
 /// A path has several parts, and none of them looks like the inside of a key.
@@ -149,6 +151,8 @@ mod tests {
             "Changeme",
             "xxxxxxxxxxxx",
             "abababab",
+            "iteration",
+            "run.finished",
         ] {
             assert_eq!(values("API_KEY", value), [""; 0], "{value}");
         }

@@ -39,6 +39,7 @@ use ralph_core::outcome::exit_code;
 
 use crate::agent::FILTER_COMMAND;
 use crate::error::Failure;
+use crate::report::Paint;
 
 /// Runs coding agents in a loop until their work is proven done.
 ///
@@ -145,9 +146,16 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
 
 /// Help and version are answers; everything else that the parser refuses is a usage error.
 fn refused(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        // It repeats what it does not understand, which may be a secret.
+        let text = error.render();
+        let colours = Paint::for_stream(&std::io::stderr()) == Paint::Colour;
+        out::complain(&if colours { text.ansi().to_string() } else { text.to_string() });
+        return ExitCode::from(exit_code::USAGE);
+    }
     // Where nobody reads, nothing can be said.
     let _ = error.print();
-    ExitCode::from(if error.use_stderr() { exit_code::USAGE } else { 0 })
+    ExitCode::SUCCESS
 }
 
 /// Runs a command that waits on the world but starts no agent.

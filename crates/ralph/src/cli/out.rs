@@ -1,4 +1,4 @@
-//! Writing to the two streams. A reader that went away is no error of ours.
+//! Writing to the two streams, without secrets. A reader that went away is no error of ours.
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use rustix::termios::tcgetattr;
 
 use crate::error::Failure;
+use crate::redact;
 
 /// Whether the reader of standard output went away.
 static LEFT: AtomicBool = AtomicBool::new(false);
@@ -16,7 +17,7 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// Prints data. A reader that went away wanted no more; any other failure is remembered.
 pub fn data(text: &str) {
     let mut stdout = io::stdout().lock();
-    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let printed = stdout.write_all(redact::text(text).as_bytes()).and_then(|()| stdout.flush());
     if let Err(error) = printed {
         let told = if is_nobody_there(&error) { &LEFT } else { &LOST };
         told.store(true, Ordering::Relaxed);
@@ -47,7 +48,7 @@ pub fn line(text: &str) {
 
 /// Prints a note for people.
 pub fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    complain(&format!("{text}\n"));
 }
 
 /// Prints a question and leaves the answer on the same line.
@@ -65,5 +66,10 @@ pub fn failure(failure: &Failure) {
     for hint in &failure.hints {
         text.push_str(&format!("hint: {hint}\n"));
     }
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    complain(&text);
+}
+
+/// Prints text as it is to standard error. Where nobody reads, nothing can be said.
+pub fn complain(text: &str) {
+    let _ = io::stderr().lock().write_all(redact::text(text).as_bytes());
 }

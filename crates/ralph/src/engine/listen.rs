@@ -16,6 +16,7 @@ use super::sieve::Answer;
 use crate::agent::{AgentEvent, Format};
 use crate::hearing::hear;
 use crate::process::{End, Gone, Listener, Order, RawLog, Tail, When};
+use crate::redact;
 use crate::sanitize::sanitize;
 
 /// Stands in the log before what does not count.
@@ -151,7 +152,7 @@ impl AgentListener {
             spend: self.spend,
             session: self.session,
             model: self.model,
-            stderr_tail: sanitize(&self.stderr.text()),
+            stderr_tail: redact::text(&sanitize(&self.stderr.finish())).into_owned(),
             leftovers: leftovers(gone),
         }
     }

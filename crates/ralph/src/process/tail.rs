@@ -1,8 +1,13 @@
-//! The end of a stream, bounded.
+//! The end of a stream, bounded and without secrets: what is cut later must not lose the beginning of one.
+use ralph_core::redact::Redactor;
+
+use crate::redact;
 
 /// Keeps the last bytes of what is pushed.
 #[derive(Debug)]
 pub struct Tail {
+    redactor: Redactor,
+    clean: Vec<u8>,
     bytes: Vec<u8>,
     limit: usize,
 }
@@ -10,19 +15,28 @@ pub struct Tail {
 impl Tail {
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit }
+        Self { redactor: redact::stream(), clean: Vec::new(), bytes: Vec::new(), limit }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
-        let keep = bytes.get(bytes.len().saturating_sub(self.limit)..).unwrap_or_default();
+        self.clean.clear();
+        self.redactor.push(bytes, &mut self.clean);
+        self.keep();
+    }
+
+    fn keep(&mut self) {
+        let keep = self.clean.get(self.clean.len().saturating_sub(self.limit)..).unwrap_or_default();
         let over = (self.bytes.len() + keep.len()).saturating_sub(self.limit);
         self.bytes.drain(..over.min(self.bytes.len()));
         self.bytes.extend_from_slice(keep);
     }
 
-    /// Returns the end as text, from a whole line on where there is one.
+    /// Ends the stream and returns its end as text, from a whole line on where there is one.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn finish(&mut self) -> String {
+        self.clean.clear();
+        self.redactor.finish(&mut self.clean);
+        self.keep();
         let cut = self.bytes.len() == self.limit;
         let start = self.bytes.iter().position(|&byte| byte == b'\n').filter(|_| cut).map_or(0, |at| at + 1);
         String::from_utf8_lossy(self.bytes.get(start..).unwrap_or_default()).into_owned()
@@ -39,7 +53,16 @@ mod tests {
         for piece in ["abc", "", "defghij", "k\nlmno"] {
             tail.push(piece.as_bytes());
         }
+        assert_eq!(tail.finish(), "lmno", "a line that lost its beginning is not shown");
         assert_eq!(tail.bytes, b"k\nlmno");
-        assert_eq!(tail.text(), "lmno", "a line that lost its beginning is not shown");
+    }
+
+    // fault: 84
+    // spec: X3
+    #[test]
+    fn a_secret_whose_beginning_is_no_longer_kept_is_hidden_all_the_same() {
+        let mut tail = Tail::new(30);
+        tail.push(format!("ghp_{} end", "a1B2c3".repeat(6)).as_bytes());
+        assert_eq!(tail.finish(), "[redacted] end");
     }
 }

@@ -5,6 +5,7 @@ use ralph_core::fact::Fact;
 
 use crate::agent::AgentEvent;
 use crate::engine::{Stamp, Watcher};
+use crate::redact;
 use crate::store::EventRow;
 use crate::view::event_line;
 
@@ -23,7 +24,7 @@ impl<W: Write> Watcher for JsonReport<W> {
         let body = serde_json::to_string(fact).unwrap_or_default();
         let line = event_line(stamp.run, &EventRow { seq: stamp.seq, at: stamp.at.0, body });
         // A reader that went away does not stop the run.
-        let _ = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
+        let _ = writeln!(self.out, "{}", redact::text(&line)).and_then(|()| self.out.flush());
     }
 
     fn agent(&mut self, _event: &AgentEvent) {}
@@ -32,6 +33,6 @@ impl<W: Write> Watcher for JsonReport<W> {
 
     fn warning(&mut self, text: &str) {
         let line = serde_json::json!({ "event": "warning", "message": text });
-        let _ = writeln!(self.out, "{line}");
+        let _ = writeln!(self.out, "{}", redact::text(&line.to_string()));
     }
 }

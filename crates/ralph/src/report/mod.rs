@@ -1,6 +1,7 @@
 //! How a running loop looks: plain text for people, JSON lines for programs. Reports watch; they never steer.
 mod announced;
 mod elsewhere;
+mod hidden;
 mod json;
 mod live_log;
 mod paint;

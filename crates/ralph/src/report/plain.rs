@@ -11,6 +11,7 @@ use super::paint::{Paint, Tone};
 use crate::agent::{AgentEvent, render};
 use crate::duration;
 use crate::engine::{Stamp, Watcher};
+use crate::redact;
 use crate::sanitize::sanitize;
 use crate::view::{money, short_id};
 
@@ -82,6 +83,7 @@ impl<W: Write> PlainReport<W> {
         if self.iteration < self.first {
             return;
         }
+        let text = redact::text(text);
         match &self.progress {
             Some(bar) => bar.suspend(|| drop(writeln!(self.out, "{text}"))),
             None => drop(writeln!(self.out, "{text}")),

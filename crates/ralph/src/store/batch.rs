@@ -5,6 +5,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
 use super::project::At;
+use crate::redact;
 
 type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
@@ -106,9 +107,10 @@ pub(super) async fn execute(
     done.map(drop)
 }
 
+/// Binds values. Every text enters the database here, without its secrets.
 fn bound(query: Query, values: impl IntoIterator<Item = Value>) -> Query {
     values.into_iter().fold(query, |query, value| match value {
-        Value::Text(text) => query.bind(text),
+        Value::Text(text) => query.bind(redact::text(&text).into_owned()),
         Value::Number(number) => query.bind(number),
         Value::Null => query.bind(None::<i64>),
     })

@@ -6,6 +6,7 @@ use ralph_core::evidence::{CheckEnding, CheckEvidence, Evidence, ExternalCheck, 
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use crate::process::{Exit, JobSpec, Keeper, Listener, LogBudget, Order, RawLog, Tail, When, pump};
+use crate::redact;
 use crate::sanitize::sanitize;
 
 /// How much of a check's output goes into the evidence.
@@ -55,16 +56,21 @@ async fn check_one(
     CheckEvidence {
         command: check.command,
         verdict,
-        reason,
+        reason: harmless(&reason),
         exit_code: match ending {
             CheckEnding::Exited { code } => Some(code),
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
         },
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        tail: sanitize(&capture.tail.text()),
+        tail: harmless(&capture.tail.finish()),
         log,
         leftovers,
     }
+}
+
+/// Terminal codes may have stood inside a secret, so they go first.
+fn harmless(text: &str) -> String {
+    redact::text(&sanitize(text)).into_owned()
 }
 
 async fn run(

@@ -14,7 +14,6 @@
 //!   promise-exit [CODE] promises, and exits with the code (1)
 //!   echo                repeats the prompt and does not promise
 //!   env, fds, tty-check shows its environment, its open files, its terminal and process group
-//!   leak-secret [KEY]   prints a key on both streams
 //!   close-stdin         closes stdin unread, then promises
 //!   no-read [SECONDS]   never reads stdin, promises after a while (1)
 //!   stderr-mix [N]      lines on both streams, the promise only on stderr
@@ -41,6 +40,9 @@
 //!   grandchild-writes [SECONDS] such a child promises later; the agent itself does not (1)
 //!   daemon [PIDFILE]            leaves a daemon of its own session behind, its pid in the file
 //!   forkbomb-lite [N]           starts N sleeping children and stays (200)
+//! Secrets (`leak.rs`):
+//!   leak-secret [KEY]   prints a key, CANARY_TOKEN unless given, in every way on both streams, then the promise
+//!   claude-leak-secret [KEY]  the same in Claude's format
 //! Memory (`memory.rs`):
 //!   eat-memory [MB]     fills so much memory (100), one half in itself and one in a child, and stays
 //! Claude's format (`claude.rs`), with `--resume ID` anywhere on the command line honoured:
@@ -58,6 +60,7 @@
 mod bytes;
 mod claude;
 mod family;
+mod leak;
 mod life;
 mod memory;
 mod script;
@@ -72,8 +75,16 @@ use start::Start;
 /// What a mode does. It returns the exit code.
 type Mode = fn(&Start) -> io::Result<u8>;
 
-const MODES: &[&[(&str, Mode)]] =
-    &[talk::MODES, bytes::MODES, life::MODES, family::MODES, memory::MODES, claude::MODES, script::MODES];
+const MODES: &[&[(&str, Mode)]] = &[
+    talk::MODES,
+    bytes::MODES,
+    life::MODES,
+    family::MODES,
+    leak::MODES,
+    memory::MODES,
+    claude::MODES,
+    script::MODES,
+];
 
 fn main() -> ExitCode {
     match run() {

@@ -16,7 +16,6 @@ pub(crate) const MODES: &[(&str, Mode)] = &[
     ("env", env),
     ("fds", fds),
     ("tty-check", tty_check),
-    ("leak-secret", leak_secret),
     ("close-stdin", close_stdin),
     ("no-read", no_read),
     ("stderr-mix", stderr_mix),
@@ -78,12 +77,6 @@ fn tty_check(_: &Start) -> io::Result<u8> {
     let (input, output) = (io::stdin().is_terminal(), io::stdout().is_terminal());
     let leads = getpgrp() == getpid();
     say(format!("stdin={input} stdout={output} pgid_leader={leads}\n"))?;
-    Ok(0)
-}
-
-fn leak_secret(start: &Start) -> io::Result<u8> {
-    say(format!("using key {} now\n", start.arg_or("sk-ant-api03-AAAABBBBCCCC")))?;
-    complain(&format!("Authorization: Bearer {}\n", start.arg_or("ghp_0123456789abcdef")));
     Ok(0)
 }
 

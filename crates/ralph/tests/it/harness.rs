@@ -101,6 +101,7 @@ impl Project {
             .env("HOME", self.home())
             .env("TMPDIR", self.temp.path())
             .env("RALPH_TEST_MARK", &self.mark)
+            .env("CANARY_TOKEN", invariants::CANARY)
             .env("FA_COUNT", self.outside("starts"))
             .env("FA_READY", self.outside("ready"));
         Call { project: self, command, input: Vec::new(), audience: Audience::Stays }

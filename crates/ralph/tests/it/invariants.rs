@@ -13,12 +13,23 @@ use crate::processes::marked;
 /// The most memory that ralph may ever need, whatever an agent prints.
 const MOST_MEMORY_KB: u64 = 200 * 1024;
 
+/// A secret in the environment of every call: nothing that ralph writes may hold it.
+pub const CANARY: &str = "canary-5ecret-0f-every-te5t";
+
+/// The same in base64, at each of the three places relative to its groups of letters.
+const CANARY_IN_BASE64: [&str; 3] = [
+    "Y2FuYXJ5LTVlY3JldC0wZi1ldmVyeS10ZTV0",
+    "NhbmFyeS01ZWNyZXQtMGYtZXZlcnktdGU1d",
+    "jYW5hcnktNWVjcmV0LTBmLWV2ZXJ5LXRlNX",
+];
+
 /// Holds a finished call against the invariants.
 pub fn hold(project: &Project, answer: &Answer) {
     no_process_of_a_run_is_alive(project);
     nothing_else_is_alive_for_long(project);
     assert!(!answer.stderr.contains("panicked"), "{}", answer.stderr);
     assert!(answer.peak_memory_kb < MOST_MEMORY_KB, "I7: ralph needed {} KB", answer.peak_memory_kb);
+    no_secret_is_told(project, answer);
     if project.state().join("ralph.db").exists() {
         files_are_private(&project.state());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -35,6 +46,33 @@ fn no_process_of_a_run_is_alive(project: &Project) {
 /// Our own helpers need a moment to see that ralph is gone.
 fn nothing_else_is_alive_for_long(project: &Project) {
     wait_until("all helpers are gone", || project.processes().is_empty());
+}
+
+/// I6: no byte that ralph wrote holds a secret.
+fn no_secret_is_told(project: &Project, answer: &Answer) {
+    for (stream, text) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
+        assert_eq!(secret_in(text.as_bytes()), None, "I6: {stream} holds a secret:\n{text}");
+    }
+    secret_free(&project.root().join(".ralph"));
+}
+
+fn secret_free(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            secret_free(&path);
+        } else if kind.is_file() {
+            let found = secret_in(&fs::read(&path).unwrap_or_default());
+            assert_eq!(found, None, "I6: {} holds a secret", path.display());
+        }
+    }
+}
+
+/// Returns the form of the secret that stands in these bytes.
+pub fn secret_in(bytes: &[u8]) -> Option<&'static str> {
+    let forms = CANARY_IN_BASE64.into_iter().chain([CANARY]);
+    forms.into_iter().find(|form| memchr::memmem::find(bytes, form.as_bytes()).is_some())
 }
 
 /// I5: only the owner can read what a run left.
@@ -68,9 +106,37 @@ async fn database_is_sound(project: &Project) {
         let fact = serde_json::from_str(&row.get::<String, _>(1)).unwrap();
         runs.entry(row.get(0)).or_default().push(fact);
     }
+    runs.values().flatten().for_each(every_word_is_our_own);
+    settings_and_loops_are_our_own(&mut connection).await;
     runs.values().for_each(|facts| one_run(facts));
     iterations_match_the_journal(&mut connection).await;
     connection.close().await.unwrap();
+}
+
+/// Where a secret is spelled like a word of our records, the word wins: so every word must be known.
+fn every_word_is_our_own(record: &Value) {
+    match record {
+        Value::Object(members) => {
+            for (key, value) in members {
+                // Variables are named by users, in capitals.
+                let is_variable = key.bytes().all(|byte| !byte.is_ascii_lowercase());
+                let own = is_variable || key.len() < 8 || ralph_core::redact::is_own_word(key);
+                assert!(own, "{key:?} is missing in the words of redact/own.rs");
+                every_word_is_our_own(value);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(every_word_is_our_own),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+async fn settings_and_loops_are_our_own(connection: &mut sqlx::SqliteConnection) {
+    let rows = sqlx::query("SELECT settings, loop FROM runs").fetch_all(connection).await.unwrap();
+    for row in rows {
+        for column in 0..2 {
+            every_word_is_our_own(&serde_json::from_str(&row.get::<String, _>(column)).unwrap());
+        }
+    }
 }
 
 /// I1, I2 and I3 over the journal of one run.

@@ -25,6 +25,7 @@ mod memory;
 mod notes;
 mod old_data;
 mod resume;
+mod secrets;
 mod signals;
 mod streams;
 mod timeouts;

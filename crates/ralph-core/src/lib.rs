@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod policy;
 pub mod prompt;
 pub mod redact;
+pub mod retention;
 pub mod state;
 pub mod step;
 pub mod template;

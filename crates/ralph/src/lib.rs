@@ -17,6 +17,7 @@ pub mod process;
 pub mod project;
 pub mod redact;
 pub mod report;
+pub mod retention;
 pub mod sanitize;
 pub mod session_file;
 pub mod shell_words;

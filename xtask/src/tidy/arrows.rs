@@ -40,6 +40,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &[]),
     // A lock says who has it.
     ("lock", &["process"]),
+    // It removes logs, and knows nothing of what is in them.
+    ("retention", &[]),
     // A whole recorded output is read with the agents' own parsers.
     ("hearing", &["agent"]),
     // Screens read views and append orders. None of them calls the engine.

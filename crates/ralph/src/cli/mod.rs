@@ -14,6 +14,7 @@ mod events;
 mod export;
 mod filter_lines;
 mod follow;
+mod gc;
 mod import;
 mod init;
 mod limit_args;
@@ -80,6 +81,7 @@ enum Command {
     Events(events::EventsArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
+    Gc(gc::GcArgs),
     Detect(detect::DetectArgs),
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
@@ -135,6 +137,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Events(args) => events::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Gc(args) => gc::run(&args),
         Command::Detect(args) => detect::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions(args) => completions::run(&args),

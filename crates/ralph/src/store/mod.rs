@@ -2,6 +2,7 @@
 //! in one transaction. It stores and reads; it never decides.
 mod batch;
 mod error;
+mod forget;
 mod migrate;
 mod open;
 mod project;

@@ -12,6 +12,17 @@ pub fn one_or_many(count: i64, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
+/// Shows a size: `512 bytes`, `1.5 KB`, `20.0 MB`.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
+pub fn bytes(count: u64) -> String {
+    let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
+    match units.into_iter().find(|(unit, _)| count >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", count as f64 / unit as f64),
+        None => one_or_many(i64::try_from(count).unwrap_or(i64::MAX), "byte"),
+    }
+}
+
 /// Shows an amount; unknown is said to be unknown, never zero.
 #[must_use]
 pub fn money(micros: Option<i64>) -> String {
@@ -40,6 +51,12 @@ pub fn when(millis: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_shown_in_their_unit() {
+        let shown = [0, 1, 1_023, 1_536, 20 << 20, 3 << 30].map(bytes);
+        assert_eq!(shown, ["0 bytes", "1 byte", "1023 bytes", "1.5 KB", "20.0 MB", "3.0 GB"]);
+    }
 
     #[test]
     fn an_unknown_cost_is_never_shown_as_zero() {

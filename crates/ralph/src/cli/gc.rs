@@ -7,12 +7,14 @@ use ralph_core::outcome::exit_code;
 use ralph_core::retention::{Life, Retention, removable};
 use serde_json::{Value, json};
 
+use super::pick::is_cut_short;
 use super::values::time;
 use super::{block_on, out};
 use crate::error::Failure;
+use crate::lock::{self, Owner, Sharing};
 use crate::project::Project;
 use crate::retention::{RetentionError, RunFolders};
-use crate::store::{Opening, Store};
+use crate::store::{LastSeen, Opening, Store};
 use crate::view::{bytes, one_or_many, short_id};
 
 /// Removes the raw logs of old runs
@@ -57,8 +59,8 @@ pub fn run(args: &GcArgs) -> Result<u8, Failure> {
         let store = Store::open(&project.state(), Opening::Existing).await?;
         let folders = RunFolders::find(&project.state()).map_err(|error| unsafe_place(&error))?;
         let mut done = Done::default();
-        if let (Some(store), Some(folders)) = (&store, &folders) {
-            done = collect(args, store, folders).await?;
+        if let (Some(store), Some(folders)) = (store, folders) {
+            done = Collector { args, project, store, folders, done }.collect().await?;
         }
         report(args, &done);
         match done.failures.first() {
@@ -68,56 +70,80 @@ pub fn run(args: &GcArgs) -> Result<u8, Failure> {
     })
 }
 
-async fn collect(args: &GcArgs, store: &Store, folders: &RunFolders) -> Result<Done, Failure> {
-    let runs = store.lives().await?;
-    let lives: Vec<Life> = runs.iter().map(|(_, life)| *life).collect();
-    let younger_than_ms = u64::try_from(args.older_than.as_millis()).unwrap_or(u64::MAX);
-    let now = Millis(jiff::Timestamp::now().as_millisecond());
-    let old = removable(&lives, Retention { younger_than_ms, newest: args.keep }, now);
-    let mut done = Done::default();
-    for (place, (run, life)) in runs.iter().enumerate() {
-        let outcome = if old.binary_search(&place).is_ok() {
-            remove(args, (store, folders), run, &mut done).await
-        } else if let Life::Ended { .. } = life {
-            tidy(args, folders, run, &mut done);
-            Ok(())
-        } else {
-            Ok(())
-        };
-        outcome?;
-    }
-    Ok(done)
+struct Collector<'a> {
+    args: &'a GcArgs,
+    project: Project,
+    store: Store,
+    folders: RunFolders,
+    done: Done,
 }
 
-/// Removes the logs of a run first: a row without logs is what usually remains.
-async fn remove(
-    args: &GcArgs,
-    (store, folders): (&Store, &RunFolders),
-    run: &str,
-    done: &mut Done,
-) -> Result<(), Failure> {
-    let removed = folders.size(run).and_then(|size| match size {
-        Some(_) if !args.dry_run => folders.remove(run).map(|()| size),
-        Some(_) | None => Ok(size),
-    });
-    match removed {
-        Err(failure) => done.failures.push(failure),
-        Ok(None) if !args.all => {}
-        Ok(size) => {
-            if args.all && !args.dry_run {
-                store.forget(run).await?;
+impl Collector<'_> {
+    async fn collect(mut self) -> Result<Done, Failure> {
+        let runs = self.store.last_seen().await?;
+        let lives: Vec<Life> = runs.iter().map(|run| self.life(run)).collect();
+        let younger_than_ms = u64::try_from(self.args.older_than.as_millis()).unwrap_or(u64::MAX);
+        let keep = Retention { younger_than_ms, newest: self.args.keep };
+        let old = removable(&lives, keep, Millis(jiff::Timestamp::now().as_millisecond()));
+        for (place, (run, life)) in runs.iter().zip(lives).enumerate() {
+            match life {
+                Life::Running => {}
+                Life::Ended { .. } if old.binary_search(&place).is_ok() => self.remove(&run.id).await?,
+                Life::Ended { .. } => self.tidy(&run.id),
             }
-            done.runs.push((run.to_owned(), size.unwrap_or(0)));
         }
+        Ok(self.done)
     }
-    Ok(())
-}
 
-fn tidy(args: &GcArgs, folders: &RunFolders, run: &str, done: &mut Done) {
-    let freed = if args.dry_run { Ok(folders.leftovers_size(run)) } else { folders.remove_leftovers(run) };
-    match freed {
-        Ok(freed) => done.leftovers += freed,
-        Err(failure) => done.failures.push(failure),
+    /// A run that is recorded as going on and that nobody drives has ended without a word.
+    fn life(&self, run: &LastSeen) -> Life {
+        let driven = !is_cut_short(&self.project, &run.id);
+        if driven { Life::Running } else { Life::Ended { at: run.at } }
+    }
+
+    /// Removes the logs of a run first: a record without logs is what usually remains.
+    async fn remove(&mut self, run: &str) -> Result<(), Failure> {
+        let size = match self.folders.size(run) {
+            Ok(None) if !self.args.all => return Ok(()),
+            Ok(size) => size,
+            Err(failure) => {
+                self.done.failures.push(failure);
+                return Ok(());
+            }
+        };
+        if !self.args.dry_run && !self.really_remove(run, size.is_some()).await? {
+            return Ok(());
+        }
+        self.done.runs.push((run.to_owned(), size.unwrap_or(0)));
+        Ok(())
+    }
+
+    /// Has the run's lock meanwhile, so that nobody goes on with the run. Tells whether it was removed.
+    async fn really_remove(&mut self, run: &str, has_logs: bool) -> Result<bool, Failure> {
+        if has_logs {
+            let owner = Owner::of(run, Millis(jiff::Timestamp::now().as_millisecond()));
+            let Ok(_held) = lock::take(&self.project.run_lock(run), Sharing::Alone, &owner).await else {
+                return Ok(false);
+            };
+            if let Err(failure) = self.folders.remove(run) {
+                self.done.failures.push(failure);
+                return Ok(false);
+            }
+        }
+        if self.args.all {
+            self.store.forget(run).await?;
+        }
+        Ok(true)
+    }
+
+    fn tidy(&mut self, run: &str) {
+        let dry = self.args.dry_run;
+        let freed =
+            if dry { Ok(self.folders.leftovers_size(run)) } else { self.folders.remove_leftovers(run) };
+        match freed {
+            Ok(freed) => self.done.leftovers += freed,
+            Err(failure) => self.done.failures.push(failure),
+        }
     }
 }
 

@@ -1,46 +1,40 @@
 //! Old runs: which there are, and forgetting them for good.
 use ralph_core::event::Millis;
-use ralph_core::retention::Life;
 use sqlx::Row;
 
 use super::batch::{execute_many, sql};
 use super::{Store, StoreError};
 
+/// When something was last heard of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastSeen {
+    pub id: String,
+    /// Whether it is recorded as going on. Its ralph may be dead.
+    pub is_open: bool,
+    pub at: Millis,
+}
+
 impl Store {
-    /// Returns every run and what became of it, newest first.
-    pub async fn lives(&self) -> Result<Vec<(String, Life)>, StoreError> {
-        let sql = "SELECT id, status, started_at, ended_at FROM runs ORDER BY started_at DESC, id DESC";
+    /// Returns all runs, newest first.
+    pub async fn last_seen(&self) -> Result<Vec<LastSeen>, StoreError> {
+        let sql = "SELECT id, status = 'running' AS is_open,
+                COALESCE(ended_at, (SELECT MAX(at) FROM events WHERE run = runs.id), started_at) AS last
+             FROM runs ORDER BY started_at DESC, id DESC";
         let read = |row: &sqlx::sqlite::SqliteRow| {
-            let ended: Option<i64> = row.try_get("ended_at")?;
-            let life = match row.try_get::<&str, _>("status")? {
-                "running" => Life::Running,
-                _ => Life::Ended { at: Millis(ended.unwrap_or(row.try_get("started_at")?)) },
-            };
-            Ok((row.try_get("id")?, life))
+            let is_open: i64 = row.try_get("is_open")?;
+            Ok(LastSeen { id: row.try_get("id")?, is_open: is_open != 0, at: Millis(row.try_get("last")?) })
         };
         self.rows(sqlx::query(sql), read).await
     }
 
-    /// Removes a run with its journal and everything that follows from it, all or nothing. One that is running stays.
+    /// Removes a run with its journal and everything that follows from it, all or nothing.
     pub async fn forget(&self, run: &str) -> Result<(), StoreError> {
         let statements = vec![
-            sql!(
-                "DELETE FROM events WHERE run IN (SELECT id FROM runs WHERE id = ? AND status <> 'running')",
-                run
-            ),
-            sql!(
-                "DELETE FROM verdicts WHERE run IN (SELECT id FROM runs WHERE id = ? AND status <> 'running')",
-                run
-            ),
-            sql!(
-                "DELETE FROM attempts WHERE run IN (SELECT id FROM runs WHERE id = ? AND status <> 'running')",
-                run
-            ),
-            sql!(
-                "DELETE FROM iterations WHERE run IN (SELECT id FROM runs WHERE id = ? AND status <> 'running')",
-                run
-            ),
-            sql!("DELETE FROM runs WHERE id = ? AND status <> 'running'", run),
+            sql!("DELETE FROM events WHERE run = ?", run),
+            sql!("DELETE FROM verdicts WHERE run = ?", run),
+            sql!("DELETE FROM attempts WHERE run = ?", run),
+            sql!("DELETE FROM iterations WHERE run = ?", run),
+            sql!("DELETE FROM runs WHERE id = ?", run),
         ];
         let mut connection = self.connection.lock().await;
         execute_many(&mut connection, statements).await.map_err(|source| self.failed(source))

@@ -13,6 +13,7 @@ mod take_over;
 mod transfer;
 
 pub use error::StoreError;
+pub use forget::LastSeen;
 pub use open::Opening;
 pub use read::EventRow;
 pub use record::{Entry, FIRST_FENCE, NewRun};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use crate::harness::Project;
+use crate::harness::{Project, wait_until};
 
 /// Everything that has ended is older than this.
 const AT_ONCE: [&str; 3] = ["gc", "--older-than", "1ms"];
@@ -50,6 +50,21 @@ fn a_run_that_is_going_on_is_never_touched() {
     running.wait().expect(143);
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!((runs.as_array().unwrap().len(), &runs[0]["status"]), (1, &"interrupted".into()));
+}
+
+// spec: D5
+#[test]
+fn a_run_whose_ralph_was_killed_counts_as_ended() {
+    let project = Project::new();
+    let running = project.run(&["hang"]).start();
+    project.wait_for("ready");
+    running.signal(Signal::KILL);
+    running.wait_without_invariants();
+    wait_until("the agent is gone", || project.processes_of_runs().is_empty());
+    let spared = project.ralph(["gc"]).output().expect(0);
+    assert_eq!(spared.stdout, "removed the logs of 0 runs: 0 bytes\n");
+    let done = project.ralph(AT_ONCE).args(["--json"]).output().expect(0).json();
+    assert_eq!((done["runs"].as_array().unwrap().len(), folders(&project).len()), (1, 0));
 }
 
 // spec: D5

@@ -52,6 +52,12 @@ pub fn text(text: &str) -> Cow<'_, str> {
     secrets().redact(text)
 }
 
+/// Tells whether something was hidden in a text.
+#[must_use]
+pub fn is_marked(text: &str) -> bool {
+    text.contains("[redacted]") || text.contains("[redacted:")
+}
+
 /// Starts a stream from which secrets are removed.
 #[must_use]
 pub fn stream() -> Redactor {

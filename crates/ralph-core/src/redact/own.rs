@@ -3,19 +3,19 @@
 
 const OWN: &str = "\
     accepted after_ms after_result_ms attempt.ended attempt.started attempt_ended attempt_started \
-    blind_verdicts cancelled claim_alone completed completion conditional continuation contradiction \
-    contradictions cost_micros cost_usd could_not_evaluate delay_ms display_filter duration_ms \
-    each_iteration ended_in_error evidence exhausted exit_code extra_args feedback final_text finished \
-    forbidden grace_ms input_tokens inside_other_tag instruction interrupted iteration iteration.ended \
-    iteration.started iteration_ms iteration_too_long iterations leftovers limit_mb log_limit_mb \
-    matching max_iterations max_memory_mb max_retries mentioned mid_sentence no_words not_alone \
-    not_complete not_started not_understood other_promise output_contains output_format \
-    output_not_contains output_tokens over_budget over_memory overloaded plain_tag ralph_export \
-    rate_limit redacted rejected reported response_filter result_seen retracted retry.scheduled \
-    run.finished run.started sentence settings signalled silence_ms spoke_again started_at \
-    stayed_after_result stderr_tail stop.requested stopping success_exit_code template timed_out \
-    timeout_ms timeouts timer_fired too_silent understood unwatched variables verdicts verified \
-    verifying when_exhausted wrong_nonce";
+    audience blind_verdicts cancelled claim_alone completed completion conditional continuation \
+    contradiction contradictions cost_micros cost_usd could_not_evaluate cut_short delay_ms \
+    display_filter duration_ms each_iteration ended_in_error evidence exhausted exit_code extra_args \
+    feedback final_text finished forbidden grace_ms input_tokens inside_other_tag instruction \
+    interrupted iteration iteration.ended iteration.started iteration_ms iteration_too_long iterations \
+    leftovers limit_mb log_limit_mb matching max_iterations max_memory_mb max_retries mentioned messages \
+    mid_sentence no_words not_alone not_complete not_started not_understood other_promise \
+    output_contains output_format output_not_contains output_tokens over_budget over_memory overloaded \
+    overrides parallel plain_tag prompt_hash ralph_export rate_limit redacted rejected reported \
+    response_filter result_seen retracted retry.scheduled run.finished run.resumed run.started sentence \
+    session_logs settings signalled silence_ms spoke_again started_at stayed_after_result stderr_tail \
+    stop.requested stopping success_exit_code template timed_out timeout_ms timeouts timer_fired \
+    too_silent understood unwatched variables verdicts verified verifying when_exhausted wrong_nonce";
 
 /// Tells whether a text stands in the words of our own records.
 #[must_use]

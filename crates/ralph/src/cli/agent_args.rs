@@ -8,7 +8,6 @@ use crate::config::{ConfigError, Origin, Setting, Settings};
 use crate::engine::AgentChoice;
 use crate::error::Failure;
 use crate::project::Project;
-use crate::redact;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Agent")]
@@ -54,7 +53,6 @@ impl AgentArgs {
 
     /// Returns the agent that the settings choose. Filters are tried, so that a mistake shows at once.
     pub fn choice(&self, settings: &Settings, project: &Project) -> Result<AgentChoice, Failure> {
-        hide_secrets(settings);
         let chosen = settings.chosen(&project.root).map_err(|error| refused(settings, error))?;
         let choice = AgentChoice {
             name: chosen.name,
@@ -69,12 +67,6 @@ impl AgentArgs {
         choice.display_filter().map(drop).map_err(|error| bad_filter(&error, &written.display_filter))?;
         Ok(choice)
     }
-}
-
-/// What agents get beside our own environment, and what prompts are filled with, is as secret as the environment.
-fn hide_secrets(settings: &Settings) {
-    let tables = settings.agents.values().map(|agent| &agent.env).chain([&settings.vars]);
-    redact::register(tables.flatten().map(|(name, setting)| (name.as_str(), setting.value.as_str())));
 }
 
 /// What a flag got wrong is an error of usage, and the flag needs no place.

@@ -7,6 +7,7 @@ use super::out;
 use crate::config::{self, Files, Named, Settings};
 use crate::error::Failure;
 use crate::project::Project;
+use crate::redact;
 
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Configuration")]
@@ -21,6 +22,7 @@ impl ConfigArgs {
     pub fn settings(&self, project: Option<&Project>) -> Result<Settings, Failure> {
         let named = self.config.as_deref().map_or(Named::Nothing, Named::File);
         let settings = config::load(&self.files(project)?, named, std::env::vars_os())?;
+        hide_secrets(&settings);
         for warning in &settings.warnings {
             out::note(&format!("warning: {warning}"));
         }
@@ -33,4 +35,10 @@ impl ConfigArgs {
         let found = config::find(project, |name| std::env::var_os(name))?;
         Ok(Files { project: self.config.clone().or(found.project), ..found })
     }
+}
+
+/// What agents get beside our own environment, and what prompts are filled with, is as secret as the environment.
+fn hide_secrets(settings: &Settings) {
+    let tables = settings.agents.values().map(|agent| &agent.env).chain([&settings.vars]);
+    redact::register(tables.flatten().map(|(name, setting)| (name.as_str(), setting.value.as_str())));
 }

@@ -89,7 +89,16 @@ fn plan(
         let why = "it was read in from a file, or written by an older ralph";
         return Err(Failure::preflight(format!("run {} cannot go on here", row.id)).cause(why).hint(anew));
     }
-    let refused = |error: SettingsError| Failure::new(exit_code::PREFLIGHT, &error).hint(anew);
+    let refused = |error: SettingsError| {
+        let hint = match error {
+            SettingsError::Secret => "start anew, with the prompt as @FILE and secrets in variables",
+            SettingsError::Format { .. }
+            | SettingsError::Newer { .. }
+            | SettingsError::Kind { .. }
+            | SettingsError::Agent { .. } => anew,
+        };
+        Failure::new(exit_code::PREFLIGHT, &error).hint(hint)
+    };
     let settings = RunSettings::parse(&row.settings).map_err(refused)?;
     let changed = settings.changes();
     let env = env(args, &settings, &project)?;

@@ -14,6 +14,7 @@ use crate::agent::{self, Format, Overrides, UnknownAgent};
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::project::Project;
+use crate::redact;
 use crate::session_file::SessionFile;
 
 /// The version of this format. A higher one was written by a newer ralph.
@@ -60,6 +61,10 @@ pub enum SettingsError {
         "the run was stored by a newer ralph: its settings have format {found}, this one knows {VERSION}"
     )]
     Newer { found: u32 },
+    #[error(
+        "the run was given a secret in its prompt, its arguments or its checks, and secrets are not stored"
+    )]
+    Secret,
     #[error("there is no kind of run named {kind:?}")]
     Kind { kind: String },
     #[error("the agent of the run is not known any more")]
@@ -119,6 +124,9 @@ impl RunSettings {
         let Version { version: found } = serde_json::from_str(json).map_err(format)?;
         if found > VERSION {
             return Err(SettingsError::Newer { found });
+        }
+        if redact::is_marked(json) {
+            return Err(SettingsError::Secret);
         }
         serde_json::from_str(json).map_err(format)
     }

@@ -165,6 +165,20 @@ fn a_secret_that_is_spelled_like_our_own_words_does_not_spoil_the_records() {
     assert_eq!(project.ralph(["show", "--json"]).output().expect(0).json()["outcome"], "completed");
 }
 
+// fault: 12
+// spec: X3, L13
+#[test]
+fn a_run_that_was_given_a_secret_is_not_resumed_with_the_mark_in_its_place() {
+    let project = Project::new();
+    let running = project.run_on(&format!("use {CANARY}"), &["hang"]).start();
+    project.wait_for("ready");
+    running.signal(rustix::process::Signal::TERM);
+    running.wait().expect(143);
+    let answer = project.ralph(["resume"]).output().expect(1);
+    assert!(answer.stderr.contains("was given a secret in its prompt"), "{}", answer.stderr);
+    assert_eq!(project.starts().len(), 1);
+}
+
 #[test]
 fn the_scan_for_the_secret_finds_it() {
     assert!(secret_in(format!("a{CANARY}b").as_bytes()).is_some());

@@ -102,11 +102,11 @@ pub(crate) fn keeper_of(ralph: u32) -> u32 {
     let is_keeper = |pid: &u32| parent(*pid) == Some(ralph) && name(*pid) == "rk-keeper";
     let until = Instant::now() + FAR;
     loop {
-        match every_pid().into_iter().find(is_keeper) {
-            Some(keeper) => return keeper,
-            None if Instant::now() < until => std::thread::yield_now(),
-            None => panic!("process {ralph} has no keeper"),
+        if let Some(keeper) = every_pid().into_iter().find(is_keeper) {
+            return keeper;
         }
+        assert!(Instant::now() < until, "process {ralph} has no keeper");
+        std::thread::yield_now();
     }
 }
 

@@ -6,7 +6,6 @@ use ralph_core::event::Millis;
 use ralph_core::fact::IterationStatus;
 use ralph_core::outcome::Ended;
 
-use crate::duration;
 use crate::view::money;
 
 const WIDTH: usize = 80;
@@ -59,7 +58,7 @@ pub fn footer(footer: &Footer<'_>) -> String {
     ];
     let known: String = known.into_iter().flatten().collect();
     let Footer { iteration, end, retries, .. } = footer;
-    let took = duration::show(footer.took);
+    let took = lasted(footer.took);
     let status = status(footer.status);
     format!(
         "{thin}\nITERATION {iteration} COMPLETE\nEnd Time: {end}\nDuration: {took}\n{known}Retries: {retries}\n\
@@ -72,12 +71,22 @@ pub fn summary(summary: &Summary<'_>) -> String {
     let (thick, _) = rules();
     let Summary { successful, failed, ended, .. } = summary;
     let total = successful + failed;
-    let took = duration::show(summary.took);
+    let took = lasted(summary.took);
     let (outcome, reason, exit_code) = (ended.outcome.as_str(), one_line(&ended.reason), ended.exit_code);
     format!(
         "{thick}\nSESSION SUMMARY\n{thick}\nTotal Iterations: {total}\nSuccessful: {successful}\nFailed: {failed}\n\
          Total Duration: {took}\nExit Reason: {outcome}: {reason}\nExit Code: {exit_code}\n{thick}\n"
     )
+}
+
+/// Shows a duration in whole seconds: `7s`, `5m 23s`, `2h 05m 00s`.
+fn lasted(took: Duration) -> String {
+    let seconds = took.as_secs();
+    match seconds {
+        0..=59 => format!("{seconds}s"),
+        60..=3_599 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m {:02}s", seconds / 3_600, seconds % 3_600 / 60, seconds % 60),
+    }
 }
 
 /// Returns a remark of ralph's own among the agent's output.
@@ -227,7 +236,7 @@ mod tests {
     Total Iterations: 5
     Successful: 4
     Failed: 1
-    Total Duration: 2h 05m
+    Total Duration: 2h 05m 00s
     Exit Reason: exhausted: Max iterations reached without completion promise
     Exit Code: 0
     ================================================================================
@@ -249,5 +258,12 @@ mod tests {
         let at = Millis(1_774_749_598_123);
         assert_eq!(file_name(at, &TimeZone::UTC, 1), "session-20260329-015958.log");
         assert_eq!(file_name(at, &TimeZone::UTC, 2), "session-20260329-015958-2.log");
+    }
+
+    // spec: C5
+    #[test]
+    fn durations_are_whole_seconds() {
+        let shown = [0, 999, 59_999, 60_000, 323_000, 7_507_000].map(|ms| lasted(Duration::from_millis(ms)));
+        assert_eq!(shown, ["0s", "0s", "59s", "1m 00s", "5m 23s", "2h 05m 07s"]);
     }
 }

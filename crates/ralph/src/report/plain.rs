@@ -160,7 +160,7 @@ impl<W: Write> PlainReport<W> {
         let (tone, word) = match verdict {
             Verdict::Accepted => (Tone::Good, "accepted"),
             Verdict::Rejected => (Tone::Bad, "rejected"),
-            Verdict::CouldNotEvaluate => (Tone::Care, "unknown"),
+            Verdict::CouldNotEvaluate => (Tone::Care, "unproven"),
         };
         self.word(tone, word, reason);
         let deciding = checks.iter().find(|check| check.verdict != Verdict::Accepted);

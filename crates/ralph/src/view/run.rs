@@ -1,5 +1,6 @@
 //! One run, whole: outcome, iterations, claims, verdicts, evidence.
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ pub struct RunView {
     attempts: Vec<AttemptRow>,
     checks: Vec<CheckRow>,
     notes: Option<String>,
+    /// The folder of its raw logs, as it can be opened from where the user stands.
+    logs: PathBuf,
 }
 
 impl RunView {
@@ -23,7 +26,8 @@ impl RunView {
         let iterations = store.iterations(&run.id).await?;
         let attempts = store.attempts(&run.id).await?;
         let checks = store.checks(&run.id).await?;
-        Ok(Self { run, iterations, attempts, checks, notes: None })
+        let logs = from_here(&store.path().with_file_name("runs").join(&run.id));
+        Ok(Self { run, iterations, attempts, checks, notes: None, logs })
     }
 
     /// Names the file with the agents' notes.
@@ -117,7 +121,7 @@ impl RunView {
         let _ = writeln!(text, "agent    {}, {count} of at most {}", run.agent, run.max_iterations);
         let _ = writeln!(text, "started  {}", when(run.started_at));
         let _ = writeln!(text, "spent    {}", money(run.cost_micros));
-        let _ = writeln!(text, "logs     .ralph/state/runs/{}", run.id);
+        let _ = writeln!(text, "logs     {}", self.logs.display());
         if let Some(notes) = &self.notes {
             let _ = writeln!(text, "notes    {notes}");
         }
@@ -136,7 +140,13 @@ impl RunView {
         }
         for check in self.checks_of(iteration.number) {
             let took = shown_ms(check.duration_ms);
-            let _ = writeln!(text, "  {:<8}  `{}`: {} ({took})", check.verdict, check.command, check.reason);
+            let _ = writeln!(
+                text,
+                "  {:<8}  `{}`: {} ({took})",
+                word_of(&check.verdict),
+                check.command,
+                check.reason
+            );
             let _ = writeln!(text, "            {}", self.log_path(&check.log));
         }
     }
@@ -146,8 +156,19 @@ impl RunView {
     }
 
     fn log_path(&self, log: &str) -> String {
-        format!(".ralph/state/runs/{}/{log}", self.run.id)
+        self.logs.join(log).display().to_string()
     }
+}
+
+/// Returns the word for a stored verdict that people see while a run goes on, too.
+fn word_of(verdict: &str) -> &str {
+    if verdict == "could_not_evaluate" { "unproven" } else { verdict }
+}
+
+/// Shortens a path that lies below the current folder.
+fn from_here(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).to_path_buf()
 }
 
 fn attempt_text(text: &mut String, attempt: &AttemptRow) {

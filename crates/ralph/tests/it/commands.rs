@@ -246,3 +246,29 @@ fn a_forged_or_cut_file_is_not_believed() {
     assert!(refused(whole.replace(&id, "../../x")).contains("no UUID"));
     assert_eq!(elsewhere.ralph(["runs", "--json"]).output().expect(0).stdout, "[]\n");
 }
+
+// spec: U1
+#[test]
+fn the_paths_that_show_prints_can_be_opened_from_where_the_user_stands() {
+    let project = Project::new();
+    project.run(&["complete"]).args(["--check", "true"]).output().expect(0);
+    let below = project.root().join("below");
+    std::fs::create_dir(&below).unwrap();
+    for folder in [project.root(), below] {
+        let shown = project.ralph(["show", "--json"]).folder(&folder).output().expect(0).json();
+        let log = folder.join(shown["iterations"][0]["checks"][0]["log"].as_str().unwrap());
+        assert!(log.is_file(), "{}", log.display());
+        let text = project.ralph(["show"]).folder(&folder).output().expect(0).stdout;
+        let logs = text.lines().find_map(|line| line.strip_prefix("logs     ")).unwrap();
+        assert!(folder.join(logs).is_dir(), "{logs}");
+    }
+}
+
+// spec: U1, V7
+#[test]
+fn a_check_that_cannot_be_evaluated_has_one_word_live_and_later() {
+    let project = Project::new();
+    let live = project.run_on("go", &["complete"]).args(["--check", "no-such-program"]).output();
+    assert!(live.stderr.contains("unproven  "), "{}", live.stderr);
+    assert!(project.ralph(["show"]).output().stdout.contains("  unproven  `no-such-program`"));
+}

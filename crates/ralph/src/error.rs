@@ -1,12 +1,15 @@
 //! The one shape of every error that a user sees: what went wrong, why, how to fix it, and the exit code.
 use std::error::Error;
 use std::fmt::Display;
+use std::io;
+use std::path::Path;
 
 use ralph_core::outcome::exit_code;
 
 use crate::config::ConfigError;
 use crate::engine::EngineError;
 use crate::lock::{LockError, Owner};
+use crate::private::Foreign;
 use crate::project::ProjectError;
 use crate::store::StoreError;
 use crate::trust::TrustError;
@@ -62,12 +65,18 @@ impl Failure {
 impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Self {
         let failure = Self::new(exit_code::PREFLIGHT, &error);
-        match error {
+        match &error {
             ProjectError::NoRepository { .. } => {
                 failure.hint("agents work in a git repository: go to one, or make one with `git init`")
             }
             ProjectError::NoFolder { .. } => {
                 failure.hint("the folder may have been removed: `cd` to another")
+            }
+            ProjectError::LeadsOut { link, .. } => {
+                Self { exit_code: exit_code::STATE, ..failure }.hint(format!(
+                    "nothing was written there; to use it nonetheless, take the link out of the repository: git rm --cached {}",
+                    link.display()
+                ))
             }
         }
     }
@@ -101,9 +110,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let failure = Self::new(exit_code::STATE, &error);
         match &error {
-            StoreError::Folder { path, .. } => {
-                failure.hint(format!("make {} writable, or free space on its disk", path.display()))
-            }
+            StoreError::Folder { path, source } => failure.hint(unusable(path, source)),
             StoreError::Database { path, .. } => failure.hint(format!(
                 "nothing was deleted; look at {} and its `-wal` file, or move them away to start anew",
                 path.display()
@@ -128,9 +135,11 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Lock(error) => error.into(),
             EngineError::Settings { .. } => Self::new(exit_code::PREFLIGHT, &error),
-            EngineError::Folder { .. } => Self::new(exit_code::STATE, &error),
             EngineError::Notes { .. } => Self::new(exit_code::STATE, &error)
                 .hint("it must be possible to write into the folder of the notes"),
+            EngineError::Folder { ref path, ref source } => {
+                Self::new(exit_code::STATE, &error).hint(unusable(path, source))
+            }
             EngineError::Workspace { .. } => {
                 Self::new(exit_code::STATE, &error).hint("the agent removed it; git may still have the files")
             }
@@ -161,5 +170,24 @@ impl From<LockError> for Failure {
             LockError::NoLocks { .. } => Self::new(exit_code::STATE, &error)
                 .hint("without them two runs could harm each other: keep the project on a local file system"),
         }
+    }
+}
+
+/// Returns what to do about a folder or file of our own that cannot be used.
+fn unusable(path: &Path, error: &io::Error) -> String {
+    match Foreign::of(error) {
+        Some(Foreign { path, .. }) => format!(
+            "ralph writes only to plain files in real folders, and followed nothing; look at it, and move it away: mv {0} {0}.away",
+            path.display()
+        ),
+        None => match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                format!("the disk of {} is full: free some space, and start again", path.display())
+            }
+            io::ErrorKind::ReadOnlyFilesystem => {
+                format!("the file system of {} is read-only: ralph needs to write there", path.display())
+            }
+            _ => format!("see that you may write to {}", path.display()),
+        },
     }
 }

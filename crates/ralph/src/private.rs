@@ -1,52 +1,297 @@
-//! Folders and files that only their owner can read, whatever the umask says.
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+//! Folders and files that only their owner can read, whatever the umask says, and that lie where they seem to
+//! lie: no link on the way, no pipe, no device, no second name. Nothing is followed and nothing is replaced.
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+const FOLDER_MODE: Mode = Mode::RWXU;
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// The file by which git is told to keep out.
+pub const IGNORE: &str = ".gitignore";
+
+/// Enough to walk through a folder; a folder that may be passed but not listed is no obstacle.
+#[cfg(target_os = "linux")]
+const PASSING: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const PASSING: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Something lies where a file or folder of our own belongs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} is {what}, not {expected} of ralph's own", path.display())]
+pub struct Foreign {
+    pub path: PathBuf,
+    what: &'static str,
+    expected: &'static str,
+}
+
+impl Foreign {
+    /// Returns what lies in the way, if that is what an error is about.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<&Self> {
+        error.get_ref().and_then(|inner| inner.downcast_ref())
+    }
+}
+
+/// A folder that is held open: what is done in it is done in this one, wherever its name leads later.
+#[derive(Debug)]
+pub struct Folder {
+    descriptor: OwnedFd,
+    path: PathBuf,
+}
 
 /// Makes a folder and those above it, where they are missing.
-pub fn folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
+pub fn folder(path: &Path) -> io::Result<Folder> {
+    walk(path, Missing::Make)
 }
 
-/// What stands in this folder is nobody's source code: git must not see it.
-pub fn keep_out_of_git(folder: &Path) -> io::Result<()> {
-    let ignore = folder.join(".gitignore");
-    if ignore.exists() { Ok(()) } else { std::fs::write(ignore, "*\n") }
+/// Opens a folder that is there.
+pub fn existing_folder(path: &Path) -> io::Result<Folder> {
+    walk(path, Missing::Fail)
 }
 
-/// Opens a plain file for reading. What an agent may have put in its place is refused: a link leads elsewhere, and a
-/// pipe keeps its reader waiting.
-pub fn regular_file(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"))
+/// Returns a path without links as far as it exists: for folders that belong to the user and not to a project, and
+/// that the user may have put elsewhere.
+#[must_use]
+pub fn real_path(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match found.map(|(above, real)| (real, path.strip_prefix(above))) {
+        Some((real, Ok(rest))) => real.join(rest),
+        Some((_, Err(_))) | None => path.to_path_buf(),
     }
+}
+
+/// Opens a plain file for reading.
+pub fn regular_file(path: &Path) -> io::Result<File> {
+    let (folder, name) = parts(path)?;
+    folder.read(name)
 }
 
 /// Opens a file for writing at its end; it is made where it is missing.
 pub fn file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+    let (folder, name) = parts(path)?;
+    folder.file(name)
 }
 
-/// Opens a lock for reading and writing; it is made where it is missing. What stands in it stays. A link is not followed,
-/// and a pipe that somebody planted is not waited for.
+/// Opens a lock for reading and writing; it is made where it is missing. What stands in it stays.
 pub fn lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)
+    let (folder, name) = parts(path)?;
+    folder.open(name, OFlags::RDWR | OFlags::CREATE)
+}
+
+fn parts(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok((existing_folder(parent)?, name)),
+        (_, _) => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+impl Folder {
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns a file of this folder, or `None` where there is none.
+    pub fn look(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Stat>> {
+        match rustix::fs::statat(&self.descriptor, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => own_file(&self.path.join(name.as_ref()), &found).map(|()| Some(found)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens a file for writing at its end; it is made where it is missing.
+    pub fn file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        self.open(name.as_ref(), OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
+    }
+
+    /// Opens a file for reading.
+    pub fn read(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        self.open(name.as_ref(), OFlags::RDONLY)
+    }
+
+    /// Makes a file that was not there before.
+    pub fn new_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        self.open(name.as_ref(), OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+    }
+
+    /// What stands in this folder is nobody's source code: git must not see it.
+    pub fn keep_out_of_git(&self) -> io::Result<()> {
+        match self.new_file(IGNORE) {
+            Ok(mut file) => file.write_all(b"*\n"),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+        // A pipe that nobody reads must not hold us up: it is refused in a moment.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        match rustix::fs::openat(&self.descriptor, name, flags, FILE_MODE) {
+            Ok(file) => {
+                own_file(&self.path.join(name), &rustix::fs::fstat(&file)?)?;
+                Ok(file.into())
+            }
+            // What lies there says more than the number of the error.
+            Err(error) => self.look(name).and(Err(error.into())),
+        }
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Make,
+    Fail,
+}
+
+fn walk(path: &Path, missing: Missing) -> io::Result<Folder> {
+    let path = std::path::absolute(path)?;
+    let mut here =
+        Folder { descriptor: rustix::fs::openat(CWD, "/", PASSING, Mode::empty())?, path: "/".into() };
+    for part in path.components() {
+        if let Component::Normal(name) = part {
+            here = step(&here, name, missing)?;
+        }
+    }
+    Ok(here)
+}
+
+fn step(above: &Folder, name: &OsStr, missing: Missing) -> io::Result<Folder> {
+    let path = above.path.join(name);
+    let open = || rustix::fs::openat(&above.descriptor, name, PASSING, Mode::empty());
+    let opened = match open() {
+        Err(Errno::NOENT) if missing == Missing::Make => {
+            match rustix::fs::mkdirat(&above.descriptor, name, FOLDER_MODE) {
+                // Another process was faster.
+                Ok(()) | Err(Errno::EXIST) => open(),
+                Err(error) => Err(error),
+            }
+        }
+        other => other,
+    };
+    match opened {
+        Ok(descriptor) => Ok(Folder { descriptor, path }),
+        Err(Errno::LOOP | Errno::NOTDIR) => Err(no_folder(above, name)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn no_folder(above: &Folder, name: &OsStr) -> io::Error {
+    match rustix::fs::statat(&above.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => {
+            foreign(&above.path.join(name), (kind(FileType::from_raw_mode(found.st_mode)), "a folder"))
+        }
+        Err(error) => error.into(),
+    }
+}
+
+/// Refuses everything but a plain file with one name: writing to another name of a foreign file would write
+/// to that file.
+fn own_file(path: &Path, found: &Stat) -> io::Result<()> {
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile if found.st_nlink <= 1 => Ok(()),
+        FileType::RegularFile => Err(foreign(path, ("a file that has another name too (a hard link)", FILE))),
+        other => Err(foreign(path, (kind(other), FILE))),
+    }
+}
+
+const FILE: &str = "a file";
+
+fn foreign(path: &Path, (what, expected): (&'static str, &'static str)) -> io::Error {
+    io::Error::other(Foreign { path: path.to_path_buf(), what, expected })
+}
+
+fn kind(kind: FileType) -> &'static str {
+    match kind {
+        FileType::RegularFile => "a file",
+        FileType::Directory => "a folder",
+        FileType::Symlink => "a symbolic link",
+        FileType::Fifo => "a named pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Unknown => "something unknown",
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    fn refused<T: std::fmt::Debug>(result: io::Result<T>) -> String {
+        let error = result.unwrap_err();
+        Foreign::of(&error).unwrap_or_else(|| panic!("{error}")).to_string()
+    }
+
+    // fault: 62
+    #[test]
+    fn a_link_on_the_way_to_a_folder_is_refused_and_nothing_is_made_behind_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let elsewhere = temp.path().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        symlink(&elsewhere, temp.path().join("link")).unwrap();
+        assert!(refused(folder(&temp.path().join("link/state"))).contains("link is a symbolic link"));
+        assert!(refused(file(&temp.path().join("link/log"))).contains("link is a symbolic link"));
+        assert_eq!(std::fs::read_dir(elsewhere).unwrap().count(), 0);
+    }
+
+    // fault: 62
+    #[test]
+    fn only_a_plain_file_with_one_name_is_written_to() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        std::fs::write(at("foreign"), "precious").unwrap();
+        std::fs::hard_link(at("foreign"), at("hard")).unwrap();
+        symlink(at("foreign"), at("soft")).unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        std::fs::create_dir(at("folder")).unwrap();
+        rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, FILE_MODE, 0).unwrap();
+        for (name, what) in [
+            ("hard", "a hard link"),
+            ("soft", "a symbolic link"),
+            ("dangling", "a symbolic link"),
+            ("folder", "a folder"),
+            ("pipe", "a named pipe"),
+        ] {
+            let told = refused(file(&at(name)));
+            assert!(told.contains(what), "{told}");
+        }
+        assert!(refused(file(Path::new("/dev/null"))).contains("a device"));
+        assert!(!at("nowhere").exists());
+        assert_eq!(std::fs::read(at("foreign")).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_folder_that_the_user_put_elsewhere_has_a_real_path() {
+        let temp = tempfile::tempdir().unwrap();
+        let real = temp.path().canonicalize().unwrap().join("dotfiles");
+        std::fs::create_dir(&real).unwrap();
+        symlink(&real, temp.path().join("config")).unwrap();
+        assert_eq!(real_path(&temp.path().join("config/ralph/trust.json")), real.join("ralph/trust.json"));
+        folder(&real_path(&temp.path().join("config/ralph"))).unwrap();
+    }
+
+    #[test]
+    fn a_new_file_is_never_one_that_was_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = existing_folder(temp.path()).unwrap();
+        folder.new_file("a").unwrap();
+        assert_eq!(folder.new_file("a").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(folder.look("b").unwrap().is_none());
+    }
 
     // spec: L16
     #[test]
@@ -54,9 +299,9 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let at = |name: &str| temp.path().join(name);
         std::fs::write(at("plain"), "text").unwrap();
-        std::os::unix::fs::symlink(at("plain"), at("link")).unwrap();
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        symlink(at("plain"), at("link")).unwrap();
+        let mode = Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, mode, 0).unwrap();
         assert!(regular_file(&at("plain")).is_ok());
         for refused in ["link", "pipe", ".", "missing"] {
             assert!(regular_file(&at(refused)).is_err(), "{refused}");

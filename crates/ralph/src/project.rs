@@ -1,5 +1,8 @@
-//! Where a project and its ralph home are. It finds folders; it never asks git.
+//! Where a project and its ralph home are: real paths, without links in them. Git is asked only where its
+//! answer is not plain to see, because asking takes as long as starting an agent.
 use std::path::{Path, PathBuf};
+
+use crate::git::{self, GitError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -12,9 +15,11 @@ pub struct Project {
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
     #[error("{} is not inside a git repository", from.display())]
-    NoRepository { from: PathBuf },
+    NoRepository { from: PathBuf, source: GitError },
     #[error("the current folder cannot be found out")]
     NoFolder { source: std::io::Error },
+    #[error("{} came with the repository and leads out of it, to {}", link.display(), target.display())]
+    LeadsOut { link: PathBuf, target: PathBuf },
 }
 
 impl Project {
@@ -27,17 +32,18 @@ impl Project {
     /// Finds the project around a folder. Its home is the nearest `.ralph` up to the git root, else the root
     /// itself if it holds `prompts/` and `config`, else the `.ralph` that will be made there.
     pub fn around(from: &Path) -> Result<Self, ProjectError> {
-        let root = from.ancestors().find(|folder| folder.join(".git").exists());
-        let Some(root) = root else { return Err(ProjectError::NoRepository { from: from.to_path_buf() }) };
-        let up_to_root = from.ancestors().take_while(|folder| folder.starts_with(root));
+        let from = from.canonicalize().map_err(|source| ProjectError::NoFolder { source })?;
+        let root = root_around(&from)?;
+        let up_to_root = from.ancestors().take_while(|folder| folder.starts_with(&root));
         let mut homes = up_to_root.map(|folder| folder.join(".ralph"));
         let is_home = root.join("prompts").is_dir() && root.join("config").is_file();
         let home = match homes.find(|home| home.is_dir()) {
+            Some(home) if home.is_symlink() => linked_home(&root, home)?,
             Some(home) => home,
-            None if is_home => root.to_path_buf(),
+            None if is_home => root.clone(),
             None => root.join(".ralph"),
         };
-        Ok(Self { root: root.to_path_buf(), home })
+        Ok(Self { root, home })
     }
 
     /// Returns the folder of the database and the raw logs. A root that is the home may have a `state` of its
@@ -73,36 +79,128 @@ impl Project {
     }
 }
 
+fn root_around(from: &Path) -> Result<PathBuf, ProjectError> {
+    let root = from.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
+    match root {
+        Some(root) if is_plainly_git(root) => Ok(root.to_path_buf()),
+        Some(_) | None => git::work_tree(from)
+            .map_err(|source| ProjectError::NoRepository { from: from.to_path_buf(), source }),
+    }
+}
+
+/// Tells whether git would accept `.git` here without a doubt: a repository, or a file that names one.
+fn is_plainly_git(root: &Path) -> bool {
+    let git = root.join(".git");
+    if git.is_dir() {
+        return git.join("HEAD").is_file() && git.join("objects").is_dir() && git.join("refs").is_dir();
+    }
+    let Ok(named) = std::fs::read_to_string(&git) else { return false };
+    let named = named.strip_prefix("gitdir: ").map(str::trim_end);
+    named.is_some_and(|named| !named.is_empty() && root.join(named).join("HEAD").is_file())
+}
+
+/// A link that the user made is the user's wish: those who keep their dotfiles elsewhere work like this. One
+/// that came with the repository is the wish of whoever wrote that, and may not lead out of it.
+fn linked_home(root: &Path, link: PathBuf) -> Result<PathBuf, ProjectError> {
+    let target = link.canonicalize().map_err(|source| ProjectError::NoFolder { source })?;
+    let is_the_users = || git::is_tracked(root, &link).is_ok_and(|tracked| !tracked);
+    if target.starts_with(root) || is_the_users() {
+        return Ok(target);
+    }
+    Err(ProjectError::LeadsOut { link, target })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    fn repository() -> (tempfile::TempDir, PathBuf) {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&root).unwrap();
+        git::git(&root, &["init", "--quiet"]).unwrap();
+        (temp, root)
+    }
 
     #[test]
     fn the_nearest_home_up_to_the_git_root_is_used() {
-        let temp = tempfile::tempdir().unwrap();
-        let root = temp.path();
-        std::fs::create_dir_all(root.join(".git")).unwrap();
-        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        let (_temp, root) = repository();
+        fs::create_dir_all(root.join("a/b")).unwrap();
         let project = Project::around(&root.join("a/b")).unwrap();
-        assert_eq!((project.root.as_path(), project.home), (root, root.join(".ralph")));
-        std::fs::create_dir_all(root.join("a/.ralph")).unwrap();
+        assert_eq!((project.root.as_path(), project.home), (root.as_path(), root.join(".ralph")));
+        fs::create_dir_all(root.join("a/.ralph")).unwrap();
         assert_eq!(Project::around(&root.join("a/b")).unwrap().home, root.join("a/.ralph"));
     }
 
     #[test] // spec: C1
     fn a_root_with_prompts_and_config_is_its_own_home_unless_there_is_another() {
+        let (_temp, root) = repository();
+        fs::create_dir_all(root.join("prompts")).unwrap();
+        assert_eq!(Project::around(&root).unwrap().home, root.join(".ralph"));
+        fs::create_dir_all(root.join("config")).unwrap();
+        assert_eq!(Project::around(&root).unwrap().home, root.join(".ralph"), "a folder is no config");
+        fs::remove_dir(root.join("config")).unwrap();
+        fs::write(root.join("config"), "").unwrap();
+        let project = Project::around(&root).unwrap();
+        assert_eq!((project.home.as_path(), project.state()), (root.as_path(), root.join(".ralph-state")));
+        fs::create_dir_all(root.join(".ralph")).unwrap();
+        assert_eq!(Project::around(&root).unwrap().home, root.join(".ralph"));
+    }
+
+    #[test]
+    fn a_file_or_folder_that_is_merely_called_git_is_no_repository() {
         let temp = tempfile::tempdir().unwrap();
-        let root = temp.path();
-        std::fs::create_dir_all(root.join(".git")).unwrap();
-        std::fs::create_dir_all(root.join("prompts")).unwrap();
-        assert_eq!(Project::around(root).unwrap().home, root.join(".ralph"));
-        std::fs::create_dir_all(root.join("config")).unwrap();
-        assert_eq!(Project::around(root).unwrap().home, root.join(".ralph"), "a folder is no config");
-        std::fs::remove_dir(root.join("config")).unwrap();
-        std::fs::write(root.join("config"), "").unwrap();
-        let project = Project::around(root).unwrap();
-        assert_eq!((project.home.as_path(), project.state()), (root, root.join(".ralph-state")));
-        std::fs::create_dir_all(root.join(".ralph")).unwrap();
-        assert_eq!(Project::around(root).unwrap().home, root.join(".ralph"));
+        let git = temp.path().join(".git");
+        fs::write(&git, "").unwrap();
+        assert!(matches!(Project::around(temp.path()), Err(ProjectError::NoRepository { .. })));
+        fs::remove_file(&git).unwrap();
+        fs::create_dir(&git).unwrap();
+        assert!(matches!(Project::around(temp.path()), Err(ProjectError::NoRepository { .. })));
+    }
+
+    #[test]
+    fn a_work_tree_beside_its_repository_is_found_without_asking_git() {
+        let (_temp, root) = repository();
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+        let commit = [&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat();
+        git::git(&root, &commit).unwrap();
+        let beside = root.with_file_name("beside");
+        git::git(&root, &["worktree", "add", "--quiet", beside.to_str().unwrap()]).unwrap();
+        assert!(is_plainly_git(&beside) && is_plainly_git(&root));
+        assert_eq!(Project::around(&beside).unwrap().root, beside);
+    }
+
+    #[test]
+    fn a_link_in_the_way_to_a_project_does_not_make_it_another() {
+        let (_temp, root) = repository();
+        let link = root.with_file_name("link");
+        symlink(&root, &link).unwrap();
+        assert_eq!(Project::around(&link).unwrap(), Project::around(&root).unwrap());
+    }
+
+    // fault: 62
+    #[test]
+    fn a_home_that_the_user_linked_is_used_and_one_that_came_with_the_repository_is_not() {
+        let (_temp, root) = repository();
+        let elsewhere = root.with_file_name("dotfiles");
+        fs::create_dir(&elsewhere).unwrap();
+        symlink(&elsewhere, root.join(".ralph")).unwrap();
+        assert_eq!(Project::around(&root).unwrap().home, elsewhere);
+        git::git(&root, &["add", ".ralph"]).unwrap();
+        let error = Project::around(&root).unwrap_err();
+        assert!(matches!(&error, ProjectError::LeadsOut { target, .. } if *target == elsewhere), "{error}");
+    }
+
+    // fault: 62
+    #[test]
+    fn a_linked_home_inside_the_project_is_used_wherever_it_comes_from() {
+        let (_temp, root) = repository();
+        fs::create_dir_all(root.join("tools/ralph")).unwrap();
+        symlink("tools/ralph", root.join(".ralph")).unwrap();
+        git::git(&root, &["add", ".ralph"]).unwrap();
+        assert_eq!(Project::around(&root).unwrap().home, root.join("tools/ralph"));
     }
 }

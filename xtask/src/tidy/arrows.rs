@@ -8,7 +8,7 @@ const CORE: &str = "crates/ralph-core/";
 /// Uses everything.
 const ANY: &str = "*";
 
-/// Small rooms without arrows of their own. Everyone may use them.
+/// Small rooms. Everyone may use them, and they use no other, unless a line below says so.
 const COMMON: &[&str] = &[
     "duration",
     "fail",
@@ -36,6 +36,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("agent", &["process"]),
     ("verify", &["process"]),
     ("git", &["process"]),
+    // What is a repository, and what belongs to it, only git knows.
+    ("project", &["git"]),
     ("process", &[]),
     ("store", &[]),
     // A lock says who has it.

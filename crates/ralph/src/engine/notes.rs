@@ -13,11 +13,7 @@ pub const NOTES_VARIABLE: &str = "NOTES_FILE";
 /// Makes the file where it is missing. What stands in it stays.
 pub(super) fn prepare(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        private::folder(folder)?;
-        if !folder.symlink_metadata()?.is_dir() {
-            return Err(io::Error::new(ErrorKind::NotADirectory, "it is a link to somewhere else"));
-        }
-        private::keep_out_of_git(folder)?;
+        private::folder(folder)?.keep_out_of_git()?;
     }
     match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => private::file(path).map(drop),

@@ -1,6 +1,8 @@
 //! Calls to the git program. It never cleans, resets or deletes anything.
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 #[derive(Debug, thiserror::Error)]
@@ -13,11 +15,29 @@ pub enum GitError {
 
 /// Runs git in a folder and returns what it printed.
 pub fn git(folder: &Path, args: &[&str]) -> Result<String, GitError> {
+    let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+    Ok(String::from_utf8_lossy(&printed(folder, &args)?).into_owned())
+}
+
+/// Returns the root of the work tree around a folder.
+pub fn work_tree(folder: &Path) -> Result<PathBuf, GitError> {
+    let mut path = printed(folder, &["rev-parse".as_ref(), "--show-toplevel".as_ref()])?;
+    path.truncate(path.trim_ascii_end().len());
+    Ok(OsString::from_vec(path).into())
+}
+
+/// Tells whether a path belongs to what the repository holds.
+pub fn is_tracked(folder: &Path, path: &Path) -> Result<bool, GitError> {
+    let args = ["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), path.as_os_str()];
+    Ok(!printed(folder, &args)?.is_empty())
+}
+
+fn printed(folder: &Path, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
     let output = Command::new("git").args(args).current_dir(folder).stdin(Stdio::null()).output();
     let output = output.map_err(|source| GitError::NotStarted { source })?;
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok(output.stdout);
     }
     let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(GitError::Failed { command: args.join(" "), stderr })
+    Err(GitError::Failed { command: args.join(OsStr::new(" ")).to_string_lossy().into_owned(), stderr })
 }

@@ -47,10 +47,14 @@ struct Piece {
 
 impl LimitedFile {
     pub(super) fn create(path: &Path, budget: &LogBudget) -> io::Result<Self> {
-        let file = private::file(path)?;
+        Ok(Self::on(private::file(path)?, path, budget))
+    }
+
+    /// Goes on with a file that is open.
+    pub(super) fn on(file: File, path: &Path, budget: &LogBudget) -> Self {
         let budget = budget.clone();
         let share = budget.reserve();
-        Ok(Self { path: path.to_path_buf(), file, share, written: 0, last_line: 0, tail: None, budget })
+        Self { path: path.to_path_buf(), file, share, written: 0, last_line: 0, tail: None, budget }
     }
 
     pub(super) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {

@@ -193,7 +193,12 @@ mod tests {
     // fault: 56
     #[test]
     fn a_full_disk_stops_the_log_and_is_told_once_at_the_end() {
-        let mut log = RawLog::new("/dev/full".into(), &LogBudget::new(u64::MAX, Path::new("")));
+        let (path, budget) = (Path::new("/dev/full"), LogBudget::new(u64::MAX, Path::new("")));
+        let full = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+        let file = Ok(LimitedFile::on(full, path, &budget));
+        let sink = Sink { redactor: redact::stream(), clean: Vec::new(), file, session: None };
+        let mut log = RawLog::new(path.into(), &budget);
+        log.state = State::Open(Box::new(sink));
         for _ in 0..20 {
             log.write(&mut vec![b'x'; 300_000]);
         }

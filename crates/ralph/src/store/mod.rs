@@ -5,6 +5,7 @@ mod error;
 mod forget;
 mod migrate;
 mod open;
+mod place;
 mod project;
 mod read;
 mod record;

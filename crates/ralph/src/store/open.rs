@@ -1,15 +1,14 @@
-//! Opening the database: private files, write-ahead log, bounded waiting for other writers.
+//! Opening the database: private files of our own, write-ahead log, bounded waiting for other writers.
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use sqlx::ConnectOptions;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use tokio::sync::Mutex;
 
+use super::place::Place;
 use super::{Store, StoreError, migrate};
-use crate::private;
 
 /// How long a writer waits for another process before it gives up.
 const BUSY: Duration = Duration::from_secs(10);
@@ -24,33 +23,37 @@ pub enum Opening {
 impl Store {
     /// Opens the store of a state folder. With [`Opening::Existing`] a missing database is `None`.
     pub async fn open(folder: &Path, opening: Opening) -> Result<Option<Self>, StoreError> {
-        let path = folder.join("ralph.db");
-        match opening {
-            Opening::Existing if !path.exists() => return Ok(None),
-            Opening::Existing => {}
-            Opening::Create => create_private(folder, &path)
-                .map_err(|source| StoreError::Folder { path: folder.to_path_buf(), source })?,
+        let unusable = |source| StoreError::Folder { path: folder.to_path_buf(), source };
+        let Some(place) = place(folder, opening).map_err(unusable)? else { return Ok(None) };
+        let Some(identity) = place.look().map_err(unusable)? else { return Ok(None) };
+        let connection = connect(&place).await?;
+        // Between looking and opening somebody may have put something else there.
+        if place.look().map_err(unusable)? != Some(identity) {
+            return Err(StoreError::Gone { path: place.path });
         }
-        let connected = SqliteConnectOptions::new()
-            .filename(&path)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Normal)
-            .busy_timeout(BUSY)
-            .connect()
-            .await;
-        let connection = connected.map_err(|source| StoreError::Database { path: path.clone(), source })?;
-        let found = std::fs::metadata(&path)
-            .map_err(|source| StoreError::Folder { path: folder.to_path_buf(), source })?;
-        let identity = (found.dev(), found.ino());
-        let store = Self { connection: Mutex::new(connection), path, identity };
+        let store = Self { connection: Mutex::new(connection), path: place.path, identity };
         migrate::migrate(&store).await?;
         Ok(Some(store))
     }
 }
 
-/// Makes folder and file before SQLite does, which would let everybody read them.
-fn create_private(folder: &Path, path: &Path) -> io::Result<()> {
-    private::folder(folder)?;
-    private::file(path)?;
-    private::keep_out_of_git(folder)
+fn place(folder: &Path, opening: Opening) -> io::Result<Option<Place>> {
+    match opening {
+        Opening::Existing => Place::find(folder),
+        Opening::Create => {
+            let place = Place::make(folder)?;
+            place.make_database()?;
+            place.keep_out_of_git()?;
+            Ok(Some(place))
+        }
+    }
+}
+
+async fn connect(place: &Place) -> Result<SqliteConnection, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(place.reachable())
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .busy_timeout(BUSY);
+    options.connect().await.map_err(|source| StoreError::Database { path: place.path.clone(), source })
 }

@@ -70,7 +70,7 @@ impl Ledger {
         let state =
             absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
         let state = state.ok_or(TrustError::NoHome)?;
-        Ok(Self { path: state.join("ralph/trusted.json") })
+        Ok(Self { path: private::real_path(&state.join("ralph")).join("trusted.json") })
     }
 
     /// Tells what is known of these commands in the project at `root`.

@@ -275,6 +275,14 @@ impl<'a> Call<'a> {
         self.start().wait()
     }
 
+    /// Runs to the end on a state that the test damaged.
+    pub fn output_whatever_the_state(self) -> Answer {
+        let project = self.project;
+        let answer = self.start().wait_without_invariants();
+        invariants::hold_whatever_the_state(project, &answer);
+        answer
+    }
+
     /// Starts and leaves it running.
     pub fn start(mut self) -> Running<'a> {
         let piped = self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -29,6 +29,7 @@ mod old_data;
 mod resume;
 mod secrets;
 mod signals;
+mod state_links;
 mod streams;
 mod timeouts;
 mod tracing;

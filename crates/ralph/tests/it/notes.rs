@@ -130,7 +130,7 @@ fn a_folder_of_notes_that_leads_elsewhere_is_refused() {
     fs::create_dir(project.outside("elsewhere")).unwrap();
     std::os::unix::fs::symlink(project.outside("elsewhere"), project.root().join(".ralph/notes")).unwrap();
     let answer = project.run(&["complete"]).output().expect(10);
-    assert!(answer.stderr.contains("a link to somewhere else"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("notes is a symbolic link"), "{}", answer.stderr);
     assert_eq!(fs::read_dir(project.outside("elsewhere")).unwrap().count(), 0);
     assert!(project.starts().is_empty());
 }

@@ -17,7 +17,7 @@ use crate::project::Project;
 /// Makes the folder for the session logs. One that cannot be made costs the log, which says so itself.
 pub(super) fn folders(project: &Project, specs: &str) {
     let logs = project.session_logs();
-    let _ = private::folder(&logs).and_then(|()| private::keep_out_of_git(&logs));
+    let _ = private::folder(&logs).and_then(|folder| folder.keep_out_of_git());
     if !project.root.join(specs).is_dir() {
         out::note(&format!("warning   the folder {specs} (SPECS_DIR) does not exist"));
     }

@@ -11,7 +11,7 @@ use crate::engine::EngineError;
 use crate::lock::{LockError, Owner};
 use crate::private::Foreign;
 use crate::project::ProjectError;
-use crate::store::StoreError;
+use crate::store::{Kept, StoreError, Trouble};
 use crate::trust::TrustError;
 
 /// An error on its way to the user.
@@ -111,10 +111,13 @@ impl From<StoreError> for Failure {
         let failure = Self::new(exit_code::STATE, &error);
         match &error {
             StoreError::Folder { path, source } => failure.hint(unusable(path, source)),
-            StoreError::Database { path, .. } => failure.hint(format!(
-                "nothing was deleted; look at {} and its `-wal` file, or move them away to start anew",
-                path.display()
-            )),
+            StoreError::Database { path, source } => failure.hint(database(path, Trouble::of(source))),
+            StoreError::Damaged { path, kept, .. } => {
+                failure.hint(kept_where(kept)).hint(start_anew(path))
+            }
+            StoreError::Changed { kept, .. } => failure.hint(kept_where(kept)).hint(
+                "the agent may have written to .ralph/state; the run was stopped, and nothing more was recorded",
+            ),
             StoreError::Gone { .. } => failure.hint(
                 "the agent may have cleaned too much: `git clean -x` removes .ralph/state; the run was stopped",
             ),
@@ -190,4 +193,29 @@ fn unusable(path: &Path, error: &io::Error) -> String {
             _ => format!("see that you may write to {}", path.display()),
         },
     }
+}
+
+fn database(path: &Path, trouble: Trouble) -> String {
+    let path = path.display();
+    match trouble {
+        Trouble::Full => format!("the disk of {path} is full: free some space, and start again; what was recorded before is safe"),
+        Trouble::ReadOnly => format!("see that you may write to {path} and to its folder"),
+        Trouble::Busy => "another program holds the database; ralph waited and gave up: see what it is (`fuser` tells), and start again".to_owned(),
+        Trouble::Disk => format!("the disk of {path} does not take what is written: is it full, over a limit, or broken? What was recorded before is safe"),
+        Trouble::Damaged | Trouble::Other => {
+            format!("nothing was deleted; look at {path} and the files beside it")
+        }
+    }
+}
+
+fn kept_where(kept: &Kept) -> String {
+    match kept {
+        Kept::Copy(folder) => format!("nothing was deleted; a copy is kept in {}", folder.display()),
+        Kept::InPlace => "nothing was deleted and nothing was written".to_owned(),
+    }
+}
+
+fn start_anew(path: &Path) -> String {
+    let folder = path.parent().unwrap_or(path).display();
+    format!("put a backup in its place, or start anew: mv {folder} {folder}.damaged")
 }

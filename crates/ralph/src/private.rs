@@ -161,9 +161,11 @@ fn walk(path: &Path, missing: Missing) -> io::Result<Folder> {
     let mut here =
         Folder { descriptor: rustix::fs::openat(CWD, "/", PASSING, Mode::empty())?, path: "/".into() };
     for part in path.components() {
-        if let Component::Normal(name) = part {
-            here = step(&here, name, missing)?;
-        }
+        here = match part {
+            Component::Normal(name) => step(&here, name, missing)?,
+            Component::ParentDir => step(&here, OsStr::new(".."), missing)?,
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => here,
+        };
     }
     Ok(here)
 }
@@ -282,6 +284,14 @@ mod tests {
         symlink(&real, temp.path().join("config")).unwrap();
         assert_eq!(real_path(&temp.path().join("config/ralph/trust.json")), real.join("ralph/trust.json"));
         folder(&real_path(&temp.path().join("config/ralph"))).unwrap();
+    }
+
+    #[test]
+    fn a_way_up_leads_up() {
+        let temp = tempfile::tempdir().unwrap();
+        folder(&temp.path().join("a/b")).unwrap();
+        file(&temp.path().join("a/b/../log")).unwrap();
+        assert!(temp.path().join("a/log").is_file());
     }
 
     #[test]

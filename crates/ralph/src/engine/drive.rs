@@ -86,8 +86,13 @@ pub async fn run(
         hold: means.hold,
         watcher,
     };
-    let ended = driver.drive(Sources { signals, news, shown }, beginning).await?;
-    Ok((ended, means.store))
+    match driver.drive(Sources { signals, news, shown }, beginning).await {
+        Ok(ended) => Ok((ended, means.store)),
+        Err(error) => {
+            means.store.abandon();
+            Err(error)
+        }
+    }
 }
 
 /// Everything that can happen to a run.

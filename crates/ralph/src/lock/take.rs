@@ -162,8 +162,14 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         std::os::unix::fs::symlink(&folder, &link).unwrap();
         let _held = attempt(&folder.join("lock"), Sharing::Alone, &owner()).unwrap();
+        // A project goes by its real path: links on the way are not followed.
+        let ways = [link.canonicalize().unwrap().join("lock"), folder.join("../a/./lock")];
+        for way in ways {
+            let refused = attempt(&way, Sharing::Alone, &owner());
+            assert!(matches!(refused, Err(LockError::Taken { .. })), "{refused:?}");
+        }
         let refused = attempt(&link.join("lock"), Sharing::Alone, &owner());
-        assert!(matches!(refused, Err(LockError::Taken { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(LockError::Unusable { .. })), "{refused:?}");
     }
 
     // fault: 62

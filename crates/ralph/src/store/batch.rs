@@ -4,6 +4,7 @@ use ralph_core::fact::Fact;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection};
 
+use super::given::fact_sum;
 use super::project::At;
 use crate::redact;
 
@@ -23,9 +24,20 @@ pub(super) enum Value {
     Null,
 }
 
+impl Value {
+    /// Returns the text as it will be stored.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(_) | Self::Null => "",
+        }
+    }
+}
+
+/// Every text that is stored becomes a value here, without its secrets.
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::Text(redact::text(text).into_owned())
     }
 }
 
@@ -63,13 +75,16 @@ pub(super) use sql;
 
 /// Returns the statement that adds a fact to the journal.
 pub(super) fn event(at: At<'_>, seq: i64, fact: &Fact, body: &str) -> Statement {
+    let body = Value::from(body);
+    let sum = fact_sum(at.run, (seq, at.at.0), body.text());
     sql!(
-        "INSERT INTO events (run, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO events (run, seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?, ?)",
         at.run,
         seq,
         at.at.0,
         fact.name(),
-        body
+        body,
+        sum
     )
 }
 
@@ -107,10 +122,9 @@ pub(super) async fn execute(
     done.map(drop)
 }
 
-/// Binds values. Every text enters the database here, without its secrets.
 fn bound(query: Query, values: impl IntoIterator<Item = Value>) -> Query {
     values.into_iter().fold(query, |query, value| match value {
-        Value::Text(text) => query.bind(redact::text(&text).into_owned()),
+        Value::Text(text) => query.bind(text),
         Value::Number(number) => query.bind(number),
         Value::Null => query.bind(None::<i64>),
     })

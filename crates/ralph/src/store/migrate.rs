@@ -2,13 +2,21 @@
 //! that a database is of one version or the next, never between.
 use sqlx::Connection;
 
-use super::{Store, StoreError};
+use super::header::APPLICATION;
+use super::{Damage, Store, StoreError};
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+];
+
+/// The newest schema that this ralph knows.
+pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
 
 /// Brings the database to the newest schema, or refuses one that is newer still.
 pub(super) async fn migrate(store: &Store) -> Result<(), StoreError> {
-    let known = MIGRATIONS.len() as i64;
+    let known = KNOWN;
     let found = version(store).await?;
     if found > known {
         return Err(StoreError::Newer { path: store.path.clone(), found, known });
@@ -19,11 +27,16 @@ pub(super) async fn migrate(store: &Store) -> Result<(), StoreError> {
     apply(store).await.map_err(|source| store.failed(source))
 }
 
+/// Returns the version, if the text of the schema is plain: the driver panics over names that are no text.
 async fn version(store: &Store) -> Result<i64, StoreError> {
     let mut connection = store.connection.lock().await;
-    let row: Result<(i64,), sqlx::Error> =
-        sqlx::query_as("PRAGMA user_version").fetch_one(&mut *connection).await;
-    row.map(|(version,)| version).map_err(|source| store.failed(source))
+    let sql = "SELECT user_version, (SELECT COUNT(*) FROM sqlite_schema
+        WHERE sql GLOB '*[^' || char(10) || ' -~]*' OR name GLOB '*[^ -~]*') FROM pragma_user_version";
+    let row: Result<(i64, i64), sqlx::Error> = sqlx::query_as(sql).fetch_one(&mut *connection).await;
+    match row.map_err(|source| store.failed(source))? {
+        (version, 0) => Ok(version),
+        (_, _) => Err(StoreError::damaged(&store.path, Damage::Inside("its schema is no text".to_owned()))),
+    }
 }
 
 /// Applies what is missing. Another process may have been faster: the version is read again inside.
@@ -34,7 +47,7 @@ async fn apply(store: &Store) -> Result<(), sqlx::Error> {
     for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
     }
-    let version = format!("PRAGMA user_version = {}", MIGRATIONS.len());
+    let version = format!("PRAGMA user_version = {KNOWN}; PRAGMA application_id = {APPLICATION}");
     sqlx::raw_sql(sqlx::AssertSqlSafe(version)).execute(&mut *transaction).await?;
     transaction.commit().await
 }

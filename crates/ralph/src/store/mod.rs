@@ -3,6 +3,10 @@
 mod batch;
 mod error;
 mod forget;
+mod given;
+mod guard;
+mod header;
+mod keep;
 mod migrate;
 mod open;
 mod place;
@@ -10,10 +14,11 @@ mod project;
 mod read;
 mod record;
 mod rows;
+mod sum;
 mod take_over;
 mod transfer;
 
-pub use error::StoreError;
+pub use error::{Damage, Kept, StoreError, Trouble};
 pub use forget::LastSeen;
 pub use open::Opening;
 pub use read::EventRow;
@@ -22,19 +27,35 @@ pub use rows::{AttemptRow, CheckRow, IterationRow, RunRow};
 pub use take_over::StoredRun;
 pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex as Lock, PoisonError};
 
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
+
+use guard::{Seen, Since};
+use open::Depth;
+use place::Place;
+use read::Latest;
 
 /// One connection: there is one writer in a process, and readers of other processes never wait for it.
 pub struct Store {
     connection: Mutex<SqliteConnection>,
     path: PathBuf,
-    /// Device and inode of the file that was opened.
-    identity: (u64, u64),
+    place: Place,
+    /// What this process wrote last, and how the files looked then.
+    written: Lock<Option<(Written, Seen)>>,
+    /// Which database this is, read after the first write.
+    identity: OnceCell<String>,
+}
+
+#[derive(Clone)]
+struct Written {
+    run: String,
+    fence: i64,
+    /// The loop, as JSON.
+    state: String,
 }
 
 impl Store {
@@ -49,16 +70,57 @@ impl Store {
         let _ = self.connection.into_inner().close().await;
     }
 
-    /// Refuses to go on when somebody removed or replaced the database: what is written to a file without a
-    /// name is lost.
-    fn still_there(&self) -> Result<(), StoreError> {
-        match std::fs::metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) == self.identity => Ok(()),
-            Ok(_) | Err(_) => Err(StoreError::Gone { path: self.path.clone() }),
+    /// Leaves the database as it lies. SQLite would write its log into the file on closing, whatever became of
+    /// that, and dies of shared memory that shrank.
+    pub fn abandon(self) {
+        std::mem::forget(self);
+    }
+
+    /// Remembers what was written, and how the files look now.
+    async fn remember(&self, written: Written) -> Result<(), StoreError> {
+        self.identity.get_or_try_init(|| self.read_identity()).await?;
+        let seen = Seen::now(&self.path);
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some((written, seen));
+        Ok(())
+    }
+
+    /// Refuses to go on when somebody removed, replaced or changed the files since the last write.
+    async fn untouched(&self) -> Result<(), StoreError> {
+        let (written, since) = match &*self.written.lock().unwrap_or_else(PoisonError::into_inner) {
+            None => return Ok(()),
+            Some((written, seen)) => (written.clone(), Seen::now(&self.path).since(seen)),
+        };
+        match since {
+            Since::Untouched => Ok(()),
+            Since::Gone => Err(StoreError::Gone { path: self.path.clone() }),
+            Since::Cut => Err(self.changed()),
+            Since::Written if self.still_holds(&written).await => Ok(()),
+            Since::Written => Err(self.changed()),
         }
     }
 
+    /// Reads the files anew, as another process would, and tells whether they are sound and hold what was
+    /// written last. Then the one who wrote was another ralph. One that took the run over has written more; the
+    /// fence keeps us from writing then.
+    async fn still_holds(&self, written: &Written) -> bool {
+        let Ok(connection) = open::connect(&self.place).await else { return false };
+        let fresh = Self::on(connection, self.place.clone());
+        let same = fresh.read_identity().await.is_ok_and(|found| self.identity.get() == Some(&found));
+        let sound = fresh.look_through(Depth::Whole).await.is_ok();
+        let holds = |latest: Latest| latest.fence > written.fence || latest.state == written.state;
+        if same && sound && fresh.latest(&written.run).await.is_ok_and(holds) {
+            fresh.close().await;
+            return true;
+        }
+        fresh.abandon();
+        false
+    }
+
+    fn changed(&self) -> StoreError {
+        StoreError::Changed { path: self.path.clone(), kept: keep::copy(&self.path) }
+    }
+
     fn failed(&self, source: sqlx::Error) -> StoreError {
-        StoreError::Database { path: self.path.clone(), source }
+        StoreError::of(&self.path, source)
     }
 }

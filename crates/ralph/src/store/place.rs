@@ -1,20 +1,26 @@
 //! Where the database lies: its folder, held open, and the files that SQLite uses in it. They are looked at
 //! before SQLite opens them, because SQLite would follow a link and write to what it leads to.
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::private::{self, Folder};
+use super::header::{LENGTH, Outside};
+use crate::private::{self, Folder, IGNORE};
 
 /// The names that SQLite gives its files.
 pub(super) const DATABASE: &str = "ralph.db";
 pub(super) const LOG: &str = "ralph.db-wal";
-const BESIDE: [&str; 3] = [LOG, "ralph.db-shm", "ralph.db-journal"];
+const SHARED: &str = "ralph.db-shm";
+const JOURNAL: &str = "ralph.db-journal";
 
 /// Device and inode.
 pub(super) type Identity = (u64, u64);
 
+/// Cheap to clone.
+#[derive(Clone)]
 pub(super) struct Place {
-    pub(super) folder: Folder,
+    folder: Arc<Folder>,
     pub(super) path: PathBuf,
 }
 
@@ -34,16 +40,45 @@ impl Place {
     }
 
     fn of(folder: Folder) -> Self {
-        Self { path: folder.path().join(DATABASE), folder }
+        Self { path: folder.path().join(DATABASE), folder: Arc::new(folder) }
     }
 
     /// Returns which file the database is, or `None` where there is none. Anything but files of our own is
     /// refused.
     pub(super) fn look(&self) -> io::Result<Option<Identity>> {
-        for name in BESIDE {
+        for name in [LOG, SHARED, JOURNAL] {
             self.folder.look(name)?;
         }
         Ok(self.folder.look(DATABASE)?.map(|found| (found.st_dev, found.st_ino)))
+    }
+
+    /// Looks at the files from outside. Another process may be making the database at this moment: what comes
+    /// last with it is looked at first.
+    pub(super) fn outside(&self) -> io::Result<Outside> {
+        let size = |name| {
+            Ok::<u64, io::Error>(self.folder.look(name)?.map_or(0, |found| found.st_size.cast_unsigned()))
+        };
+        let made = self.is_made()?;
+        let (log, journal) = (size(LOG)?, size(JOURNAL)?);
+        let mut outside = Outside { header: None, size: 0, log, journal, made };
+        if self.folder.look(DATABASE)?.is_some() {
+            let mut header = Vec::with_capacity(LENGTH);
+            self.folder.read(DATABASE)?.take(LENGTH as u64).read_to_end(&mut header)?;
+            outside.header = Some(header);
+            outside.size = size(DATABASE)?;
+        }
+        Ok(outside)
+    }
+
+    /// Tells whether a database was made here once: git is told to keep out when it has its tables.
+    fn is_made(&self) -> io::Result<bool> {
+        Ok(self.folder.look(IGNORE)?.is_some())
+    }
+
+    /// Tells whether files can be made here.
+    pub(super) fn is_writable(&self) -> bool {
+        rustix::fs::accessat(&self.folder, ".", rustix::fs::Access::WRITE_OK, rustix::fs::AtFlags::empty())
+            .is_ok()
     }
 
     /// Makes the file before SQLite does, which would let everybody read it.
@@ -51,7 +86,7 @@ impl Place {
         self.folder.file(DATABASE).map(drop)
     }
 
-    /// Hides the state from git.
+    /// Hides the state from git. This also says that the database is made.
     pub(super) fn keep_out_of_git(&self) -> io::Result<()> {
         self.folder.keep_out_of_git()
     }
@@ -59,7 +94,6 @@ impl Place {
     /// Returns the path for SQLite, which must be UTF-8 by the way we reach it. Where it is not, the open
     /// folder lends its name.
     pub(super) fn reachable(&self) -> PathBuf {
-        use std::os::fd::{AsFd, AsRawFd};
         match self.path.to_str() {
             Some(_) => self.path.clone(),
             None => {

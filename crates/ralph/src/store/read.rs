@@ -2,6 +2,8 @@
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row};
 
+use super::given::{fact_sum, loop_sum};
+use super::sum::verify;
 use super::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
 
 type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
@@ -13,6 +15,16 @@ pub struct EventRow {
     pub at: i64,
     /// JSON.
     pub body: String,
+}
+
+/// The loop of a run as it was last stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Latest {
+    /// JSON.
+    pub(super) state: String,
+    /// How many facts led to it; unknown for runs of the first schemas.
+    pub(super) facts: Option<i64>,
+    pub(super) fence: i64,
 }
 
 impl Store {
@@ -59,24 +71,52 @@ impl Store {
         self.rows(sqlx::query(sql).bind(run.to_owned()), CheckRow::read).await
     }
 
-    /// Returns at most `limit` facts of a run after number `after`.
+    /// Returns at most `limit` facts of a run after number `after`. A journal with a gap is an error.
     pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventRow>, StoreError> {
-        let sql = "SELECT seq, at, body FROM events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        // What is written between the two reads can only be more.
+        let known = self.latest(run).await?.facts.unwrap_or(0).min(after.saturating_add(limit.into()));
+        let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let query = sqlx::query(sql).bind(run.to_owned()).bind(after).bind(i64::from(limit));
-        let read = |row: &SqliteRow| {
-            Ok(EventRow { seq: row.try_get("seq")?, at: row.try_get("at")?, body: row.try_get("body")? })
-        };
-        self.rows(query, read).await
+        let rows = self.rows(query, |row| event(run, row)).await?;
+        let gap = rows.iter().zip(after + 1..).find(|(row, expected)| row.seq != *expected);
+        let end = rows.last().map_or(after, |row| row.seq);
+        match gap.map(|(_, missing)| missing).or((end < known).then_some(end + 1)) {
+            None => Ok(rows),
+            Some(missing) => {
+                let what = format!("fact {missing} of run {run} is missing");
+                Err(self.failed(sqlx::Error::Decode(what.into())))
+            }
+        }
     }
 
-    /// Returns the loop of a run as it was last stored, as JSON.
-    pub(super) async fn loop_json(&self, run: &str) -> Result<String, StoreError> {
-        let query = sqlx::query("SELECT loop FROM runs WHERE id = $1").bind(run.to_owned());
-        Ok(self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
+    /// Returns the loop of a run as it was last stored.
+    pub(super) async fn latest(&self, run: &str) -> Result<Latest, StoreError> {
+        let query =
+            sqlx::query("SELECT loop, facts, fence, loop_sum FROM runs WHERE id = $1").bind(run.to_owned());
+        let read = |row: &SqliteRow| {
+            let latest = Latest {
+                state: row.try_get("loop")?,
+                facts: row.try_get("facts")?,
+                fence: row.try_get("fence")?,
+            };
+            let found = loop_sum(&latest.state, latest.facts.unwrap_or(0));
+            verify(row.try_get("loop_sum")?, found, "the loop of a run").map(|()| latest)
+        };
+        Ok(self.rows(query, read).await?.pop().unwrap_or_default())
+    }
+
+    /// Returns what tells this database from every other.
+    pub(super) async fn read_identity(&self) -> Result<String, StoreError> {
+        let found: Vec<String> =
+            self.rows(sqlx::query("SELECT id FROM identity"), |row| row.try_get(0)).await?;
+        Ok(found.concat())
     }
 
     /// Returns how many facts a run has.
-    pub(super) async fn count_events(&self, run: &str) -> Result<i64, StoreError> {
+    pub(super) async fn facts(&self, run: &str, latest: &Latest) -> Result<i64, StoreError> {
+        if let Some(facts) = latest.facts {
+            return Ok(facts);
+        }
         let query = sqlx::query("SELECT COUNT(*) FROM events WHERE run = $1").bind(run.to_owned());
         Ok(self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
     }
@@ -90,4 +130,10 @@ impl Store {
         let rows = query.fetch_all(&mut *connection).await;
         rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|source| self.failed(source))
     }
+}
+
+fn event(run: &str, row: &SqliteRow) -> Result<EventRow, sqlx::Error> {
+    let event = EventRow { seq: row.try_get("seq")?, at: row.try_get("at")?, body: row.try_get("body")? };
+    let found = fact_sum(run, (event.seq, event.at), &event.body);
+    verify(row.try_get("sum")?, found, "a fact of the journal").map(|()| event)
 }

@@ -3,9 +3,10 @@ use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use ralph_core::state::Loop;
 
-use super::batch::{Statement, event, execute, sql};
+use super::batch::{Statement, Value, event, execute, sql};
+use super::given::{Given, loop_sum};
 use super::project::{At, project};
-use super::{Store, StoreError};
+use super::{Store, StoreError, Written};
 
 /// A run to be stored before anything of it happens.
 pub struct NewRun<'a> {
@@ -39,45 +40,51 @@ pub struct Entry<'a> {
 impl Store {
     /// Stores a new run. It has no facts yet.
     pub async fn create_run(&self, run: &NewRun<'_>) -> Result<(), StoreError> {
-        let state = self.encode(run.state)?;
-        let mut connection = self.connection.lock().await;
-        let insert = sql!(
-            "INSERT INTO runs
-                (id, kind, status, agent, promise, max_iterations, started_at, settings, loop, fence, owner)
-             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
-            run.id,
-            run.kind,
-            run.agent,
-            run.promise,
-            run.state.policy.max_iterations,
-            run.at.0,
-            run.settings,
-            state.as_str(),
-            FIRST_FENCE,
-            run.owner
-        );
-        execute(&mut connection, vec![insert]).await.map_err(|source| self.failed(source))
+        let state = Value::from(self.encode(run.state)?.as_str());
+        let given = Given {
+            id: run.id,
+            kind: run.kind,
+            agent: run.agent,
+            promise: run.promise,
+            max_iterations: run.state.policy.max_iterations.into(),
+            started_at: run.at.0,
+            settings: run.settings,
+        };
+        let owned = sql!("UPDATE runs SET fence = ?, owner = ? WHERE id = ?", FIRST_FENCE, run.owner, run.id);
+        self.write(vec![given.insert(&state, 0), owned]).await.map_err(|source| self.failed(source))?;
+        self.remember(Written { run: run.id.to_owned(), fence: FIRST_FENCE, state: state.text().to_owned() })
+            .await
     }
 
     /// Stores one step: journal, projections and loop, all or nothing.
     pub async fn record(&self, entry: &Entry<'_>) -> Result<(), StoreError> {
-        self.still_there()?;
-        let state = self.encode(entry.state)?;
-        let mut statements = vec![fenced(entry, &state)];
+        self.untouched().await?;
+        let state = Value::from(self.encode(entry.state)?.as_str());
+        let facts = entry.seq - 1 + i64::try_from(entry.facts.len()).unwrap_or(i64::MAX);
+        let mut statements = vec![fenced(entry, &state, facts)];
         for (seq, fact) in (entry.seq..).zip(entry.facts) {
             let body = self.encode(fact)?;
             let at = At { run: entry.run, at: entry.at };
             statements.push(event(at, seq, fact, &body));
             statements.extend(project(at, fact));
         }
-        let written = {
-            let mut connection = self.connection.lock().await;
-            execute(&mut connection, statements).await
-        };
-        match written {
+        match self.write(statements).await {
+            Ok(()) => {
+                self.remember(Written {
+                    run: entry.run.to_owned(),
+                    fence: entry.fence,
+                    state: state.text().to_owned(),
+                })
+                .await
+            }
             Err(error) if is_fence(&error) => Err(self.taken_over(entry.run).await),
-            other => other.map_err(|source| self.failed(source)),
+            Err(source) => Err(self.failed(source)),
         }
+    }
+
+    async fn write(&self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
+        let mut connection = self.connection.lock().await;
+        execute(&mut connection, statements).await
     }
 
     async fn taken_over(&self, run: &str) -> StoreError {
@@ -93,10 +100,12 @@ impl Store {
 
 /// Stores the loop, unless somebody else has taken the run over: his fence is another, there is then no value for the
 /// column, and the whole step fails.
-fn fenced(entry: &Entry<'_>, state: &str) -> Statement {
+fn fenced(entry: &Entry<'_>, state: &Value, facts: i64) -> Statement {
     sql!(
-        "UPDATE runs SET loop = ?, fence = CASE WHEN fence = ? THEN fence END WHERE id = ?",
-        state,
+        "UPDATE runs SET loop = ?, facts = ?, loop_sum = ?, fence = CASE WHEN fence = ? THEN fence END WHERE id = ?",
+        state.clone(),
+        facts,
+        loop_sum(state.text(), facts),
         entry.fence,
         entry.run
     )

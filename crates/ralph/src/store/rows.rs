@@ -2,6 +2,8 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
+use super::given::Given;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
     pub id: String,
@@ -24,10 +26,10 @@ pub struct RunRow {
 
 impl RunRow {
     pub(super) const COLUMNS: &str = "id, kind, status, reason, exit_code, agent, promise, max_iterations, \
-        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings";
+        iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings, sum, settings_sum";
 
     pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
-        Ok(Self {
+        let run = Self {
             id: row.try_get("id")?,
             kind: row.try_get("kind")?,
             status: row.try_get("status")?,
@@ -43,7 +45,20 @@ impl RunRow {
             output_tokens: row.try_get("output_tokens")?,
             cost_micros: row.try_get("cost_micros")?,
             settings: row.try_get("settings")?,
-        })
+        };
+        run.given().verify(row.try_get("sum")?, row.try_get("settings_sum")?).map(|()| run)
+    }
+
+    fn given(&self) -> Given<'_> {
+        Given {
+            id: &self.id,
+            kind: &self.kind,
+            agent: &self.agent,
+            promise: &self.promise,
+            max_iterations: self.max_iterations,
+            started_at: self.started_at,
+            settings: &self.settings,
+        }
     }
 }
 

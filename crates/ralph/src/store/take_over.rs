@@ -2,6 +2,8 @@
 use ralph_core::state::Loop;
 use sqlx::Row;
 
+use super::batch::Value;
+use super::given::settings_sum;
 use super::{Store, StoreError};
 
 /// A run as its last engine left it.
@@ -17,21 +19,22 @@ pub struct StoredRun {
 impl Store {
     /// Reads a run as it was left.
     pub async fn stored(&self, run: &str) -> Result<StoredRun, StoreError> {
-        let state = self.loop_json(run).await?;
-        let state = serde_json::from_str(&state)
+        let latest = self.latest(run).await?;
+        let state = serde_json::from_str(&latest.state)
             .map_err(|error| self.unreadable(format!("the loop of {run}: {error}")))?;
-        let query = sqlx::query("SELECT fence FROM runs WHERE id = $1").bind(run.to_owned());
-        let fence = self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default();
-        Ok(StoredRun { state, facts: self.count_events(run).await?, fence })
+        Ok(StoredRun { state, facts: self.facts(run, &latest).await?, fence: latest.fence })
     }
 
     /// Makes this engine the one that drives a run. Whoever drove it before can write no more.
     pub async fn take_over(&self, run: &str, owner: &str, settings: &str) -> Result<StoredRun, StoreError> {
-        self.still_there()?;
+        self.untouched().await?;
         // One statement: whoever comes next gets the next number.
         let sql =
-            "UPDATE runs SET fence = fence + 1, owner = $1, settings = $2 WHERE id = $3 RETURNING fence";
-        let raise = sqlx::query(sql).bind(owner.to_owned()).bind(settings.to_owned()).bind(run.to_owned());
+            "UPDATE runs SET fence = fence + 1, owner = $1, settings = $2, settings_sum = $3 WHERE id = $4
+            RETURNING fence";
+        let settings = Value::from(settings);
+        let raise = sqlx::query(sql).bind(owner.to_owned()).bind(settings.text().to_owned());
+        let raise = raise.bind(settings_sum(settings.text())).bind(run.to_owned());
         let raised = self.rows(raise, |row| row.try_get(0)).await?.pop();
         let fence = raised.ok_or_else(|| self.unreadable(format!("run {run} is gone")))?;
         Ok(StoredRun { fence, ..self.stored(run).await? })

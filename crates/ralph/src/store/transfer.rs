@@ -4,7 +4,8 @@ use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use serde::{Deserialize, Serialize};
 
-use super::batch::{self, Statement, sql};
+use super::batch::{self, Statement};
+use super::given::Given;
 use super::project::{At, project};
 use super::{Store, StoreError};
 
@@ -42,7 +43,7 @@ pub struct ImportedFact {
 impl Store {
     /// Returns the header of a run.
     pub async fn header(&self, run: &super::RunRow) -> Result<RunHeader, StoreError> {
-        let state = self.loop_json(&run.id).await?;
+        let latest = self.latest(&run.id).await?;
         Ok(RunHeader {
             ralph_export: EXPORT_VERSION,
             id: run.id.clone(),
@@ -52,8 +53,8 @@ impl Store {
             max_iterations: run.max_iterations,
             started_at: run.started_at,
             settings: self.decode(&run.settings)?,
-            facts: self.count_events(&run.id).await?,
-            state: self.decode(&state)?,
+            facts: self.facts(&run.id, &latest).await?,
+            state: self.decode(&latest.state)?,
         })
     }
 
@@ -77,16 +78,14 @@ impl Store {
 }
 
 fn new_run(header: &RunHeader) -> Statement {
-    sql!(
-        "INSERT INTO runs (id, kind, status, agent, promise, max_iterations, started_at, settings, loop)
-         VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?)",
-        header.id.as_str(),
-        header.kind.as_str(),
-        header.agent.as_str(),
-        header.promise.as_str(),
-        header.max_iterations,
-        header.started_at,
-        header.settings.to_string().as_str(),
-        header.state.to_string().as_str()
-    )
+    let given = Given {
+        id: &header.id,
+        kind: &header.kind,
+        agent: &header.agent,
+        promise: &header.promise,
+        max_iterations: header.max_iterations,
+        started_at: header.started_at,
+        settings: &header.settings.to_string(),
+    };
+    given.insert(&header.state.to_string().as_str().into(), header.facts)
 }

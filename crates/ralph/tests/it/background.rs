@@ -158,7 +158,7 @@ fn a_mistake_is_told_before_anything_goes_to_the_background() {
     std::fs::write(project.state().join("ralph.db"), "this is no database").unwrap();
     let call = project.run(&["complete"]).args(["--detach"]);
     let answer = call.start().wait_without_invariants().expect(10);
-    assert!(answer.stderr.contains("ralph.db cannot be used"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("ralph.db is damaged"), "{}", answer.stderr);
     assert_eq!((answer.stdout.as_str(), project.starts().len()), ("", 1));
     assert_eq!(runs(), before, "a run that never was leaves no folder");
 }

@@ -333,7 +333,7 @@ fn shift_stored_times(project: &Project, by: i64) {
             let time = phase.pointer_mut(place).unwrap();
             *time = (time.as_i64().unwrap() + by).into();
         }
-        let update = sqlx::query("UPDATE runs SET loop = ?").bind(state.to_string());
+        let update = sqlx::query("UPDATE runs SET loop = ?, loop_sum = NULL").bind(state.to_string());
         update.execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
     });

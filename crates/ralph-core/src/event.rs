@@ -121,4 +121,6 @@ pub enum StopSignal {
     Int,
     /// SIGTERM.
     Term,
+    /// The terminal was closed (SIGHUP).
+    Hangup,
 }

@@ -141,6 +141,7 @@ impl Ended {
         let (name, exit_code) = match signal {
             StopSignal::Int => ("Ctrl-C", exit_code::SIGINT),
             StopSignal::Term => ("SIGTERM", exit_code::SIGTERM),
+            StopSignal::Hangup => ("a closed terminal (SIGHUP)", exit_code::SIGTERM),
         };
         Self { outcome: Outcome::Interrupted, reason: alloc::format!("stopped by {name}"), exit_code }
     }

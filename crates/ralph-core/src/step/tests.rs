@@ -368,7 +368,7 @@ fn retries_share_the_time_of_their_iteration() {
 // spec: L12
 #[test]
 fn the_first_signal_stops_politely_and_ends_as_interrupted() {
-    for (signal, code) in [(StopSignal::Int, 130), (StopSignal::Term, 143)] {
+    for (signal, code) in [(StopSignal::Int, 130), (StopSignal::Term, 143), (StopSignal::Hangup, 143)] {
         let scene = Scene::started(Policy::new(3)).signal(signal);
         assert!(scene.does(&Effect::StopAgent { key: key(1, 1) }));
         let scene = scene.ended(1, 1, crashes());

@@ -37,7 +37,7 @@ impl Signals {
         tokio::select! {
             Some(()) = self.int.recv() => Asked::Stop(StopSignal::Int),
             Some(()) = self.term.recv() => Asked::Stop(StopSignal::Term),
-            Some(()) = hung_up(self.hangup.as_mut()) => Asked::Stop(StopSignal::Term),
+            Some(()) = hung_up(self.hangup.as_mut()) => Asked::Stop(StopSignal::Hangup),
             Some(()) = self.suspend.recv() => Asked::Suspend,
             else => std::future::pending().await,
         }

@@ -46,6 +46,7 @@ fn without_detach_a_closed_terminal_stops_the_run_politely() {
     assert_eq!(terminal.wait().code(), Some(143));
     let show = project.ralph(["show", "--json"]).output().expect(0).json();
     assert_eq!(show["outcome"], "interrupted");
+    assert_eq!(show["reason"], "stopped by a closed terminal (SIGHUP)");
     let log = String::from_utf8(project.log("iteration-001.ndjson")).unwrap();
     assert!(log.contains("cleaned up"), "{log}");
 }

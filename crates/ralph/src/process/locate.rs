@@ -1,14 +1,11 @@
 //! Finds out before anything is started whether a program can be started at all.
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::SpawnError;
 use super::job::{JobSpec, Stdin};
+use super::machine::may_run;
 use super::resolve::{interpreter, is_executable, resolve};
-
-/// How much of a file tells text from binary.
-const HEAD: u64 = 256;
 
 /// Returns the file that a job would execute, or why it cannot be executed.
 pub fn locate(job: &JobSpec) -> Result<PathBuf, SpawnError> {
@@ -25,7 +22,7 @@ pub fn locate(job: &JobSpec) -> Result<PathBuf, SpawnError> {
         Some(interpreter) if !job.cwd.join(&interpreter).exists() => {
             Err(SpawnError::MissingInterpreter { program: program(), interpreter })
         }
-        None if is_text(&file) => Err(SpawnError::WrongFormat { program: program() }),
+        None if !may_run(&file) => Err(SpawnError::WrongFormat { program: program() }),
         Some(_) | None => Ok(file),
     }
 }
@@ -43,11 +40,4 @@ pub fn is_program(folder: &Path, program: &str) -> bool {
         memory: None,
     };
     locate(&job).is_ok()
-}
-
-/// A text without `#!` is no program for the kernel, whatever a shell would make of it.
-fn is_text(file: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    read.is_ok() && std::str::from_utf8(&head).is_ok() && !head.contains(&0)
 }

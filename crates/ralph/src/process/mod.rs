@@ -23,6 +23,7 @@ mod limited_file;
 mod limits;
 mod locate;
 mod log_budget;
+mod machine;
 mod message;
 mod own;
 mod pump;

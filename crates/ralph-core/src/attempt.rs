@@ -7,12 +7,17 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Reading;
+use crate::text::signal_words;
 
 /// Everything the driver saw of one attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptReport {
     pub ending: Ending,
     pub stream: Stream,
+    /// Lines that are no record of the expected format; they were passed over.
+    pub unknown_records: u64,
+    /// How long the agent lived.
+    pub lived_ms: u64,
     /// The fatal error that the agent's own output reported.
     pub trouble: Option<Trouble>,
     pub reading: Reading,
@@ -190,16 +195,29 @@ pub enum Judgement {
     Failed { why: String, hope: Hope },
 }
 
+/// An agent that lived no longer than this has not begun to work.
+const START_MS: u64 = 10_000;
+
+/// What a shell exits with when it can find a command but not execute it, and when it cannot find it.
+const NOT_EXECUTABLE: i32 = 126;
+const NOT_FOUND: i32 = 127;
+
 impl AttemptReport {
+    /// Tells whether the agent ended before it can have done anything.
+    #[must_use]
+    pub fn ended_at_start(&self) -> bool {
+        self.lived_ms < START_MS
+    }
+
     /// Judges an attempt that ended by itself.
     #[must_use]
     pub fn judge(&self) -> Judgement {
         let exit_fault = match &self.ending {
             Ending::Exited { code: 0 } => None,
-            Ending::Exited { code } => Some(format!("the agent exited with code {code}")),
-            Ending::Signalled { signal } => Some(format!("the agent was killed by signal {signal}")),
-            Ending::Unwatched => Some("the agent's supervisor was killed".to_string()),
-            Ending::Unseen => Some("nobody saw how the agent ended".to_string()),
+            Ending::Exited { code } => Some(exit_fault(*code)),
+            Ending::Signalled { signal } => Some((death_by(*signal), Hope::Retry)),
+            Ending::Unwatched => Some(("the agent's supervisor was killed".to_string(), Hope::Retry)),
+            Ending::Unseen => Some(("nobody saw how the agent ended".to_string(), Hope::Retry)),
             Ending::NotStarted { why, hope } => {
                 return Judgement::Failed { why: why.clone(), hope: *hope };
             }
@@ -213,7 +231,7 @@ impl AttemptReport {
             (Some(trouble), _) => {
                 Judgement::Failed { why: trouble.message.clone(), hope: trouble.kind.hope() }
             }
-            (None, Some(why)) => Judgement::Failed { why, hope: Hope::Retry },
+            (None, Some((why, hope))) => Judgement::Failed { why, hope },
             (None, None) => self.judge_output(),
         }
     }
@@ -225,18 +243,62 @@ impl AttemptReport {
             (Some(trouble), Stream::Understood | Stream::NotUnderstood) => {
                 Judgement::Failed { why: trouble.message.clone(), hope: trouble.kind.hope() }
             }
-            (None, Stream::NotUnderstood) => Judgement::Failed {
-                why: "the agent's output was not understood: no record of the expected format".to_string(),
-                hope: Hope::Retry,
-            },
+            (None, Stream::NotUnderstood) => {
+                Judgement::Failed { why: self.not_understood(), hope: Hope::Retry }
+            }
             (None, Stream::Understood) => Judgement::Good,
         }
     }
+
+    fn not_understood(&self) -> String {
+        let what = match self.unknown_records {
+            0 => "it printed no record at all".to_string(),
+            1 => "its only line is no record of the expected format".to_string(),
+            lines => format!("none of its {lines} lines is a record of the expected format"),
+        };
+        format!("the agent's output was not understood: {what}; was the agent updated?")
+    }
 }
+
+/// A command that a shell could not start is not there a second later either.
+fn exit_fault(code: i32) -> (String, Hope) {
+    let said = format!("the agent exited with code {code}");
+    let shell = |what: &str| format!("{said}: a shell says so when {what}; correct what starts the agent");
+    match code {
+        NOT_EXECUTABLE => (shell("a command cannot be executed"), Hope::None),
+        NOT_FOUND => (shell("a command was not found"), Hope::None),
+        _ => (said, Hope::Retry),
+    }
+}
+
+fn death_by(signal: i32) -> String {
+    let words = format!("the agent was killed by {}", signal_words(signal));
+    match signal {
+        SIGKILL => format!("{words}; the system does that when memory runs out"),
+        _ => words,
+    }
+}
+
+const SIGKILL: i32 = 9;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::step::scenes::quiet;
+
+    // fault: 40
+    #[test]
+    fn an_output_that_was_not_understood_is_told_with_its_lines() {
+        let words = |unknown_records| {
+            let report = AttemptReport { stream: Stream::NotUnderstood, unknown_records, ..quiet() };
+            let judgement = report.judge();
+            assert!(matches!(judgement, Judgement::Failed { hope: Hope::Retry, .. }), "{judgement:?}");
+            format!("{judgement:?}")
+        };
+        assert!(words(0).contains("not understood: it printed no record at all"));
+        assert!(words(1).contains("its only line is no record"));
+        assert!(words(7).contains("none of its 7 lines is a record of the expected format"));
+    }
 
     #[test]
     fn unknown_cost_stays_unknown_and_known_cost_adds_up() {

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::signal_words;
+
 /// Three values: "could not evaluate" is neither a pass nor a verified failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,7 +94,7 @@ pub fn judge_check(check: &ExternalCheck, ending: &CheckEnding, seen: Seen) -> (
             (Verdict::Rejected, format!("Command timed out after {}s", check.timeout_ms / 1_000))
         }
         CheckEnding::Signalled { signal } => {
-            (Verdict::CouldNotEvaluate, format!("Command failed: killed by signal {signal}"))
+            (Verdict::CouldNotEvaluate, format!("Command failed: killed by {}", signal_words(*signal)))
         }
         CheckEnding::Exited { code } => judge_exit(check, *code, seen),
     }

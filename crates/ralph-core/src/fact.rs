@@ -76,6 +76,9 @@ pub struct AttemptResult {
     pub final_text: String,
     pub stderr_tail: String,
     pub leftovers: Leftovers,
+    /// Lines of its output that were no record of the expected format.
+    #[serde(default)]
+    pub unknown_records: u64,
 }
 
 /// Whether the agent claimed completion.

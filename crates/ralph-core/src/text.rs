@@ -1,4 +1,31 @@
 //! Small helpers on text that several rules need.
+use alloc::format;
+use alloc::string::String;
+
+/// The signals that end programs and have the same number everywhere.
+const SIGNALS: &[(i32, &str)] = &[
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+];
+
+/// Returns a signal as people know it, such as `signal 9 (SIGKILL)`.
+#[must_use]
+pub fn signal_words(number: i32) -> String {
+    match SIGNALS.iter().find(|(known, _)| *known == number) {
+        Some((_, name)) => format!("signal {number} ({name})"),
+        None => format!("signal {number}"),
+    }
+}
 
 /// Returns at most the last `bytes` of a text, cut at a whole character.
 #[must_use]
@@ -13,6 +40,13 @@ pub fn tail_of(text: &str, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // fault: 33
+    #[test]
+    fn a_signal_has_its_name_where_it_has_one_everywhere() {
+        assert_eq!(signal_words(9), "signal 9 (SIGKILL)");
+        assert_eq!(signal_words(10), "signal 10", "SIGUSR1 on Linux, SIGBUS elsewhere");
+    }
 
     #[test]
     fn a_long_text_keeps_its_end_and_whole_characters() {

@@ -15,7 +15,8 @@ const OWN: &str = "\
     response_filter result_seen retracted retry.scheduled run.finished run.resumed run.started sentence \
     session_logs settings signalled silence_ms spoke_again started_at stayed_after_result stderr_tail \
     stop.requested stopping success_exit_code template timed_out timeout_ms timeouts timer_fired \
-    too_silent understood unwatched variables verdicts verified verifying when_exhausted wrong_nonce";
+    too_silent understood unknown_records unwatched variables verdicts verified verifying when_exhausted \
+    wrong_nonce";
 
 /// Tells whether a text stands in the words of our own records.
 #[must_use]

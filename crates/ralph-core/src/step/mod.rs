@@ -10,10 +10,13 @@ mod working;
 
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod failures;
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod recovered_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
-mod scenes;
+pub(crate) mod scenes;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod tests;

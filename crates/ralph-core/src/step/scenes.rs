@@ -22,10 +22,12 @@ pub(super) fn with_checks(max_iterations: u32) -> Policy {
 }
 
 /// An attempt that exited with 0 and said nothing of completion.
-pub(super) fn quiet() -> AttemptReport {
+pub(crate) fn quiet() -> AttemptReport {
     AttemptReport {
         ending: Ending::Exited { code: 0 },
         stream: Stream::Understood,
+        unknown_records: 0,
+        lived_ms: 60_000,
         trouble: None,
         reading: Reading {
             claim: Claim::None { why: NoClaim::NoTag },

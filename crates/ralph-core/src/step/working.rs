@@ -59,7 +59,9 @@ pub(super) fn ended(mut rest: Rest, iteration: Iteration, attempt: Attempt, when
                 attempt_fact(key, &attempt.report, (IterationStatus::Failed, Some(why.clone()))),
                 claim_fact(key, &attempt.report, Standing::AttemptFailed),
             ];
-            let (state, effects) = failed(rest, iteration, (attempt.number, why, hope), when);
+            let failure =
+                Failure { attempt: attempt.number, why, hope, at_start: attempt.report.ended_at_start() };
+            let (state, effects) = failed(rest, iteration, failure, when);
             (state, facts.into_iter().chain(effects).collect())
         }
     }
@@ -106,8 +108,16 @@ fn blocked(rest: Rest, iteration: &Iteration, reason: &str, at: Millis) -> Step 
     next::conclude(rest, iteration, (IterationStatus::Finished, at), ended)
 }
 
-fn failed(rest: Rest, iteration: Iteration, failure: (u32, String, Hope), when: (Millis, u32)) -> Step {
-    let (attempt, why, hope) = failure;
+/// Why an attempt failed, and whether the agent had begun to work at all.
+struct Failure {
+    attempt: u32,
+    why: String,
+    hope: Hope,
+    at_start: bool,
+}
+
+fn failed(rest: Rest, iteration: Iteration, failure: Failure, when: (Millis, u32)) -> Step {
+    let Failure { attempt, why, hope, at_start } = failure;
     let (at, _) = when;
     let failures = iteration.failures(attempt);
     let over = |ended| (IterationStatus::Failed, ended);
@@ -117,7 +127,8 @@ fn failed(rest: Rest, iteration: Iteration, failure: (u32, String, Hope), when: 
         }
         Hope::Retry if failures == 1 => over(Ended::new(Outcome::Failed, why)),
         Hope::Retry => {
-            let reason = format!("the agent failed {failures} times in a row: {why}");
+            let how = if at_start { "fails at start," } else { "failed" };
+            let reason = format!("the agent {how} {failures} times in a row: {why}");
             over(Ended::new(Outcome::Failed, reason))
         }
         Hope::None => over(Ended::new(Outcome::Failed, why)),
@@ -233,6 +244,7 @@ pub(super) fn attempt_fact(
         final_text: tail_of(&report.reading.final_text, FINAL_TEXT_BYTES).to_string(),
         stderr_tail: report.stderr_tail.clone(),
         leftovers: report.leftovers.clone(),
+        unknown_records: report.unknown_records,
     };
     record(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
 }
@@ -250,6 +262,7 @@ pub(super) fn unseen_fact(key: AttemptKey, (status, why): (IterationStatus, Stri
         final_text: String::new(),
         stderr_tail: String::new(),
         leftovers: Leftovers::default(),
+        unknown_records: 0,
     };
     record(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
 }

@@ -38,6 +38,8 @@ pub fn not_started(why: String, hope: Hope) -> AttemptReport {
     AttemptReport {
         ending: Ending::NotStarted { why, hope },
         stream: Stream::NotUnderstood,
+        unknown_records: 0,
+        lived_ms: 0,
         trouble: None,
         reading: Reading {
             claim: Claim::None { why: NoClaim::NoWords },

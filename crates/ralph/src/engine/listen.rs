@@ -76,6 +76,7 @@ pub struct Ears {
 
 pub struct AgentListener {
     ears: Ears,
+    began: Instant,
     events: Vec<AgentEvent>,
     trouble: Option<Trouble>,
     session: Option<String>,
@@ -118,6 +119,7 @@ impl AgentListener {
     pub fn new(ears: Ears) -> Self {
         Self {
             ears,
+            began: Instant::now(),
             events: Vec::new(),
             trouble: None,
             session: None,
@@ -147,6 +149,8 @@ impl AgentListener {
             ending,
             stream: self.stream(),
             messages: self.messages_of_format(),
+            unknown_records: self.ears.reader.counts().unknown,
+            lived_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             trouble: self.trouble,
             reading: self.ears.finder.finish(),
             spend: self.spend,

@@ -14,6 +14,7 @@ mod commands;
 mod config;
 mod environment;
 mod errors;
+mod failing;
 mod filters;
 mod gc;
 mod init;

@@ -126,6 +126,8 @@ impl From<StoreError> for Failure {
                 let failure = by.into_iter().fold(failure, |failure, by| failure.cause(format!("it is {by}")));
                 failure.hint("this one has stopped its agent and recorded nothing more; `ralph show` has the run")
             }
+            StoreError::Copy { .. } => Self { exit_code: exit_code::PREFLIGHT, ..failure }
+                .hint("name a file that is not there yet, in a folder that you can write to"),
             StoreError::Newer { .. } => failure.hint("update ralph; the database was not touched"),
             StoreError::Unreadable { .. } => failure.hint("nothing was deleted; please report this"),
         }

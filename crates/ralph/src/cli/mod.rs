@@ -2,6 +2,7 @@
 //! `report` is anything printed, and only `main` exits.
 mod agent_args;
 mod attach;
+mod backup;
 mod classic;
 mod completions;
 mod config;
@@ -40,6 +41,7 @@ use ralph_core::outcome::exit_code;
 
 use crate::agent::FILTER_COMMAND;
 use crate::error::Failure;
+use crate::process;
 use crate::report::Paint;
 
 /// Runs coding agents in a loop until their work is proven done.
@@ -81,6 +83,7 @@ enum Command {
     Events(events::EventsArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
+    Backup(backup::BackupArgs),
     Gc(gc::GcArgs),
     Detect(detect::DetectArgs),
     Config(config::ConfigCommand),
@@ -98,6 +101,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
+    process::fail_instead_of_dying();
     let result = catch_unwind(AssertUnwindSafe(|| trace::start().and_then(|()| dispatch(cli.command))))
         .unwrap_or_else(|_| {
             // The panic itself has said what and where.
@@ -137,6 +141,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Events(args) => events::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Backup(args) => backup::run(&args),
         Command::Gc(args) => gc::run(&args),
         Command::Detect(args) => detect::run(&args),
         Command::Config(args) => config::run(&args),

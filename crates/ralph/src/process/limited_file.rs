@@ -14,6 +14,9 @@ use crate::private;
 const PIECES: usize = 9;
 const PARTS: u64 = 20;
 
+/// What a full disk gets back: enough for the records of many steps.
+const ROOM: u64 = 512 * 1024;
+
 pub(super) struct LimitedFile {
     path: PathBuf,
     file: File,
@@ -57,7 +60,25 @@ impl LimitedFile {
         Self { path: path.to_path_buf(), file, share, written: 0, last_line: 0, tail: None, budget }
     }
 
-    pub(super) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    /// Writes; where the disk is full, gives some of it back: the state of the run needs it more.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.pass_on(bytes);
+        if written.as_ref().is_err_and(is_full) {
+            self.make_room();
+        }
+        written
+    }
+
+    fn make_room(&mut self) {
+        match &mut self.tail {
+            Some(tail) => tail.pieces.drain(..).for_each(|piece| drop(fs::remove_file(piece.path))),
+            None => {
+                let _ = self.file.set_len(self.written.saturating_sub(ROOM));
+            }
+        }
+    }
+
+    fn pass_on(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         if self.tail.is_none() {
             let room = usize::try_from((self.share / 2).saturating_sub(self.written)).unwrap_or(usize::MAX);
             let (head, rest) = bytes.split_at(bytes.len().min(room));
@@ -124,6 +145,10 @@ impl LimitedFile {
         self.written += line.len() as u64 + u64::from(begun);
         Ok(())
     }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 impl Drop for LimitedFile {

@@ -57,7 +57,7 @@ pub use locate::{is_program, locate};
 pub use log_budget::LogBudget;
 pub use pump::{End, Listener, Order, Pumped, When, pump};
 pub use raw_log::RawLog;
-pub use signals::hangup_is_ignored;
+pub use signals::{fail_instead_of_dying, hangup_is_ignored};
 pub use sweep::{Swept, sweep};
 pub use tail::Tail;
 

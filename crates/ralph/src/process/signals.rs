@@ -62,6 +62,11 @@ pub fn hangup_is_ignored() -> bool {
     }
 }
 
+/// Lets a write beyond the allowed size of a file fail with its error instead of ending ralph. Jobs do not inherit it.
+pub fn fail_instead_of_dying() {
+    set(libc::SIGXFSZ, libc::SIG_IGN, 0);
+}
+
 /// Survives everything but SIGKILL and SIGSTOP. A caught signal, unlike an ignored one, is default again after `exec`.
 pub(super) fn withstand() {
     let handler: extern "C" fn(libc::c_int) = shrug;

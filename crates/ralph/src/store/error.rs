@@ -17,6 +17,8 @@ pub enum StoreError {
     TakenOver { run: String, owner: Option<String> },
     #[error("the database {} was changed while the run was going on, by something that is not ralph", path.display())]
     Changed { path: PathBuf, kept: Kept },
+    #[error("the copy {} cannot be made", path.display())]
+    Copy { path: PathBuf, source: std::io::Error },
     #[error("a stored value in {} cannot be read: {what}", path.display())]
     Unreadable { path: PathBuf, what: String },
 }

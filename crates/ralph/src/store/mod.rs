@@ -1,5 +1,6 @@
 //! The stored truth of every run: a journal of facts and the projections that people read, changed together
 //! in one transaction. It stores and reads; it never decides.
+mod backup;
 mod batch;
 mod error;
 mod forget;

@@ -44,7 +44,7 @@ impl Store {
                 return Err(StoreError::Newer { path: place.path, found: schema, known: KNOWN });
             }
             (Inside::Nothing, Opening::Existing) => return Ok(None),
-            (Inside::AtRest { .. }, Opening::Existing) if !place.is_writable() => {
+            (Inside::AtRest { .. }, Opening::Existing) if place.writable().is_err() => {
                 return Ok(Some(Self::on(read_only(&place).await?, place)));
             }
             (Inside::Nothing, Opening::Create) => {
@@ -112,7 +112,10 @@ impl Store {
 fn place(folder: &Path, opening: Opening) -> io::Result<Option<Place>> {
     match opening {
         Opening::Existing => Place::find(folder),
-        Opening::Create => Place::make(folder).map(Some),
+        Opening::Create => {
+            let place = Place::make(folder)?;
+            place.writable().map(|()| Some(place))
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{Access, AtFlags};
+
 use super::header::{LENGTH, Outside};
 use crate::private::{self, Folder, IGNORE};
 
@@ -75,10 +77,9 @@ impl Place {
         Ok(self.folder.look(IGNORE)?.is_some())
     }
 
-    /// Tells whether files can be made here.
-    pub(super) fn is_writable(&self) -> bool {
-        rustix::fs::accessat(&self.folder, ".", rustix::fs::Access::WRITE_OK, rustix::fs::AtFlags::empty())
-            .is_ok()
+    /// Fails with the reason why no files can be made here.
+    pub(super) fn writable(&self) -> io::Result<()> {
+        Ok(rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK, AtFlags::empty())?)
     }
 
     /// Makes the file before SQLite does, which would let everybody read it.

@@ -167,6 +167,7 @@ fn every_command_has_help_with_its_options() {
         "events",
         "export",
         "import",
+        "backup",
         "gc",
         "detect",
         "completions",

@@ -1,0 +1,31 @@
+//! A copy of the whole database as of one moment, whoever writes to it meanwhile.
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::{Store, StoreError};
+
+impl Store {
+    /// Copies the database into a new file that only its owner can read.
+    pub async fn backup(&self, file: &Path) -> Result<(), StoreError> {
+        let failed = |source| StoreError::Copy { path: file.to_path_buf(), source };
+        let Some(name) = file.to_str() else {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "the name is not UTF-8 text")));
+        };
+        // SQLite fills an empty file, but would let everybody read one of its own.
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
+        let copied = self.copy_into(name).await.and_then(|()| made.sync_all().map_err(failed));
+        if copied.is_err() {
+            // Half a copy is none; the file is the one that was just made.
+            let _ = std::fs::remove_file(file);
+        }
+        copied
+    }
+
+    async fn copy_into(&self, name: &str) -> Result<(), StoreError> {
+        let mut connection = self.connection.lock().await;
+        let copy = sqlx::query("VACUUM INTO ?").bind(name.to_owned()).execute(&mut *connection).await;
+        copy.map(drop).map_err(|source| self.failed(source))
+    }
+}

@@ -1,7 +1,7 @@
 //! Hides secrets in a stream of bytes: bytes in, bytes out, with a bounded look-behind. The result does not depend on
 //! how the stream was cut into pieces, and everything that is no secret comes out as it went in.
 //!
-//! First what is known by its value is hidden ([`values`]), then what is known by its shape ([`shapes`]).
+//! First what is known by its value is hidden (`values`), then what is known by its shape (`shapes`).
 mod anchors;
 mod behind;
 mod forms;

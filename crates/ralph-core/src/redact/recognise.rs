@@ -41,24 +41,24 @@ pub(super) enum Then {
 
 /// Looks at what stands at the anchor of a shape. `rest` begins with the anchor or is its beginning.
 pub(super) fn look(shape: &Shape, behind: &Behind, rest: &[u8], end: End) -> Look {
+    let is_word = matches!(shape.what, What::Token { .. } | What::WebToken);
+    if is_word && !behind.begins_word() {
+        return Look::No;
+    }
     let Some(after) = rest.strip_prefix(shape.anchor.as_bytes()) else { return unfinished(end) };
-    let begins_word = || behind.begins_word();
     let look = match shape.what {
-        What::Token { .. } | What::WebToken if !begins_word() => Look::No,
         What::Token { letters, least, needs } => token(after, end, &Kind { letters, least, needs }),
         What::WebToken => web_token(after, end),
         What::PrivateKey => private_key(after, end),
         What::Header { schemes, least } => header(after, end, schemes, least),
         What::UserInfo => user_info(after, end),
     };
-    match (look, shape.what) {
-        (Look::Yes { to, then, .. }, What::Token { .. } | What::WebToken) => {
-            Look::Yes { from: 0, to: to + shape.anchor.len(), then }
+    let anchor = shape.anchor.len();
+    match look {
+        Look::Yes { from, to, then } => {
+            Look::Yes { from: if is_word { 0 } else { anchor + from }, to: anchor + to, then }
         }
-        (Look::Yes { from, to, then }, _) => {
-            Look::Yes { from: from + shape.anchor.len(), to: to + shape.anchor.len(), then }
-        }
-        (Look::No | Look::More, _) => look,
+        Look::No | Look::More => look,
     }
 }
 

@@ -15,6 +15,7 @@ const LONGEST_KEY: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct ShapeFold {
     held: Vec<u8>,
+    joined: Vec<u8>,
     behind: Behind,
     inside: Inside,
 }
@@ -36,12 +37,16 @@ impl ShapeFold {
         if self.held.is_empty() {
             let rest = self.pass(anchors, piece, End::Open, out);
             self.held.extend_from_slice(rest);
-        } else {
-            self.held.extend_from_slice(piece);
-            let all = core::mem::take(&mut self.held);
-            let rest = self.pass(anchors, &all, End::Open, out);
-            self.held = rest.to_vec();
+            return;
         }
+        // The memory goes round: pieces are large, and there are many.
+        let mut joined = core::mem::take(&mut self.joined);
+        joined.clear();
+        joined.append(&mut self.held);
+        joined.extend_from_slice(piece);
+        let rest = self.pass(anchors, &joined, End::Open, out);
+        self.held.extend_from_slice(rest);
+        self.joined = joined;
     }
 
     pub(super) fn finish(&mut self, anchors: &Anchors, out: &mut Vec<u8>) {

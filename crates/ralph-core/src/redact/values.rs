@@ -16,6 +16,9 @@ pub(super) const SHORTEST: usize = 8;
 /// The distance between two looks, and how many beginnings one look covers.
 const STRIDE: usize = 6;
 
+/// So many bytes are looked at in one go.
+const BLOCK: usize = 4 * STRIDE;
+
 /// The forms of all values, sorted.
 #[derive(Debug)]
 pub(super) struct Dictionary {
@@ -58,11 +61,11 @@ impl Dictionary {
         let heads = literals.iter().filter_map(|literal| head(&literal.bytes)).collect();
         let mut groups = Box::new([0; 1024]);
         for literal in &literals {
-            for group in literal.bytes.windows(3).take(STRIDE) {
-                if let Some((word, bit)) =
-                    place_of(group).and_then(|place| Some((groups.get_mut(place.0)?, place.1)))
-                {
-                    *word |= bit;
+            for group in literal.bytes.array_windows::<3>().take(STRIDE) {
+                let [a, b, c] = *group;
+                let (word, bit) = place_of([a, b, c, 0]);
+                if let Some(word) = groups.get_mut(word) {
+                    *word |= 1 << bit;
                 }
             }
         }
@@ -76,24 +79,30 @@ impl Dictionary {
     /// Finds the first value that begins at `from` or later; of several at one place the longest.
     fn find(&self, data: &[u8], from: usize, end: End) -> Found<'_> {
         let looks = data.get(from + STRIDE - 1..).unwrap_or_default();
+        let (blocks, rest) = looks.as_chunks::<BLOCK>();
         let mut first = from;
-        for group in looks.chunks(STRIDE) {
-            if group.len() < 3 {
-                break;
-            }
-            if self.has(group) {
-                match self.first_of(data, first, first + STRIDE, end) {
+        for block in blocks {
+            if self.has_any(block) {
+                match self.first_of(data, first, first + BLOCK, end) {
                     Found::Nothing => {}
                     found @ (Found::Undecided { .. } | Found::Value { .. }) => return found,
                 }
             }
-            first += STRIDE;
+            first += BLOCK;
         }
+        debug_assert!(rest.len() < BLOCK);
         self.first_of(data, first, data.len(), end)
     }
 
-    fn has(&self, group: &[u8]) -> bool {
-        place_of(group).is_some_and(|(word, bit)| self.groups.get(word).is_some_and(|word| word & bit != 0))
+    /// Looks at four groups at once: most of the time is spent here.
+    fn has_any(&self, block: &[u8; BLOCK]) -> bool {
+        let [a, b, c, d, _, _, e, f, g, h, _, _, i, j, k, l, _, _, m, n, o, p, ..] = *block;
+        self.bit([a, b, c, d]) | self.bit([e, f, g, h]) | self.bit([i, j, k, l]) | self.bit([m, n, o, p]) != 0
+    }
+
+    fn bit(&self, group: [u8; 4]) -> u64 {
+        let (word, bit) = place_of(group);
+        self.groups.get(word).copied().unwrap_or_default() >> bit & 1
     }
 
     fn first_of(&self, data: &[u8], first: usize, last: usize, end: End) -> Found<'_> {
@@ -146,11 +155,10 @@ fn head(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk().map(|head| u64::from_be_bytes(*head))
 }
 
-/// Returns the word and the bit of a group.
-fn place_of(group: &[u8]) -> Option<(usize, u64)> {
-    let [a, b, c, ..] = group else { return None };
-    let hash = u32::from_le_bytes([*a, *b, *c, 0]).wrapping_mul(0x9E37_79B1) >> 16;
-    Some(((hash >> 6) as usize & 1023, 1 << (hash & 63)))
+/// Returns the word and the bit of a group: three bytes, and a fourth that does not count.
+fn place_of(group: [u8; 4]) -> (usize, u32) {
+    let hash = (u32::from_le_bytes(group) & 0x00FF_FFFF).wrapping_mul(0x9E37_79B1) >> 16;
+    ((hash >> 6) as usize & 1023, hash & 63)
 }
 
 /// Whether more may follow.
@@ -165,6 +173,7 @@ pub(super) enum End {
 pub(super) struct ValueFold {
     /// The beginning of what may be a value.
     held: Vec<u8>,
+    joined: Vec<u8>,
     behind: Behind,
 }
 
@@ -173,12 +182,16 @@ impl ValueFold {
         if self.held.is_empty() {
             let rest = self.pass(values, piece, End::Open, out);
             self.held.extend_from_slice(rest);
-        } else {
-            self.held.extend_from_slice(piece);
-            let all = core::mem::take(&mut self.held);
-            let rest = self.pass(values, &all, End::Open, out);
-            self.held = rest.to_vec();
+            return;
         }
+        // The memory goes round: pieces are large, and there are many.
+        let mut joined = core::mem::take(&mut self.joined);
+        joined.clear();
+        joined.append(&mut self.held);
+        joined.extend_from_slice(piece);
+        let rest = self.pass(values, &joined, End::Open, out);
+        self.held.extend_from_slice(rest);
+        self.joined = joined;
     }
 
     pub(super) fn finish(&mut self, values: &Dictionary, out: &mut Vec<u8>) {

@@ -49,9 +49,14 @@ fn unfinished(data: &[u8], from: usize) -> Candidate {
     let starts = first..data.len();
     let found = starts.into_iter().find(|start| {
         let rest = data.get(*start..).unwrap_or_default();
-        SHAPES.iter().any(|shape| shape.anchor.as_bytes().starts_with(rest))
+        SHAPES.iter().any(|shape| begins_alike(shape, rest) && shape.anchor.as_bytes().starts_with(rest))
     });
     found.map_or(Candidate::Nowhere, Candidate::Unfinished)
+}
+
+/// Tells most shapes apart without a closer look.
+fn begins_alike(shape: &Shape, rest: &[u8]) -> bool {
+    shape.anchor.as_bytes().first() == rest.first()
 }
 
 fn longest() -> usize {
@@ -63,7 +68,7 @@ pub(super) fn shapes_at(rest: &[u8]) -> impl Iterator<Item = &'static Shape> {
     let short = rest.len() < longest();
     SHAPES.iter().filter(move |shape| {
         let anchor = shape.anchor.as_bytes();
-        rest.starts_with(anchor) || short && anchor.starts_with(rest)
+        begins_alike(shape, rest) && (rest.starts_with(anchor) || short && anchor.starts_with(rest))
     })
 }
 

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use super::log_budget::LogBudget;
 use crate::private;
 
-/// The end has an eighth of the room, in so many pieces and one more while they are joined. It is small beside the head
-/// because it is written twice.
+/// The end has an eighth of the room, and at most so much: it is small beside the head because it is written twice.
 const END: u64 = 8;
+const LONGEST_END: u64 = 16 << 20;
+/// It is kept in so many pieces, and needs room for one more while they are joined.
 const PIECES: usize = 9;
-const PARTS: u64 = END * (PIECES as u64 + 1);
 /// No mark is longer.
 const MARK: u64 = 128;
 /// How much is copied at once.
@@ -97,13 +97,17 @@ impl LimitedFile {
         if bytes.is_empty() {
             return Ok(());
         }
-        let (path, size) = (&self.path, self.share / PARTS);
+        let (path, size) = (&self.path, self.end() / (PIECES as u64 + 1));
         self.tail.get_or_insert_with(|| TailPieces::new(path, size)).write(bytes)
     }
 
     /// Returns how much the head may take.
     fn head(&self) -> u64 {
-        (self.share - self.share / END).saturating_sub(MARK)
+        (self.share - self.end()).saturating_sub(MARK)
+    }
+
+    fn end(&self) -> u64 {
+        (self.share / END).min(LONGEST_END)
     }
 
     /// Joins head and tail. Calling it again does nothing.

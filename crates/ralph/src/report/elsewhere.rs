@@ -8,10 +8,8 @@ use std::time::Duration;
 use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 
-use super::hidden::without_secrets;
 use crate::agent::AgentEvent;
 use crate::engine::{Stamp, Watcher};
-use crate::redact;
 
 /// How much of the agent may wait to be shown; what comes beyond it is not shown.
 const WAITING: usize = 1_000;
@@ -73,9 +71,8 @@ fn show(report: &mut impl Watcher, seen: &Seen, waiting: &AtomicUsize) {
     match seen {
         Seen::Fact { run, seq, at, fact } => report.fact(Stamp { run, seq: *seq, at: *at }, fact),
         Seen::Warning(text) => report.warning(text),
-        // What is shown of it may be cut: that must not cut a secret out of its shape.
-        Seen::Agent(event) => report.agent(&without_secrets(event)),
-        Seen::Filtered(line) => report.filtered(&redact::text(line)),
+        Seen::Agent(event) => report.agent(event),
+        Seen::Filtered(line) => report.filtered(line),
     }
     if matches!(seen, Seen::Agent(_) | Seen::Filtered(_)) {
         waiting.fetch_sub(1, Ordering::Relaxed);

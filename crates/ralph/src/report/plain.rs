@@ -7,6 +7,7 @@ use ralph_core::attempt::Spend;
 use ralph_core::evidence::{CheckEvidence, Verdict};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 
+use super::hidden::without_secrets;
 use super::paint::{Paint, Tone};
 use crate::agent::{AgentEvent, render};
 use crate::duration;
@@ -221,6 +222,8 @@ impl<W: Write> Watcher for PlainReport<W> {
     }
 
     fn agent(&mut self, event: &AgentEvent) {
+        // Lines may be cut, which must not cut a secret out of its shape.
+        let event = &without_secrets(event);
         if let AgentEvent::ToolCall { name, .. } = event {
             self.last_tool = sanitize(name);
         }

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::time::Instant;
 
 use ralph::process::{Exit, SpawnError, sweep};
 
 use crate::helper::{self, STOP_KEEPER};
-use crate::scene::{Scene, below, is_alive, kill, kill_all, line, marked, parent, reader, state, until};
+use crate::scene::{FAR, Scene, below, is_alive, kill, kill_all, line, marked, parent, reader, state, until};
 
 crate::stories![
     when_ralph_and_a_supervisor_are_killed_together_everything_goes,
@@ -38,16 +39,25 @@ impl Drop for Ralph {
     }
 }
 
+/// A program that is just being replaced by another shows no environment for a moment.
+fn wait_for_three(run_id: &str) {
+    let end = Instant::now() + FAR;
+    while marked(run_id).len() != 3 {
+        assert!(Instant::now() < end, "there are not three sleepers");
+        std::thread::yield_now();
+    }
+}
+
 impl Ralph {
     fn start(scene: &Scene) -> Ralph {
         let mut own = helper::command("hang", &scene.run_id).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         BufReader::new(own.stdout.take().unwrap()).read_line(&mut said).unwrap();
         assert_eq!(said, "ready\n");
+        wait_for_three(&scene.run_id);
         let everyone = below(own.id());
         let named = |name: &str| *everyone.iter().find(|pid| helper::name(**pid) == name).unwrap();
         let (keeper, supervisor) = (named("rk-keeper"), named("rk-super"));
-        assert_eq!(marked(&scene.run_id).len(), 3, "three sleepers");
         Ralph { own, keeper, supervisor, everyone }
     }
 

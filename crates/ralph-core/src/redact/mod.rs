@@ -5,6 +5,7 @@
 mod anchors;
 mod behind;
 mod forms;
+mod held;
 mod name;
 mod own;
 mod recognise;

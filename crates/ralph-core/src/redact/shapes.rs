@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 
 use super::anchors::{Anchors, Candidate, shapes_at};
 use super::behind::Behind;
+use super::held::Held;
 use super::recognise::{Look, Then, look};
 use super::values::End;
 
@@ -14,8 +15,7 @@ const LONGEST_KEY: usize = 16 * 1024;
 /// One stream on its way through the shapes.
 #[derive(Debug, Default)]
 pub(super) struct ShapeFold {
-    held: Vec<u8>,
-    joined: Vec<u8>,
+    held: Held,
     behind: Behind,
     inside: Inside,
 }
@@ -34,23 +34,13 @@ enum Inside {
 
 impl ShapeFold {
     pub(super) fn push(&mut self, anchors: &Anchors, piece: &[u8], out: &mut Vec<u8>) {
-        if self.held.is_empty() {
-            let rest = self.pass(anchors, piece, End::Open, out);
-            self.held.extend_from_slice(rest);
-            return;
-        }
-        // The memory goes round: pieces are large, and there are many.
-        let mut joined = core::mem::take(&mut self.joined);
-        joined.clear();
-        joined.append(&mut self.held);
-        joined.extend_from_slice(piece);
-        let rest = self.pass(anchors, &joined, End::Open, out);
-        self.held.extend_from_slice(rest);
-        self.joined = joined;
+        let mut held = core::mem::take(&mut self.held);
+        held.push(piece, |data| self.pass(anchors, data, End::Open, out).len());
+        self.held = held;
     }
 
     pub(super) fn finish(&mut self, anchors: &Anchors, out: &mut Vec<u8>) {
-        let all = core::mem::take(&mut self.held);
+        let all = self.held.take();
         self.pass(anchors, &all, End::Reached, out);
     }
 

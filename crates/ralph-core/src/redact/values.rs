@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::behind::Behind;
 use super::forms;
+use super::held::Held;
 use super::value::Secret;
 
 /// The shortest value that is hidden.
@@ -172,30 +173,19 @@ pub(super) enum End {
 #[derive(Debug, Default)]
 pub(super) struct ValueFold {
     /// The beginning of what may be a value.
-    held: Vec<u8>,
-    joined: Vec<u8>,
+    held: Held,
     behind: Behind,
 }
 
 impl ValueFold {
     pub(super) fn push(&mut self, values: &Dictionary, piece: &[u8], out: &mut Vec<u8>) {
-        if self.held.is_empty() {
-            let rest = self.pass(values, piece, End::Open, out);
-            self.held.extend_from_slice(rest);
-            return;
-        }
-        // The memory goes round: pieces are large, and there are many.
-        let mut joined = core::mem::take(&mut self.joined);
-        joined.clear();
-        joined.append(&mut self.held);
-        joined.extend_from_slice(piece);
-        let rest = self.pass(values, &joined, End::Open, out);
-        self.held.extend_from_slice(rest);
-        self.joined = joined;
+        let mut held = core::mem::take(&mut self.held);
+        held.push(piece, |data| self.pass(values, data, End::Open, out).len());
+        self.held = held;
     }
 
     pub(super) fn finish(&mut self, values: &Dictionary, out: &mut Vec<u8>) {
-        let all = core::mem::take(&mut self.held);
+        let all = self.held.take();
         self.pass(values, &all, End::Reached, out);
     }
 

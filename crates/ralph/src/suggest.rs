@@ -15,7 +15,9 @@ pub fn near<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written = written.to_lowercase();
     let nearest = known.iter().map(|name| (distance(&written, &name.to_lowercase()), *name)).min()?;
     let (distance, name) = nearest;
-    (distance <= 2 && distance < name.len() / 2 + 1).then_some(name)
+    // Two letters of five make another word.
+    let most = if name.len() > 5 { 2 } else { 1 };
+    (distance <= most && distance < name.len() / 2 + 1).then_some(name)
 }
 
 /// Counts the letters to insert, drop, replace or swap with a neighbour.

@@ -1,7 +1,94 @@
-//! Amp's output has Claude's shape, without a cost and with the prompt echoed as a user message.
+//! Amp. Its output has Claude's shape, without a cost.
 use super::claude;
+use super::format::Format;
+use super::grant::Grants;
+use super::job::{Invocation, Job};
+use super::obstacle::{Obstacle, Surroundings};
 use super::parser::Parser;
+use super::preset::Preset;
+use super::registry::{Agent, Program, Sessions};
+
+const ARGS: &[&str] = &["-x", "--stream-json"];
+
+const KEY: &str = "AMP_API_KEY";
 
 pub(super) fn parser() -> impl Parser {
     claude::parser()
+}
+
+pub(super) struct Amp;
+
+impl Agent for Amp {
+    fn name(&self) -> &'static str {
+        "amp"
+    }
+
+    fn program(&self) -> Program {
+        Program::Named("amp")
+    }
+
+    fn preset(&self) -> Preset {
+        Preset::new(Format::Amp, ARGS).with_cli("amp")
+    }
+
+    /// What it calls a mode (low, medium, high, ultra) chooses its model. A thread is resumed by a command in front.
+    fn invocation(&self, job: &Job<'_>) -> Invocation {
+        let mut start = job.start(self.program(), ARGS).flag("-m", job.model).finished_by(job, &[]);
+        if let Some(thread) = job.session {
+            start.args.splice(0..0, ["threads", "continue", thread].map(str::to_owned));
+        }
+        start
+    }
+
+    fn grants(&self) -> Grants {
+        Grants::own(
+            "amp takes its permissions from its own settings (amp.permissions, amp.dangerouslyAllowAll)",
+            "may do what its own settings allow (amp.permissions, amp.dangerouslyAllowAll)",
+        )
+    }
+
+    fn sessions(&self) -> Sessions {
+        Sessions::Named
+    }
+
+    /// Without a key it asks for one, and waits for ever.
+    fn obstacle(&self, _job: &Job<'_>, around: &Surroundings<'_>) -> Option<Obstacle> {
+        let is_missing = !(around.is_set)(KEY);
+        is_missing.then(|| {
+            Obstacle::new(
+                format!("amp needs {KEY}: without it, it waits for a login that nobody can give"),
+                self.login_hint(),
+            )
+        })
+    }
+
+    fn install_hint(&self) -> &'static str {
+        "install it with `npm install -g @sourcegraph/amp`, or choose another with --agent"
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "set AMP_API_KEY in the environment, or under `env:` of the agent in your own configuration"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A1, A6
+    fn a_thread_is_resumed_by_a_command_in_front() {
+        let job = Job { model: Some("high"), session: Some("T-1"), ..Job::default() };
+        assert_eq!(
+            Amp.invocation(&job).args,
+            ["threads", "continue", "T-1", "-x", "--stream-json", "-m", "high"]
+        );
+    }
+
+    #[test] // spec: A1, L5
+    fn without_a_key_it_is_not_started() {
+        let around = |is_set| Surroundings { is_root: false, is_set };
+        assert!(Amp.obstacle(&Job::default(), &around(&|_| true)).is_none());
+        let obstacle = Amp.obstacle(&Job::default(), &around(&|_| false)).unwrap();
+        assert!(obstacle.what.contains("AMP_API_KEY"), "{obstacle}");
+    }
 }

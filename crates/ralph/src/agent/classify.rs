@@ -4,6 +4,7 @@ use super::event::ErrorKind;
 
 /// Words and what they mean, the most particular first. Codes match only as whole numbers.
 const WORDS: &[(&str, ErrorKind)] = &[
+    ("daily quota", ErrorKind::RateLimit),
     ("maximum budget", ErrorKind::Budget),
     ("maximum number of turns", ErrorKind::Budget),
     ("quota exceeded", ErrorKind::Budget),
@@ -23,6 +24,8 @@ const WORDS: &[(&str, ErrorKind)] = &[
     ("rate_limit", ErrorKind::RateLimit),
     ("ratelimit", ErrorKind::RateLimit),
     ("too many requests", ErrorKind::RateLimit),
+    ("resource_exhausted", ErrorKind::RateLimit),
+    ("exhausted your capacity", ErrorKind::RateLimit),
     ("usage limit", ErrorKind::RateLimit),
     ("hit your limit", ErrorKind::RateLimit),
     ("hour limit", ErrorKind::RateLimit),
@@ -92,10 +95,20 @@ pub(super) fn by_status(status: Option<u64>, message: &str) -> ErrorKind {
 /// Returns whether a failure means that the session to resume is gone.
 pub fn session_is_lost(message: &str) -> bool {
     let message = message.to_lowercase();
-    ["no conversation found", "session not found", "no rollout found", "no previous sessions"]
-        .iter()
-        .any(|words| message.contains(words))
+    LOST.iter().any(|words| message.contains(words))
 }
+
+/// What agents say, each in its own words, of a session that is not there.
+const LOST: &[&str] = &[
+    "no conversation found",
+    "session not found",
+    "no rollout found",
+    "no previous sessions",
+    "invalid session identifier",
+    "no saved session found",
+    "no session, task, or name matched",
+    "no session found",
+];
 
 fn contains(message: &str, word: &str) -> bool {
     if !word.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -116,6 +129,7 @@ mod tests {
             ("You've hit your limit · resets 3pm (Asia/Tokyo)", ErrorKind::RateLimit),
             ("You've hit your 5-hour limit · resets 12:46am (UTC)", ErrorKind::RateLimit),
             ("Quota exceeded. Check your plan and billing details.", ErrorKind::Budget),
+            ("[API Error: You have exhausted your daily quota on this model.]", ErrorKind::RateLimit),
             ("Credit balance is too low", ErrorKind::Budget),
             ("Reached maximum number of turns (2)", ErrorKind::Budget),
             ("unexpected status 401 Unauthorized: Incorrect API key", ErrorKind::Auth),
@@ -147,7 +161,17 @@ mod tests {
 
     #[test] // spec: L10
     fn a_lost_session_is_recognised() {
-        assert!(session_is_lost("No conversation found with session ID: 9999"));
+        let lost = [
+            "No conversation found with session ID: 9999",
+            "Error: thread/resume failed: no rollout found for thread id 01a1 (code -32600)",
+            "Error: Session not found",
+            "Error resuming session: Invalid session identifier \"9999\".",
+            "No saved session found with ID 9999. Run `qwen --resume` without an ID",
+            "Error: No session, task, or name matched '9999'.",
+        ];
+        for words in lost {
+            assert!(session_is_lost(words), "{words}");
+        }
         assert!(!session_is_lost("Reached maximum number of turns (2)"));
     }
 }

@@ -1,6 +1,7 @@
 //! The built-in scripted agent: this binary plays one, so that everything can be tried without an account.
 //! It speaks Claude's format. What it does is written where the command lives; here is only how to start it.
 use super::format::Format;
+use super::grant::Grants;
 use super::job::{Invocation, Job};
 use super::preset::Preset;
 use super::registry::{Agent, Program};
@@ -24,6 +25,17 @@ impl Agent for Demo {
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
         job.start(self.program(), ARGS).finished_by(job, &[])
+    }
+
+    fn grants(&self) -> Grants {
+        Grants::own(
+            "the demo agent takes no permissions from ralph",
+            "edits files of its own demonstration only",
+        )
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "it needs no account"
     }
 
     fn install_hint(&self) -> &'static str {

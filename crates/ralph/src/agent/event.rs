@@ -2,6 +2,8 @@
 pub use ralph_core::attempt::ErrorKind;
 use serde::Serialize;
 
+use super::reset::Reset;
+
 /// One fact read from an agent's output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -20,8 +22,12 @@ pub enum AgentEvent {
     Prompted,
     /// What to add to the spend. `None` is unknown, which is not zero.
     Usage { input_tokens: Option<u64>, output_tokens: Option<u64>, cost_usd: Option<f64> },
-    /// The provider refuses further requests until `reset_at` (seconds since 1970), if it says so.
-    RateLimit { reset_at: Option<i64>, message: String },
+    /// The provider refuses further requests until then.
+    RateLimit {
+        #[serde(flatten)]
+        reset: Reset,
+        message: String,
+    },
     /// Something went wrong. Only a fatal error ends the attempt.
     Error { kind: ErrorKind, message: String, fatal: bool },
     /// The agent's own final record. More may follow; then the last one counts.

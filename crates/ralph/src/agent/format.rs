@@ -16,10 +16,25 @@ pub enum Format {
     Amp,
     Cline,
     Opencode,
+    Gemini,
+    Qwen,
+    Copilot,
+    Goose,
 }
 
 impl Format {
-    pub const ALL: &[Self] = &[Self::Text, Self::Claude, Self::Codex, Self::Amp, Self::Cline, Self::Opencode];
+    pub const ALL: &[Self] = &[
+        Self::Text,
+        Self::Claude,
+        Self::Codex,
+        Self::Amp,
+        Self::Cline,
+        Self::Opencode,
+        Self::Gemini,
+        Self::Qwen,
+        Self::Copilot,
+        Self::Goose,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -29,6 +44,27 @@ impl Format {
             Self::Amp => "amp",
             Self::Cline => "cline",
             Self::Opencode => "opencode",
+            Self::Gemini => "gemini",
+            Self::Qwen => "qwen",
+            Self::Copilot => "copilot",
+            Self::Goose => "goose",
+        }
+    }
+
+    /// Tells whether the agent's last record says that it is done. Where it is missing the agent was cut off, however
+    /// well it exited.
+    #[must_use]
+    pub fn has_final_record(self) -> bool {
+        match self {
+            Self::Text | Self::Opencode => false,
+            Self::Claude
+            | Self::Codex
+            | Self::Amp
+            | Self::Cline
+            | Self::Gemini
+            | Self::Qwen
+            | Self::Copilot
+            | Self::Goose => true,
         }
     }
 }
@@ -80,6 +116,9 @@ mod tests {
         assert_eq!(error.to_string(), "there is no output format named \"cluade\"");
         assert_eq!(error.hint(), "did you mean claude?");
         let error = "json".parse::<Format>().unwrap_err();
-        assert_eq!(error.hint(), "choose one of text, claude, codex, amp, cline, opencode");
+        assert_eq!(
+            error.hint(),
+            "choose one of text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose"
+        );
     }
 }

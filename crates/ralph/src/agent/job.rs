@@ -1,4 +1,5 @@
 //! What an agent is asked to do, and how it is started for that.
+use super::grant::{Grants, Permission};
 use super::registry::Program;
 
 /// Variables by which coding agents notice that they run inside one another. A nested agent that sees them
@@ -31,6 +32,9 @@ pub struct Job<'a> {
     pub extra_args: &'a [String],
     /// The agent's own session to resume.
     pub session: Option<&'a str>,
+    /// The id for a new session, where the agent takes one ([`Sessions::Chosen`](super::Sessions)) and none is
+    /// resumed: a UUID of version 4 that was never used, for every start another.
+    pub new_session: Option<&'a str>,
     /// What the agent may do unasked. `None` leaves it to the preset.
     pub permission: Option<Permission>,
     /// The program to start instead of the preset's.
@@ -39,17 +43,6 @@ pub struct Job<'a> {
     pub args: Option<&'a [String]>,
     /// Variables from the user. They win over the adapter's own.
     pub env: &'a [(String, String)],
-}
-
-/// What an agent may do without asking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Permission {
-    /// Only what its own settings allow.
-    Ask,
-    /// Edit files in the project.
-    Edits,
-    /// Everything.
-    Full,
 }
 
 /// How to start the process. First take `env_remove` out of our own environment, then set `env`.
@@ -84,12 +77,31 @@ impl Job<'_> {
 }
 
 impl Invocation {
+    /// Adds what gives the agent its permission. Arguments of the user's own are taken to give one too, unless he
+    /// asks for another.
+    pub(super) fn granted(mut self, job: &Job<'_>, grants: &Grants) -> Self {
+        let is_own = job.args.is_some() && job.permission.is_none();
+        if let Some(grant) = grants.grant(job.permission).filter(|_| !is_own) {
+            self.args.extend(grant.flags.iter().map(|&flag| flag.to_owned()));
+            self.env.extend(grant.env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        self
+    }
+
     /// Adds a flag and its value.
     pub(super) fn flag(mut self, name: &str, value: Option<&str>) -> Self {
         if let Some(value) = value {
             self.args.extend([name.to_owned(), value.to_owned()]);
         }
         self
+    }
+
+    /// Adds the session to resume, or else the id for a new one.
+    pub(super) fn session(self, resume: &str, begin: &str, job: &Job<'_>) -> Self {
+        match job.session {
+            Some(session) => self.flag(resume, Some(session)),
+            None => self.flag(begin, job.new_session),
+        }
     }
 
     /// Ends an invocation: the adapter's variables, then whatever the user added.

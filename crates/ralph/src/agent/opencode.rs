@@ -1,11 +1,75 @@
-//! OpenCode's `run --format json` stream as events. It has no final record: the process just ends.
+//! OpenCode: how `opencode run` is started, and how its output is read. That has no final record: the process just
+//! ends.
 use super::classify;
 use super::detail::{self, EXCERPT, one_line};
 use super::event::{AgentEvent, ErrorKind};
+use super::failing::fatal_until;
+use super::format::Format;
+use super::grant::{Grant, Grants, Permission, Usual};
+use super::job::{Invocation, Job};
 use super::json::{self, Malformed, Raw};
 use super::members::{members, whole_line};
 use super::parser::{JsonStream, Parser, Records, Seen};
+use super::preset::Preset;
+use super::registry::{Agent, Program, Sessions};
+use super::reset::Reset;
 use super::voice::Voice;
+
+const ARGS: &[&str] = &["run", "--format", "json"];
+
+/// A rule that asks ends the whole run here, because nobody answers; what is denied is merely not there.
+const GRANTS: Grants = Grants {
+    ask: Ok(Grant::of_flags(
+        &[],
+        "may do what its own settings allow (unless you changed them: edit and run commands); a tool that asks ends its turn",
+    )),
+    edits: Ok(Grant::of_env(
+        &[("OPENCODE_PERMISSION", r#"{"edit":"allow","bash":"deny"}"#)],
+        "may edit files in the project; it cannot run commands (tests, git)",
+    )),
+    full: Ok(Grant::of_flags(&["--auto"], "may do everything that its own settings do not deny, unasked")),
+    usual: Usual::Given(Permission::Edits),
+};
+
+/// An update in the middle of a loop changes the program under it.
+const ENV: &[(&str, &str)] = &[("OPENCODE_DISABLE_AUTOUPDATE", "1")];
+
+pub(super) struct Opencode;
+
+impl Agent for Opencode {
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn program(&self) -> Program {
+        Program::Named("opencode")
+    }
+
+    fn preset(&self) -> Preset {
+        Preset::new(Format::Opencode, ARGS).granted(&GRANTS).with_cli("opencode")
+    }
+
+    fn invocation(&self, job: &Job<'_>) -> Invocation {
+        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
+        start.flag("--model", job.model).flag("--session", job.session).finished_by(job, ENV)
+    }
+
+    fn grants(&self) -> Grants {
+        GRANTS
+    }
+
+    fn sessions(&self) -> Sessions {
+        Sessions::Named
+    }
+
+    fn install_hint(&self) -> &'static str {
+        "install it with `npm install -g opencode-ai`, or choose another with --agent"
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `opencode auth login`"
+    }
+}
 
 members!(
     Record { kind: b"type", session: b"sessionID" }
@@ -24,7 +88,12 @@ members!(Tokens { input: b"input", output: b"output" });
 
 members!(Failure { name: b"name" } nested { data: b"data" => Data });
 
-members!(Data { message: b"message", status: b"statusCode" });
+members!(
+    Data { message: b"message", status: b"statusCode", body: b"responseBody" }
+    nested { headers: b"responseHeaders" => Headers }
+);
+
+members!(Headers { retry_after: b"retry-after", retry_after_ms: b"retry-after-ms" });
 
 pub(super) fn parser() -> impl Parser {
     JsonStream::<Reader>::default()
@@ -51,7 +120,7 @@ impl Records for Reader {
             "reasoning" if is_own => out.extend(thinking(&part)),
             "tool_use" => tool_use(&part, out),
             "step_finish" => out.extend(usage(&part)),
-            "error" if is_own => out.push(failure(record.error.unwrap_or_default())),
+            "error" if is_own => failure(record.error.unwrap_or_default(), out),
             _ => {}
         }
         Ok(Seen::Recognised)
@@ -96,7 +165,7 @@ fn usage(part: &Part<'_>) -> Option<AgentEvent> {
     known.then_some(AgentEvent::Usage { input_tokens, output_tokens, cost_usd })
 }
 
-fn failure(error: Failure<'_>) -> AgentEvent {
+fn failure(error: Failure<'_>, out: &mut Vec<AgentEvent>) {
     let data = error.data.unwrap_or_default();
     let name = json::name(error.name);
     let message = json::string(data.message).unwrap_or_else(|| name.to_owned());
@@ -107,13 +176,30 @@ fn failure(error: Failure<'_>) -> AgentEvent {
         "ProviderModelNotFoundError" => ErrorKind::Model,
         _ => classify::by_status(json::count(data.status), &message),
     };
-    AgentEvent::Error { kind, message, fatal: true }
+    let reset = match kind {
+        ErrorKind::RateLimit => reset(&data, &message),
+        _ => Reset::Unknown {},
+    };
+    fatal_until(reset, kind, message, out);
+}
+
+/// The provider's headers say it best, then its words, then the whole of its answer.
+fn reset(data: &Data<'_>, message: &str) -> Reset {
+    let headers = data.headers.unwrap_or_default();
+    let number = |raw| json::string(raw)?.parse::<u64>().ok();
+    let wait = number(headers.retry_after_ms).or_else(|| number(headers.retry_after)?.checked_mul(1_000));
+    if let Some(retry_after_ms) = wait {
+        return Reset::After { retry_after_ms };
+    }
+    match (Reset::in_words(message), json::string(data.body)) {
+        (Reset::Unknown {}, Some(body)) => Reset::in_words(&body),
+        (reset, _) => reset,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Format;
     use crate::agent::tests::events;
 
     #[test] // spec: A5, S2
@@ -130,6 +216,24 @@ mod tests {
                 AgentEvent::Text { message: 1, text: "mine".into() },
             ]
         );
+    }
+
+    #[test] // spec: L6
+    fn a_refusal_says_when_it_ends_in_its_headers_or_in_its_body() {
+        let limited = |more: &str| {
+            let stream = format!(
+                r#"{{"type":"error","sessionID":"s","error":{{"name":"APIError","data":{{"message":"no","statusCode":429,{more}}}}}}}"#
+            );
+            events(Format::Opencode, &stream).into_iter().find_map(|event| match event {
+                AgentEvent::RateLimit { reset, .. } => Some(reset),
+                _ => None,
+            })
+        };
+        let header = limited(r#""responseHeaders":{"retry-after":"7"},"responseBody":"try again in 9s""#);
+        assert_eq!(header, Some(Reset::After { retry_after_ms: 7_000 }));
+        let body = limited(r#""responseHeaders":{},"responseBody":"{\"m\":\"try again in 9s\"}""#);
+        assert_eq!(body, Some(Reset::After { retry_after_ms: 9_000 }));
+        assert_eq!(limited(r#""responseBody":"slow down""#), None);
     }
 
     #[test] // spec: A5, A8

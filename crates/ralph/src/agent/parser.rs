@@ -3,7 +3,7 @@ use super::event::AgentEvent;
 use super::format::Format;
 use super::json::Malformed;
 use super::lines::{Line, Lines};
-use super::{amp, claude, cline, codex, opencode, text};
+use super::{amp, claude, cline, codex, copilot, gemini, goose, opencode, qwen, text};
 
 /// Reads one agent process's output, from its first byte to its last.
 pub trait Parser: Send {
@@ -12,8 +12,18 @@ pub trait Parser: Send {
     /// Reads what is left when the output has ended.
     fn finish(&mut self, out: &mut Vec<AgentEvent>);
     fn counts(&self) -> Counts;
+    /// Says that the agent goes on with a session of its own, and what that had used before. Some agents count over
+    /// a whole session; what they report is then told by what is new.
+    fn continues(&mut self, _before: Before) {}
     /// Says that nobody looks: what only people would see (tools, thoughts) need not be told.
     fn unwatched(&mut self) {}
+}
+
+/// What a session had used before it was resumed. `None` is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Before {
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
 }
 
 /// How many records were seen. An output without a single recognised one is not what we took it for.
@@ -35,6 +45,10 @@ pub fn parser(format: Format) -> Box<dyn Parser> {
         Format::Amp => Box::new(amp::parser()),
         Format::Cline => Box::new(cline::parser()),
         Format::Opencode => Box::new(opencode::parser()),
+        Format::Gemini => Box::new(gemini::parser()),
+        Format::Qwen => Box::new(qwen::parser()),
+        Format::Copilot => Box::new(copilot::parser()),
+        Format::Goose => Box::new(goose::parser()),
     }
 }
 
@@ -48,6 +62,8 @@ pub(super) enum Seen {
 /// Reads one line of an NDJSON format. Pushes events only once the whole record has proved well-formed.
 pub(super) trait Records: Send {
     fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed>;
+    /// See [`Parser::continues`].
+    fn continues(&mut self, _before: Before) {}
     /// See [`Parser::unwatched`].
     fn unwatched(&mut self) {}
 }
@@ -58,6 +74,12 @@ pub(super) struct JsonStream<R> {
     lines: Lines,
     counts: Counts,
     records: R,
+}
+
+impl<R> JsonStream<R> {
+    pub(super) fn of(records: R) -> Self {
+        Self { lines: Lines::default(), counts: Counts::default(), records }
+    }
 }
 
 impl<R: Records> Parser for JsonStream<R> {
@@ -73,6 +95,10 @@ impl<R: Records> Parser for JsonStream<R> {
 
     fn counts(&self) -> Counts {
         self.counts
+    }
+
+    fn continues(&mut self, before: Before) {
+        self.records.continues(before);
     }
 
     fn unwatched(&mut self) {

@@ -1,5 +1,6 @@
 //! What an agent type gives by default. A user may replace each part alone; what is written always wins.
 use super::format::Format;
+use super::grant::Grants;
 
 /// The settings of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,13 @@ impl Preset {
     pub(super) fn new(output_format: Format, args: &[&str]) -> Self {
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         Self { cli: None, args, output_format, response_filter: None, display_filter: None }
+    }
+
+    /// Adds the flags of what the agent may do where the user says nothing.
+    pub(super) fn granted(mut self, grants: &Grants) -> Self {
+        let flags = grants.grant(None).map_or(&[][..], |grant| grant.flags);
+        self.args.extend(flags.iter().map(|&flag| flag.to_owned()));
+        self
     }
 
     pub(super) fn with_cli(self, cli: &str) -> Self {

@@ -1,14 +1,25 @@
 //! The agents we know. A new one is a file beside this one and a line in [`AGENTS`].
+use super::amp::Amp;
 use super::claude::Claude;
+use super::cline::Cline;
+use super::codex::Codex;
+use super::copilot::Copilot;
 use super::demo::Demo;
 use super::format::Format;
+use super::gemini::Gemini;
+use super::goose::Goose;
+use super::grant::Grants;
 use super::job::{Invocation, Job};
+use super::obstacle::{Obstacle, Surroundings};
+use super::opencode::Opencode;
 use super::parser::{Parser, parser};
 use super::preset::Preset;
+use super::qwen::Qwen;
 use super::text::Text;
 use crate::suggest;
 
-pub const AGENTS: &[&dyn Agent] = &[&Claude, &Text, &Demo];
+pub const AGENTS: &[&dyn Agent] =
+    &[&Claude, &Codex, &Opencode, &Gemini, &Qwen, &Copilot, &Cline, &Goose, &Amp, &Text, &Demo];
 
 /// Everything that is particular to one coding agent.
 pub trait Agent: Sync {
@@ -23,8 +34,32 @@ pub trait Agent: Sync {
     /// Returns how to start it for this job.
     fn invocation(&self, job: &Job<'_>) -> Invocation;
 
+    /// Returns what it may do unasked, by permission.
+    fn grants(&self) -> Grants;
+
     /// Says how to get the program when it is missing.
     fn install_hint(&self) -> &'static str;
+
+    /// Says how to log in.
+    fn login_hint(&self) -> &'static str;
+
+    /// Returns how one start can go on with the conversation of an earlier one.
+    fn sessions(&self) -> Sessions {
+        Sessions::Fresh
+    }
+
+    /// Tells whether [`Job::session`] means something to it.
+    fn can_resume(&self) -> bool {
+        match self.sessions() {
+            Sessions::Fresh => false,
+            Sessions::Named | Sessions::Chosen => true,
+        }
+    }
+
+    /// Returns what would make this start fail or hang for sure.
+    fn obstacle(&self, _job: &Job<'_>, _around: &Surroundings<'_>) -> Option<Obstacle> {
+        None
+    }
 
     fn format(&self) -> Format {
         self.preset().output_format
@@ -60,6 +95,18 @@ impl Program {
             Self::Required => "",
         }
     }
+}
+
+/// Where the id of a session comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sessions {
+    /// Every start is a new conversation.
+    Fresh,
+    /// The agent names its session in its output, and that name resumes it.
+    Named,
+    /// The agent takes the id of a new session from us ([`Job::new_session`]); it may not name it itself, or only
+    /// at the end, so whoever chose the id must remember it.
+    Chosen,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +153,8 @@ mod tests {
         let error = find("cluade").err().unwrap();
         assert_eq!(error.to_string(), "there is no agent named \"cluade\"");
         assert_eq!(error.hint(), "did you mean claude?");
-        assert_eq!(find("aider").err().unwrap().hint(), "choose one of claude, text, demo");
+        let names = "claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, text, demo";
+        assert_eq!(find("aider").err().unwrap().hint(), format!("choose one of {names}"));
     }
 
     #[test] // spec: A3

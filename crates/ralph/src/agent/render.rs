@@ -54,7 +54,7 @@ fn bounded(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::ErrorKind;
+    use crate::agent::{ErrorKind, Reset};
 
     #[test] // spec: A4
     fn each_kind_of_event_has_its_look() {
@@ -85,7 +85,7 @@ mod tests {
             AgentEvent::Thinking { text: evil.into() },
             AgentEvent::ToolCall { name: evil.into(), detail: evil.into() },
             AgentEvent::ToolResult { ok: true, excerpt: evil.into() },
-            AgentEvent::RateLimit { reset_at: None, message: evil.into() },
+            AgentEvent::RateLimit { reset: Reset::Unknown {}, message: evil.into() },
             AgentEvent::Error { kind: ErrorKind::Unknown, message: evil.into(), fatal: false },
         ];
         for line in events.iter().flat_map(render) {

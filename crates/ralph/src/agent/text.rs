@@ -3,6 +3,7 @@ use memchr::memchr_iter;
 
 use super::event::AgentEvent;
 use super::format::Format;
+use super::grant::Grants;
 use super::job::{Invocation, Job};
 use super::parser::{Counts, Parser};
 use super::preset::Preset;
@@ -26,6 +27,17 @@ impl Agent for Text {
     /// A plain command has no flags that we know: model, permission and session mean nothing to it.
     fn invocation(&self, job: &Job<'_>) -> Invocation {
         job.start(self.program(), &[]).finished_by(job, &[])
+    }
+
+    fn grants(&self) -> Grants {
+        Grants::own(
+            "a plain program takes no permissions from ralph",
+            "does whatever the program does: ralph cannot limit it",
+        )
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "it needs none that ralph knows of"
     }
 
     fn install_hint(&self) -> &'static str {

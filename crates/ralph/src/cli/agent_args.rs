@@ -12,7 +12,8 @@ use crate::project::Project;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Agent")]
 pub struct AgentArgs {
-    /// The agent: claude, text (any program), demo, or one of your configuration [built-in: claude]
+    /// The agent: one that `ralph agents` lists, text (any program), or one of your configuration [built-in:
+    /// claude]
     #[arg(long)]
     agent: Option<String>,
     /// The program to start instead of the agent's own; required for --agent text

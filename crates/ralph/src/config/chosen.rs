@@ -104,7 +104,7 @@ fn needs_a_filter(adapter: &'static dyn Agent, written: &AgentSettings) -> Resul
         return Ok(());
     }
     Err(Refusal::new("output format json: nothing says where in the JSON the agent's own text is")
-        .hint("set a response filter, or name a format: claude, codex, amp, cline or opencode")
+        .hint("set a response filter, or name a format, such as claude or codex")
         .at(format.origin.to_string()))
 }
 

@@ -33,7 +33,7 @@ const fn later(path: &'static str, default: &'static str, help: &'static str) ->
 
 #[rustfmt::skip]
 pub(super) const KEYS: &[Key<Settings>] = &[
-    key("agent", "The agent: claude, text, demo, or one of `agents`", |s| Slot::Text(&mut s.agent)),
+    key("agent", "The agent: claude, codex, another that `ralph agents` lists, or one of `agents`", |s| Slot::Text(&mut s.agent)),
     key("model", "The model, in the agent's own words", |s| Slot::MaybeText(&mut s.model)),
     key("agents", "Agents that are changed or added, by name", |s| Slot::Agents(&mut s.agents)),
     key("checks", "Commands that must succeed before a claim is believed", |s| Slot::Checks(&mut s.checks)),
@@ -115,12 +115,12 @@ pub(super) const KEYS: &[Key<Settings>] = &[
 /// The keys of one agent below `agents`.
 #[rustfmt::skip]
 pub(super) const AGENT_KEYS: &[Key<AgentSettings>] = &[
-    key("type", "The adapter: claude, text or demo; the agent's own name if that is one",
+    key("type", "The adapter, as `ralph agents` lists them; the agent's own name if that is one",
         |a| Slot::MaybeText(&mut a.kind)),
     key("cli", "The program; with a slash it is meant from the project's root", |a| Slot::MaybeText(&mut a.cli)),
     key("args", "Arguments in place of the preset's", |a| Slot::MaybeTexts(&mut a.args)),
     key("env", "Variables for the agent, by name", |a| Slot::Table(&mut a.env)),
-    key("output_format", "How its output is read: text, claude, codex, amp, cline, opencode; json: as its type has it",
+    key("output_format", "How its output is read: text, claude, codex or another agent's format; json: as its type has it",
         |a| Slot::MaybeFormat(&mut a.output_format)),
     key("response_filter", "A jq expression whose values are the agent's own text",
         |a| Slot::MaybeText(&mut a.response_filter)),

@@ -13,8 +13,8 @@ pub(super) fn without_secrets(event: &AgentEvent) -> AgentEvent {
         AgentEvent::ToolResult { ok, excerpt } => {
             AgentEvent::ToolResult { ok: *ok, excerpt: hidden(excerpt) }
         }
-        AgentEvent::RateLimit { reset_at, message } => {
-            AgentEvent::RateLimit { reset_at: *reset_at, message: hidden(message) }
+        AgentEvent::RateLimit { reset, message } => {
+            AgentEvent::RateLimit { reset: reset.clone(), message: hidden(message) }
         }
         AgentEvent::Error { kind, message, fatal } => {
             AgentEvent::Error { kind: *kind, message: hidden(message), fatal: *fatal }

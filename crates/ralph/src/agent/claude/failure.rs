@@ -33,6 +33,10 @@ pub(super) fn of_result(line: &[u8], known: Option<ErrorKind>) -> Failure {
     let message = json::string(result)
         .or_else(|| first_string(errors))
         .or_else(|| json::string(error))
+        .or_else(|| {
+            let [message] = json::pick_in(error, ["message"]);
+            json::string(message)
+        })
         .unwrap_or_else(|| json::name(subtype).to_owned());
     let kind = match (json::name(subtype), json::name(reason)) {
         ("error_max_turns" | "error_max_budget_usd", _) => ErrorKind::Budget,
@@ -77,6 +81,11 @@ mod tests {
         assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Budget, "Reached 2"));
         let failure = of_result(br#"{"subtype":"error_during_execution","error":"boom"}"#, None);
         assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Unknown, "boom"));
+        let failure = of_result(
+            br#"{"subtype":"error_during_execution","error":{"message":"[API Error: 401]"}}"#,
+            None,
+        );
+        assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Auth, "[API Error: 401]"));
         let failure = of_result(br#"{"result":"Prompt is too long","api_error_status":400}"#, None);
         assert_eq!(failure.kind, ErrorKind::Context);
         let failure = of_result(br#"{"result":"x"}"#, Some(ErrorKind::Model));

@@ -5,18 +5,36 @@ mod reader;
 mod record;
 mod spend;
 
-pub(super) use reader::parser;
+pub(super) use reader::{parser, parser_of_copies};
 
 use super::format::Format;
-use super::job::{Invocation, Job, Permission};
+use super::grant::{Grant, Grants, Permission, Usual};
+use super::job::{Invocation, Job};
+use super::obstacle::{Obstacle, Surroundings};
 use super::preset::Preset;
-use super::registry::{Agent, Program};
+use super::registry::{Agent, Program, Sessions};
 
 /// `stream-json` is refused without `--verbose`.
 const ARGS: &[&str] = &["-p", "--output-format", "stream-json", "--verbose"];
 
 /// A background task would keep the process alive after its final result.
 const ENV: &[(&str, &str)] = &[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")];
+
+const GRANTS: Grants = Grants {
+    ask: Ok(Grant::of_flags(
+        &["--permission-mode", "default"],
+        "may do only what its own settings allow; everything else is denied",
+    )),
+    edits: Ok(Grant::of_flags(
+        &["--permission-mode", "acceptEdits"],
+        "may edit files in the project; commands (tests, git) only where its own settings allow them",
+    )),
+    full: Ok(Grant::of_flags(&["--dangerously-skip-permissions"], "may do everything, unasked")),
+    usual: Usual::Given(Permission::Edits),
+};
+
+/// Either of these tells Claude that root is harmless here. Setting it is the user's decision.
+const ROOT_IS_SAFE: &[&str] = &["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"];
 
 pub(super) struct Claude;
 
@@ -30,27 +48,39 @@ impl Agent for Claude {
     }
 
     fn preset(&self) -> Preset {
-        let args = [ARGS, permission_flags(Permission::Edits)].concat();
-        Preset::new(Format::Claude, &args).with_cli("claude")
+        Preset::new(Format::Claude, ARGS).granted(&GRANTS).with_cli("claude")
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let permission = job.permission.or_else(|| job.args.is_none().then_some(Permission::Edits));
-        let mut start = job.start(self.program(), ARGS);
-        start.args.extend(permission.into_iter().flat_map(permission_flags).map(|&flag| flag.to_owned()));
+        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
         start.flag("--model", job.model).flag("--resume", job.session).finished_by(job, ENV)
+    }
+
+    fn grants(&self) -> Grants {
+        GRANTS
+    }
+
+    fn sessions(&self) -> Sessions {
+        Sessions::Named
+    }
+
+    fn obstacle(&self, job: &Job<'_>, around: &Surroundings<'_>) -> Option<Obstacle> {
+        let is_full = job.permission == Some(Permission::Full);
+        let is_refused = is_full && around.is_root && !ROOT_IS_SAFE.iter().any(|name| (around.is_set)(name));
+        is_refused.then(|| {
+            Obstacle::new(
+                "claude refuses permission `full` as root",
+                "run ralph as another user; or, if this machine is a sandbox that may be broken, set IS_SANDBOX=1",
+            )
+        })
     }
 
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g @anthropic-ai/claude-code`, or choose another with --agent"
     }
-}
 
-fn permission_flags(permission: Permission) -> &'static [&'static str] {
-    match permission {
-        Permission::Ask => &["--permission-mode", "default"],
-        Permission::Edits => &["--permission-mode", "acceptEdits"],
-        Permission::Full => &["--dangerously-skip-permissions"],
+    fn login_hint(&self) -> &'static str {
+        "run `claude` once and log in, or set ANTHROPIC_API_KEY"
     }
 }
 

@@ -1,20 +1,31 @@
 //! Claude's stream as events. Only the main thread's assistant text is the agent's own: a record that names
 //! a parent tool call comes from a sub-agent, and user records are prompts, hook feedback or tool results.
 use super::bulk::Bulk;
-use super::failure;
+use super::failure::{self, Failure};
 use super::record::{Block, Content, Message, Record};
 use super::spend::Spend;
+use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind};
+use crate::agent::failing::fatal;
 use crate::agent::json::{self, Malformed, Raw};
 use crate::agent::parser::{JsonStream, Parser, Records, Seen};
+use crate::agent::reset::Reset;
 use crate::agent::voice::Voice;
 
 /// The author of messages that Claude Code writes itself, in place of the model's answer.
 const SYNTHETIC: &str = "<synthetic>";
 
+/// What programs that copied the format write as an answer where the API refused one.
+const REFUSED: &str = "[API Error: ";
+
 pub(in crate::agent) fn parser() -> impl Parser {
     JsonStream::<Reader>::default()
+}
+
+/// The same for programs that write the API's refusals as if they were answers.
+pub(in crate::agent) fn parser_of_copies() -> impl Parser {
+    JsonStream::of(Reader { refusals: Refusals::AsAnswers, ..Reader::default() })
 }
 
 #[derive(Debug, Default)]
@@ -27,7 +38,18 @@ struct Reader {
     /// The kind of the last API failure since the last result.
     api_error: Option<ErrorKind>,
     watch: Watch,
+    refusals: Refusals,
+    /// Whether a record of its own said when a limit ends.
+    is_limit_known: bool,
     bulk: Bulk,
+}
+
+/// How it is told that the API refused to answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Refusals {
+    #[default]
+    Marked,
+    AsAnswers,
 }
 
 /// Whether somebody looks at tools and thoughts.
@@ -50,7 +72,7 @@ impl Records for Reader {
             "result" => self.result(line, out)?,
             "system" => self.system(line, record.subtype, out),
             "stream_event" => self.stream_event(&record, out),
-            "rate_limit_event" => rate_limit(line, out),
+            "rate_limit_event" => self.rate_limit(line, out),
             "control_request" | "control_response" | "keep_alive" | "tool_progress" | "auth_status" => {}
             _ => return Ok(Seen::Unknown),
         }
@@ -102,6 +124,12 @@ impl Reader {
 
     fn say(&mut self, message: &Message<'_>, text: Option<Raw<'_>>, out: &mut Vec<AgentEvent>) {
         let text = json::string(text).unwrap_or_default();
+        if self.refusals == Refusals::AsAnswers && text.starts_with(REFUSED) {
+            let kind = classify::by_words(&text);
+            self.api_error = Some(kind);
+            out.push(AgentEvent::Error { kind, message: text, fatal: false });
+            return;
+        }
         let said = self.voice.whole(json::string(message.id), text);
         self.has_spoken |= said.is_some();
         out.extend(said);
@@ -129,11 +157,15 @@ impl Reader {
         }
         out.extend(self.spend.of_result(line));
         if failed {
-            let failure = failure::of_result(line, self.api_error);
-            out.push(AgentEvent::Error { kind: failure.kind, message: failure.message, fatal: true });
+            let Failure { kind, message } = failure::of_result(line, self.api_error);
+            match self.is_limit_known {
+                true => out.push(AgentEvent::Error { kind, message, fatal: true }),
+                false => fatal(kind, message, out),
+            }
         }
         out.push(AgentEvent::Finished { ok: !failed });
         self.api_error = None;
+        self.is_limit_known = false;
         Ok(())
     }
 
@@ -141,6 +173,7 @@ impl Reader {
         match subtype {
             "init" => self.started(line, out),
             "api_retry" => out.push(retry(line)),
+            "retry" => out.push(retry_of_copies(line)),
             _ => {}
         }
     }
@@ -155,6 +188,18 @@ impl Reader {
         if is_named && self.started.as_ref() != Some(&event) {
             out.push(event.clone());
             self.started = Some(event);
+        }
+    }
+
+    /// Only a refusal counts; the same record also announces that a limit draws near.
+    fn rate_limit(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        let [info] = json::pick_in(Some(line), ["rate_limit_info"]);
+        let [status, resets_at, window] = json::pick_in(info, ["status", "resetsAt", "rateLimitType"]);
+        if json::name(status) == "rejected" {
+            let message = format!("usage limit reached ({})", json::name(window));
+            let reset = json::signed(resets_at).map_or(Reset::Unknown {}, |reset_at| Reset::At { reset_at });
+            self.is_limit_known = reset != Reset::Unknown {};
+            out.push(AgentEvent::RateLimit { reset, message });
         }
     }
 
@@ -206,14 +251,13 @@ fn retry(line: &[u8]) -> AgentEvent {
     AgentEvent::Error { kind, message, fatal: false }
 }
 
-/// Only a refusal counts; the same record also announces that a limit draws near.
-fn rate_limit(line: &[u8], out: &mut Vec<AgentEvent>) {
-    let [info] = json::pick_in(Some(line), ["rate_limit_info"]);
-    let [status, resets_at, window] = json::pick_in(info, ["status", "resetsAt", "rateLimitType"]);
-    if json::name(status) == "rejected" {
-        let message = format!("usage limit reached ({})", json::name(window));
-        out.push(AgentEvent::RateLimit { reset_at: json::signed(resets_at), message });
-    }
+/// It does not say why. Waits of minutes were seen only where the rate was limited.
+fn retry_of_copies(line: &[u8]) -> AgentEvent {
+    let [data] = json::pick_in(Some(line), ["data"]);
+    let [attempt, most, delay] = json::pick_in(data, ["attempt", "maxRetries", "delayMs"]);
+    let number = |raw| json::count(raw).unwrap_or(0);
+    let message = format!("retry {} of {} in {} s", number(attempt), number(most), number(delay) / 1_000);
+    AgentEvent::Error { kind: ErrorKind::RateLimit, message, fatal: false }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Claude's stream, one rule at a time. Whole recordings are read in `agent/tests`.
 use crate::agent::tests::{events, final_text};
-use crate::agent::{AgentEvent, ErrorKind, Format};
+use crate::agent::{AgentEvent, ErrorKind, Format, Reset};
 
 fn read(lines: &[&str]) -> Vec<AgentEvent> {
     events(Format::Claude, &lines.join("\n"))
@@ -127,7 +127,7 @@ fn a_refusal_names_its_reset_time_and_a_warning_is_none() {
     let message = "usage limit reached (five_hour)".to_owned();
     assert_eq!(
         read(&[&line("rejected")]),
-        [AgentEvent::RateLimit { reset_at: Some(1_794_790_000), message }]
+        [AgentEvent::RateLimit { reset: Reset::At { reset_at: 1_794_790_000 }, message }]
     );
 }
 

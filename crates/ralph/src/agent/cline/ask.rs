@@ -1,5 +1,5 @@
 //! The earlier records: what the agent says, and where it stops to ask.
-use super::Reader;
+use super::reader::Reader;
 use super::record::Record;
 use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};

@@ -1,53 +1,82 @@
-//! Cline's `--json` stream as events. Two generations of it are read: the `say`/`ask` records of earlier
-//! versions and the `agent_event`/`run_result` records of today's.
+//! Cline: how it is started headless. How its output is read is next door. It cannot resume without a terminal, and
+//! leaves a daemon behind that no signal to its group reaches.
 mod ask;
+mod reader;
 mod record;
 mod run;
 
-use record::Record;
+pub(super) use reader::parser;
 
-use super::event::AgentEvent;
-use super::json::{self, Malformed};
-use super::parser::{JsonStream, Parser, Records, Seen};
-use super::voice::Voice;
+use super::format::Format;
+use super::grant::{Grant, Grants, Permission, Usual};
+use super::job::{Invocation, Job};
+use super::preset::Preset;
+use super::registry::{Agent, Program};
 
-pub(super) fn parser() -> impl Parser {
-    JsonStream::<Reader>::default()
-}
+/// A prompt from standard input alone is refused, so some words stand on the command line; with white space in them,
+/// or they would be taken for the name of a command.
+const ARGS: &[&str] = &["--json", "Follow the instructions below."];
 
-#[derive(Debug, Default)]
-struct Reader {
-    voice: Voice,
-    has_spoken: bool,
-    asks: ask::Requests,
-    run: run::Run,
-}
+const GRANTS: Grants = Grants {
+    ask: Ok(Grant::of_flags(&["--auto-approve", "false"], "may use no tool that asks: it can only talk")),
+    edits: Err("cline approves all tools or none: choose `ask` or `full`"),
+    full: Ok(Grant::of_flags(&["--auto-approve", "true"], "may do everything, unasked")),
+    usual: Usual::Given(Permission::Ask),
+};
 
-impl Records for Reader {
-    fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed> {
-        let record = Record::of_line(line)?;
-        match json::name(record.kind) {
-            "task_started" => {
-                out.push(AgentEvent::Started { session: json::string(record.task), model: None });
-            }
-            "say" => self.say(&record, out),
-            "ask" => self.ask(&record, out),
-            "run_start" => self.run_start(&record),
-            "hook_event" => self.hook_event(&record, out),
-            "agent_event" => self.agent_event(&record.event.unwrap_or_default(), out),
-            "run_result" => self.run_result(&record, out),
-            "run_aborted" => run::aborted(&record, out),
-            "error" => run::error_record(&record, out),
-            _ => return Ok(Seen::Unknown),
-        }
-        Ok(Seen::Recognised)
+/// An update in the middle of a loop changes the program under it.
+const ENV: &[(&str, &str)] = &[("CLINE_NO_AUTO_UPDATE", "1")];
+
+pub(super) struct Cline;
+
+impl Agent for Cline {
+    fn name(&self) -> &'static str {
+        "cline"
+    }
+
+    fn program(&self) -> Program {
+        Program::Named("cline")
+    }
+
+    fn preset(&self) -> Preset {
+        Preset::new(Format::Cline, ARGS).granted(&GRANTS).with_cli("cline")
+    }
+
+    fn invocation(&self, job: &Job<'_>) -> Invocation {
+        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
+        start.flag("-m", job.model).finished_by(job, ENV)
+    }
+
+    fn grants(&self) -> Grants {
+        GRANTS
+    }
+
+    fn install_hint(&self) -> &'static str {
+        "install it with `npm install -g cline`, or choose another with --agent"
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `cline auth`"
     }
 }
 
-impl Reader {
-    fn speak(&mut self, text: Option<String>, out: &mut Vec<AgentEvent>) {
-        let said = text.and_then(|text| self.voice.whole(None, text));
-        self.has_spoken |= said.is_some();
-        out.extend(said);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A1, A6
+    fn a_plain_job_approves_no_tool_by_itself() {
+        let start = Cline.invocation(&Job { prompt: "go", model: Some("m"), ..Job::default() });
+        assert_eq!(
+            start.args,
+            ["--json", "Follow the instructions below.", "--auto-approve", "false", "-m", "m"]
+        );
+    }
+
+    #[test] // spec: A6, L10
+    fn it_cannot_resume_and_is_given_no_session() {
+        let start = Cline.invocation(&Job { session: Some("conv_1"), ..Job::default() });
+        assert!(!Cline.can_resume());
+        assert!(start.args.iter().all(|arg| arg != "conv_1"));
     }
 }

@@ -1,9 +1,10 @@
 //! Today's records. A text arrives in pieces that repeat what was said so far; only its end is read.
-use super::Reader;
+use super::reader::Reader;
 use super::record::{Event, Model, Record};
 use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind};
+use crate::agent::failing::fatal;
 use crate::agent::json;
 
 /// What is known about the run so far.
@@ -47,7 +48,7 @@ impl Reader {
         if !ok {
             let message = text.unwrap_or_else(|| reason.to_owned());
             let kind = self.run.error.unwrap_or_else(|| classify::by_words(&message));
-            out.push(AgentEvent::Error { kind, message, fatal: true });
+            fatal(kind, message, out);
         } else if !self.has_spoken {
             self.speak(text, out);
         }
@@ -120,5 +121,5 @@ pub(super) fn aborted(record: &Record<'_>, out: &mut Vec<AgentEvent>) {
 
 pub(super) fn error_record(record: &Record<'_>, out: &mut Vec<AgentEvent>) {
     let message = json::string(record.message).unwrap_or_default();
-    out.push(AgentEvent::Error { kind: classify::by_words(&message), message, fatal: true });
+    fatal(classify::by_words(&message), message, out);
 }

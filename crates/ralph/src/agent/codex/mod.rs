@@ -1,195 +1,116 @@
-//! Codex's `exec --json` stream as events. It names neither model nor cost. Its usage grows over the thread,
-//! and its `error` records are warnings and retries: only `turn.failed` ends an attempt.
+//! Codex: how `codex exec` is started. How its output is read is next door.
+mod reader;
 mod record;
 
-use record::{Failure, Item, Record, Usage};
+pub(super) use reader::parser;
 
-use super::classify;
-use super::detail::{self, EXCERPT, one_line};
-use super::event::AgentEvent;
-use super::json::{self, Malformed, Raw};
-use super::parser::{JsonStream, Parser, Records, Seen};
-use super::voice::Voice;
+use super::format::Format;
+use super::grant::{Grant, Grants, Permission, Usual};
+use super::job::{Invocation, Job};
+use super::preset::Preset;
+use super::registry::{Agent, PoliteSignal, Program, Sessions};
 
-/// How many unfinished items are remembered. Codex runs a handful at once.
-const OPEN_ITEMS: usize = 64;
+/// Outside of a repository it would refuse, and whether one is needed is not its business; without the server it
+/// would try to connect for ever.
+const ARGS: &[&str] =
+    &["exec", "--json", "--skip-git-repo-check", "-c", "features.unbounded_connection_retries=false"];
 
-pub(super) fn parser() -> impl Parser {
-    JsonStream::<Reader>::default()
-}
+const GRANTS: Grants = Grants {
+    ask: Ok(Grant::of_flags(
+        &["--sandbox", "read-only"],
+        "may read everything and run commands that change nothing; without network",
+    )),
+    edits: Ok(Grant::of_flags(
+        &["--sandbox", "workspace-write"],
+        "may edit files and run commands in the project; without network, and .git is read-only, so it cannot commit",
+    )),
+    full: Ok(Grant::of_flags(
+        &["--dangerously-bypass-approvals-and-sandbox"],
+        "may do everything, unasked and without a sandbox",
+    )),
+    usual: Usual::Given(Permission::Edits),
+};
 
-#[derive(Debug, Default)]
-struct Reader {
-    voice: Voice,
-    /// Items whose call was shown when they began.
-    open: Vec<String>,
-    input_total: u64,
-    output_total: u64,
-}
+pub(super) struct Codex;
 
-impl Records for Reader {
-    fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed> {
-        let record = Record::of_line(line)?;
-        let item = record.item.unwrap_or_default();
-        match json::name(record.kind) {
-            "thread.started" => {
-                out.push(AgentEvent::Started { session: json::string(record.thread), model: None });
-            }
-            "turn.started" => self.voice.pause(),
-            "item.started" => self.item_started(&item, out),
-            "item.updated" => {}
-            "item.completed" => self.item_completed(&item, out),
-            "turn.completed" => self.turn_completed(record.usage.unwrap_or_default(), out),
-            "turn.failed" => turn_failed(record.error.unwrap_or_default(), out),
-            "error" => out.push(warning(record.message)),
-            _ => return Ok(Seen::Unknown),
-        }
-        Ok(Seen::Recognised)
-    }
-}
-
-impl Reader {
-    fn item_started(&mut self, item: &Item<'_>, out: &mut Vec<AgentEvent>) {
-        let Some(call) = tool_call(item) else { return };
-        out.push(call);
-        if self.open.len() < OPEN_ITEMS {
-            self.open.extend(json::string(item.id));
-        }
+impl Agent for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
     }
 
-    fn item_completed(&mut self, item: &Item<'_>, out: &mut Vec<AgentEvent>) {
-        match json::name(item.kind) {
-            "agent_message" => {
-                out.extend(json::string(item.text).and_then(|text| self.voice.whole(None, text)));
-            }
-            "user_message" => out.push(AgentEvent::Prompted),
-            "reasoning" => out.extend(thinking(item)),
-            "error" => out.push(warning(item.message)),
-            _ => self.tool_completed(item, out),
-        }
+    fn program(&self) -> Program {
+        Program::Named("codex")
     }
 
-    fn tool_completed(&mut self, item: &Item<'_>, out: &mut Vec<AgentEvent>) {
-        let Some(call) = tool_call(item) else { return };
-        let id = json::string(item.id);
-        match self.open.iter().position(|open| Some(open) == id.as_ref()) {
-            Some(at) => drop(self.open.swap_remove(at)),
-            None => out.push(call),
-        }
-        out.push(tool_result(item));
+    fn preset(&self) -> Preset {
+        Preset::new(Format::Codex, ARGS).granted(&GRANTS).with_cli("codex")
     }
 
-    fn turn_completed(&mut self, usage: Usage<'_>, out: &mut Vec<AgentEvent>) {
-        if let (Some(input), Some(output)) = (json::count(usage.input), json::count(usage.output)) {
-            out.push(AgentEvent::Usage {
-                input_tokens: Some(input.saturating_sub(self.input_total)),
-                output_tokens: Some(output.saturating_sub(self.output_total)),
-                cost_usd: None,
-            });
-            (self.input_total, self.output_total) = (input, output);
+    /// `resume` knows fewer flags than `exec`, so it comes behind all of them. Without an argument the prompt is
+    /// standard input; behind `resume ID` that must be said.
+    fn invocation(&self, job: &Job<'_>) -> Invocation {
+        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
+        let mut start = start.flag("--model", job.model).finished_by(job, &[]);
+        if let Some(thread) = job.session {
+            start.args.extend(["resume", thread, "-"].map(str::to_owned));
         }
-        out.push(AgentEvent::Finished { ok: true });
+        start
     }
-}
 
-fn tool_call(item: &Item<'_>) -> Option<AgentEvent> {
-    let (name, detail) = match json::name(item.kind) {
-        "command_execution" => ("shell".to_owned(), detail::of_value(item.command)),
-        "file_change" => ("edit".to_owned(), detail::of_input(item.changes.and_then(json::first_element))),
-        "web_search" => ("web_search".to_owned(), detail::of_value(item.query)),
-        "mcp_tool_call" => {
-            let name = format!("{}.{}", json::name(item.server), json::name(item.tool));
-            (name, detail::of_input(item.arguments))
-        }
-        "collab_tool_call" => (json::name(item.tool).to_owned(), detail::of_value(item.prompt)),
-        _ => return None,
-    };
-    Some(AgentEvent::ToolCall { name, detail })
-}
-
-fn tool_result(item: &Item<'_>) -> AgentEvent {
-    let exited_well = item.exit_code.is_none_or(|code| code == b"0" || code == b"null");
-    let failed = json::name(item.status) == "failed" || json::is_set(item.error);
-    let content = item.result.and_then(|result| result.content);
-    AgentEvent::ToolResult {
-        ok: exited_well && !failed,
-        excerpt: detail::excerpt(item.output.or(content).or(item.error.filter(|_| failed))),
+    fn grants(&self) -> Grants {
+        GRANTS
     }
-}
 
-fn thinking(item: &Item<'_>) -> Option<AgentEvent> {
-    let text = one_line(&json::start_of_string(item.text, EXCERPT * 2)?, EXCERPT);
-    Some(AgentEvent::Thinking { text })
-}
+    fn sessions(&self) -> Sessions {
+        Sessions::Named
+    }
 
-fn warning(message: Option<Raw<'_>>) -> AgentEvent {
-    let message = json::string(message).unwrap_or_default();
-    AgentEvent::Error { kind: classify::by_words(&message), message, fatal: false }
-}
+    /// On SIGTERM its grandchildren would survive.
+    fn polite_signal(&self) -> PoliteSignal {
+        PoliteSignal::Int
+    }
 
-fn turn_failed(error: Failure<'_>, out: &mut Vec<AgentEvent>) {
-    let message = json::string(error.message).unwrap_or_default();
-    out.push(AgentEvent::Error { kind: classify::by_words(&message), message, fatal: true });
-    out.push(AgentEvent::Finished { ok: false });
+    fn install_hint(&self) -> &'static str {
+        "install it with `npm install -g @openai/codex`, or choose another with --agent"
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `codex login`, or set CODEX_API_KEY"
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Format;
-    use crate::agent::event::ErrorKind;
-    use crate::agent::tests::events;
 
-    #[test] // spec: A5, L8
-    fn usage_grows_over_the_thread_and_is_reported_by_differences() {
-        let stream = concat!(
-            r#"{"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":7}}"#,
-            "\n",
-            r#"{"type":"turn.completed","usage":{"input_tokens":250,"output_tokens":9}}"#,
-        );
-        let added: Vec<_> = events(Format::Codex, stream)
-            .into_iter()
-            .filter_map(|event| match event {
-                AgentEvent::Usage { input_tokens, output_tokens, cost_usd: None } => {
-                    Some((input_tokens, output_tokens))
-                }
-                _ => None,
-            })
-            .collect();
-        assert_eq!(added, [(Some(100), Some(7)), (Some(150), Some(2))]);
-    }
-
-    #[test] // spec: A5, L6
-    fn only_a_failed_turn_is_fatal() {
-        let stream = concat!(
-            r#"{"type":"error","message":"Reconnecting... 1/5 (429 Too Many Requests)"}"#,
-            "\n",
-            r#"{"type":"item.completed","item":{"id":"i","type":"error","message":"model metadata"}}"#,
-            "\n",
-            r#"{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429"}}"#,
-        );
-        let fatal: Vec<_> = events(Format::Codex, stream)
-            .into_iter()
-            .filter_map(|event| match event {
-                AgentEvent::Error { kind, fatal, .. } => Some((kind, fatal)),
-                _ => None,
-            })
-            .collect();
-        let limited = ErrorKind::RateLimit;
-        assert_eq!(fatal, [(limited, false), (ErrorKind::Model, false), (limited, true)]);
-    }
-
-    #[test] // spec: A5, S2
-    fn a_tool_that_is_only_reported_when_done_is_still_shown_as_called() {
-        let stream = r#"{"type":"item.completed","item":{"id":"i","type":"mcp_tool_call","server":"tracker",
-            "tool":"get_issue","arguments":{"query":"42"},"result":{"content":[{"type":"text","text":"open"}]}}}"#
-            .replace('\n', "");
+    #[test] // spec: A1, A6
+    fn a_plain_job_is_confined_to_the_project() {
+        let start = Codex.invocation(&Job { prompt: "go", ..Job::default() });
         assert_eq!(
-            events(Format::Codex, &stream),
-            [
-                AgentEvent::ToolCall { name: "tracker.get_issue".into(), detail: "42".into() },
-                AgentEvent::ToolResult { ok: true, excerpt: "open".into() },
-            ]
+            start.args.join(" "),
+            "exec --json --skip-git-repo-check -c features.unbounded_connection_retries=false \
+             --sandbox workspace-write"
+        );
+        assert_eq!(Codex.preset().args, start.args);
+        assert_eq!(Codex.polite_signal(), PoliteSignal::Int);
+    }
+
+    #[test] // spec: A6
+    fn a_resumed_thread_stands_behind_every_flag() {
+        let extra = ["--add-dir".to_owned(), ".git".to_owned()];
+        let job = Job {
+            model: Some("m"),
+            session: Some("t-1"),
+            permission: Some(Permission::Full),
+            extra_args: &extra,
+            ..Job::default()
+        };
+        let args = Codex.invocation(&job).args.join(" ");
+        assert!(
+            args.ends_with(
+                "--dangerously-bypass-approvals-and-sandbox --model m --add-dir .git resume t-1 -"
+            ),
+            "{args}"
         );
     }
 }

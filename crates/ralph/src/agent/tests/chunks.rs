@@ -10,6 +10,10 @@ const SAMPLES: &[(Format, &str)] = &[
     (Format::Codex, include_str!("../../../tests/it/transcripts/codex/tool-yolo.stdout")),
     (Format::Cline, include_str!("../../../tests/it/transcripts/cline/ok.stdout")),
     (Format::Opencode, include_str!("../../../tests/it/transcripts/opencode/ok.stdout")),
+    (Format::Gemini, include_str!("../../../tests/it/transcripts/gemini/ok.stdout")),
+    (Format::Qwen, include_str!("../../../tests/it/transcripts/qwen/ok.stdout")),
+    (Format::Copilot, include_str!("../../../tests/it/transcripts/copilot/ok.stdout")),
+    (Format::Goose, include_str!("../../../tests/it/transcripts/goose/ok.stdout")),
     (Format::Text, "привет 完了 🎉\nfin"),
 ];
 

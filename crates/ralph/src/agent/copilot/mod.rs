@@ -1,0 +1,82 @@
+//! GitHub Copilot CLI: how it is started headless. How its output is read is next door.
+mod reader;
+mod record;
+
+pub(super) use reader::parser;
+
+use super::format::Format;
+use super::grant::{Grant, Grants, Permission, Usual};
+use super::job::{Invocation, Job};
+use super::preset::Preset;
+use super::registry::{Agent, Program, Sessions};
+
+/// Every message comes whole at its end; without `--stream off` it would come in pieces before that, too.
+const ARGS: &[&str] = &["--output-format", "json", "--no-ask-user", "--stream", "off"];
+
+const GRANTS: Grants = Grants {
+    ask: Ok(Grant::of_flags(&[], "may read; a tool that needs a permission is denied")),
+    edits: Ok(Grant::of_flags(
+        &["--allow-tool", "write"],
+        "may edit files in the project; it cannot run commands (tests, git)",
+    )),
+    full: Ok(Grant::of_flags(&["--yolo"], "may do everything, unasked: all tools, paths and addresses")),
+    usual: Usual::Given(Permission::Edits),
+};
+
+/// An update in the middle of a loop changes the program under it.
+const ENV: &[(&str, &str)] = &[("COPILOT_AUTO_UPDATE", "false")];
+
+pub(super) struct Copilot;
+
+impl Agent for Copilot {
+    fn name(&self) -> &'static str {
+        "copilot"
+    }
+
+    fn program(&self) -> Program {
+        Program::Named("copilot")
+    }
+
+    fn preset(&self) -> Preset {
+        Preset::new(Format::Copilot, ARGS).granted(&GRANTS).with_cli("copilot")
+    }
+
+    fn invocation(&self, job: &Job<'_>) -> Invocation {
+        let mut start = job.start(self.program(), ARGS).granted(job, &GRANTS).flag("--model", job.model);
+        match (job.session, job.new_session) {
+            (Some(session), _) => start.args.push(format!("--resume={session}")),
+            (None, new) => start = start.flag("--session-id", new),
+        }
+        start.finished_by(job, ENV)
+    }
+
+    fn grants(&self) -> Grants {
+        GRANTS
+    }
+
+    fn sessions(&self) -> Sessions {
+        Sessions::Chosen
+    }
+
+    fn install_hint(&self) -> &'static str {
+        "install it with `npm install -g @github/copilot`, or choose another with --agent"
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `copilot` once and `/login`, or set GITHUB_TOKEN; a provider of your own needs COPILOT_PROVIDER_BASE_URL"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A1, A6
+    fn a_new_session_gets_our_id_and_an_old_one_is_resumed() {
+        let base = "--output-format json --no-ask-user --stream off --allow-tool write";
+        let new = Copilot.invocation(&Job { new_session: Some("u"), model: Some("m"), ..Job::default() });
+        assert_eq!(new.args.join(" "), format!("{base} --model m --session-id u"));
+        let old = Copilot.invocation(&Job { session: Some("s"), new_session: Some("u"), ..Job::default() });
+        assert_eq!(old.args.join(" "), format!("{base} --resume=s"));
+    }
+}

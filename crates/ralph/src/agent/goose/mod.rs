@@ -1,0 +1,92 @@
+//! goose: how `goose run` is started. How its output is read is next door.
+mod reader;
+
+pub(super) use reader::parser;
+
+use super::format::Format;
+use super::grant::{Grant, Grants, Permission, Usual};
+use super::job::{Invocation, Job};
+use super::preset::Preset;
+use super::registry::{Agent, Program, Sessions};
+
+const ARGS: &[&str] = &["run", "-q", "--output-format", "stream-json"];
+
+/// Where the prompt comes from; the last of its own arguments.
+const STDIN: [&str; 2] = ["-i", "-"];
+
+const GRANTS: Grants = Grants {
+    ask: Ok(Grant::of_env(
+        &[("GOOSE_MODE", "smart_approve")],
+        "may read; a tool that would ask ends the attempt with an error",
+    )),
+    edits: Err("goose knows no permission for edits alone: choose `ask` or `full`"),
+    full: Ok(Grant::of_env(&[("GOOSE_MODE", "auto")], "may do everything, unasked")),
+    usual: Usual::Given(Permission::Ask),
+};
+
+pub(super) struct Goose;
+
+impl Agent for Goose {
+    fn name(&self) -> &'static str {
+        "goose"
+    }
+
+    fn program(&self) -> Program {
+        Program::Named("goose")
+    }
+
+    fn preset(&self) -> Preset {
+        Preset::new(Format::Goose, &[ARGS, &STDIN].concat()).with_cli("goose")
+    }
+
+    /// A session has a name, which is resumed by giving it again.
+    fn invocation(&self, job: &Job<'_>) -> Invocation {
+        let mut start = job.start(self.program(), &[ARGS, &STDIN].concat()).granted(job, &GRANTS);
+        start = start.flag("-n", job.session.or(job.new_session));
+        if job.session.is_some() {
+            start.args.push("-r".to_owned());
+        }
+        if let Some(model) = job.model {
+            start.env.push(("GOOSE_MODEL".to_owned(), model.to_owned()));
+        }
+        start.finished_by(job, &[])
+    }
+
+    fn grants(&self) -> Grants {
+        GRANTS
+    }
+
+    fn sessions(&self) -> Sessions {
+        Sessions::Chosen
+    }
+
+    fn install_hint(&self) -> &'static str {
+        "install it with `npm install -g @aaif/goose`, or choose another with --agent"
+    }
+
+    fn login_hint(&self) -> &'static str {
+        "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A1, A6
+    fn a_session_is_named_when_it_begins_and_when_it_goes_on() {
+        let base = "run -q --output-format stream-json -i -";
+        let new = Goose.invocation(&Job { new_session: Some("u"), ..Job::default() });
+        assert_eq!(new.args.join(" "), format!("{base} -n u"));
+        let old = Goose.invocation(&Job { session: Some("s"), new_session: Some("u"), ..Job::default() });
+        assert_eq!(old.args.join(" "), format!("{base} -n s -r"));
+    }
+
+    #[test] // spec: A6
+    fn model_and_permission_are_variables() {
+        let job = Job { model: Some("m"), permission: Some(Permission::Full), ..Job::default() };
+        let env = Goose.invocation(&job).env;
+        assert!(env.contains(&("GOOSE_MODE".into(), "auto".into())), "{env:?}");
+        assert!(env.contains(&("GOOSE_MODEL".into(), "m".into())), "{env:?}");
+    }
+}

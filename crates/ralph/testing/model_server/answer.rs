@@ -1,0 +1,109 @@
+//! Takes a request and answers it from the script. The order is always: choose the step, record, answer.
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::dialect::{self, Dialect};
+use crate::http::{self, Request};
+use crate::log::Log;
+use crate::reply::{Call, Frame, Reply, Turn};
+use crate::script::{Hang, Step};
+use crate::side;
+use crate::tools;
+
+pub(crate) struct Desk {
+    script: Vec<Step>,
+    /// How many requests have taken a step.
+    taken: AtomicUsize,
+    log: Log,
+}
+
+/// One conversation: who asks, in which dialect, for which step.
+struct Turned<'a> {
+    stream: &'a TcpStream,
+    dialect: &'static Dialect,
+    request: &'a Request,
+    turn: Turn,
+}
+
+impl Desk {
+    pub(crate) fn new(script: Vec<Step>, log: Log) -> Self {
+        Self { script, taken: AtomicUsize::new(0), log }
+    }
+
+    /// Answers the one request of a connection.
+    pub(crate) fn attend(&self, stream: TcpStream) -> io::Result<()> {
+        let Some(request) = http::read(&stream)? else { return Ok(()) };
+        let Some(dialect) = dialect::of(&request) else {
+            self.log.aside(&request)?;
+            return side::plain(&request).send(&stream);
+        };
+        let has_tools = !(dialect.tools)(&request.body).is_empty();
+        if !has_tools {
+            self.log.aside(&request)?;
+            let turned = Turned { stream: &stream, dialect, request: &request, turn: Turn(0) };
+            return turned.say(&side::reply(&request));
+        }
+        let number = self.taken.fetch_add(1, Ordering::SeqCst);
+        self.log.asked(&request, number)?;
+        let turned = Turned { stream: &stream, dialect, request: &request, turn: Turn(number + 1) };
+        self.perform(&turned, number)
+    }
+
+    fn perform(&self, turned: &Turned<'_>, number: usize) -> io::Result<()> {
+        // `script::parse` lets no empty script pass.
+        let Some(step) = self.script.get(number).or(self.script.last()) else { return Ok(()) };
+        let offered = (turned.dialect.tools)(&turned.request.body);
+        match step {
+            Step::Say(text) => turned.say(&Reply::Text(text.clone())),
+            Step::Write(file) => turned.call(tools::writing(&offered, file)),
+            Step::Run(command) => turned.call(tools::running(&offered, command)),
+            Step::Refuse(refusal) => (turned.dialect.refusal)(refusal).send(turned.stream),
+            Step::Cut(text) => turned.begin_to_say(text),
+            Step::Hang(Hang::BeforeHeaders) => self.wait_until_it_leaves(turned, number),
+            Step::Hang(Hang::MidStream(text)) => {
+                turned.begin_to_say(text)?;
+                self.wait_until_it_leaves(turned, number)
+            }
+        }
+    }
+
+    /// Keeps a client waiting for as long as it likes.
+    fn wait_until_it_leaves(&self, turned: &Turned<'_>, number: usize) -> io::Result<()> {
+        let mut ignored = [0; 1024];
+        let mut stream = turned.stream;
+        while let Ok(1..) = stream.read(&mut ignored) {}
+        self.log.left(number)
+    }
+}
+
+impl Turned<'_> {
+    fn call(&self, call: Result<Call, String>) -> io::Result<()> {
+        match call {
+            Ok(call) => self.say(&Reply::Call(call)),
+            // The agent says it aloud, and the test that wanted a tool shows why it failed.
+            Err(why) => self.say(&Reply::Text(format!("The model server has no such tool: {why}"))),
+        }
+    }
+
+    fn say(&self, reply: &Reply) -> io::Result<()> {
+        if !(self.dialect.streams)(self.request) {
+            return http::Answer::ok((self.dialect.whole)(reply, self.turn)).send(self.stream);
+        }
+        http::begin_stream(self.stream)?;
+        self.send(&(self.dialect.frames)(reply, self.turn))
+    }
+
+    /// Sends the first half of an answer.
+    fn begin_to_say(&self, text: &str) -> io::Result<()> {
+        let frames = (self.dialect.frames)(&Reply::Text(text.to_owned()), self.turn);
+        http::begin_stream(self.stream)?;
+        self.send(&frames[..frames.len() / 2])
+    }
+
+    fn send(&self, frames: &[Frame]) -> io::Result<()> {
+        let text: String = frames.iter().map(Frame::text).collect();
+        let mut stream = self.stream;
+        stream.write_all(text.as_bytes())
+    }
+}

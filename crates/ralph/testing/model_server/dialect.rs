@@ -1,0 +1,51 @@
+//! The APIs that are spoken here. A new one is a file beside this one and a line in [`DIALECTS`].
+use serde_json::Value;
+
+use crate::http::{Answer, Request};
+use crate::reply::{Frame, Reply, Turn};
+use crate::script::Refusal;
+use crate::tools::Tool;
+use crate::{chat, gemini, messages, responses};
+
+pub(crate) const DIALECTS: &[Dialect] =
+    &[messages::DIALECT, responses::DIALECT, chat::DIALECT, gemini::DIALECT];
+
+/// Everything that is particular to one API.
+pub(crate) struct Dialect {
+    /// Is this a request for an answer of the model?
+    pub(crate) speaks: fn(&Request) -> bool,
+    /// Is the answer wanted as a stream?
+    pub(crate) streams: fn(&Request) -> bool,
+    /// Returns the tools that are offered to the model.
+    pub(crate) tools: fn(&Value) -> Vec<Tool>,
+    /// Returns an answer as the events of a stream.
+    pub(crate) frames: fn(&Reply, Turn) -> Vec<Frame>,
+    /// Returns the same answer in one piece.
+    pub(crate) whole: fn(&Reply, Turn) -> Value,
+    pub(crate) refusal: fn(&Refusal) -> Answer,
+}
+
+pub(crate) fn of(request: &Request) -> Option<&'static Dialect> {
+    let is_post = request.method == "POST";
+    DIALECTS.iter().find(|dialect| is_post && (dialect.speaks)(request))
+}
+
+/// Returns whether the body itself asks for a stream, as most APIs have it.
+pub(crate) fn body_asks_for_a_stream(request: &Request) -> bool {
+    request.body["stream"] == true
+}
+
+/// Returns what every API says about a failure, in words.
+pub(crate) fn words(refusal: &Refusal) -> &'static str {
+    match refusal.status {
+        401 => "the scripted key is not valid",
+        429 => "the scripted limit is reached",
+        503 | 529 => "the scripted model is overloaded",
+        _ => "the scripted server failed",
+    }
+}
+
+/// Returns the headers that all APIs share.
+pub(crate) fn headers(refusal: &Refusal) -> Vec<(&'static str, String)> {
+    refusal.retry_after.map(|seconds| ("retry-after", seconds.to_string())).into_iter().collect()
+}

@@ -1,0 +1,132 @@
+//! As much of HTTP/1.1 as coding agents need: one request per connection, a length or chunks, an answer whole or as
+//! a stream of events.
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+/// More than any agent sends, and a bound all the same.
+const MOST: u64 = 64 << 20;
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    /// With its query.
+    pub(crate) path: String,
+    /// Null where the body is no JSON.
+    pub(crate) body: Value,
+}
+
+impl Request {
+    /// Returns the path without its query.
+    pub(crate) fn bare_path(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
+}
+
+/// Reads one request. `None`: the client connected and said nothing.
+pub(crate) fn read(stream: &TcpStream) -> io::Result<Option<Request>> {
+    let mut reader = BufReader::new(stream);
+    let first = line(&mut reader)?;
+    let mut words = first.split_whitespace().map(str::to_owned);
+    let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
+    let length = headers(&mut reader, stream)?;
+    let bytes = match length {
+        Length::Known(length) => exactly(&mut reader, length)?,
+        Length::Chunks => chunks(&mut reader)?,
+    };
+    let body = serde_json::from_slice(&bytes).unwrap_or_default();
+    Ok(Some(Request { method, path, body }))
+}
+
+enum Length {
+    Known(u64),
+    Chunks,
+}
+
+fn line(reader: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    reader.take(64 << 10).read_line(&mut line)?;
+    Ok(line.trim_end().to_owned())
+}
+
+/// Reads the headers up to the empty line. Some clients send the body only after they were told to.
+fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Length> {
+    let mut length = Length::Known(0);
+    loop {
+        let header = line(reader)?.to_ascii_lowercase();
+        let Some((name, value)) = header.split_once(':') else { return Ok(length) };
+        match (name, value.trim()) {
+            ("content-length", value) => length = Length::Known(value.parse().unwrap_or(0)),
+            ("transfer-encoding", "chunked") => length = Length::Chunks,
+            ("expect", "100-continue") => stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?,
+            _ => {}
+        }
+    }
+}
+
+fn exactly(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(length.min(MOST)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    loop {
+        let size = line(reader)?;
+        let size = u64::from_str_radix(size.split(';').next().unwrap_or_default(), 16);
+        let size = size.map_err(io::Error::other)?;
+        bytes.extend(exactly(reader, size)?);
+        line(reader)?;
+        if size == 0 || bytes.len() as u64 > MOST {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// An answer with a body of JSON, or with none where it is null.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn ok(body: Value) -> Self {
+        Self { status: 200, headers: Vec::new(), body }
+    }
+
+    pub(crate) fn send(&self, mut stream: &TcpStream) -> io::Result<()> {
+        let body = if self.body.is_null() { String::new() } else { self.body.to_string() };
+        let mut text = head(self.status, "application/json");
+        for (name, value) in &self.headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        text += &format!("content-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(text.as_bytes())
+    }
+}
+
+/// Begins a stream of events, which ends with the connection.
+pub(crate) fn begin_stream(mut stream: &TcpStream) -> io::Result<()> {
+    let text = head(200, "text/event-stream") + "cache-control: no-cache\r\n\r\n";
+    stream.write_all(text.as_bytes())
+}
+
+fn head(status: u16, kind: &str) -> String {
+    format!("HTTP/1.1 {status} {}\r\ncontent-type: {kind}\r\nconnection: close\r\n", words_for(status))
+}
+
+fn words_for(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        401 => "Unauthorized",
+        404 => "Not Found",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "Answer",
+    }
+}

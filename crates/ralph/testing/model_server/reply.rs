@@ -1,0 +1,80 @@
+//! What the model says in one turn, before it is put into the words of an API.
+use serde_json::Value;
+
+/// The numbers that every answer reports.
+pub(crate) const INPUT_TOKENS: u64 = 100;
+pub(crate) const CACHED_TOKENS: u64 = 30;
+pub(crate) const OUTPUT_TOKENS: u64 = 7;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reply {
+    Text(String),
+    Call(Call),
+}
+
+/// A call of one of the tools that were offered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) tool: String,
+    pub(crate) input: Input,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Input {
+    /// Arguments by name.
+    Named(Value),
+    /// A tool of free form.
+    Free(String),
+}
+
+impl Input {
+    pub(crate) fn named(&self) -> Value {
+        match self {
+            Self::Named(value) => value.clone(),
+            Self::Free(text) => Value::String(text.clone()),
+        }
+    }
+}
+
+/// What a turn is called in an answer: unlike that of every other turn of the same server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn(pub(crate) usize);
+
+impl Turn {
+    pub(crate) fn id(self, kind: &str) -> String {
+        format!("{kind}_{:04}", self.0)
+    }
+}
+
+/// Parts a text into pieces, as models send it.
+pub(crate) fn pieces(text: &str) -> Vec<String> {
+    let mut pieces: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();
+    if pieces.is_empty() {
+        pieces.push(String::new());
+    }
+    pieces
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) name: Option<String>,
+    pub(crate) data: String,
+}
+
+impl Frame {
+    /// An event that is named by its own `type`.
+    pub(crate) fn typed(value: &Value) -> Self {
+        let name = value["type"].as_str().map(str::to_owned);
+        Self { name, data: value.to_string() }
+    }
+
+    pub(crate) fn bare(value: &Value) -> Self {
+        Self { name: None, data: value.to_string() }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let name = self.name.as_ref().map(|name| format!("event: {name}\n")).unwrap_or_default();
+        format!("{name}data: {}\n\n", self.data)
+    }
+}

@@ -1,0 +1,111 @@
+//! OpenAI's responses.
+use serde_json::{Value, json};
+
+use crate::dialect::{self, Dialect};
+use crate::http::{Answer, Request};
+use crate::reply::{CACHED_TOKENS, Call, Frame, INPUT_TOKENS, Input, OUTPUT_TOKENS, Reply, Turn, pieces};
+use crate::script::Refusal;
+use crate::tools;
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    speaks: |request: &Request| request.bare_path().ends_with("/responses"),
+    streams: dialect::body_asks_for_a_stream,
+    tools: |body| tools::listed(&body["tools"], "parameters"),
+    frames,
+    whole,
+    refusal,
+};
+
+fn response(turn: Turn, status: &str, output: &Value) -> Value {
+    json!({"id": turn.id("resp"), "object": "response", "created_at": 1, "status": status, "model": "scripted",
+        "output": output})
+}
+
+fn completed(reply: &Reply, turn: Turn) -> Value {
+    let mut response = response(turn, "completed", &json!([item(reply, turn)]));
+    response["usage"] = json!({"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS,
+        "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS, "input_tokens_details": {"cached_tokens": CACHED_TOKENS},
+        "output_tokens_details": {"reasoning_tokens": 0}});
+    response
+}
+
+fn item(reply: &Reply, turn: Turn) -> Value {
+    match reply {
+        Reply::Text(text) => json!({"type": "message", "id": turn.id("msg"), "role": "assistant",
+            "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}),
+        Reply::Call(Call { tool, input: Input::Named(input) }) => {
+            json!({"type": "function_call", "id": turn.id("fc"), "call_id": turn.id("call"), "name": tool,
+                "arguments": input.to_string(), "status": "completed"})
+        }
+        Reply::Call(Call { tool, input: Input::Free(input) }) => {
+            json!({"type": "custom_tool_call", "id": turn.id("ctc"), "call_id": turn.id("call"), "name": tool,
+                "input": input, "status": "completed"})
+        }
+    }
+}
+
+/// Returns the item as it is when it begins: nothing said yet.
+fn begun(reply: &Reply, turn: Turn) -> Value {
+    let mut begun = item(reply, turn);
+    begun["status"] = json!("in_progress");
+    let (empty, nothing) = match reply {
+        Reply::Text(_) => ("content", json!([])),
+        Reply::Call(Call { input: Input::Named(_), .. }) => ("arguments", json!("")),
+        Reply::Call(Call { input: Input::Free(_), .. }) => ("input", json!("")),
+    };
+    begun[empty] = nothing;
+    begun
+}
+
+fn deltas(reply: &Reply, turn: Turn) -> Vec<Value> {
+    let id = item(reply, turn)["id"].clone();
+    let delta = |kind: &str, delta: &str| json!({"type": kind, "item_id": id, "output_index": 0, "content_index": 0, "delta": delta});
+    match reply {
+        Reply::Text(text) => {
+            pieces(text).iter().map(|piece| delta("response.output_text.delta", piece)).collect()
+        }
+        Reply::Call(Call { input: Input::Named(input), .. }) => {
+            vec![delta("response.function_call_arguments.delta", &input.to_string())]
+        }
+        Reply::Call(Call { input: Input::Free(input), .. }) => {
+            vec![delta("response.custom_tool_call_input.delta", input)]
+        }
+    }
+}
+
+fn whole(reply: &Reply, turn: Turn) -> Value {
+    completed(reply, turn)
+}
+
+fn frames(reply: &Reply, turn: Turn) -> Vec<Frame> {
+    let begin = [
+        json!({"type": "response.created", "response": response(turn, "in_progress", &json!([]))}),
+        json!({"type": "response.output_item.added", "output_index": 0, "item": begun(reply, turn)}),
+    ];
+    let end = [
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item(reply, turn)}),
+        json!({"type": "response.completed", "response": completed(reply, turn)}),
+    ];
+    let all = begin.into_iter().chain(deltas(reply, turn)).chain(end);
+    all.enumerate().map(|(number, event)| numbered(event, number)).collect()
+}
+
+fn numbered(mut event: Value, number: usize) -> Frame {
+    event["sequence_number"] = json!(number);
+    Frame::typed(&event)
+}
+
+fn refusal(refusal: &Refusal) -> Answer {
+    let words = dialect::words(refusal);
+    let error = match (refusal.status, refusal.resets_at) {
+        (429, Some(resets_at)) => {
+            json!({"type": "usage_limit_reached", "message": words, "plan_type": "plus",
+            "resets_at": resets_at})
+        }
+        (429, None) => json!({"type": "rate_limit_error", "code": "rate_limit_exceeded", "message": words}),
+        (401, _) => json!({"type": "invalid_request_error", "code": "invalid_api_key", "message": words}),
+        _ => json!({"type": "server_error", "code": "server_error", "message": words}),
+    };
+    let headers = dialect::headers(refusal);
+    Answer { status: refusal.status, headers, body: json!({ "error": error }) }
+}

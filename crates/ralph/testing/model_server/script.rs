@@ -1,0 +1,60 @@
+//! What the model shall answer: a JSON list of steps. Each request that offers tools takes the next step; the last one
+//! repeats. Requests without tools (titles, summaries) are answered beside the script and take none.
+//!
+//!   {"say": TEXT}                             answers, and the turn is over
+//!   {"write": {"path": P, "content": TEXT}}   calls the tool by which this agent writes files
+//!   {"run": COMMAND}                          calls the tool by which this agent runs commands
+//!   {"refuse": {"status": 429, …}}            fails as this API fails; see `Refusal`
+//!   {"cut": TEXT}                             begins to say it and closes the connection
+//!   {"hang": "before_headers"}                takes the request and never answers
+//!   {"hang": {"mid_stream": TEXT}}            begins to say it and falls silent
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Step {
+    Say(String),
+    Write(File),
+    Run(String),
+    Refuse(Refusal),
+    Cut(String),
+    Hang(Hang),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) content: String,
+}
+
+/// An error of the API. What a dialect cannot express is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    /// The header of that name, in seconds.
+    pub(crate) retry_after: Option<u64>,
+    /// When a limit of the account is over, in seconds since 1970: a used-up plan instead of a busy minute.
+    pub(crate) resets_at: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Hang {
+    BeforeHeaders,
+    MidStream(String),
+}
+
+pub(crate) fn read(path: &Path) -> io::Result<Vec<Step>> {
+    parse(&fs::read_to_string(path)?)
+}
+
+pub(crate) fn parse(text: &str) -> io::Result<Vec<Step>> {
+    let steps: Vec<Step> = serde_json::from_str(text)?;
+    if steps.is_empty() { Err(io::Error::other("the script has no step")) } else { Ok(steps) }
+}

@@ -1,0 +1,100 @@
+//! The tools that agents offer to a model: which of them writes a file, which runs a command, and how each wants to be
+//! called. No agent is named here; a tool is known by its own name and arguments.
+use serde_json::{Map, Value, json};
+
+use crate::reply::{Call, Input};
+use crate::script::File;
+
+/// A tool as it was offered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    /// The schema of its arguments; null where it takes free text.
+    pub(crate) schema: Value,
+}
+
+/// Reads a list of tools whose schemas stand under that key.
+pub(crate) fn listed(tools: &Value, key: &str) -> Vec<Tool> {
+    let named = tools.as_array().into_iter().flatten().filter_map(|tool| {
+        let name = tool["name"].as_str()?.to_owned();
+        Some(Tool { name, schema: tool[key].clone() })
+    });
+    named.collect()
+}
+
+/// The names of the tools that replace a file, the best first, and of their arguments.
+const WRITERS: &[&str] =
+    &["Write", "write", "write_file", "create", "editor", "developer__text_editor", "text_editor"];
+const PATHS: &[&str] = &["file_path", "filePath", "path"];
+const CONTENTS: &[&str] = &["content", "file_text", "new_text"];
+
+const RUNNERS: &[&str] =
+    &["Bash", "bash", "exec_command", "run_shell_command", "shell", "developer__shell", "run_commands"];
+const COMMANDS: &[&str] = &["command", "cmd", "commands"];
+
+/// Words for arguments that a tool demands and that matter nothing here.
+const FILLERS: &[(&str, &str)] = &[("command", "create"), ("description", "scripted"), ("mode", "sync")];
+
+/// Returns the call that writes this file, or the reason why there is none.
+pub(crate) fn writing(tools: &[Tool], file: &File) -> Result<Call, String> {
+    if let Some(patch) = tools.iter().find(|tool| tool.name == "apply_patch") {
+        return Ok(Call { tool: patch.name.clone(), input: Input::Free(patch_of(file)) });
+    }
+    let tool = choose(tools, WRITERS)?;
+    let mut input = Map::new();
+    argument(&mut input, tool, PATHS, &file.path)?;
+    argument(&mut input, tool, CONTENTS, &file.content)?;
+    Ok(named(tool, input))
+}
+
+/// Returns the call that runs this command, or the reason why there is none.
+pub(crate) fn running(tools: &[Tool], command: &str) -> Result<Call, String> {
+    let tool = choose(tools, RUNNERS)?;
+    let mut input = Map::new();
+    argument(&mut input, tool, COMMANDS, command)?;
+    Ok(named(tool, input))
+}
+
+fn patch_of(file: &File) -> String {
+    let lines: String = file.content.lines().map(|line| format!("+{line}\n")).collect();
+    format!("*** Begin Patch\n*** Add File: {}\n{lines}*** End Patch\n", file.path)
+}
+
+fn choose<'a>(tools: &'a [Tool], names: &[&str]) -> Result<&'a Tool, String> {
+    let found = names.iter().find_map(|name| tools.iter().find(|tool| tool.name == *name));
+    found.ok_or_else(|| {
+        let offered: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        format!("none of {names:?} is among the tools {offered:?}")
+    })
+}
+
+/// Gives a value under the first of these names that the tool knows.
+fn argument(input: &mut Map<String, Value>, tool: &Tool, names: &[&str], value: &str) -> Result<(), String> {
+    let known = |name: &&&str| tool.schema["properties"].get(**name).is_some();
+    let Some(name) = names.iter().find(known) else {
+        return Err(format!("{} has none of the arguments {names:?}: {}", tool.name, tool.schema));
+    };
+    let is_list = tool.schema["properties"][*name]["type"] == "array";
+    input.insert((*name).to_owned(), if is_list { json!([value]) } else { json!(value) });
+    Ok(())
+}
+
+/// Adds what the tool demands beside that.
+fn named(tool: &Tool, mut input: Map<String, Value>) -> Call {
+    for required in tool.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let filler = || filler(required, &tool.schema["properties"][required]);
+        input.entry(required).or_insert_with(filler);
+    }
+    Call { tool: tool.name.clone(), input: Input::Named(Value::Object(input)) }
+}
+
+fn filler(name: &str, schema: &Value) -> Value {
+    match schema["type"].as_str() {
+        Some("boolean") => json!(false),
+        Some("number" | "integer") => json!(600),
+        _ => {
+            let word = FILLERS.iter().find(|(known, _)| *known == name).map_or("scripted", |(_, word)| word);
+            json!(word)
+        }
+    }
+}

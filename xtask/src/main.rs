@@ -1,4 +1,5 @@
 //! The workshop: `cargo xtask COMMAND`. One file per command; nothing here is shipped to users.
+mod agents;
 mod bench;
 mod ci;
 mod failure;
@@ -24,7 +25,7 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "test",
-        usage: "test [FILTER…]",
+        usage: "test [--all-agents] [FILTER…]",
         about: "runs every test, or those whose name fits",
         run: test::main,
     },
@@ -33,6 +34,12 @@ const COMMANDS: &[Command] = &[
         usage: "ci",
         about: "runs everything that must pass before a commit",
         run: ci::main,
+    },
+    Command {
+        name: "agents",
+        usage: "agents [--all]",
+        about: "installs the agents that are tested for real, and prints where they are",
+        run: agents::main,
     },
     Command { name: "tidy", usage: "tidy", about: "checks the rules of the house", run: tidy::main },
     Command {

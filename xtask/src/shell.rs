@@ -16,7 +16,7 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) struct Line {
     program: String,
     args: Vec<String>,
-    env: Vec<(&'static str, &'static str)>,
+    env: Vec<(&'static str, String)>,
 }
 
 impl Line {
@@ -31,14 +31,18 @@ impl Line {
         self
     }
 
-    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
-        self.env.push((name, value));
+    pub(crate) fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.env.push((name, value.into()));
         self
     }
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).envs(self.env.iter().copied()).current_dir(root()).stdin(Stdio::null());
+        command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(root())
+            .stdin(Stdio::null());
         command
     }
 
@@ -57,9 +61,14 @@ impl Line {
 
     /// Runs it and shows what it printed only if it fails.
     pub(crate) fn quietly(&self) -> Result<()> {
+        self.output().map(drop)
+    }
+
+    /// Runs it and returns what it printed on standard output.
+    pub(crate) fn output(&self) -> Result<String> {
         let output = self.command().output().map_err(|error| Failure::of(&self.program, error))?;
         if output.status.success() {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let printed = [output.stdout, output.stderr].concat();
         let details = String::from_utf8_lossy(&printed).trim_end().to_owned();

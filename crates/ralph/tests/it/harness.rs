@@ -104,7 +104,7 @@ impl Project {
             .env("CANARY_TOKEN", invariants::CANARY)
             .env("FA_COUNT", self.outside("starts"))
             .env("FA_READY", self.outside("ready"));
-        Call { project: self, command, input: Vec::new(), audience: Audience::Stays }
+        Call { project: self, command, input: Vec::new(), audience: Audience::Stays, patience: PATIENCE }
     }
 
     /// Approves the commands of the project's configuration, if it can be read.
@@ -170,8 +170,13 @@ impl Project {
 pub const FAKE_AGENT: &str = env!("CARGO_BIN_EXE_fake-agent");
 
 /// Waits for a condition, with a generous deadline.
-pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
+    wait_long(PATIENCE, what, condition);
+}
+
+/// The same with a deadline of its own.
+pub fn wait_long(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + patience;
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
@@ -190,6 +195,7 @@ pub struct Call<'a> {
     command: Command,
     input: Vec<u8>,
     audience: Audience,
+    patience: Duration,
 }
 
 /// How long somebody reads what ralph prints.
@@ -218,6 +224,12 @@ impl<'a> Call<'a> {
 
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = bytes.into();
+        self
+    }
+
+    /// Waits for longer than for a scripted agent.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -292,7 +304,7 @@ impl<'a> Call<'a> {
         std::thread::spawn(move || drop(stdin.write_all(&input)));
         let stdout = Stream::listen(child.stdout.take().unwrap(), self.audience);
         let stderr = Stream::listen(child.stderr.take().unwrap(), self.audience);
-        Running { project: self.project, child: Guarded(child), stdout, stderr }
+        Running { project: self.project, child: Guarded(child), stdout, stderr, patience: self.patience }
     }
 }
 
@@ -346,6 +358,7 @@ pub struct Running<'a> {
     child: Guarded,
     stdout: Stream,
     stderr: Stream,
+    patience: Duration,
 }
 
 impl Running<'_> {
@@ -399,13 +412,13 @@ impl Running<'_> {
 
     /// Waits for the end while others of the same project may still run.
     pub fn wait_without_invariants(mut self) -> Answer {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         let mut peak_memory_kb = 0;
         let status = loop {
             peak_memory_kb = processes::peak_memory_kb(self.pid()).unwrap_or(peak_memory_kb);
             match self.child.0.try_wait().unwrap() {
                 Some(status) => break status,
-                None if Instant::now() > deadline => panic!("ralph did not end within {PATIENCE:?}"),
+                None if Instant::now() > deadline => panic!("ralph did not end within {:?}", self.patience),
                 None => std::thread::sleep(Duration::from_millis(2)),
             }
         };

@@ -27,6 +27,7 @@ mod looping;
 mod memory;
 mod notes;
 mod old_data;
+mod real;
 mod resume;
 mod secrets;
 mod signals;

@@ -1,0 +1,97 @@
+//! A project, a model server and a real agent that knows no other world.
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::server::{PATIENCE, Server};
+use crate::harness::{Call, Project};
+
+/// One real agent: where npm put it, and how it is told about the server.
+pub struct Real {
+    /// As ralph knows it, and as it is called on PATH.
+    pub name: &'static str,
+    pub set: Set,
+    /// Below the folder `node_modules`; `{platform}` stands for the likes of `linux-x64`.
+    pub program: &'static str,
+    /// Writes the settings that it needs and returns its variables.
+    pub settle: fn(&Scene) -> Vec<(&'static str, String)>,
+    /// Further arguments for `ralph run`.
+    pub args: &'static [&'static str],
+}
+
+/// Which of the two npm projects it belongs to.
+#[derive(Clone, Copy)]
+pub enum Set {
+    Usual,
+}
+
+impl Set {
+    /// Returns the folder where it is installed.
+    fn folder(self) -> PathBuf {
+        let (variable, command) = match self {
+            Self::Usual => ("RALPH_TEST_AGENTS", "cargo xtask test"),
+        };
+        let Some(folder) = std::env::var_os(variable) else {
+            panic!(
+                "real agents are needed: run `{command}`, which installs them, or set {variable} to the folder that \
+                 `cargo xtask agents` prints"
+            );
+        };
+        PathBuf::from(folder)
+    }
+}
+
+pub struct Scene {
+    pub project: Project,
+    pub server: Server,
+    agent: &'static Real,
+}
+
+impl Scene {
+    /// Sets it up with what the model shall answer.
+    pub fn new(agent: &'static Real, script: &Value) -> Self {
+        let project = Project::new();
+        let server = Server::start(&project, script);
+        let scene = Self { project, server, agent };
+        fs::create_dir(scene.bin()).unwrap();
+        let program =
+            agent.set.folder().join("node_modules").join(agent.program.replace("{platform}", &platform()));
+        assert!(program.exists(), "{} is not there: is this machine not {}?", program.display(), platform());
+        symlink(program, scene.bin().join(agent.name)).unwrap();
+        scene
+    }
+
+    fn bin(&self) -> PathBuf {
+        self.project.outside("bin")
+    }
+
+    /// Prepares a loop with the agent, reported as JSON lines.
+    pub fn run(&self, prompt: &str) -> Call<'_> {
+        self.ralph(&["run", prompt, "--agent", self.agent.name, "--json"]).args(self.agent.args)
+    }
+
+    /// Prepares any call of ralph in this world.
+    pub fn ralph(&self, args: &[&str]) -> Call<'_> {
+        let path = format!("{}:{}", self.bin().display(), std::env::var("PATH").unwrap_or_default());
+        let call = self.project.ralph(args).patience(PATIENCE).env("PATH", path);
+        let call =
+            (self.agent.settle)(self).into_iter().fold(call, |call, (name, value)| call.env(name, value));
+        call.with(|command| self.server.admit(command))
+    }
+
+    /// Writes a file into the agent's home.
+    pub fn at_home(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.project.home().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+fn platform() -> String {
+    let processor = if cfg!(target_arch = "x86_64") { "x64" } else { "arm64" };
+    let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+    format!("{system}-{processor}")
+}

@@ -202,6 +202,11 @@ fn left_out(runner: Runner, wish: &Wish) -> Vec<Part> {
         let what = format!("{} for real", agents::MORE.agents);
         parts.push(left(&what, "they take minutes; `cargo xtask test --all-agents` runs them"));
     }
+    if !Line::of("unshare --net true").works() {
+        let why =
+            "networks cannot be made here; the agents are only told to use loopback (root can, on Linux)";
+        parts.push(left("real agents in a network of their own", why));
+    }
     if runner == Runner::Cargo {
         parts.push(left(
             "cargo-nextest",

@@ -32,21 +32,21 @@ impl Desk {
     }
 
     /// Answers the one request of a connection.
-    pub(crate) fn attend(&self, stream: TcpStream) -> io::Result<()> {
-        let Some(request) = http::read(&stream)? else { return Ok(()) };
+    pub(crate) fn attend(&self, stream: &TcpStream) -> io::Result<()> {
+        let Some(request) = http::read(stream)? else { return Ok(()) };
         let Some(dialect) = dialect::of(&request) else {
             self.log.aside(&request)?;
-            return side::plain(&request).send(&stream);
+            return side::plain(&request).send(stream);
         };
         let has_tools = !(dialect.tools)(&request.body).is_empty();
         if !has_tools {
             self.log.aside(&request)?;
-            let turned = Turned { stream: &stream, dialect, request: &request, turn: Turn(0) };
+            let turned = Turned { stream, dialect, request: &request, turn: Turn(0) };
             return turned.say(&side::reply(&request));
         }
         let number = self.taken.fetch_add(1, Ordering::SeqCst);
         self.log.asked(&request, number)?;
-        let turned = Turned { stream: &stream, dialect, request: &request, turn: Turn(number + 1) };
+        let turned = Turned { stream, dialect, request: &request, turn: Turn(number + 1) };
         self.perform(&turned, number)
     }
 

@@ -22,7 +22,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ fn serve() -> io::Result<()> {
     let alone = alone::in_a_network_of_our_own();
     let port = listen(desk)?;
     writeln!(io::stdout(), "{}", serde_json::json!({"port": port, "alone": alone}))?;
-    io::copy(&mut io::stdin().lock().take(u64::MAX), &mut io::sink()).map(drop)
+    io::copy(&mut io::stdin().lock(), &mut io::sink()).map(drop)
 }
 
 /// Answers from now on, each connection in a thread of its own, and returns the port.
@@ -62,7 +62,7 @@ fn listen(desk: Desk) -> io::Result<u16> {
         for stream in listener.incoming().flatten() {
             let desk = Arc::clone(&desk);
             // A client that went away is no reason to fail; the log has told what it asked.
-            std::thread::spawn(move || drop(desk.attend(stream)));
+            std::thread::spawn(move || drop(desk.attend(&stream)));
         }
     });
     Ok(port)

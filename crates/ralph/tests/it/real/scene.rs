@@ -51,9 +51,9 @@ pub struct Scene {
 
 impl Scene {
     /// Sets it up with what the model shall answer.
-    pub fn new(agent: &'static Real, script: &Value) -> Self {
+    pub fn new(agent: &'static Real, script: impl FnOnce(&Project) -> Value) -> Self {
         let project = Project::new();
-        let server = Server::start(&project, script);
+        let server = Server::start(&project, &script(&project));
         let scene = Self { project, server, agent };
         fs::create_dir(scene.bin()).unwrap();
         let program =
@@ -79,14 +79,6 @@ impl Scene {
         let call =
             (self.agent.settle)(self).into_iter().fold(call, |call, (name, value)| call.env(name, value));
         call.with(|command| self.server.admit(command))
-    }
-
-    /// Writes a file into the agent's home.
-    pub fn at_home(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.project.home().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
     }
 }
 

@@ -7,8 +7,10 @@ mod live_log;
 mod paint;
 mod plain;
 mod replay;
+mod screen;
 mod session_layout;
 mod session_log;
+mod wrap;
 
 pub use announced::Announced;
 pub use elsewhere::Elsewhere;

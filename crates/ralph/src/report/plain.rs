@@ -9,6 +9,8 @@ use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 
 use super::hidden::without_secrets;
 use super::paint::{Paint, Tone};
+use super::screen::Screen;
+use super::wrap::fitting;
 use crate::agent::{AgentEvent, render};
 use crate::duration;
 use crate::engine::{Stamp, Watcher};
@@ -27,13 +29,21 @@ pub enum Detail {
     Milestones,
 }
 
+/// The columns before what happened, which hold the word for it.
+const MARGIN: usize = 10;
+/// The columns before what the agent says.
+const INDENT: usize = 2;
+/// The length of the line above an iteration.
+const RULE: usize = 60;
+/// How much is shown of a line that need not be whole, where no terminal limits it.
+const GLIMPSE: usize = 100;
+
 pub struct PlainReport<W: Write> {
     out: W,
     paint: Paint,
     detail: Detail,
     progress: Option<ProgressBar>,
-    /// The columns for lines that need not be whole.
-    width: usize,
+    screen: Screen,
     /// Earlier iterations count, but are not shown.
     first: u32,
     max_iterations: u32,
@@ -46,13 +56,14 @@ impl<W: Write + IsTerminal> PlainReport<W> {
     #[must_use]
     pub fn new(out: W, detail: Detail, max_iterations: u32) -> Self {
         let paint = Paint::for_stream(&out);
+        let screen = Screen::of(&out);
         let progress = out.is_terminal().then(spinner);
         Self {
             out,
             paint,
             detail,
             progress,
-            width: terminal_width(),
+            screen,
             first: 0,
             max_iterations,
             iteration: 0,
@@ -91,9 +102,36 @@ impl<W: Write> PlainReport<W> {
         }
     }
 
+    /// Prints what happened, beside the word for it.
     fn word(&mut self, tone: Tone, word: &str, text: &str) {
+        // A row could cut a secret out of its shape.
+        let rows = self.screen.rows(&redact::text(text), MARGIN).join(&format!("\n{:MARGIN$}", ""));
         let word = self.paint.paint(tone, &format!("{word:<9}"));
-        self.line(&format!("{word} {text}"));
+        self.line(&format!("{word} {rows}"));
+    }
+
+    /// Prints the last lines of what a program printed.
+    fn tail(&mut self, text: &str, lines: usize) {
+        let text = redact::text(text);
+        let skipped = text.lines().count().saturating_sub(lines);
+        for line in text.lines().skip(skipped) {
+            let rows = self.screen.rows(&sanitize(line), MARGIN);
+            let rows = rows.iter().map(|row| format!("{:MARGIN$}{}", "", self.paint.paint(Tone::Dim, row)));
+            self.line(&rows.collect::<Vec<_>>().join("\n"));
+        }
+    }
+
+    /// Prints what the agent said.
+    fn said(&mut self, line: &str) {
+        let indent = format!("{:INDENT$}", "");
+        let rows = self.screen.rows(line, INDENT).join(&format!("\n{indent}"));
+        self.line(&format!("{indent}{rows}"));
+    }
+
+    /// Prints a line of which the beginning is enough.
+    fn glimpse(&mut self, line: &str) {
+        let line = fitting(line, self.screen.columns().unwrap_or(GLIMPSE).saturating_sub(INDENT));
+        self.line(&format!("{:INDENT$}{line}", ""));
     }
 
     fn show_progress(&self) {
@@ -116,7 +154,8 @@ impl<W: Write> PlainReport<W> {
         self.iteration = iteration;
         self.last_tool.clear();
         let title = format!("── iteration {iteration}/{} ", self.max_iterations);
-        let rule = "─".repeat(60_usize.saturating_sub(title.chars().count()));
+        let width = self.screen.columns().unwrap_or(RULE).min(RULE);
+        let rule = "─".repeat(width.saturating_sub(title.chars().count()));
         let title = self.paint.paint(Tone::Bold, &format!("{title}{rule}"));
         self.line(&format!("\n{title}"));
     }
@@ -144,9 +183,7 @@ impl<W: Write> PlainReport<W> {
                 IterationStatus::Failed | IterationStatus::Finished => "failed",
             };
             self.word(Tone::Bad, word, &format!("attempt {attempt}: {failure}"));
-            for line in result.stderr_tail.lines().rev().take(5).collect::<Vec<_>>().into_iter().rev() {
-                self.line(&format!("          {}", sanitize(line)));
-            }
+            self.tail(&result.stderr_tail, 5);
         }
         if result.leftovers.killed > 0 {
             let text = format!("{} left behind by the agent, killed", processes(result.leftovers.killed));
@@ -164,26 +201,9 @@ impl<W: Write> PlainReport<W> {
             Verdict::CouldNotEvaluate => (Tone::Care, "unproven"),
         };
         self.word(tone, word, reason);
-        let deciding = checks.iter().find(|check| check.verdict != Verdict::Accepted);
-        let Some(check) = deciding else { return };
-        for line in check.tail.lines().rev().take(8).collect::<Vec<_>>().into_iter().rev() {
-            let line = self.paint.paint(Tone::Dim, line);
-            self.line(&format!("          {line}"));
+        if let Some(check) = checks.iter().find(|check| check.verdict != Verdict::Accepted) {
+            self.tail(&check.tail, 8);
         }
-    }
-}
-
-/// Returns the columns of the terminal, less the margin that lines begin with.
-fn terminal_width() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.map_or(100, |size| usize::from(size.ws_col)).saturating_sub(3).max(20)
-}
-
-/// Cuts a line that is only a glimpse anyway, so that it does not wrap.
-fn fitting(line: String, width: usize) -> String {
-    match line.char_indices().nth(width) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
     }
 }
 
@@ -230,8 +250,7 @@ impl<W: Write> Watcher for PlainReport<W> {
         if self.detail == Detail::Everything {
             let is_words = matches!(event, AgentEvent::Text { .. });
             for line in render(event) {
-                let line = if is_words { line } else { fitting(line, self.width) };
-                self.line(&format!("  {line}"));
+                if is_words { self.said(&line) } else { self.glimpse(&line) }
             }
         }
         self.show_progress();
@@ -239,7 +258,7 @@ impl<W: Write> Watcher for PlainReport<W> {
 
     fn filtered(&mut self, line: &str) {
         if self.detail == Detail::OwnFilter {
-            self.line(&format!("  {}", sanitize(line)));
+            self.said(&sanitize(line));
         }
     }
 

@@ -29,6 +29,7 @@ mod notes;
 mod old_data;
 mod real;
 mod resume;
+mod screen;
 mod secrets;
 mod signals;
 mod state_damage;

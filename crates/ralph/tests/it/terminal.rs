@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
 
 use crate::harness::wait_until;
 
@@ -19,11 +20,18 @@ pub struct Terminal {
 
 impl Terminal {
     /// Starts a command as the leader of a new session on a new terminal.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        Self::start_with(command, 0)
+    }
+
+    /// The same with so many columns; a terminal that does not know its size has 0.
+    pub fn start_with(mut command: Command, columns: u16) -> Self {
         let screen = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         rustix::pty::grantpt(&screen).unwrap();
         rustix::pty::unlockpt(&screen).unwrap();
         rustix::io::fcntl_setfd(&screen, rustix::io::FdFlags::CLOEXEC).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&screen, size).unwrap();
         let line = own_side(&screen);
         command.stdin(line.try_clone().unwrap()).stdout(line.try_clone().unwrap()).stderr(line);
         lead_a_session(&mut command);
@@ -46,6 +54,21 @@ impl Terminal {
             }
         }
         String::from_utf8_lossy(&self.shown).into_owned()
+    }
+
+    /// Returns the rows that were written, without what is drawn over again.
+    pub fn rows(&mut self) -> Vec<String> {
+        let shown = self.shown();
+        let mut plain = String::new();
+        let mut pieces = shown.split("\x1b[");
+        plain.push_str(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            plain.push_str(
+                piece.split_once(|end: char| end.is_ascii_alphabetic()).map_or("", |(_, text)| text),
+            );
+        }
+        let rows = plain.split('\n').map(|row| row.trim_end_matches('\r'));
+        rows.map(|row| row.rsplit('\r').next().unwrap_or_default().to_owned()).collect()
     }
 
     /// Types something.

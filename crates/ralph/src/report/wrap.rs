@@ -1,0 +1,110 @@
+//! Breaks lines so that they fit a terminal. Text in, text out; it prints nothing.
+use unicode_width::UnicodeWidthChar;
+
+/// A terminal that is narrower than this is left to break lines itself.
+const LEAST_COLUMNS: usize = 16;
+
+/// Breaks a line into rows of at most so many columns, between words where it can. All rows are indented as the first.
+pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(LEAST_COLUMNS);
+    let words = line.trim_start_matches(' ');
+    let indent = (line.len() - words.len()).min(columns / 2);
+    let mut rows = Vec::new();
+    let mut rest = words.trim_end();
+    loop {
+        let (row, later) = split(rest, columns - indent);
+        rows.push(format!("{:indent$}{row}", ""));
+        if later.is_empty() {
+            return rows;
+        }
+        rest = later;
+    }
+}
+
+/// Cuts a line that is only a glimpse anyway, and marks the cut.
+pub(super) fn fitting(line: &str, columns: usize) -> String {
+    if end_within(line, columns) == line.len() {
+        return line.to_owned();
+    }
+    let (shown, _) = line.split_at(end_within(line, columns.saturating_sub(1)));
+    format!("{shown}…")
+}
+
+/// Splits off as many words as there is room for, or a piece of a word that is longer than that.
+fn split(text: &str, room: usize) -> (&str, &str) {
+    let end = end_within(text, room);
+    let (head, tail) = text.split_at(end);
+    let between = if tail.is_empty() || tail.starts_with(' ') { Some(end) } else { head.rfind(' ') };
+    let (row, later) = text.split_at(between.unwrap_or(end));
+    (row.trim_end(), later.trim_start_matches(' '))
+}
+
+/// Returns where a text has filled its room. One character is taken whatever the room is.
+fn end_within(text: &str, room: usize) -> usize {
+    let mut taken = 0;
+    let beyond = text.char_indices().find(|(at, character)| {
+        taken += character.width().unwrap_or(0);
+        taken > room && *at > 0
+    });
+    beyond.map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use unicode_width::UnicodeWidthStr;
+
+    #[test] // spec: U1
+    fn a_line_is_broken_between_words() {
+        assert_eq!(
+            wrapped("the tests pass now and the plan is done", 20),
+            ["the tests pass now", "and the plan is done"]
+        );
+        assert_eq!(wrapped("it fits", 20), ["it fits"]);
+        assert_eq!(wrapped("", 20), [""]);
+    }
+
+    #[test] // spec: U1
+    fn what_follows_is_indented_as_the_beginning_is() {
+        assert_eq!(wrapped("    let sum = first + second;", 20), ["    let sum = first", "    + second;"]);
+        let deep = wrapped(&format!("{:60}deep down", ""), 20);
+        assert_eq!(deep, ["          deep down"], "half of the room stays for words");
+    }
+
+    #[test] // spec: U1
+    fn spaces_inside_a_row_stay_and_those_at_its_end_go() {
+        assert_eq!(wrapped("name   size", 20), ["name   size"]);
+        assert_eq!(wrapped("a word at the edge    next", 18), ["a word at the edge", "next"]);
+    }
+
+    #[test] // spec: U1
+    fn a_word_that_is_too_long_is_broken_where_the_room_ends() {
+        assert_eq!(
+            wrapped("see https://example.org/a/long/way", 20),
+            ["see", "https://example.org/", "a/long/way"]
+        );
+    }
+
+    #[test] // spec: U1
+    fn wide_characters_take_two_columns() {
+        assert_eq!(wrapped("完了しました、すべて", 16), ["完了しました、す", "べて"]);
+        assert_eq!(fitting("完了しました", 7), "完了し…");
+    }
+
+    #[test] // spec: U1
+    fn a_glimpse_is_cut_with_a_mark_and_is_never_wider_than_its_room() {
+        assert_eq!(fitting("● Bash  cargo test", 18), "● Bash  cargo test");
+        assert_eq!(fitting("● Bash  cargo test", 17), "● Bash  cargo te…");
+    }
+
+    proptest! {
+        #[test] // spec: U1
+        fn nothing_is_lost_and_no_row_is_too_wide(line in "[ a-zé完]{0,200}", columns in 16_usize..90) {
+            let rows = wrapped(&line, columns);
+            let without_spaces = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(without_spaces(&rows.concat()), without_spaces(&line));
+            prop_assert!(rows.iter().all(|row| row.width() <= columns), "{:?}", rows);
+        }
+    }
+}

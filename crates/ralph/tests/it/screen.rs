@@ -1,0 +1,65 @@
+//! What people see on a terminal of their own: lines that fit, whatever its size.
+use crate::harness::Project;
+use crate::terminal::Terminal;
+
+/// An agent that says more than fits one row, and a check that complains at length.
+const LONG_STORY: [&str; 2] = [
+    "echo 'I changed the parser so that it reads whole lines, and the tests agree with that now.'\n\
+     echo '    fn whole_lines(text: &str) -> Vec<String> { text.lines().collect() }'\n\
+     echo\necho '<promise>COMPLETE</promise>'",
+    "echo 'the third case of the table says something else than the code does here'; exit 1",
+];
+
+fn rows(columns: u16) -> Vec<String> {
+    let project = Project::new();
+    let agent = project.shell(LONG_STORY[0]);
+    let call = ["run", "do it", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"];
+    let limits = ["--max-iterations", "1", "--check", LONG_STORY[1]];
+    let mut terminal = Terminal::start_with(project.ralph(call).args(limits).command(), columns);
+    assert_eq!(terminal.wait().code(), Some(3), "{}", terminal.shown());
+    terminal.rows()
+}
+
+/// Returns the rows from the one that begins so, as many as the expected ones.
+#[track_caller]
+fn stands(rows: &[String], expected: &[&str]) {
+    let from = rows.iter().position(|row| row == expected[0]);
+    let found = from.map(|from| &rows[from..(from + expected.len()).min(rows.len())]);
+    assert_eq!(found.map(<[String]>::to_vec).unwrap_or_default(), expected, "{rows:#?}");
+}
+
+// spec: U1, A4
+#[test]
+fn what_is_too_long_for_the_terminal_goes_on_below_its_beginning() {
+    let rows = rows(40);
+    stands(
+        &rows,
+        &[
+            "  I changed the parser so that it reads",
+            "  whole lines, and the tests agree with",
+            "  that now.",
+            "      fn whole_lines(text: &str) ->",
+            "      Vec<String> {",
+            "      text.lines().collect() }",
+            "  ",
+            "  <promise>COMPLETE</promise>",
+        ],
+    );
+    stands(
+        &rows,
+        &[
+            "          the third case of the table",
+            "          says something else than the",
+            "          code does here",
+        ],
+    );
+    assert!(rows.iter().any(|row| row.chars().count() == 40 && row.starts_with("── iteration 1/1 ─")));
+}
+
+// spec: U1, A4
+#[test]
+fn a_terminal_that_does_not_know_its_size_gets_whole_lines() {
+    let rows = rows(0);
+    let whole = "  I changed the parser so that it reads whole lines, and the tests agree with that now.";
+    assert!(rows.iter().any(|row| row == whole), "{rows:#?}");
+}

@@ -8,7 +8,7 @@ use ralph_core::retention::{Life, Retention, removable};
 use serde_json::{Value, json};
 
 use super::pick::is_cut_short;
-use super::values::time;
+use super::values::{spared_runs, time};
 use super::{block_on, out};
 use crate::error::Failure;
 use crate::lock::{self, Owner, Sharing};
@@ -31,8 +31,8 @@ pub struct GcArgs {
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = time)]
     older_than: Duration,
     /// Spares the newest N runs, however old they are
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    keep: usize,
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = spared_runs)]
+    keep: u32,
     /// Forgets these runs for good: journal and results, too
     #[arg(long)]
     all: bool,
@@ -83,7 +83,7 @@ impl Collector<'_> {
         let runs = self.store.last_seen().await?;
         let lives: Vec<Life> = runs.iter().map(|run| self.life(run)).collect();
         let younger_than_ms = u64::try_from(self.args.older_than.as_millis()).unwrap_or(u64::MAX);
-        let keep = Retention { younger_than_ms, newest: self.args.keep };
+        let keep = Retention { younger_than_ms, newest: self.args.keep as usize };
         let old = removable(&lives, keep, Millis(jiff::Timestamp::now().as_millisecond()));
         for (place, (run, life)) in runs.iter().zip(lives).enumerate() {
             match life {

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{log_size, memory, time};
+use super::values::{log_size, memory, retries, time};
 use crate::config::Settings;
 use crate::memory_size::MemorySize;
 
@@ -11,7 +11,7 @@ use crate::memory_size::MemorySize;
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
     /// How often a failed start of the agent is tried again within its iteration [built-in: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = retries)]
     max_retries: Option<u32>,
     /// Longest time for one iteration [built-in: 60m]
     #[arg(long, value_name = "TIME", value_parser = time)]

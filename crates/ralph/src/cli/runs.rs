@@ -1,6 +1,7 @@
 //! `ralph runs`.
 use clap::Args;
 
+use super::values::shown_runs;
 use super::{block_on, out, pick};
 use crate::error::Failure;
 use crate::view::{self, run_line};
@@ -9,7 +10,7 @@ use crate::view::{self, run_line};
 #[derive(Debug, Args)]
 pub struct RunsArgs {
     /// At most so many
-    #[arg(long, short = 'n', default_value_t = 20)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = shown_runs)]
     limit: u32,
     /// Prints an array of objects, each with at least id and status
     #[arg(long)]

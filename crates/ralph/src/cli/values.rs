@@ -5,17 +5,50 @@ use crate::agent::Format;
 use crate::duration::{self, DurationError};
 use crate::memory_size::{MemorySize, MemorySizeError};
 
-/// More iterations than this are a typing mistake.
-const MOST_ITERATIONS: u32 = 1_000_000;
+/// More than this is a typing mistake.
+const MOST: u32 = 1_000_000;
 
 pub fn iterations(text: &str) -> Result<u32, String> {
+    whole(text, 1)
+        .map_err(|refused| refused.say("a loop needs at least 1 iteration", "iterations are allowed"))
+}
+
+pub fn retries(text: &str) -> Result<u32, String> {
+    whole(text, 0).map_err(|refused| refused.say("0 means none", "retries are allowed"))
+}
+
+/// A number of runs to show.
+pub fn shown_runs(text: &str) -> Result<u32, String> {
+    whole(text, 1).map_err(|refused| refused.say("a list needs at least 1 run", "runs are listed"))
+}
+
+/// A number of runs to spare.
+pub fn spared_runs(text: &str) -> Result<u32, String> {
+    whole(text, 0).map_err(|refused| refused.say("0 spares none", "runs can be spared"))
+}
+
+/// Why a number is none of those that are asked for.
+enum NoNumber {
+    NotWhole,
+    TooSmall,
+    TooLarge,
+}
+
+impl NoNumber {
+    fn say(&self, least: &str, most: &str) -> String {
+        match self {
+            Self::NotWhole => "it must be a whole number".to_owned(),
+            Self::TooSmall => least.to_owned(),
+            Self::TooLarge => format!("at most {MOST} {most}"),
+        }
+    }
+}
+
+fn whole(text: &str, least: u32) -> Result<u32, NoNumber> {
     match text.parse::<i128>() {
-        Err(_) => Err("it must be a whole number".to_owned()),
-        Ok(number) if number < 1 => Err("a loop needs at least 1 iteration".to_owned()),
-        Ok(number) => u32::try_from(number)
-            .ok()
-            .filter(|number| *number <= MOST_ITERATIONS)
-            .ok_or_else(|| format!("at most {MOST_ITERATIONS} iterations are allowed")),
+        Err(_) => Err(NoNumber::NotWhole),
+        Ok(number) if number < i128::from(least) => Err(NoNumber::TooSmall),
+        Ok(number) => u32::try_from(number).ok().filter(|number| *number <= MOST).ok_or(NoNumber::TooLarge),
     }
 }
 

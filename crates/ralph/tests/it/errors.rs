@@ -139,6 +139,25 @@ fn unknown_flags_and_commands_are_usage_errors_with_a_suggestion() {
     refused(&project, project.ralph(["rnu"]).output(), 64);
 }
 
+// spec: U1
+#[test]
+fn a_number_that_makes_no_sense_is_refused_with_what_would() {
+    let project = Project::new();
+    let table: [(&[&str], &str); 7] = [
+        (&["runs", "-n", "0"], "a list needs at least 1 run"),
+        (&["runs", "-n", "-3"], "a list needs at least 1 run"),
+        (&["runs", "--limit", "all"], "it must be a whole number"),
+        (&["gc", "--keep", "-1"], "0 spares none"),
+        (&["gc", "--keep", "1e9"], "it must be a whole number"),
+        (&["run", "x", "--max-retries", "-1"], "0 means none"),
+        (&["run", "x", "--max-retries", "99999999999"], "at most 1000000 retries are allowed"),
+    ];
+    for (call, words) in table {
+        let stderr = refused(&project, project.ralph(call).output(), 64);
+        assert!(stderr.contains(words), "{call:?}: {stderr}");
+    }
+}
+
 // fault: 58
 #[test]
 fn a_state_folder_that_cannot_be_used_stops_before_anything_is_started() {

@@ -147,6 +147,21 @@ impl Loop {
     }
 }
 
+impl Phase {
+    /// Tells whether the agent has been asked to stop in such a way that the next signal kills it.
+    #[must_use]
+    pub fn next_signal_kills(&self) -> bool {
+        let Self::Stopping { stopping, .. } = self else { return false };
+        match stopping {
+            Stopping::Agent { why: StopWhy::Signal { .. } | StopWhy::Broken { .. } } => true,
+            Stopping::Agent {
+                why: StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult,
+            }
+            | Stopping::Checks { .. } => false,
+        }
+    }
+}
+
 impl Left {
     /// Returns the iteration that was cut short, if one was.
     #[must_use]

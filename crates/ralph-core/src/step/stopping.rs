@@ -112,3 +112,34 @@ fn agent_gone(
     };
     (state, facts.into_iter().chain(effects).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Timer;
+    use crate::policy::Policy;
+    use crate::step::scenes::{Scene, claims, key, with_checks};
+
+    // spec: L12
+    #[test]
+    fn what_is_said_of_the_next_signal_is_what_it_does() {
+        let at_work = || Scene::started(Policy::new(3));
+        let timed_out = || at_work().fires(Timer::Iteration { key: key(1, 1) });
+        let broken = || at_work().on(EventKind::Broken { what: "gone".into() });
+        let checked = || Scene::started(with_checks(3)).ended(1, 1, claims());
+        let int = |scene: Scene| scene.signal(StopSignal::Int);
+        let scenes: [(&dyn Fn() -> Scene, bool); 7] = [
+            (&at_work, false),
+            (&|| int(at_work()), true),
+            (&timed_out, false),
+            (&|| int(timed_out()), true),
+            (&broken, true),
+            (&checked, false),
+            (&|| int(checked()), false),
+        ];
+        for (number, (scene, kills)) in scenes.into_iter().enumerate() {
+            assert_eq!(scene().phase().next_signal_kills(), kills, "{number}");
+            assert_eq!(int(scene()).does(&Effect::KillAgent { key: key(1, 1) }), kills, "{number}");
+        }
+    }
+}

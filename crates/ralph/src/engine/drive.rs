@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_core::effect::Effect;
-use ralph_core::event::{Event, EventKind, Timer};
+use ralph_core::event::{Event, EventKind, StopSignal, Timer};
 use ralph_core::evidence::Verdict;
 use ralph_core::fact::Fact;
 use ralph_core::outcome::{Ended, Outcome};
@@ -190,12 +190,21 @@ impl Driver<'_> {
 
     async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
         match asked {
-            Asked::Stop(signal) => self.happened(EventKind::Interrupted { signal }).await,
+            Asked::Stop(signal) => self.stop(signal).await,
             Asked::Suspend => {
                 self.suspend().await;
                 Ok(())
             }
         }
+    }
+
+    async fn stop(&mut self, signal: StopSignal) -> Result<(), EngineError> {
+        let was_told = self.state.phase.next_signal_kills();
+        self.happened(EventKind::Interrupted { signal }).await?;
+        if self.state.phase.next_signal_kills() && !was_told {
+            self.watcher.grace(self.hands.plan.grace);
+        }
+        Ok(())
     }
 
     /// Stops with the agent, and goes on with it: no timer runs meanwhile.

@@ -1,4 +1,6 @@
 //! What the engine shows while it works. Watching never changes a run.
+use std::time::Duration;
+
 use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 
@@ -21,6 +23,9 @@ pub trait Watcher {
 
     /// The user's display filter gave this line.
     fn filtered(&mut self, line: &str);
+
+    /// A signal has asked the agent to stop: it has so long, and the next signal kills it at once.
+    fn grace(&mut self, grace: Duration);
 
     /// Something that the user should know, but that stops nothing.
     fn warning(&mut self, text: &str);

@@ -1,4 +1,6 @@
 //! A report that tells somebody once that the run is stored, and then is another report.
+use std::time::Duration;
+
 use ralph_core::fact::Fact;
 
 use crate::agent::AgentEvent;
@@ -29,6 +31,10 @@ impl<W: Watcher, F: FnOnce()> Watcher for Announced<W, F> {
 
     fn filtered(&mut self, line: &str) {
         self.report.filtered(line);
+    }
+
+    fn grace(&mut self, grace: Duration) {
+        self.report.grace(grace);
     }
 
     fn warning(&mut self, text: &str) {

@@ -21,6 +21,7 @@ enum Seen {
     Fact { run: String, seq: i64, at: Millis, fact: Box<Fact> },
     Agent(AgentEvent),
     Filtered(String),
+    Grace(Duration),
     Warning(String),
 }
 
@@ -71,6 +72,7 @@ fn show(report: &mut impl Watcher, seen: &Seen, waiting: &AtomicUsize) {
     match seen {
         Seen::Fact { run, seq, at, fact } => report.fact(Stamp { run, seq: *seq, at: *at }, fact),
         Seen::Warning(text) => report.warning(text),
+        Seen::Grace(grace) => report.grace(*grace),
         Seen::Agent(event) => report.agent(event),
         Seen::Filtered(line) => report.filtered(line),
     }
@@ -91,6 +93,10 @@ impl Watcher for Elsewhere {
 
     fn filtered(&mut self, line: &str) {
         self.offer(Seen::Filtered(line.to_owned()));
+    }
+
+    fn grace(&mut self, grace: Duration) {
+        self.send(Seen::Grace(grace));
     }
 
     fn warning(&mut self, text: &str) {

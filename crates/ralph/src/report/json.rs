@@ -1,5 +1,6 @@
 //! One JSON object a line: every stored fact as it is stored.
 use std::io::Write;
+use std::time::Duration;
 
 use ralph_core::fact::Fact;
 
@@ -30,6 +31,8 @@ impl<W: Write> Watcher for JsonReport<W> {
     fn agent(&mut self, _event: &AgentEvent) {}
 
     fn filtered(&mut self, _line: &str) {}
+
+    fn grace(&mut self, _grace: Duration) {}
 
     fn warning(&mut self, text: &str) {
         let line = serde_json::json!({ "event": "warning", "message": text });

@@ -262,6 +262,12 @@ impl<W: Write> Watcher for PlainReport<W> {
         }
     }
 
+    fn grace(&mut self, grace: Duration) {
+        let time = duration::show(grace);
+        let text = format!("the agent has at most {time} to clean up; a second Ctrl-C kills it at once");
+        self.word(Tone::Care, "grace", &text);
+    }
+
     fn warning(&mut self, text: &str) {
         self.word(Tone::Care, "warning", text);
     }

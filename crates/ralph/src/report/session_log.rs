@@ -156,6 +156,10 @@ impl<W: Watcher> Watcher for SessionLog<W> {
         self.shown.filtered(line);
     }
 
+    fn grace(&mut self, grace: Duration) {
+        self.shown.grace(grace);
+    }
+
     fn warning(&mut self, text: &str) {
         self.shown.warning(text);
     }

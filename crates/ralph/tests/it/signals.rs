@@ -62,6 +62,33 @@ fn a_run_stopped_by_ctrl_c_tells_people_how_it_ended() {
     assert!(answer.stdout.contains("stopped by Ctrl-C"), "{}", answer.stdout);
 }
 
+// fault: 14, 15
+// spec: L12
+#[test]
+fn ctrl_c_says_how_long_the_agent_has_and_what_a_second_one_does() {
+    let project = Project::new();
+    let running = project.run_on("do the work", &["ignore-term"]).args(["--grace", ENDLESS]).start();
+    project.wait_for("ready");
+    running.signal(Signal::INT);
+    running.wait_for_words("at most 1h 00m to clean up; a second Ctrl-C kills it at once");
+    running.signal(Signal::INT);
+    let answer = running.wait().expect(130);
+    assert_eq!(answer.stderr.matches("second Ctrl-C").count(), 1, "{}", answer.stderr);
+}
+
+// fault: 14
+// spec: L12, V2
+#[test]
+fn a_check_has_no_grace_and_nothing_is_said_of_one() {
+    let project = Project::new();
+    let check = "touch ../checking; sleep 600";
+    let running = project.run_on("do the work", &["complete"]).args(["--check", check]).start();
+    project.wait_for("checking");
+    running.signal(Signal::INT);
+    let answer = running.wait().expect(130);
+    assert!(!answer.stderr.contains("grace"), "{}", answer.stderr);
+}
+
 // fault: 14, 24
 // spec: L11, L12, A7
 #[test]

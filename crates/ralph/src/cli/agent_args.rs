@@ -72,15 +72,14 @@ impl AgentArgs {
 
 /// What a flag got wrong is an error of usage, and the flag needs no place.
 fn refused(settings: &Settings, error: ConfigError) -> Failure {
-    match settings.agent.origin {
-        Origin::Flag { .. } if error.place == settings.agent.origin.to_string() => {
-            let failure = Failure::usage(error.what);
-            error.hint.into_iter().fold(failure, Failure::hint)
-        }
-        Origin::Flag { .. } | Origin::File { .. } | Origin::Environment { .. } | Origin::BuiltIn => {
-            error.into()
-        }
+    let is_wrong = |origin: &Origin| match origin {
+        Origin::Flag { name } => error.place == *name,
+        Origin::File { .. } | Origin::Environment { .. } | Origin::BuiltIn => false,
+    };
+    if is_wrong(&settings.agent.origin) || is_wrong(&settings.model.origin) {
+        return error.hint.into_iter().fold(Failure::usage(error.what), Failure::hint);
     }
+    error.into()
 }
 
 fn bad_filter(error: &FilterError, filter: &Setting<Option<String>>) -> Failure {

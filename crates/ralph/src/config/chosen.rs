@@ -4,7 +4,7 @@ use std::path::Path;
 use super::error::{ConfigError, Refusal};
 use super::origin::{Origin, Setting};
 use super::settings::{AgentSettings, Settings};
-use crate::agent::{self, Agent, Format, Overrides};
+use crate::agent::{self, Agent, Format, Job, Overrides};
 use crate::suggest;
 
 /// An agent with everything that was set for it.
@@ -24,6 +24,8 @@ impl Settings {
         let written = self.agents.get(name).unwrap_or(&nothing);
         let adapter = adapter(name, written).ok_or_else(|| self.unknown_agent())?;
         needs_a_filter(adapter, written)?;
+        let model = self.model_of(written);
+        takes_a_model(adapter, model)?;
         let cli = written.cli.value.as_ref().map(|cli| program(cli, &written.cli.origin, root));
         Ok(Chosen {
             name: name.clone(),
@@ -35,7 +37,7 @@ impl Settings {
                 response_filter: written.response_filter.value.clone(),
                 display_filter: written.display_filter.value.clone(),
             },
-            model: self.model_of(written).value.clone(),
+            model: model.value.clone(),
             env: written.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         })
     }
@@ -106,6 +108,20 @@ fn needs_a_filter(adapter: &'static dyn Agent, written: &AgentSettings) -> Resul
     Err(Refusal::new("output format json: nothing says where in the JSON the agent's own text is")
         .hint("set a response filter, or name a format, such as claude or codex")
         .at(format.origin.to_string()))
+}
+
+/// A model that would change nothing about how the agent is started was meant to change something.
+fn takes_a_model(adapter: &'static dyn Agent, model: &Setting<Option<String>>) -> Result<(), ConfigError> {
+    let start = |model| adapter.invocation(&Job { model, ..Job::default() });
+    match model.value.as_deref() {
+        Some(name) if start(Some(name)) == start(None) => {
+            let what = format!("an agent of type {} takes no model ({name:?})", adapter.name());
+            let hint = "ralph does not know how this program is told: leave the model out, and say it in the \
+                        program's own words by --agent-arg, or `args:` of the agent in the configuration";
+            Err(Refusal::new(what).hint(hint).at(model.origin.to_string()))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// A program with a slash that a file names is meant from the project's root.

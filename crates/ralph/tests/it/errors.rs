@@ -130,6 +130,15 @@ fn the_text_agent_needs_a_program_and_a_check_needs_a_command() {
     refused(&project, project.run(&["complete"]).args(["--check", " "]).output(), 64);
 }
 
+// spec: C8, A6
+#[test]
+fn a_model_for_a_program_that_cannot_be_told_one_is_refused() {
+    let project = Project::new();
+    let stderr = refused(&project, project.run(&["complete"]).args(["--model", "opus"]).output(), 64);
+    assert!(stderr.contains("error: an agent of type text takes no model (\"opus\")"), "{stderr}");
+    assert!(stderr.contains("hint: ") && stderr.contains("--agent-arg"), "{stderr}");
+}
+
 // spec: U1
 #[test]
 fn unknown_flags_and_commands_are_usage_errors_with_a_suggestion() {

@@ -39,7 +39,7 @@ fn an_agent_is_a_preset_changed_or_one_of_the_user_s_own_which_needs_a_type() {
 #[test]
 fn the_model_belongs_to_the_agent_for_which_it_was_chosen() {
     let mut settings =
-        yaml("agent: claude\nmodel: opus\nagents: {mine: {type: text, model: small}}").unwrap();
+        yaml("agent: claude\nmodel: opus\nagents: {mine: {type: claude, model: small}}").unwrap();
     assert_eq!(chosen(&settings).model.as_deref(), Some("opus"));
     with_variables(&mut settings, &[("RALPH_AGENT", "demo")]).unwrap();
     assert_eq!(chosen(&settings).model, None, "another agent was chosen above");
@@ -49,6 +49,21 @@ fn the_model_belongs_to_the_agent_for_which_it_was_chosen() {
     assert_eq!(chosen(&settings).model.as_deref(), Some("large"), "a higher layer wins");
     let near = yaml("model: opus\nagents: {claude: {model: haiku}}").unwrap();
     assert_eq!(chosen(&near).model.as_deref(), Some("haiku"), "in one file the nearer one wins");
+}
+
+// spec: A6, G1
+#[test]
+fn a_model_for_an_agent_that_cannot_be_told_one_is_refused_where_it_was_written() {
+    let error = |settings: &Settings| settings.chosen(&PathBuf::from("/")).err().unwrap();
+    let general = yaml("agent: mine\nmodel: opus\nagents: {mine: {type: text, cli: x}}").unwrap();
+    assert_eq!(error(&general).to_string(), "config.yaml:2: an agent of type text takes no model (\"opus\")");
+    assert!(error(&general).hint.unwrap().contains("--agent-arg"));
+    let mut own = yaml("agent: mine\nagents: {mine: {type: text, cli: x, model: small}}").unwrap();
+    assert_eq!(error(&own).place, "config.yaml:2");
+    with_variables(&mut own, &[("RALPH_MODEL", "large")]).unwrap();
+    assert_eq!(error(&own).place, "RALPH_MODEL");
+    let unset = yaml("agent: mine\nmodel: null\nagents: {mine: {type: text, cli: x}}").unwrap();
+    assert_eq!(chosen(&unset).model, None);
 }
 
 // spec: X6

@@ -6,7 +6,7 @@ use super::*;
 fn every_key_that_exists_now_has_an_effect() {
     let settings = yaml(
         "agent: mine\nmodel: fast\nspecs_dir: docs\nvars: {A: 1.10, B: no, C: '', D: \"x\\ny\"}\n\
-         agents:\n  mine: {type: text, cli: ./agent.sh, args: [-x, two words], env: {K: v}, output_format: claude, \
+         agents:\n  mine: {type: claude, cli: ./agent.sh, args: [-x, two words], env: {K: v}, output_format: codex, \
          response_filter: .a, display_filter: .b}\n\
          ralph: {default_max_iterations: 33}\n\
          limits: {iteration_timeout: 2h, idle_timeout: 5m, after_result: 10s, grace: 7, max_retries: 0, max_memory: 2G}\n\
@@ -17,11 +17,11 @@ fn every_key_that_exists_now_has_an_effect() {
     let agent = chosen(&settings);
     assert_eq!(
         (agent.name.as_str(), agent.adapter.name(), agent.model.as_deref()),
-        ("mine", "text", Some("fast"))
+        ("mine", "claude", Some("fast"))
     );
     assert_eq!(agent.overrides.cli.as_deref(), Some("/project/./agent.sh"));
     assert_eq!(agent.overrides.args.as_deref(), Some(["-x".to_owned(), "two words".to_owned()].as_slice()));
-    assert_eq!(agent.overrides.output_format, Some(crate::agent::Format::Claude));
+    assert_eq!(agent.overrides.output_format, Some(crate::agent::Format::Codex));
     assert_eq!(
         (agent.overrides.response_filter.as_deref(), agent.overrides.display_filter.as_deref()),
         (Some(".a"), Some(".b"))

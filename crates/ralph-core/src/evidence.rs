@@ -91,13 +91,18 @@ pub fn judge_check(check: &ExternalCheck, ending: &CheckEnding, seen: Seen) -> (
     match ending {
         CheckEnding::NotStarted { why } => (Verdict::CouldNotEvaluate, format!("Command failed: {why}")),
         CheckEnding::TimedOut => {
-            (Verdict::Rejected, format!("Command timed out after {}s", check.timeout_ms / 1_000))
+            (Verdict::Rejected, format!("Command timed out after {}", limit(check.timeout_ms)))
         }
         CheckEnding::Signalled { signal } => {
             (Verdict::CouldNotEvaluate, format!("Command failed: killed by {}", signal_words(*signal)))
         }
         CheckEnding::Exited { code } => judge_exit(check, *code, seen),
     }
+}
+
+/// Writes a time limit: in whole seconds where it can.
+fn limit(ms: u64) -> String {
+    if ms.is_multiple_of(1_000) { format!("{}s", ms / 1_000) } else { format!("{ms}ms") }
 }
 
 fn judge_exit(check: &ExternalCheck, code: i32, seen: Seen) -> (Verdict, String) {
@@ -224,6 +229,9 @@ mod tests {
     fn a_timed_out_check_is_a_failed_check() {
         let (verdict, reason) = judge_check(&check(), &CheckEnding::TimedOut, NOTHING);
         assert_eq!((verdict, reason.as_str()), (Verdict::Rejected, "Command timed out after 300s"));
+        let short = ExternalCheck { timeout_ms: 1_500, ..check() };
+        let (_, reason) = judge_check(&short, &CheckEnding::TimedOut, NOTHING);
+        assert_eq!(reason, "Command timed out after 1500ms");
     }
 
     #[test]

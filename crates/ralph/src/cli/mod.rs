@@ -3,6 +3,7 @@
 mod agent_args;
 mod attach;
 mod backup;
+mod check_args;
 mod classic;
 mod completions;
 mod config;

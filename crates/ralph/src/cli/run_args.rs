@@ -8,6 +8,7 @@ use ralph_core::evidence::ExternalCheck;
 use ralph_core::outcome::exit_code;
 
 use super::agent_args::AgentArgs;
+use super::check_args::CheckArgs;
 use super::config_args::ConfigArgs;
 use super::detach::DetachArgs;
 use super::detect::SignalArgs;
@@ -52,6 +53,8 @@ pub struct RunArgs {
     /// A shell command that must succeed before a claim is believed, in place of the configured ones; repeat for more
     #[arg(long, value_name = "CMD", help_heading = "Proof")]
     pub check: Vec<String>,
+    #[command(flatten)]
+    pub checking: CheckArgs,
     /// Stops after so many iterations, done or not [built-in: 10]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = iterations, help_heading = "Limits")]
     pub max_iterations: Option<u32>,
@@ -90,6 +93,7 @@ impl RunArgs {
         settings.default_max_iterations.flag(self.max_iterations, "--max-iterations");
         let checks = self.checks()?;
         settings.checks.flag((!checks.is_empty()).then_some(checks), "--check");
+        self.checking.apply(&mut settings);
         Ok(settings)
     }
 

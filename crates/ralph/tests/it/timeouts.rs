@@ -191,3 +191,30 @@ fn an_agent_that_goes_on_after_a_result_is_heard_to_its_last_result() {
     let answer = running.wait().expect(0);
     assert_eq!(answer.named("claim")[0]["claim"]["accepted"], true);
 }
+
+// spec: V2, C8
+#[test]
+fn a_check_that_takes_too_long_is_killed_and_the_claim_is_rejected() {
+    let project = Project::new();
+    let check = "touch ../checking; sleep 600";
+    let limits = ["--check", check, "--check-timeout", "300ms", "--max-iterations", "1"];
+    let answer = project.run(&["complete"]).args(limits).output().expect(3);
+    assert_eq!(answer.named("verdict")[0]["verdict"], "rejected");
+    let reason = answer.named("verdict")[0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.ends_with("Command timed out after 300ms"), "{reason}");
+    assert!(project.outside("checking").exists());
+}
+
+// spec: V2, X6
+#[test]
+fn the_flag_wins_over_the_time_of_a_configured_check_and_does_not_make_it_trusted() {
+    let project = Project::new();
+    std::fs::create_dir(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", "checks: [{command: sleep 600, timeout: 1h}]\n");
+    let run = || project.run(&["complete"]).args(["--check-timeout", "300ms", "--max-iterations", "1"]);
+    let answer = run().output().expect(1);
+    assert!(answer.stderr.contains("you have not approved"), "{}", answer.stderr);
+    project.trust();
+    let answer = run().output().expect(3);
+    assert!(answer.finished()["reason"].as_str().unwrap().contains("timed out after 300ms"));
+}

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::agent_args::AgentArgs;
+use crate::cli::check_args::CheckArgs;
 use crate::cli::config_args::ConfigArgs;
 use crate::cli::detach::DetachArgs;
 use crate::cli::limit_args::LimitArgs;
@@ -20,9 +21,6 @@ use crate::cli::values::iterations;
   ralph plan                      until complete, at most 10 iterations
   ralph plan 3 --model opus")]
 pub struct PlanArgs {
-    /// Stops after so many iterations, done or not [built-in: 10]
-    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = iterations)]
-    pub(super) iterations: Option<u32>,
     #[command(flatten)]
     pub(super) options: ClassicArgs,
 }
@@ -36,9 +34,8 @@ pub struct PlanArgs {
   ralph build 20                  at most 20 iterations
   ralph build --strict            exit code 3 if the iterations are used up before it is complete")]
 pub struct BuildArgs {
-    /// Stops after so many iterations, done or not [built-in: 10]
-    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = iterations)]
-    pub(super) iterations: Option<u32>,
+    #[command(flatten)]
+    pub(super) checking: CheckArgs,
     #[command(flatten)]
     pub(super) options: ClassicArgs,
 }
@@ -53,9 +50,6 @@ pub struct BuildArgs {
 pub struct PromptArgs {
     /// A text file; it is read again for every iteration
     pub(super) file: PathBuf,
-    /// Stops after so many iterations, done or not [built-in: 10]
-    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = iterations)]
-    pub(super) iterations: Option<u32>,
     #[command(flatten)]
     pub(super) options: ClassicArgs,
 }
@@ -63,6 +57,9 @@ pub struct PromptArgs {
 /// What the three modes share.
 #[derive(Debug, Args)]
 pub struct ClassicArgs {
+    /// Stops after so many iterations, done or not [built-in: 10]
+    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = iterations)]
+    pub(super) iterations: Option<u32>,
     /// Ends with exit code 3, not 0, when the iterations are used up before the work is complete
     #[arg(long)]
     pub(super) strict: bool,

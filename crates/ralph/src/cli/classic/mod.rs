@@ -14,6 +14,7 @@ use ralph_core::policy::{Policy, Proof, WhenExhausted};
 use args::ClassicArgs;
 pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
+use super::check_args::CheckArgs;
 use super::detach::start;
 use super::run::{self, refuse_recursion};
 use super::trust;
@@ -49,25 +50,21 @@ struct Order<'a> {
     mode: Mode,
     /// The prompt file, where the user names it.
     file: Option<&'a PathBuf>,
-    iterations: Option<u32>,
+    /// How the checks run, where there are any.
+    checking: Option<&'a CheckArgs>,
     args: &'a ClassicArgs,
 }
 
 pub fn plan(args: &PlanArgs) -> Result<u8, Failure> {
-    run(&Order { mode: Mode::Plan, file: None, iterations: args.iterations, args: &args.options })
+    run(&Order { mode: Mode::Plan, file: None, checking: None, args: &args.options })
 }
 
 pub fn build(args: &BuildArgs) -> Result<u8, Failure> {
-    run(&Order { mode: Mode::Build, file: None, iterations: args.iterations, args: &args.options })
+    run(&Order { mode: Mode::Build, file: None, checking: Some(&args.checking), args: &args.options })
 }
 
 pub fn prompt(args: &PromptArgs) -> Result<u8, Failure> {
-    run(&Order {
-        mode: Mode::Prompt,
-        file: Some(&args.file),
-        iterations: args.iterations,
-        args: &args.options,
-    })
+    run(&Order { mode: Mode::Prompt, file: Some(&args.file), checking: None, args: &args.options })
 }
 
 fn run(order: &Order<'_>) -> Result<u8, Failure> {
@@ -90,7 +87,10 @@ impl Order<'_> {
         let mut settings = self.args.config.settings(Some(project))?;
         self.args.agent.apply(&mut settings);
         self.args.limits.apply(&mut settings);
-        settings.default_max_iterations.flag(self.iterations, "N");
+        settings.default_max_iterations.flag(self.args.iterations, "N");
+        if let Some(checking) = self.checking {
+            checking.apply(&mut settings);
+        }
         Ok(settings)
     }
 

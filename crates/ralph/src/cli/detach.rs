@@ -1,7 +1,7 @@
 //! `--detach`: a run that goes on in the background and survives the terminal.
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ralph_core::outcome::exit_code;
@@ -31,17 +31,19 @@ enum Receipt {
     Json,
 }
 
+impl DetachArgs {
+    pub fn is_wanted(&self) -> bool {
+        self.detach
+    }
+}
+
 /// Starts a run here or in the background.
 pub fn start(plan: RunPlan, output: &OutputArgs, background: &DetachArgs) -> Result<u8, Failure> {
-    let show = output.show(&plan);
-    if !background.detach {
-        return execute(plan, show);
+    if background.is_wanted() {
+        return detach(plan, output, execute);
     }
-    let receipt = match show {
-        Show::Json => Receipt::Json,
-        Show::People(_) | Show::Background(_) => Receipt::Line,
-    };
-    detach(RunPlan { audience: Audience::Nobody, ..plan }, receipt)
+    let show = output.show(&plan);
+    execute(plan, show)
 }
 
 /// What a run in the background has instead of a terminal.
@@ -58,47 +60,65 @@ impl Background {
     }
 }
 
-/// Starts a run in the background and returns as soon as it is stored, or could not be.
-fn detach(plan: RunPlan, receipt: Receipt) -> Result<u8, Failure> {
+/// Goes on with a run in the background and returns as soon as that is stored, or could not be.
+pub fn detach(
+    plan: RunPlan,
+    output: &OutputArgs,
+    go_on: impl FnOnce(RunPlan, Show) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    let receipt = match output.audience() {
+        Audience::Nobody => Receipt::Json,
+        Audience::People => Receipt::Line,
+    };
+    let plan = RunPlan { audience: Audience::Nobody, ..plan };
     let id = plan.id.clone();
-    let folder = plan.project.run_folder(&id);
-    let path = folder.join("detached.log");
-    let log =
-        open_log(&folder, &path).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
-    let report = log.try_clone().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-    let began = process::background(log, |tie| exit_code_of(go_on(plan, tie, report)));
+    let log = Log::open(&plan.project.run_folder(&id))?;
+    let report = log.file.try_clone().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let work = |tie: io::Result<Tie>| {
+        let tie = tie.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+        go_on(plan, Show::Background(Background { log: report, tie }))
+    };
+    let began = process::background(log.file, |tie| exit_code_of(work(tie)));
     let began = began.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     match began {
         Beginning::Announced { pid } => {
-            announce(&id, pid, (&path, receipt));
+            announce(&id, pid, (&log.path, receipt));
             Ok(0)
         }
         Beginning::Ended { code } => {
-            forget(&folder, &path);
+            forget(&log.path);
             Ok(code)
         }
         Beginning::Killed { signal } => {
-            forget(&folder, &path);
+            forget(&log.path);
             let what = format!("the run was killed by signal {signal} before it was stored");
             Err(Failure::plain(exit_code::INTERNAL, what).hint("nothing was started; try again"))
         }
     }
 }
 
-fn open_log(folder: &Path, path: &Path) -> io::Result<File> {
-    private::folder(folder)?;
-    private::file(path)
+/// The log of a run in the background. One that is taken up again goes on in the same file.
+struct Log {
+    path: PathBuf,
+    file: File,
 }
 
-/// Nothing was stored, so nothing shall be found. What else somebody put there stays.
-fn forget(folder: &Path, log: &Path) {
-    let _ = std::fs::remove_file(log).and_then(|()| std::fs::remove_dir(folder));
+impl Log {
+    fn open(folder: &Path) -> Result<Self, EngineError> {
+        let path = folder.join("detached.log");
+        let file = private::folder(folder).and_then(|_| private::file(&path));
+        let file = file.map_err(|source| EngineError::Folder { path: folder.to_path_buf(), source })?;
+        Ok(Self { path, file })
+    }
 }
 
-/// What happens in the background.
-fn go_on(plan: RunPlan, tie: io::Result<Tie>, log: File) -> Result<u8, Failure> {
-    let tie = tie.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-    execute(plan, Show::Background(Background { log, tie }))
+/// Nothing was stored, so nothing shall be found. What else lies there stays, and so does a log that says something.
+fn forget(log: &Path) {
+    let is_empty = std::fs::symlink_metadata(log).is_ok_and(|found| found.len() == 0);
+    if is_empty && std::fs::remove_file(log).is_ok() {
+        // Fails where there are other logs.
+        let _ = log.parent().map(std::fs::remove_dir);
+    }
 }
 
 fn announce(id: &str, pid: u32, (log, receipt): (&Path, Receipt)) {

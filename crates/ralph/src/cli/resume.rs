@@ -3,9 +3,10 @@ use clap::Args;
 use ralph_core::outcome::{Ended, exit_code};
 
 use super::config_args::ConfigArgs;
+use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
 use super::run::{introduce, preflight, refuse_recursion, tell, with_keeper};
-use super::{out, pick, trust};
+use super::{block_on, out, pick, trust};
 use crate::engine::{
     Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, TakenUp,
 };
@@ -24,11 +25,14 @@ use crate::view::{event_line, short_id};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph resume                 the newest run of this project
-  ralph resume 3f2a9c41        the run whose id ends so; `ralph runs` lists them")]
+  ralph resume 3f2a9c41        the run whose id ends so; `ralph runs` lists them
+  ralph resume --detach        goes on in the background; `ralph attach` follows it")]
 pub struct ResumeArgs {
     run: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    background: DetachArgs,
     #[command(flatten)]
     config: ConfigArgs,
 }
@@ -37,7 +41,10 @@ pub fn run(args: &ResumeArgs) -> Result<u8, Failure> {
     let project = Project::here()?;
     refuse_recursion(&project)?;
     refuse_tracked(&project)?;
-    with_keeper(|keeper| resume(args, project, keeper))
+    if args.background.is_wanted() {
+        return in_background(args, project);
+    }
+    with_keeper(|keeper| here(args, project, keeper))
 }
 
 /// What a run has recorded is started again, and a record that came with the repository may be anybody's.
@@ -53,21 +60,75 @@ fn refuse_tracked(project: &Project) -> Result<(), Failure> {
     }
 }
 
-async fn resume(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
+/// What became of a run.
+enum Found {
+    /// It has ended, which was said again.
+    Ended(u8),
+    Left(Box<Left>),
+}
+
+/// A run that can go on.
+struct Left {
+    row: RunRow,
+    plan: RunPlan,
+    /// What is not as it was then.
+    changed: Vec<String>,
+}
+
+async fn here(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
     let (store, row) = pick::run(args.run.as_deref()).await?;
+    match look(args, &store, row, project).await? {
+        Found::Ended(code) => Ok(code),
+        Found::Left(left) => {
+            let show = args.output.show(&left.plan);
+            go_on(*left, (store, keeper), show).await
+        }
+    }
+}
+
+/// Looks here, where questions can be asked, and goes on elsewhere.
+fn in_background(args: &ResumeArgs, project: Project) -> Result<u8, Failure> {
+    let found = block_on(async {
+        let (store, row) = pick::run(args.run.as_deref()).await?;
+        let found = look(args, &store, row, project).await;
+        store.close().await;
+        found
+    });
+    let Left { row, plan, changed } = match found? {
+        Found::Ended(code) => return Ok(code),
+        Found::Left(left) => *left,
+    };
+    detach(plan, &args.output, |plan, show| {
+        with_keeper(async move |keeper| {
+            let (store, _) = pick::run(Some(&row.id)).await?;
+            go_on(Left { row, plan, changed }, (store, keeper), show).await
+        })
+    })
+}
+
+/// Finds out whether a run can go on, before anything of it is touched.
+async fn look(args: &ResumeArgs, store: &Store, row: RunRow, project: Project) -> Result<Found, Failure> {
     let stored = store.stored(&row.id).await?;
     if !stored.state.can_go_on() {
-        return repeat(&store, &row, &stored, args.output.audience()).await;
+        return repeat(store, &row, &stored, args.output.audience()).await.map(Found::Ended);
     }
     let (plan, changed) = plan(args, &row, &stored, project)?;
     preflight(&plan)?;
-    let show = args.output.show(&plan);
+    Ok(Found::Left(Box::new(Left { row, plan, changed })))
+}
+
+async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Result<u8, Failure> {
+    let Left { row, plan, changed } = left;
     let hold = Hold::take(&plan, Clock::start().now()).await?;
     let settings =
         RunSettings::of(&plan).json().map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
     let stored = store.take_over(&row.id, &hold.owner().json(), &settings).await?;
     if !stored.state.can_go_on() {
-        return repeat(&store, &row, &stored, args.output.audience()).await;
+        let audience = match show {
+            Show::Json => Audience::Nobody,
+            Show::People(_) | Show::Background(_) => Audience::People,
+        };
+        return repeat(&store, &row, &stored, audience).await;
     }
     sweep(&row.id);
     if matches!(show, Show::People(_)) && stored.facts == 0 {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, setsid, waitpid};
@@ -17,6 +18,9 @@ use super::signals;
 
 /// What a panic in the background is worth as an exit code.
 const BROKEN: u8 = 70;
+
+/// How long a thread that has done its work may take to be gone.
+const LAST_THREAD: Duration = Duration::from_secs(10);
 
 /// How a process in the background began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +42,10 @@ pub struct Tie {
 
 /// Forks a process that goes on with `work`, ends with the code that it returns, and waits until its tie is cut.
 ///
-/// Until then its errors go to the starter's standard error, afterwards to the log. Must be called before any thread
-/// exists.
+/// Until then its errors go to the starter's standard error, afterwards to the log. Must be called while no thread is
+/// at work.
 pub fn background(log: File, work: impl FnOnce(io::Result<Tie>) -> u8) -> Result<Beginning, ProcessError> {
-    if !platform::is_single_threaded() {
+    if !is_alone() {
         return Err(ProcessError::Threads);
     }
     signals::reset_for_waiting();
@@ -56,6 +60,18 @@ pub fn background(log: File, work: impl FnOnce(io::Result<Tie>) -> u8) -> Result
     });
     let pid = born.map_err(ProcessError::Background)?;
     wait_for(pid, announced).map_err(ProcessError::Background)
+}
+
+/// Tells whether this process has no other thread. One that has done its work may take a moment to be gone.
+fn is_alone() -> bool {
+    let end = Instant::now() + LAST_THREAD;
+    while !platform::is_single_threaded() {
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
 }
 
 /// Takes everything from a new process that would tie it to a terminal or to whoever waits for its streams.

@@ -190,6 +190,58 @@ fn classic_loops_go_to_the_background_too() {
     assert_eq!((&ended["kind"], &ended["outcome"]), (&"prompt".into(), &"completed".into()));
 }
 
+/// Goes on with the newest run in the background.
+fn resume_detached(project: &Project) -> Detached {
+    let call = project.ralph(["resume", "--detach", "--json"]);
+    let answer = call.start().wait_without_invariants().expect(0);
+    assert_eq!(answer.stderr, "");
+    Detached::of(&answer.json())
+}
+
+// spec: L13, L15
+#[test]
+fn a_run_goes_on_in_the_background_as_often_as_it_is_stopped() {
+    let project = Project::new();
+    let go = project.outside("go");
+    let first = project.run(&["wait-file", go.to_str().unwrap()]).start();
+    project.wait_for("ready");
+    first.signal(Signal::INT);
+    let run = first.wait().expect(130).finished()["run"].as_str().unwrap().to_owned();
+    let starts = |count| wait_until("the agent has started again", || project.starts().len() == count);
+    let second = resume_detached(&project);
+    assert_eq!(second.run, run);
+    starts(2);
+    second.signal(Signal::TERM);
+    assert_eq!(second.ended(&project)["exit_code"], 143);
+    let third = resume_detached(&project);
+    starts(3);
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(third.ended(&project)["outcome"], "completed");
+    let log = String::from_utf8(project.log("detached.log")).unwrap();
+    assert_eq!(log.matches("goes on at iteration 1/10").count(), 2, "one log for both: {log}");
+    assert!(log.contains("interrupted after 1 iteration") && log.contains("completed after 1 iteration"));
+}
+
+// spec: L13, L15, C6
+#[test]
+fn what_keeps_a_run_from_going_on_in_the_background_is_told_here() {
+    let project = Project::new();
+    let resume = || project.ralph(["resume", "--detach"]);
+    assert!(resume().output().expect(1).stderr.contains("this project has no runs yet"));
+    project.run(&["work"]).args(["--max-iterations", "1"]).output().expect(3);
+    let ended = resume().output().expect(3);
+    assert!(ended.stdout.starts_with("exhausted: ") && ended.stderr.contains("nothing was started"));
+    assert!(project.log("detached.log").is_empty());
+    let first = detach(&project, &["hang"], &[]);
+    project.wait_for("ready");
+    let answer = resume().start().wait_without_invariants().expect(10);
+    assert!(answer.stderr.contains(&first.pid.to_string()) && answer.stdout.is_empty(), "{}", answer.stderr);
+    first.signal(Signal::TERM);
+    assert_eq!(first.ended(&project)["exit_code"], 143);
+    let log = String::from_utf8(project.log("detached.log")).unwrap();
+    assert!(log.contains("interrupted after 1 iteration"), "the log of the run is still there: {log}");
+}
+
 /// Keeps a run in the background from being stored for as long as it lives.
 struct Locked {
     runtime: tokio::runtime::Runtime,

@@ -62,8 +62,11 @@ impl Desk {
             Step::Cut(text) => turned.begin_to_say(text),
             Step::Hang(Hang::BeforeHeaders) => self.wait_until_it_leaves(turned, number),
             Step::Hang(Hang::MidStream(text)) => {
-                turned.begin_to_say(text)?;
-                self.wait_until_it_leaves(turned, number)
+                // A client that leaves in the middle of it cannot be told the rest, and has left all the same.
+                match turned.begin_to_say(text) {
+                    Ok(()) => self.wait_until_it_leaves(turned, number),
+                    Err(_) => self.log.left(number),
+                }
             }
         }
     }

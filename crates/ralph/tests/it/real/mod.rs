@@ -7,6 +7,9 @@ mod server;
 mod stories;
 
 mod claude;
+mod codex;
+mod more;
+mod opencode;
 
 /// Makes a test of each story for one agent.
 macro_rules! tests {

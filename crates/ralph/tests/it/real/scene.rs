@@ -25,18 +25,20 @@ pub struct Real {
 #[derive(Clone, Copy)]
 pub enum Set {
     Usual,
+    More,
 }
 
 impl Set {
     /// Returns the folder where it is installed.
     fn folder(self) -> PathBuf {
-        let (variable, command) = match self {
-            Self::Usual => ("RALPH_TEST_AGENTS", "cargo xtask test"),
+        let (variable, option) = match self {
+            Self::Usual => ("RALPH_TEST_AGENTS", ""),
+            Self::More => ("RALPH_TEST_MORE_AGENTS", " --all-agents"),
         };
         let Some(folder) = std::env::var_os(variable) else {
             panic!(
-                "real agents are needed: run `{command}`, which installs them, or set {variable} to the folder that \
-                 `cargo xtask agents` prints"
+                "this test needs real agents: run `cargo xtask test{option}`, or set {variable} as `cargo xtask agents --all` \
+                 says"
             );
         };
         PathBuf::from(folder)
@@ -56,11 +58,22 @@ impl Scene {
         let server = Server::start(&project, &script(&project));
         let scene = Self { project, server, agent };
         fs::create_dir(scene.bin()).unwrap();
-        let program =
-            agent.set.folder().join("node_modules").join(agent.program.replace("{platform}", &platform()));
-        assert!(program.exists(), "{} is not there: is this machine not {}?", program.display(), platform());
-        symlink(program, scene.bin().join(agent.name)).unwrap();
+        scene.link(agent.name, agent.program);
+        match agent.set {
+            Set::Usual => {}
+            // Some of them want a newer one than the machine may have.
+            Set::More => scene.link("node", "node-{platform}/bin/node"),
+        }
         scene
+    }
+
+    /// Puts a program of the npm project onto PATH.
+    fn link(&self, name: &str, program: &str) {
+        let platform = platform();
+        let path =
+            self.agent.set.folder().join("node_modules").join(program.replace("{platform}", &platform));
+        assert!(path.exists(), "{} is not there; is there none for {platform}?", path.display());
+        symlink(path, self.bin().join(name)).unwrap();
     }
 
     fn bin(&self) -> PathBuf {
@@ -80,8 +93,17 @@ impl Scene {
             (self.agent.settle)(self).into_iter().fold(call, |call, (name, value)| call.env(name, value));
         call.with(|command| self.server.admit(command))
     }
+
+    /// Writes a file into the agent's home.
+    pub fn settings(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.project.home().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
 }
 
+/// Returns what npm packages call this machine.
 fn platform() -> String {
     let processor = if cfg!(target_arch = "x86_64") { "x64" } else { "arm64" };
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };

@@ -37,7 +37,8 @@ pub fn an_invalid_key_is_reported(agent: &'static Real) {
     let answer = scene.run("Do the work.").output().expect(4);
     assert_eq!(answer.finished()["outcome"], "failed");
     let reason = answer.finished()["reason"].to_string();
-    assert!(reason.contains("the scripted key is not valid"), "{reason}");
+    // Some tell what the API said, and some only its status.
+    assert!(reason.contains("the scripted key is not valid") || reason.contains("401"), "{reason}");
     assert_eq!(answer.named("attempt.ended").len(), 1, "no retry helps: {}", answer.stdout);
     assert_eq!(last_attempt(&answer)["status"], "failed");
 }

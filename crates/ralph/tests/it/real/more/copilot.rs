@@ -1,0 +1,17 @@
+//! GitHub Copilot CLI, with a provider of our own.
+use super::{Real, Scene, Set, tests};
+
+const COPILOT: Real =
+    Real { name: "copilot", set: Set::More, program: "@github/copilot/npm-loader.js", settle, args: &[] };
+
+fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+    vec![
+        ("COPILOT_OFFLINE", "true".to_owned()),
+        ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", scene.server.url())),
+        ("COPILOT_PROVIDER_API_KEY", "scripted-key".to_owned()),
+        ("COPILOT_MODEL", "scripted".to_owned()),
+    ]
+}
+
+tests!(COPILOT: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
+    ctrl_c_mid_stream_leaves_no_process);

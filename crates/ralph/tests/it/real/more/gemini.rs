@@ -1,0 +1,23 @@
+//! Gemini CLI.
+use serde_json::json;
+
+use super::{Real, Scene, Set, tests};
+
+const GEMINI: Real = Real {
+    name: "gemini",
+    set: Set::More,
+    program: "@google/gemini-cli/bundle/gemini.js",
+    settle,
+    args: &[],
+};
+
+fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+    let settings = json!({"general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+        "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
+        "security": {"auth": {"selectedType": "gemini-api-key"}}});
+    scene.settings(".gemini/settings.json", &settings.to_string());
+    vec![("GEMINI_API_KEY", "scripted-key".to_owned()), ("GOOGLE_GEMINI_BASE_URL", scene.server.url())]
+}
+
+tests!(GEMINI: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
+    ctrl_c_mid_stream_leaves_no_process);

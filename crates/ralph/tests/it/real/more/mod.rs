@@ -1,0 +1,9 @@
+//! The agents that only `cargo xtask test --all-agents` installs and runs.
+mod cline;
+mod copilot;
+mod gemini;
+mod goose;
+mod qwen;
+
+use super::scene::{Real, Scene, Set};
+use super::tests;

@@ -1,0 +1,22 @@
+//! Qwen Code.
+use serde_json::json;
+
+use super::{Real, Scene, Set, tests};
+
+const QWEN: Real =
+    Real { name: "qwen", set: Set::More, program: "@qwen-code/qwen-code/cli-entry.js", settle, args: &[] };
+
+/// Left to itself, it asks the model after each turn what is worth remembering, with tools of that talk's own.
+fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+    let settings = json!({"memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
+        "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}});
+    scene.settings(".qwen/settings.json", &settings.to_string());
+    vec![
+        ("OPENAI_API_KEY", "scripted-key".to_owned()),
+        ("OPENAI_BASE_URL", format!("{}/v1", scene.server.url())),
+        ("OPENAI_MODEL", "scripted".to_owned()),
+    ]
+}
+
+tests!(QWEN: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
+    ctrl_c_mid_stream_leaves_no_process);

@@ -1,0 +1,32 @@
+//! OpenCode.
+use serde_json::json;
+
+use super::scene::{Real, Scene, Set};
+use super::tests;
+
+const OPENCODE: Real = Real {
+    name: "opencode",
+    set: Set::Usual,
+    program: "opencode-{platform}/bin/opencode",
+    settle,
+    args: &[],
+};
+
+fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+    let model = json!({"name": "Scripted", "limit": {"context": 128_000, "output": 8_192},
+        "cost": {"input": 1, "output": 2, "cache_read": 0.1}});
+    let options = json!({"baseURL": format!("{}/v1", scene.server.url()), "apiKey": "scripted-key"});
+    let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": options,
+        "models": {"scripted": model}});
+    let settings = json!({"autoupdate": false, "share": "disabled", "model": "scripted/scripted",
+        "small_model": "scripted/scripted", "enabled_providers": ["scripted"], "provider": {"scripted": provider}});
+    let path = scene.settings("opencode.json", &settings.to_string());
+    vec![
+        ("OPENCODE_CONFIG", path.display().to_string()),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
+    ]
+}
+
+tests!(OPENCODE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
+    ctrl_c_mid_stream_leaves_no_process);

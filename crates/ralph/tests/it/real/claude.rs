@@ -25,4 +25,5 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
 }
 
 tests!(CLAUDE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    ctrl_c_mid_stream_leaves_no_process);
+    a_limit_of_a_moment_is_survived, a_server_that_fails_once_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+    an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process);

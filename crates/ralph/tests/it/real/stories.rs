@@ -43,6 +43,42 @@ pub fn an_invalid_key_is_reported(agent: &'static Real) {
     assert_eq!(last_attempt(&answer)["status"], "failed");
 }
 
+/// It tries again by itself, and ralph has nothing to do.
+// spec: A10, L6
+pub fn a_limit_of_a_moment_is_survived(agent: &'static Real) {
+    let scene = Scene::new(agent, |_| json!([{"refuse": {"status": 429, "retry_after": 1}}, {"say": DONE}]));
+    let answer = scene.run("Do the work.").output().expect(0);
+    assert_eq!(answer.finished()["iterations"], 1);
+    assert_eq!(scene.server.asked().len(), 2);
+}
+
+// spec: A10, L5
+pub fn a_server_that_fails_once_is_survived(agent: &'static Real) {
+    let scene = Scene::new(agent, |_| json!([{"refuse": {"status": 500}}, {"say": DONE}]));
+    let answer = scene.run("Do the work.").output().expect(0);
+    assert_eq!(answer.finished()["iterations"], 1);
+}
+
+/// The promise has been heard when the stream breaks, and what comes then takes it back.
+// spec: A10, S2, L5
+pub fn a_promise_in_a_broken_answer_is_no_claim(agent: &'static Real) {
+    let broken =
+        "<promise>DONE</promise> or not, I do not know yet and have to look at it again, more closely.";
+    let scene = Scene::new(agent, |_| json!([{"cut": broken}, {"say": "There is more to do."}]));
+    let answer = scene.run("Do the work.").args(["--max-iterations", "1"]).output();
+    assert!([3, 4].contains(&answer.code()), "{}", answer.stdout);
+    assert_eq!(answer.named("claim").last().unwrap()["claim"]["accepted"], false, "{}", answer.stdout);
+}
+
+/// Nothing comes back from the model, not even a header.
+// spec: A10, L7
+pub fn an_agent_whose_model_is_silent_is_stopped(agent: &'static Real) {
+    let scene = Scene::new(agent, |_| json!([{"hang": "before_headers"}]));
+    let limits = ["--idle-timeout", "20s", "--max-iterations", "1"];
+    let answer = scene.run("Do the work.").args(limits).output().expect(3);
+    assert_eq!(answer.named("iteration.ended")[0]["status"], "timed_out");
+}
+
 /// The server sees the request, and only then the signal is sent.
 // spec: A10, A7, L12
 pub fn ctrl_c_mid_stream_leaves_no_process(agent: &'static Real) {

@@ -1,9 +1,10 @@
 //! Reads a whole recorded output: the same parsers and the same claim finder that listen to a running agent.
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 
 use ralph_core::claim::{ClaimRules, Finder, Heard, Reading};
 
-use crate::agent::{AgentEvent, Format, parser};
+use crate::agent::{AgentEvent, Counts, Format, parser};
 
 const PIECE: usize = 256 * 1024;
 
@@ -15,19 +16,35 @@ pub fn read_output(
     output: &mut dyn Read,
 ) -> io::Result<Reading> {
     let mut finder = Finder::new(rules, prompt);
+    read_events(format, output, &mut |events| {
+        events.iter().for_each(|event| hear(&mut finder, event));
+        ControlFlow::Continue(())
+    })?;
+    Ok(finder.finish())
+}
+
+/// Reads an agent's output and hands over what it says, piece by piece, until it ends or nobody wants more.
+pub fn read_events(
+    format: Format,
+    output: &mut dyn Read,
+    sink: &mut dyn FnMut(&[AgentEvent]) -> ControlFlow<()>,
+) -> io::Result<Counts> {
     let mut parser = parser(format);
     let mut events = Vec::new();
     let mut piece = vec![0; PIECE];
     loop {
-        let count = output.read(&mut piece)?;
+        let count = match output.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
         match piece.get(..count).filter(|bytes| !bytes.is_empty()) {
             Some(bytes) => parser.push(bytes, &mut events),
             None => parser.finish(&mut events),
         }
-        events.drain(..).for_each(|event| hear(&mut finder, &event));
-        if count == 0 {
-            return Ok(finder.finish());
+        if sink(&events).is_break() || count == 0 {
+            return Ok(parser.counts());
         }
+        events.clear();
     }
 }
 

@@ -23,6 +23,7 @@ pub mod session_file;
 pub mod shell_words;
 pub mod store;
 pub mod suggest;
+pub mod survey;
 pub mod trust;
 pub mod verify;
 pub mod view;

@@ -46,6 +46,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("retention", &[]),
     // A whole recorded output is read with the agents' own parsers.
     ("hearing", &["agent"]),
+    // Which agents are on this machine. It starts none of them by itself.
+    ("survey", &["agent", "process"]),
     // Screens read views and append orders. None of them calls the engine.
     ("view", &["store"]),
     ("control", &["store"]),

@@ -62,6 +62,10 @@ impl Agent for Amp {
         })
     }
 
+    fn package(&self) -> Option<&'static str> {
+        Some("@sourcegraph/amp")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g @sourcegraph/amp`, or choose another with --agent"
     }

@@ -51,16 +51,23 @@ impl Format {
         }
     }
 
+    /// Tells whether every line is a record. Plain text has none that could be missing.
+    #[must_use]
+    pub fn is_json(self) -> bool {
+        self != Self::Text
+    }
+
     /// Tells whether the agent's last record says that it is done. Where it is missing the agent was cut off, however
     /// well it exited.
     #[must_use]
     pub fn has_final_record(self) -> bool {
         match self {
-            Self::Text | Self::Opencode => false,
+            Self::Text => false,
             Self::Claude
             | Self::Codex
             | Self::Amp
             | Self::Cline
+            | Self::Opencode
             | Self::Gemini
             | Self::Qwen
             | Self::Copilot

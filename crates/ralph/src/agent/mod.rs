@@ -30,6 +30,7 @@ mod registry;
 mod render;
 mod reset;
 mod serve;
+mod summary;
 mod text;
 mod totals;
 mod voice;
@@ -52,3 +53,4 @@ pub use registry::{AGENTS, Agent, PoliteSignal, Program, Sessions, UnknownAgent,
 pub use render::render;
 pub use reset::Reset;
 pub use serve::serve;
+pub use summary::{Attempt, AttemptError, CUT_OFF, Exit, Summary};

@@ -1,5 +1,5 @@
-//! OpenCode: how `opencode run` is started, and how its output is read. That has no final record: the process just
-//! ends.
+//! OpenCode: how `opencode run` is started, and how its output is read. Its last record is a step that was not ended by
+//! tool calls.
 use super::classify;
 use super::detail::{self, EXCERPT, one_line};
 use super::event::{AgentEvent, ErrorKind};
@@ -62,6 +62,10 @@ impl Agent for Opencode {
         Sessions::Named
     }
 
+    fn package(&self) -> Option<&'static str> {
+        Some("opencode-ai")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g opencode-ai`, or choose another with --agent"
     }
@@ -78,7 +82,7 @@ members!(
 whole_line!(Record);
 
 members!(
-    Part { message: b"messageID", text: b"text", tool: b"tool", cost: b"cost" }
+    Part { message: b"messageID", text: b"text", tool: b"tool", cost: b"cost", reason: b"reason" }
     nested { state: b"state" => State, tokens: b"tokens" => Tokens }
 );
 
@@ -118,8 +122,8 @@ impl Records for Reader {
         match kind {
             "text" if is_own => self.text(&part, out),
             "reasoning" if is_own => out.extend(thinking(&part)),
-            "tool_use" => tool_use(&part, out),
-            "step_finish" => out.extend(usage(&part)),
+            "tool_use" => tool_use(&part, is_own, out),
+            "step_finish" => step_finish(&part, is_own, out),
             "error" if is_own => failure(record.error.unwrap_or_default(), out),
             _ => {}
         }
@@ -148,13 +152,28 @@ fn thinking(part: &Part<'_>) -> Option<AgentEvent> {
     Some(AgentEvent::Thinking { text })
 }
 
+/// How it is told that a tool asked and nobody was there to answer. That ends the turn, and the program exits well.
+const REJECTED: &str = "rejected permission";
+
 /// A tool appears once, when it is done.
-fn tool_use(part: &Part<'_>, out: &mut Vec<AgentEvent>) {
+fn tool_use(part: &Part<'_>, is_own: bool, out: &mut Vec<AgentEvent>) {
     let state = part.state.unwrap_or_default();
     let name = json::start_of_string(part.tool, 80).unwrap_or_default();
     out.push(AgentEvent::ToolCall { name, detail: detail::of_input(state.input) });
     let ok = json::name(state.status) != "error";
     out.push(AgentEvent::ToolResult { ok, excerpt: detail::excerpt(state.error.or(state.output)) });
+    let why = json::start_of_string(state.error, EXCERPT * 2).filter(|why| is_own && why.contains(REJECTED));
+    if let Some(why) = why {
+        let message = format!("a permission that nobody could give ended the agent's turn: {why}");
+        out.push(AgentEvent::Error { kind: ErrorKind::Unknown, message, fatal: true });
+    }
+}
+
+fn step_finish(part: &Part<'_>, is_own: bool, out: &mut Vec<AgentEvent>) {
+    out.extend(usage(part));
+    if is_own && json::name(part.reason) != "tool-calls" {
+        out.push(AgentEvent::Finished { ok: true });
+    }
 }
 
 fn usage(part: &Part<'_>) -> Option<AgentEvent> {

@@ -1,6 +1,7 @@
 //! Qwen Code. Its output has Claude's shape, without a cost; what the API refuses it also writes as if it were the
 //! agent's words.
 use super::claude;
+use super::event::ErrorKind;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -55,6 +56,18 @@ impl Agent for Qwen {
         Sessions::Chosen
     }
 
+    fn exit_meaning(&self, code: i32) -> Option<(ErrorKind, &'static str)> {
+        match code {
+            53 => Some((ErrorKind::Budget, "it reached its own limit of turns")),
+            55 => Some((ErrorKind::Budget, "it reached its own limit of time or tool calls")),
+            _ => None,
+        }
+    }
+
+    fn package(&self) -> Option<&'static str> {
+        Some("@qwen-code/qwen-code")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g @qwen-code/qwen-code` (node 22 or newer), or choose another with --agent"
     }
@@ -68,7 +81,7 @@ impl Agent for Qwen {
 mod tests {
     use super::*;
     use crate::agent::tests::{events, final_text};
-    use crate::agent::{AgentEvent, ErrorKind};
+    use crate::agent::{AgentEvent, Before};
 
     #[test] // spec: A5, S2
     fn what_the_api_refused_is_not_what_the_agent_said() {
@@ -86,6 +99,16 @@ mod tests {
         }));
         let found = events(Format::Qwen, &said("I saw [API Error: 401] in the log"));
         assert_eq!(final_text(&found), "I saw [API Error: 401] in the log");
+    }
+
+    #[test] // spec: A5, L8
+    fn a_resumed_session_pays_only_for_what_is_new() {
+        let recorded = include_bytes!("../../tests/it/transcripts/qwen/sid-resume.stdout");
+        let (mut parser, mut out) = (crate::agent::parser(Format::Qwen), Vec::new());
+        parser.continues(Before { input_tokens: Some(203), output_tokens: Some(40) });
+        parser.push(recorded, &mut out);
+        let added = AgentEvent::Usage { input_tokens: Some(203), output_tokens: Some(40), cost_usd: None };
+        assert!(out.contains(&added), "{out:?}");
     }
 
     #[test] // spec: A1, A6

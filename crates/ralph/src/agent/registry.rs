@@ -5,6 +5,7 @@ use super::cline::Cline;
 use super::codex::Codex;
 use super::copilot::Copilot;
 use super::demo::Demo;
+use super::event::ErrorKind;
 use super::format::Format;
 use super::gemini::Gemini;
 use super::goose::Goose;
@@ -37,6 +38,11 @@ pub trait Agent: Sync {
     /// Returns what it may do unasked, by permission.
     fn grants(&self) -> Grants;
 
+    /// Returns the npm package that it comes in, if it does.
+    fn package(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Says how to get the program when it is missing.
     fn install_hint(&self) -> &'static str;
 
@@ -54,6 +60,11 @@ pub trait Agent: Sync {
             Sessions::Fresh => false,
             Sessions::Named | Sessions::Chosen => true,
         }
+    }
+
+    /// Returns what an exit code means, where the agent gives it a meaning of its own.
+    fn exit_meaning(&self, _code: i32) -> Option<(ErrorKind, &'static str)> {
+        None
     }
 
     /// Returns what would make this start fail or hang for sure.

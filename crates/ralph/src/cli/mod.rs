@@ -1,6 +1,7 @@
 //! The command line: one file per command. Commands parse, call the rooms and print; only here and in
 //! `report` is anything printed, and only `main` exits.
 mod agent_args;
+mod agents;
 mod attach;
 mod backup;
 mod check_args;
@@ -86,6 +87,7 @@ enum Command {
     Import(import::ImportArgs),
     Backup(backup::BackupArgs),
     Gc(gc::GcArgs),
+    Agents(agents::AgentsArgs),
     Detect(detect::DetectArgs),
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
@@ -144,6 +146,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Import(args) => import::run(&args),
         Command::Backup(args) => backup::run(&args),
         Command::Gc(args) => gc::run(&args),
+        Command::Agents(args) => agents::run(&args),
         Command::Detect(args) => detect::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -29,6 +29,11 @@ pub fn locate(job: &JobSpec) -> Result<PathBuf, SpawnError> {
 
 /// Tells whether a program could be started from a folder, in our own environment.
 pub fn is_program(folder: &Path, program: &str) -> bool {
+    find_program(folder, program).is_some()
+}
+
+/// Returns the file that would be started.
+pub fn find_program(folder: &Path, program: &str) -> Option<PathBuf> {
     let job = JobSpec {
         program: program.into(),
         args: Vec::new(),
@@ -39,5 +44,5 @@ pub fn is_program(folder: &Path, program: &str) -> bool {
         linger: JobSpec::LINGER,
         memory: None,
     };
-    locate(&job).is_ok()
+    locate(&job).ok()
 }

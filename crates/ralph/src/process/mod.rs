@@ -53,7 +53,7 @@ pub use identity::ProcessIdentity;
 pub use job::{Job, JobSpec, Stdin};
 pub use keeper::Keeper;
 pub use limits::limit_own_memory;
-pub use locate::{is_program, locate};
+pub use locate::{find_program, is_program, locate};
 pub use log_budget::LogBudget;
 pub use pump::{End, Listener, Order, Pumped, When, pump};
 pub use raw_log::RawLog;

@@ -169,6 +169,7 @@ fn every_command_has_help_with_its_options() {
         "import",
         "backup",
         "gc",
+        "agents",
         "detect",
         "completions",
         "man",

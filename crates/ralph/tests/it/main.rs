@@ -6,6 +6,7 @@ mod invariants;
 mod processes;
 mod terminal;
 
+mod agents;
 mod attach;
 mod background;
 mod claims;

@@ -30,7 +30,10 @@ pub(super) struct Failure {
 pub(super) fn of_result(line: &[u8], known: Option<ErrorKind>) -> Failure {
     let keys = ["result", "errors", "error", "subtype", "terminal_reason", "api_error_status"];
     let [result, errors, error, subtype, reason, status] = json::pick_in(Some(line), keys);
-    let message = json::string(result)
+    let aborted =
+        json::name(reason).starts_with("aborted").then(|| format!("it was stopped ({})", json::name(reason)));
+    let message = aborted
+        .or_else(|| json::string(result))
         .or_else(|| first_string(errors))
         .or_else(|| json::string(error))
         .or_else(|| {

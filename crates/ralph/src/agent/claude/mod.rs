@@ -75,6 +75,10 @@ impl Agent for Claude {
         })
     }
 
+    fn package(&self) -> Option<&'static str> {
+        Some("@anthropic-ai/claude-code")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g @anthropic-ai/claude-code`, or choose another with --agent"
     }

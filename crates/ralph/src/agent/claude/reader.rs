@@ -9,8 +9,9 @@ use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind};
 use crate::agent::failing::fatal;
 use crate::agent::json::{self, Malformed, Raw};
-use crate::agent::parser::{JsonStream, Parser, Records, Seen};
+use crate::agent::parser::{Before, JsonStream, Parser, Records, Seen};
 use crate::agent::reset::Reset;
+use crate::agent::totals::Totals;
 use crate::agent::voice::Voice;
 
 /// The author of messages that Claude Code writes itself, in place of the model's answer.
@@ -39,6 +40,7 @@ struct Reader {
     api_error: Option<ErrorKind>,
     watch: Watch,
     refusals: Refusals,
+    totals: Totals,
     /// Whether a record of its own said when a limit ends.
     is_limit_known: bool,
     bulk: Bulk,
@@ -77,6 +79,10 @@ impl Records for Reader {
             _ => return Ok(Seen::Unknown),
         }
         Ok(Seen::Recognised)
+    }
+
+    fn continues(&mut self, before: Before) {
+        self.totals.continue_from(before);
     }
 
     fn unwatched(&mut self) {
@@ -155,7 +161,10 @@ impl Reader {
         if !failed && !self.has_spoken {
             out.extend(json::string(text).and_then(|text| self.voice.whole(None, text)));
         }
-        out.extend(self.spend.of_result(line));
+        out.extend(match self.refusals {
+            Refusals::Marked => self.spend.of_result(line),
+            Refusals::AsAnswers => self.usage_of_copies(line),
+        });
         if failed {
             let Failure { kind, message } = failure::of_result(line, self.api_error);
             match self.is_limit_known {
@@ -167,6 +176,13 @@ impl Reader {
         self.api_error = None;
         self.is_limit_known = false;
         Ok(())
+    }
+
+    /// A session that goes on counts on.
+    fn usage_of_copies(&mut self, line: &[u8]) -> Option<AgentEvent> {
+        let [usage] = json::pick_in(Some(line), ["usage"]);
+        let [input, output] = json::pick_in(usage, ["input_tokens", "output_tokens"]);
+        self.totals.grown_to(json::count(input), json::count(output))
     }
 
     fn system(&mut self, line: &[u8], subtype: &str, out: &mut Vec<AgentEvent>) {

@@ -20,7 +20,11 @@ impl Reader {
         let (say, text) = (json::name(record.say), record.text);
         match say {
             _ if json::is_true(record.partial) => {}
-            "text" | "completion_result" => self.speak(json::string(text), out),
+            "text" => self.speak(json::string(text), out),
+            "completion_result" => {
+                self.speak(json::string(text), out);
+                out.push(AgentEvent::Finished { ok: true });
+            }
             "task" | "user_feedback" | "user_feedback_diff" => out.push(AgentEvent::Prompted),
             "reasoning" => out.push(AgentEvent::Thinking { text: excerpt(text) }),
             "command" | "tool" | "use_mcp_server" | "browser_action" => {

@@ -51,6 +51,10 @@ impl Agent for Cline {
         GRANTS
     }
 
+    fn package(&self) -> Option<&'static str> {
+        Some("cline")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g cline`, or choose another with --agent"
     }

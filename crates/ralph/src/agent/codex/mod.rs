@@ -70,6 +70,10 @@ impl Agent for Codex {
         PoliteSignal::Int
     }
 
+    fn package(&self) -> Option<&'static str> {
+        Some("@openai/codex")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g @openai/codex`, or choose another with --agent"
     }

@@ -58,6 +58,10 @@ impl Agent for Copilot {
         Sessions::Chosen
     }
 
+    fn package(&self) -> Option<&'static str> {
+        Some("@github/copilot")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g @github/copilot`, or choose another with --agent"
     }

@@ -3,6 +3,7 @@ mod reader;
 
 pub(super) use reader::parser;
 
+use super::event::ErrorKind;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -54,6 +55,28 @@ impl Agent for Gemini {
 
     fn sessions(&self) -> Sessions {
         Sessions::Chosen
+    }
+
+    /// Of the status of an API error the lowest eight bits are left.
+    fn exit_meaning(&self, code: i32) -> Option<(ErrorKind, &'static str)> {
+        match code {
+            41 => Some((ErrorKind::Auth, "it is not logged in")),
+            42 => Some((ErrorKind::Unknown, "it did not accept its arguments or the session to resume")),
+            52 => Some((ErrorKind::Unknown, "its settings are wrong")),
+            53 => Some((ErrorKind::Budget, "it reached its own limit of turns")),
+            55 => Some((ErrorKind::Auth, "it does not trust this folder")),
+            144 => Some((ErrorKind::Unknown, "the API refused the request (400)")),
+            145 => Some((ErrorKind::Auth, "the API refused the key (401)")),
+            147 => Some((ErrorKind::Auth, "the API refused access (403)")),
+            148 => Some((ErrorKind::Model, "the API does not know the model (404)")),
+            173 => Some((ErrorKind::RateLimit, "the API limits the rate (429)")),
+            244 | 247 => Some((ErrorKind::Overloaded, "the API failed (500, 503)")),
+            _ => None,
+        }
+    }
+
+    fn package(&self) -> Option<&'static str> {
+        Some("@google/gemini-cli")
     }
 
     fn install_hint(&self) -> &'static str {

@@ -60,6 +60,10 @@ impl Agent for Goose {
         Sessions::Chosen
     }
 
+    fn package(&self) -> Option<&'static str> {
+        Some("@aaif/goose")
+    }
+
     fn install_hint(&self) -> &'static str {
         "install it with `npm install -g @aaif/goose`, or choose another with --agent"
     }

@@ -11,7 +11,7 @@ const OWN: &str = "\
     leftovers limit_mb log_limit_mb matching max_iterations max_memory_mb max_retries mentioned messages \
     mid_sentence no_words not_alone not_complete not_started not_understood other_promise \
     output_contains output_format output_not_contains output_tokens over_budget over_memory overloaded \
-    overrides parallel plain_tag prompt_hash ralph_export rate_limit redacted rejected reported \
+    overrides parallel permission plain_tag prompt_hash ralph_export rate_limit redacted rejected reported \
     response_filter result_seen retracted retry.scheduled run.finished run.resumed run.started sentence \
     session_logs settings signalled silence_ms spoke_again started_at stayed_after_result stderr_tail \
     stop.requested stopping success_exit_code template timed_out timeout_ms timeouts timer_fired \

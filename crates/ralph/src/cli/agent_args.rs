@@ -3,7 +3,7 @@ use clap::Args;
 use ralph_core::outcome::exit_code;
 
 use super::values::format;
-use crate::agent::{FilterError, Format};
+use crate::agent::{FilterError, Format, Permission};
 use crate::config::{ConfigError, Origin, Setting, Settings};
 use crate::engine::AgentChoice;
 use crate::error::Failure;
@@ -25,6 +25,10 @@ pub struct AgentArgs {
     /// The model, in the agent's own words
     #[arg(long)]
     model: Option<String>,
+    /// What the agent may do unasked: ask (what its own settings allow), edits (files of the project) or full
+    /// (everything); `ralph agents` says what is usual
+    #[arg(long, value_name = "PERMISSION")]
+    permission: Option<Permission>,
     /// How to read the agent's output, instead of its own format
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     output_format: Option<Format>,
@@ -42,6 +46,7 @@ impl AgentArgs {
         let done: Result<(), std::convert::Infallible> = settings.layer(|settings| {
             settings.agent.flag(self.agent.clone(), "--agent");
             settings.model.flag(self.model.clone().map(Some), "--model");
+            settings.permission.flag(self.permission.map(Some), "--permission");
             let agent = settings.agent_now();
             agent.cli.flag(self.agent_cmd.clone().map(Some), "--agent-cmd");
             agent.output_format.flag(self.output_format.map(Some), "--output-format");
@@ -60,6 +65,7 @@ impl AgentArgs {
             adapter: chosen.adapter,
             overrides: chosen.overrides,
             model: chosen.model,
+            permission: chosen.permission,
             extra_args: self.agent_arg.clone(),
             env: chosen.env,
         };
@@ -76,7 +82,8 @@ fn refused(settings: &Settings, error: ConfigError) -> Failure {
         Origin::Flag { name } => error.place == *name,
         Origin::File { .. } | Origin::Environment { .. } | Origin::BuiltIn => false,
     };
-    if is_wrong(&settings.agent.origin) || is_wrong(&settings.model.origin) {
+    let flags = [&settings.agent.origin, &settings.model.origin, &settings.permission.origin];
+    if flags.into_iter().any(is_wrong) {
         return error.hint.into_iter().fold(Failure::usage(error.what), Failure::hint);
     }
     error.into()

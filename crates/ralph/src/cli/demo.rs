@@ -62,6 +62,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
             adapter: agent::find("demo").map_err(|error| internal(&error))?,
             overrides: Overrides::default(),
             model: None,
+            permission: None,
             extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
             env: Vec::new(),
         },

@@ -75,7 +75,11 @@ pub fn preflight(plan: &RunPlan) -> Result<(), Failure> {
         return Err(Failure::usage(format!("the agent {} needs a program", plan.agent.name))
             .hint("name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration"));
     }
-    process::locate(&spec).map(drop).map_err(|error| unusable(plan, &error))
+    process::locate(&spec).map(drop).map_err(|error| unusable(plan, &error))?;
+    match plan.agent.obstacle(rustix::process::geteuid().is_root()) {
+        Some(obstacle) => Err(Failure::preflight(obstacle.what).hint(obstacle.hint)),
+        None => Ok(()),
+    }
 }
 
 fn unusable(plan: &RunPlan, error: &SpawnError) -> Failure {
@@ -176,6 +180,9 @@ pub fn introduce(plan: &RunPlan) {
         plan.rules.promise.as_str(),
         one_or_many(i64::from(plan.policy.max_iterations), "iteration"),
     ));
+    if let Some(means) = plan.agent.means() {
+        out::note(&format!("may       {means}"));
+    }
     if plan.checks.is_empty() {
         out::note("no checks: the claim alone decides, and nothing is verified");
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use super::error::{ConfigError, Refusal};
 use super::origin::{Origin, Setting};
 use super::settings::{AgentSettings, Settings};
-use crate::agent::{self, Agent, Format, Job, Overrides};
+use crate::agent::{self, Agent, Format, Job, Overrides, Permission};
 use crate::suggest;
 
 /// An agent with everything that was set for it.
@@ -13,6 +13,7 @@ pub struct Chosen {
     pub adapter: &'static dyn Agent,
     pub overrides: Overrides,
     pub model: Option<String>,
+    pub permission: Option<Permission>,
     pub env: Vec<(String, String)>,
 }
 
@@ -26,6 +27,7 @@ impl Settings {
         needs_a_filter(adapter, written)?;
         let model = self.model_of(written);
         takes_a_model(adapter, model)?;
+        self.can_be_granted(adapter)?;
         let cli = written.cli.value.as_ref().map(|cli| program(cli, &written.cli.origin, root));
         Ok(Chosen {
             name: name.clone(),
@@ -38,6 +40,7 @@ impl Settings {
                 display_filter: written.display_filter.value.clone(),
             },
             model: model.value.clone(),
+            permission: self.permission.value,
             env: written.env.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
         })
     }
@@ -50,6 +53,15 @@ impl Settings {
         } else {
             &self.model
         }
+    }
+
+    /// A permission that the agent does not know is refused: the nearest might allow more than was meant.
+    fn can_be_granted(&self, adapter: &'static dyn Agent) -> Result<(), ConfigError> {
+        let Some(permission) = self.permission.value else { return Ok(()) };
+        adapter.grants().of(permission).map(drop).map_err(|why| {
+            let what = format!("the agent {} cannot be given the permission {permission}", adapter.name());
+            Refusal::new(what).hint(why).at(self.permission.origin.to_string())
+        })
     }
 
     /// Every agent that was added must say what it is.

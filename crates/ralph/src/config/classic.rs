@@ -59,6 +59,7 @@ fn fill(slot: Slot<'_>, assignment: &Assignment, source: &Source) -> Result<(), 
         | Slot::Size(_)
         | Slot::MaybeSize(_)
         | Slot::MaybeFormat(_)
+        | Slot::MaybePermission(_)
         | Slot::Matching(_)
         | Slot::Scope(_)
         | Slot::Contradictions(_)

@@ -60,6 +60,7 @@ fn set(
             | Slot::Size(_)
             | Slot::MaybeSize(_)
             | Slot::MaybeFormat(_)
+            | Slot::MaybePermission(_)
             | Slot::Matching(_)
             | Slot::Scope(_)
             | Slot::Table(_)

@@ -35,6 +35,8 @@ const fn later(path: &'static str, default: &'static str, help: &'static str) ->
 pub(super) const KEYS: &[Key<Settings>] = &[
     key("agent", "The agent: claude, codex, another that `ralph agents` lists, or one of `agents`", |s| Slot::Text(&mut s.agent)),
     key("model", "The model, in the agent's own words", |s| Slot::MaybeText(&mut s.model)),
+    key("permission", "What the agent may do unasked: ask, edits or full; without it, what is usual for the agent",
+        |s| Slot::MaybePermission(&mut s.permission)),
     key("agents", "Agents that are changed or added, by name", |s| Slot::Agents(&mut s.agents)),
     key("checks", "Commands that must succeed before a claim is believed", |s| Slot::Checks(&mut s.checks)),
     key("specs_dir", "The folder of the specifications; $SPECS_DIR in prompts", |s| Slot::Text(&mut s.specs_dir)),
@@ -60,7 +62,6 @@ pub(super) const KEYS: &[Key<Settings>] = &[
     key("signals.nonce", "Asks for a new id in the tag each iteration", |s| Slot::Flag(&mut s.signals.nonce)),
     key("signals.contradictions", "Rejects a claim whose own message says that work is open; a list adds phrases",
         |s| Slot::Contradictions(&mut s.signals.contradictions)),
-    later("permission", "edits", "What an agent may do unasked"),
     later("fallback", "[]", "Agents that take over while the preferred one is rate limited"),
     later("ralph.enabled", "true", "Stages are loops; false: single passes"),
     later("ralph.default_verification", "string_match", "How roles without a method verify"),

@@ -14,7 +14,8 @@ pub struct ProjectCommand {
 
 impl Settings {
     /// Returns every command of the project layer that a run with these settings would start: program, arguments
-    /// and variables of the chosen agent, and the checks. Filters run inside ralph and start nothing.
+    /// and variables of the chosen agent, and the checks; and what the agent may do unasked, which is as good as a
+    /// command. Filters run inside ralph and start nothing.
     #[must_use]
     pub fn project_commands(&self) -> Vec<ProjectCommand> {
         let agent = &self.agent.value;
@@ -22,6 +23,7 @@ impl Settings {
         written
             .into_iter()
             .flatten()
+            .chain(self.permission())
             .chain(self.checks())
             .filter(|command| command.origin.is_project())
             .collect()
@@ -30,7 +32,19 @@ impl Settings {
     /// Returns every command of the project layer, whether a run would start it or not.
     pub(super) fn all_project_commands(&self) -> Vec<ProjectCommand> {
         let agents = self.agents.iter().flat_map(|(name, written)| of_agent(name, written));
-        agents.chain(self.checks()).filter(|command| command.origin.is_project()).collect()
+        agents
+            .chain(self.permission())
+            .chain(self.checks())
+            .filter(|command| command.origin.is_project())
+            .collect()
+    }
+
+    fn permission(&self) -> Option<ProjectCommand> {
+        self.permission.value.map(|permission| ProjectCommand {
+            key: "permission".to_owned(),
+            value: permission.name().to_owned(),
+            origin: self.permission.origin.clone(),
+        })
     }
 
     fn checks(&self) -> impl Iterator<Item = ProjectCommand> {

@@ -6,7 +6,7 @@ use super::settings::{AgentSettings, Settings};
 use super::show::single;
 use super::slot::{Bounds, MATCHING, OWN_FORMAT, SCOPE, Slot};
 use super::yaml::{self, Content, Node};
-use crate::agent::Format;
+use crate::agent::{Format, Permission};
 
 /// The pattern of `30s`, `10m`, `2h`; a bare number is seconds.
 const TIME: &str = "^[0-9]+(ms|s|m|min|h|d)?$";
@@ -95,6 +95,10 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::MaybeFormat(_) => {
             let own = std::iter::once(OWN_FORMAT);
             json!({ "enum": own.chain(Format::ALL.iter().map(|format| format.name())).collect::<Vec<_>>() })
+        }
+        Slot::MaybePermission(_) => {
+            let names = Permission::ALL.iter().map(|permission| Some(permission.name()));
+            json!({ "enum": names.chain([None]).collect::<Vec<_>>() })
         }
         Slot::Matching(_) => json!({ "enum": MATCHING.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Scope(_) => json!({ "enum": SCOPE.iter().map(|(name, _)| name).collect::<Vec<_>>() }),

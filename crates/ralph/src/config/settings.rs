@@ -9,13 +9,14 @@ use ralph_core::policy::{NonceUse, Policy, Proof, Timeouts};
 
 use super::origin::{Origin, Setting};
 use super::project_commands::ProjectCommand;
-use crate::agent::Format;
+use crate::agent::{Format, Permission};
 use crate::memory_size::MemorySize;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub agent: Setting<String>,
     pub model: Setting<Option<String>>,
+    pub permission: Setting<Option<Permission>>,
     /// What was changed about agents, or added, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     pub default_max_iterations: Setting<u32>,
@@ -72,6 +73,7 @@ impl Default for Settings {
         Self {
             agent: Setting::built_in("claude".to_owned()),
             model: Setting::default(),
+            permission: Setting::default(),
             agents: BTreeMap::new(),
             default_max_iterations: Setting::built_in(10),
             limits: Limits::default(),

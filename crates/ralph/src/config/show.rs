@@ -89,6 +89,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::MaybeFormat(slot) => {
             of(slot, |format| json!(format.map_or(OWN_FORMAT, |format| format.name())))
         }
+        Slot::MaybePermission(slot) => of(slot, |permission| json!(permission)),
         Slot::Matching(slot) => of(slot, |found| json!(name_of(MATCHING, found))),
         Slot::Scope(slot) => of(slot, |found| json!(name_of(SCOPE, found))),
         Slot::Contradictions(slot) => of(slot, contradictions_value),

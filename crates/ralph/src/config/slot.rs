@@ -11,7 +11,7 @@ use super::error::{ConfigError, Refusal};
 use super::origin::Setting;
 use super::settings::AgentSettings;
 use super::yaml::{Content, Node};
-use crate::agent::Format;
+use crate::agent::{Format, Permission};
 use crate::duration;
 use crate::memory_size::MemorySize;
 use crate::suggest;
@@ -28,6 +28,7 @@ pub(super) enum Slot<'a> {
     Size(&'a mut Setting<MemorySize>),
     MaybeSize(&'a mut Setting<Option<MemorySize>>),
     MaybeFormat(&'a mut Setting<Option<Format>>),
+    MaybePermission(&'a mut Setting<Option<Permission>>),
     Matching(&'a mut Setting<Matching>),
     Scope(&'a mut Setting<Scope>),
     Contradictions(&'a mut Setting<Contradictions>),
@@ -67,6 +68,7 @@ impl Slot<'_> {
             Self::Size(slot) => slot.set(size(node).map_err(refused)?, origin),
             Self::MaybeSize(slot) => slot.set(maybe(node, size).map_err(refused)?, origin),
             Self::MaybeFormat(slot) => slot.set(format(node).map_err(refused)?, origin),
+            Self::MaybePermission(slot) => slot.set(maybe(node, permission).map_err(refused)?, origin),
             Self::Matching(slot) => slot.set(choice(node, MATCHING).map_err(refused)?, origin),
             Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
@@ -151,6 +153,11 @@ fn format(node: &Node) -> Result<Option<Format>, Refusal> {
             Refusal::new(error.to_string()).hint(hint)
         }),
     }
+}
+
+fn permission(node: &Node) -> Result<Permission, Refusal> {
+    let all: Vec<_> = Permission::ALL.iter().map(|permission| (permission.name(), *permission)).collect();
+    choice(node, &all)
 }
 
 fn choice<T: Copy>(node: &Node, among: &[(&str, T)]) -> Result<T, Refusal> {

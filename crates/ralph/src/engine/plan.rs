@@ -15,7 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::notes::NOTES_VARIABLE;
 use super::template::{Template, read_text};
-use crate::agent::{Agent, Filter, FilterError, Format, Job, Overrides, Preset, Program};
+use crate::agent::{
+    Agent, Filter, FilterError, Format, Job, Obstacle, Overrides, Permission, Preset, Program, Surroundings,
+};
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
@@ -74,6 +76,8 @@ pub struct AgentChoice {
     pub adapter: &'static dyn Agent,
     pub overrides: Overrides,
     pub model: Option<String>,
+    /// What it may do unasked, where the user said so.
+    pub permission: Option<Permission>,
     pub extra_args: Vec<String>,
     /// Variables for it, over those of the adapter.
     pub env: Vec<(String, String)>,
@@ -139,6 +143,29 @@ impl AgentChoice {
     #[must_use]
     pub fn format(&self) -> Format {
         self.preset().output_format
+    }
+
+    /// Says what the agent may do; nothing where the user's own arguments say it, or where ralph cannot know.
+    #[must_use]
+    pub fn means(&self) -> Option<String> {
+        let is_own = self.overrides.args.is_some() && self.permission.is_none();
+        let is_known = matches!(self.adapter.program(), Program::Named(_));
+        (is_known && !is_own).then(|| {
+            let grants = self.adapter.grants();
+            let words = grants.means(self.permission);
+            words.strip_prefix("may ").unwrap_or(words).to_owned()
+        })
+    }
+
+    /// Returns what is surely in the way of a start: some agents would hang, or fail without saying why.
+    #[must_use]
+    pub fn obstacle(&self, is_root: bool) -> Option<Obstacle> {
+        let is_set = |name: &str| match self.env.iter().rfind(|(set, _)| set == name) {
+            Some((_, value)) => !value.is_empty(),
+            None => std::env::var_os(name).is_some_and(|value| !value.is_empty()),
+        };
+        let job = Job { permission: self.permission, args: self.overrides.args.as_deref(), ..Job::default() };
+        self.adapter.obstacle(&job, &Surroundings { is_root, is_set: &is_set })
     }
 
     /// Returns the response filter, if the user set one and it is a filter.
@@ -218,6 +245,7 @@ impl RunPlan {
             prompt,
             model: choice.model.as_deref(),
             extra_args: &choice.extra_args,
+            permission: choice.permission,
             program: choice.overrides.cli.as_deref().or(own.as_deref()),
             args: choice.overrides.args.as_deref(),
             env: &choice.env,

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named};
 use super::template::read_text;
-use crate::agent::{self, Format, Overrides, UnknownAgent};
+use crate::agent::{self, Format, Overrides, Permission, UnknownAgent};
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::project::Project;
@@ -42,6 +42,8 @@ pub struct RunSettings {
     response_filter: Option<String>,
     display_filter: Option<String>,
     model: Option<String>,
+    #[serde(default)]
+    permission: Option<Permission>,
     extra_args: Vec<String>,
     rules: ClaimRules,
     checks: Vec<ExternalCheck>,
@@ -100,6 +102,7 @@ impl RunSettings {
             response_filter: overrides.response_filter,
             display_filter: overrides.display_filter,
             model: choice.model.clone(),
+            permission: choice.permission,
             extra_args: choice.extra_args.clone(),
             rules: plan.rules.clone(),
             checks: plan.checks.clone(),
@@ -154,6 +157,7 @@ impl RunSettings {
                 adapter,
                 overrides,
                 model: self.model,
+                permission: self.permission,
                 extra_args: self.extra_args,
                 env,
             },
@@ -225,6 +229,7 @@ mod tests {
                     ..Overrides::default()
                 },
                 model: Some("m".to_owned()),
+                permission: Some(Permission::Full),
                 extra_args: vec!["--x".to_owned()],
                 env: env(),
             },

@@ -28,6 +28,7 @@ mod looping;
 mod memory;
 mod notes;
 mod old_data;
+mod permissions;
 mod real;
 mod resume;
 mod screen;

@@ -3,6 +3,7 @@ pub mod agent;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod duration;
 pub mod engine;
 pub mod error;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::agent::{Agent, Program};
-use crate::process;
+use crate::process::{self, SpawnError};
 
 /// How far above a program its package may begin.
 const DEPTH: usize = 6;
@@ -22,6 +22,10 @@ pub enum Presence {
         version: Option<String>,
     },
     Missing,
+    /// On PATH is a file of its name, but no program that runs here.
+    Broken {
+        why: String,
+    },
     /// It is part of ralph.
     BuiltIn,
     /// The user names the program.
@@ -35,11 +39,12 @@ pub fn look(agent: &dyn Agent, folder: &Path) -> Presence {
         Program::OwnBinary => Presence::BuiltIn,
         Program::Required => Presence::Yours,
         Program::Named(program) => match process::find_program(folder, program) {
-            Some(path) => {
-                let version = agent.package().and_then(|package| packaged_version(&path, package));
+            Ok(path) => {
+                let version = agent.about().package.and_then(|package| packaged_version(&path, package));
                 Presence::Installed { path, version }
             }
-            None => Presence::Missing,
+            Err(SpawnError::NotFound { .. }) => Presence::Missing,
+            Err(error) => Presence::Broken { why: error.to_string() },
         },
     }
 }

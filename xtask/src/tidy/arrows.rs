@@ -48,6 +48,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hearing", &["agent"]),
     // Which agents are on this machine. It starts none of them by itself.
     ("survey", &["agent", "process"]),
+    // Looks at agents and machine; nobody but the command line uses it.
+    ("doctor", &["agent", "git", "process", "store", "survey"]),
     // Screens read views and append orders. None of them calls the engine.
     ("view", &["store"]),
     ("control", &["store"]),

@@ -1,4 +1,5 @@
 //! Amp. Its output has Claude's shape, without a cost.
+use super::about::About;
 use super::claude;
 use super::format::Format;
 use super::grant::Grants;
@@ -15,6 +16,15 @@ const KEY: &str = "AMP_API_KEY";
 pub(super) fn parser() -> impl Parser {
     claude::parser()
 }
+
+const ABOUT: About = About {
+    package: Some("@sourcegraph/amp"),
+    tested: Some("0.0.1790142911"),
+    install_hint: "install it with `npm install -g @sourcegraph/amp`, or choose another with --agent",
+    login_hint: "set AMP_API_KEY in the environment, or under `env:` of the agent in your own configuration",
+    login_variables: &["AMP_API_KEY"],
+    login_files: &[],
+};
 
 pub(super) struct Amp;
 
@@ -40,6 +50,10 @@ impl Agent for Amp {
         start
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
     fn grants(&self) -> Grants {
         Grants::own(
             "amp takes its permissions from its own settings (amp.permissions, amp.dangerouslyAllowAll)",
@@ -57,21 +71,9 @@ impl Agent for Amp {
         is_missing.then(|| {
             Obstacle::new(
                 format!("amp needs {KEY}: without it, it waits for a login that nobody can give"),
-                self.login_hint(),
+                ABOUT.login_hint,
             )
         })
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("@sourcegraph/amp")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g @sourcegraph/amp`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "set AMP_API_KEY in the environment, or under `env:` of the agent in your own configuration"
     }
 }
 

@@ -1,5 +1,6 @@
 //! The built-in scripted agent: this binary plays one, so that everything can be tried without an account.
 //! It speaks Claude's format. What it does is written where the command lives; here is only how to start it.
+use super::about::About;
 use super::format::Format;
 use super::grant::Grants;
 use super::job::{Invocation, Job};
@@ -7,6 +8,15 @@ use super::preset::Preset;
 use super::registry::{Agent, Program};
 
 const ARGS: &[&str] = &["demo-agent"];
+
+const ABOUT: About = About {
+    package: None,
+    tested: None,
+    install_hint: "it is part of ralph itself",
+    login_hint: "it needs no account",
+    login_variables: &[],
+    login_files: &[],
+};
 
 pub(super) struct Demo;
 
@@ -27,19 +37,15 @@ impl Agent for Demo {
         job.start(self.program(), ARGS).finished_by(job, &[])
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
     fn grants(&self) -> Grants {
         Grants::own(
             "the demo agent takes no permissions from ralph",
             "edits files of its own demonstration only",
         )
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "it needs no account"
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "it is part of ralph itself"
     }
 }
 

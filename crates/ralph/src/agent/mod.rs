@@ -1,5 +1,6 @@
 //! The agents: how each coding program is started, and how its output becomes plain facts.
 //! Pure: this room starts no process, opens no file and reads no clock. It never decides anything.
+mod about;
 mod amp;
 mod classify;
 mod claude;
@@ -29,6 +30,7 @@ mod qwen;
 mod registry;
 mod render;
 mod reset;
+mod self_test;
 mod serve;
 mod summary;
 mod text;
@@ -38,6 +40,7 @@ mod voice;
 #[cfg(test)]
 mod tests;
 
+pub use about::{About, Machine, Trap, Version, Weight};
 pub use classify::session_is_lost;
 pub use display::DisplayLines;
 pub use event::{AgentEvent, ErrorKind};
@@ -52,5 +55,6 @@ pub use preset::{Overrides, Preset};
 pub use registry::{AGENTS, Agent, PoliteSignal, Program, Sessions, UnknownAgent, find};
 pub use render::render;
 pub use reset::Reset;
+pub use self_test::self_test;
 pub use serve::serve;
 pub use summary::{Attempt, AttemptError, CUT_OFF, Exit, Summary};

@@ -1,5 +1,6 @@
 //! OpenCode: how `opencode run` is started, and how its output is read. Its last record is a step that was not ended by
 //! tool calls.
+use super::about::{About, Machine, Trap};
 use super::classify;
 use super::detail::{self, EXCERPT, one_line};
 use super::event::{AgentEvent, ErrorKind};
@@ -34,6 +35,19 @@ const GRANTS: Grants = Grants {
 /// An update in the middle of a loop changes the program under it.
 const ENV: &[(&str, &str)] = &[("OPENCODE_DISABLE_AUTOUPDATE", "1")];
 
+/// Where plugins of the user's may be.
+const PLUGINS: &[&str] =
+    &[".opencode/plugin", ".opencode/plugins", "~/.config/opencode/plugin", "~/.config/opencode/plugins"];
+
+const ABOUT: About = About {
+    package: Some("opencode-ai"),
+    tested: Some("1.18.33"),
+    install_hint: "install it with `npm install -g opencode-ai`, or choose another with --agent",
+    login_hint: "run `opencode auth login`",
+    login_variables: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"],
+    login_files: &["~/.local/share/opencode/auth.json", "$XDG_DATA_HOME/opencode/auth.json"],
+};
+
 pub(super) struct Opencode;
 
 impl Agent for Opencode {
@@ -54,24 +68,27 @@ impl Agent for Opencode {
         start.flag("--model", job.model).flag("--session", job.session).finished_by(job, ENV)
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        let has_plugins = PLUGINS.iter().any(|path| (machine.has_path)(path));
+        let plugins = has_plugins.then(|| {
+            Trap::warning(
+                "there is a plugin folder: it starts only when npm has answered, which without a network takes minutes",
+                "remove the folder, or see that npm can reach its registry",
+            )
+        });
+        ABOUT.older(machine).into_iter().chain(plugins).collect()
+    }
+
     fn grants(&self) -> Grants {
         GRANTS
     }
 
     fn sessions(&self) -> Sessions {
         Sessions::Named
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("opencode-ai")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g opencode-ai`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `opencode auth login`"
     }
 }
 

@@ -1,5 +1,6 @@
 //! Qwen Code. Its output has Claude's shape, without a cost; what the API refuses it also writes as if it were the
 //! agent's words.
+use super::about::About;
 use super::claude;
 use super::event::ErrorKind;
 use super::format::Format;
@@ -28,6 +29,15 @@ pub(super) fn parser() -> impl Parser {
     claude::parser_of_copies()
 }
 
+const ABOUT: About = About {
+    package: Some("@qwen-code/qwen-code"),
+    tested: Some("0.24.4"),
+    install_hint: "install it with `npm install -g @qwen-code/qwen-code` (node 22 or newer), or choose another with --agent",
+    login_hint: "run `qwen` once and log in, or set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL)",
+    login_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
+    login_files: &["~/.qwen/oauth_creds.json"],
+};
+
 pub(super) struct Qwen;
 
 impl Agent for Qwen {
@@ -48,6 +58,10 @@ impl Agent for Qwen {
         start.session("--resume", "--session-id", job).finished_by(job, &[])
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
     fn grants(&self) -> Grants {
         GRANTS
     }
@@ -62,18 +76,6 @@ impl Agent for Qwen {
             55 => Some((ErrorKind::Budget, "it reached its own limit of time or tool calls")),
             _ => None,
         }
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("@qwen-code/qwen-code")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g @qwen-code/qwen-code` (node 22 or newer), or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `qwen` once and log in, or set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL)"
     }
 }
 

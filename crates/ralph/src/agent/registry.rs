@@ -1,4 +1,5 @@
 //! The agents we know. A new one is a file beside this one and a line in [`AGENTS`].
+use super::about::{About, Machine, Trap};
 use super::amp::Amp;
 use super::claude::Claude;
 use super::cline::Cline;
@@ -38,16 +39,13 @@ pub trait Agent: Sync {
     /// Returns what it may do unasked, by permission.
     fn grants(&self) -> Grants;
 
-    /// Returns the npm package that it comes in, if it does.
-    fn package(&self) -> Option<&'static str> {
-        None
+    /// Returns where it comes from and how one logs in.
+    fn about(&self) -> About;
+
+    /// Returns what is odd about it on this machine.
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        self.about().older(machine).into_iter().collect()
     }
-
-    /// Says how to get the program when it is missing.
-    fn install_hint(&self) -> &'static str;
-
-    /// Says how to log in.
-    fn login_hint(&self) -> &'static str;
 
     /// Returns how one start can go on with the conversation of an earlier one.
     fn sessions(&self) -> Sessions {

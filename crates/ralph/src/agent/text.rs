@@ -1,6 +1,7 @@
 //! The plain adapter: any command that reads a prompt and prints. All it prints is the agent's own text.
 use memchr::memchr_iter;
 
+use super::about::About;
 use super::event::AgentEvent;
 use super::format::Format;
 use super::grant::Grants;
@@ -8,6 +9,15 @@ use super::job::{Invocation, Job};
 use super::parser::{Counts, Parser};
 use super::preset::Preset;
 use super::registry::{Agent, Program};
+
+const ABOUT: About = About {
+    package: None,
+    tested: None,
+    install_hint: "name the program with --agent-cmd PATH",
+    login_hint: "it needs none that ralph knows of",
+    login_variables: &[],
+    login_files: &[],
+};
 
 pub(super) struct Text;
 
@@ -29,19 +39,15 @@ impl Agent for Text {
         job.start(self.program(), &[]).finished_by(job, &[])
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
     fn grants(&self) -> Grants {
         Grants::own(
             "a plain program takes no permissions from ralph",
             "does whatever the program does: ralph cannot limit it",
         )
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "it needs none that ralph knows of"
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "name the program with --agent-cmd PATH"
     }
 }
 

@@ -127,6 +127,7 @@ fn place(presence: &Presence) -> String {
     match presence {
         Presence::Installed { path, .. } => path.display().to_string(),
         Presence::Missing => "not on PATH".to_owned(),
+        Presence::Broken { why } => why.clone(),
         Presence::BuiltIn => "part of ralph".to_owned(),
         Presence::Yours => "the one that you name".to_owned(),
     }
@@ -136,7 +137,7 @@ fn version(presence: &Presence) -> Option<&str> {
     match presence {
         Presence::Installed { version, .. } => version.as_deref(),
         Presence::BuiltIn => Some(env!("CARGO_PKG_VERSION")),
-        Presence::Missing | Presence::Yours => None,
+        Presence::Missing | Presence::Broken { .. } | Presence::Yours => None,
     }
 }
 
@@ -145,6 +146,7 @@ fn described(agent: &dyn Agent, folder: &Path) -> Value {
     let (status, path) = match &presence {
         Presence::Installed { path, .. } => ("installed", Some(path.display().to_string())),
         Presence::Missing => ("missing", None),
+        Presence::Broken { .. } => ("broken", None),
         Presence::BuiltIn => ("built_in", None),
         Presence::Yours => ("yours", None),
     };

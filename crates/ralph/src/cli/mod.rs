@@ -13,6 +13,7 @@ mod demo;
 mod demo_agent;
 mod detach;
 mod detect;
+mod doctor;
 mod events;
 mod export;
 mod filter_lines;
@@ -89,6 +90,7 @@ enum Command {
     Gc(gc::GcArgs),
     Agents(agents::AgentsArgs),
     Detect(detect::DetectArgs),
+    Doctor(doctor::DoctorArgs),
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -148,6 +150,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Gc(args) => gc::run(&args),
         Command::Agents(args) => agents::run(&args),
         Command::Detect(args) => detect::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -112,7 +112,7 @@ fn not_found(plan: &RunPlan, program: &Path) -> Failure {
     let path = std::env::var("PATH").unwrap_or_default();
     Failure::preflight(format!("the agent {name} was not found on PATH"))
         .cause(format!("PATH is {path:?}"))
-        .hint(plan.agent.adapter.install_hint())
+        .hint(plan.agent.adapter.about().install_hint)
 }
 
 /// Runs a plan to its outcome and says what came of it.

@@ -29,11 +29,11 @@ pub fn locate(job: &JobSpec) -> Result<PathBuf, SpawnError> {
 
 /// Tells whether a program could be started from a folder, in our own environment.
 pub fn is_program(folder: &Path, program: &str) -> bool {
-    find_program(folder, program).is_some()
+    find_program(folder, program).is_ok()
 }
 
-/// Returns the file that would be started.
-pub fn find_program(folder: &Path, program: &str) -> Option<PathBuf> {
+/// Returns the file that would be started, or why none can be.
+pub fn find_program(folder: &Path, program: &str) -> Result<PathBuf, SpawnError> {
     let job = JobSpec {
         program: program.into(),
         args: Vec::new(),
@@ -44,5 +44,5 @@ pub fn find_program(folder: &Path, program: &str) -> Option<PathBuf> {
         linger: JobSpec::LINGER,
         memory: None,
     };
-    locate(&job).ok()
+    locate(&job)
 }

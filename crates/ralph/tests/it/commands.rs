@@ -171,6 +171,7 @@ fn every_command_has_help_with_its_options() {
         "gc",
         "agents",
         "detect",
+        "doctor",
         "completions",
         "man",
     ] {

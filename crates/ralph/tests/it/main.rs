@@ -13,6 +13,7 @@ mod claims;
 mod classic;
 mod commands;
 mod config;
+mod doctor;
 mod environment;
 mod errors;
 mod failing;

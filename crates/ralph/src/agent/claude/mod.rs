@@ -7,6 +7,7 @@ mod spend;
 
 pub(super) use reader::{parser, parser_of_copies};
 
+use super::about::{About, Machine, Trap};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -36,6 +37,21 @@ const GRANTS: Grants = Grants {
 /// Either of these tells Claude that root is harmless here. Setting it is the user's decision.
 const ROOT_IS_SAFE: &[&str] = &["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"];
 
+const ABOUT: About = About {
+    package: Some("@anthropic-ai/claude-code"),
+    tested: Some("2.1.325"),
+    install_hint: "install it with `npm install -g @anthropic-ai/claude-code`, or choose another with --agent",
+    login_hint: "run `claude` once and log in, or set ANTHROPIC_API_KEY",
+    login_variables: &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_VERTEX",
+    ],
+    login_files: &["~/.claude/.credentials.json", "$CLAUDE_CONFIG_DIR/.credentials.json"],
+};
+
 pub(super) struct Claude;
 
 impl Agent for Claude {
@@ -56,6 +72,17 @@ impl Agent for Claude {
         start.flag("--model", job.model).flag("--resume", job.session).finished_by(job, ENV)
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        let root =
+            self.obstacle(&Job { permission: Some(Permission::Full), ..Job::default() }, &machine.around);
+        let root = root.map(|found| Trap::note(found.what, found.hint));
+        ABOUT.older(machine).into_iter().chain(root).collect()
+    }
+
     fn grants(&self) -> Grants {
         GRANTS
     }
@@ -73,18 +100,6 @@ impl Agent for Claude {
                 "run ralph as another user; or, if this machine is a sandbox that may be broken, set IS_SANDBOX=1",
             )
         })
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("@anthropic-ai/claude-code")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g @anthropic-ai/claude-code`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `claude` once and log in, or set ANTHROPIC_API_KEY"
     }
 }
 

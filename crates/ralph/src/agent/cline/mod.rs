@@ -7,6 +7,7 @@ mod run;
 
 pub(super) use reader::parser;
 
+use super::about::{About, Machine, Trap};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -26,6 +27,15 @@ const GRANTS: Grants = Grants {
 
 /// An update in the middle of a loop changes the program under it.
 const ENV: &[(&str, &str)] = &[("CLINE_NO_AUTO_UPDATE", "1")];
+
+const ABOUT: About = About {
+    package: Some("cline"),
+    tested: Some("3.0.65"),
+    install_hint: "install it with `npm install -g cline`, or choose another with --agent",
+    login_hint: "run `cline auth`",
+    login_variables: &[],
+    login_files: &["~/.cline/data/settings/providers.json"],
+};
 
 pub(super) struct Cline;
 
@@ -47,20 +57,24 @@ impl Agent for Cline {
         start.flag("-m", job.model).finished_by(job, ENV)
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        let fresh = Trap::note(
+            "it cannot resume a session without a terminal: every iteration starts afresh",
+            "put what must be remembered into files, or choose another agent",
+        );
+        let tools = Trap::note(
+            "it approves all tools or none",
+            "unless you say --permission full it can change nothing",
+        );
+        ABOUT.older(machine).into_iter().chain([fresh, tools]).collect()
+    }
+
     fn grants(&self) -> Grants {
         GRANTS
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("cline")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g cline`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `cline auth`"
     }
 }
 

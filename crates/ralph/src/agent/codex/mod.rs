@@ -4,6 +4,7 @@ mod record;
 
 pub(super) use reader::parser;
 
+use super::about::{About, Machine, Trap};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -29,6 +30,15 @@ const GRANTS: Grants = Grants {
         "may do everything, unasked and without a sandbox",
     )),
     usual: Usual::Given(Permission::Edits),
+};
+
+const ABOUT: About = About {
+    package: Some("@openai/codex"),
+    tested: Some("0.166.0"),
+    install_hint: "install it with `npm install -g @openai/codex`, or choose another with --agent",
+    login_hint: "run `codex login`, or set CODEX_API_KEY",
+    login_variables: &["CODEX_API_KEY", "OPENAI_API_KEY"],
+    login_files: &["~/.codex/auth.json", "$CODEX_HOME/auth.json"],
 };
 
 pub(super) struct Codex;
@@ -57,6 +67,18 @@ impl Agent for Codex {
         start
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        let git = Trap::note(
+            "with permission `edits` it has no network, and .git is read-only, so it cannot commit",
+            "--permission full; or --agent-arg=--add-dir --agent-arg=.git",
+        );
+        ABOUT.older(machine).into_iter().chain([git]).collect()
+    }
+
     fn grants(&self) -> Grants {
         GRANTS
     }
@@ -68,18 +90,6 @@ impl Agent for Codex {
     /// On SIGTERM its grandchildren would survive.
     fn polite_signal(&self) -> PoliteSignal {
         PoliteSignal::Int
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("@openai/codex")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g @openai/codex`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `codex login`, or set CODEX_API_KEY"
     }
 }
 

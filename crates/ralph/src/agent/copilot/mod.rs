@@ -4,6 +4,7 @@ mod record;
 
 pub(super) use reader::parser;
 
+use super::about::{About, Machine, Trap};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -25,6 +26,15 @@ const GRANTS: Grants = Grants {
 
 /// An update in the middle of a loop changes the program under it.
 const ENV: &[(&str, &str)] = &[("COPILOT_AUTO_UPDATE", "false")];
+
+const ABOUT: About = About {
+    package: Some("@github/copilot"),
+    tested: Some("1.0.102"),
+    install_hint: "install it with `npm install -g @github/copilot`, or choose another with --agent",
+    login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; a provider of your own needs COPILOT_PROVIDER_BASE_URL",
+    login_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"],
+    login_files: &["~/.copilot/config.json", "$COPILOT_HOME/config.json"],
+};
 
 pub(super) struct Copilot;
 
@@ -50,24 +60,24 @@ impl Agent for Copilot {
         start.finished_by(job, ENV)
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        let spend = Trap::note(
+            "it reports neither tokens nor cost: limits on them cannot hold",
+            "limit iterations and time instead",
+        );
+        ABOUT.older(machine).into_iter().chain([spend]).collect()
+    }
+
     fn grants(&self) -> Grants {
         GRANTS
     }
 
     fn sessions(&self) -> Sessions {
         Sessions::Chosen
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("@github/copilot")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g @github/copilot`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `copilot` once and `/login`, or set GITHUB_TOKEN; a provider of your own needs COPILOT_PROVIDER_BASE_URL"
     }
 }
 

@@ -3,6 +3,7 @@ mod reader;
 
 pub(super) use reader::parser;
 
+use super::about::{About, Machine, Trap};
 use super::event::ErrorKind;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
@@ -29,6 +30,15 @@ const GRANTS: Grants = Grants {
     usual: Usual::Given(Permission::Edits),
 };
 
+const ABOUT: About = About {
+    package: Some("@google/gemini-cli"),
+    tested: Some("0.61.0"),
+    install_hint: "install it with `npm install -g @google/gemini-cli`, or choose another with --agent",
+    login_hint: "run `gemini` once and log in, or set GEMINI_API_KEY",
+    login_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    login_files: &["~/.gemini/oauth_creds.json"],
+};
+
 pub(super) struct Gemini;
 
 impl Agent for Gemini {
@@ -47,6 +57,18 @@ impl Agent for Gemini {
     fn invocation(&self, job: &Job<'_>) -> Invocation {
         let start = job.start(self.program(), ARGS).granted(job, &GRANTS).flag("-m", job.model);
         start.session("--resume", "--session-id", job).finished_by(job, &[])
+    }
+
+    fn about(&self) -> About {
+        ABOUT
+    }
+
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        let trust = Trap::note(
+            "with permission `ask` it works only in folders that it trusts (exit code 55 elsewhere)",
+            "trust the folder in Gemini itself, or use --permission edits",
+        );
+        ABOUT.older(machine).into_iter().chain([trust]).collect()
     }
 
     fn grants(&self) -> Grants {
@@ -73,18 +95,6 @@ impl Agent for Gemini {
             244 | 247 => Some((ErrorKind::Overloaded, "the API failed (500, 503)")),
             _ => None,
         }
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("@google/gemini-cli")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g @google/gemini-cli`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `gemini` once and log in, or set GEMINI_API_KEY"
     }
 }
 

@@ -3,6 +3,7 @@ mod reader;
 
 pub(super) use reader::parser;
 
+use super::about::{About, Machine, Trap};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -22,6 +23,16 @@ const GRANTS: Grants = Grants {
     edits: Err("goose knows no permission for edits alone: choose `ask` or `full`"),
     full: Ok(Grant::of_env(&[("GOOSE_MODE", "auto")], "may do everything, unasked")),
     usual: Usual::Given(Permission::Ask),
+};
+
+const ABOUT: About = About {
+    // The package has a version of its own.
+    package: None,
+    tested: Some("1.34.0"),
+    install_hint: "install it with `npm install -g @aaif/goose`, or choose another with --agent",
+    login_hint: "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key",
+    login_variables: &["GOOSE_PROVIDER"],
+    login_files: &["~/.config/goose/config.yaml", "$XDG_CONFIG_HOME/goose/config.yaml"],
 };
 
 pub(super) struct Goose;
@@ -52,24 +63,24 @@ impl Agent for Goose {
         start.finished_by(job, &[])
     }
 
+    fn about(&self) -> About {
+        ABOUT
+    }
+
+    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+        let tools = Trap::note(
+            "it knows no permission for edits alone",
+            "unless you say --permission full a tool that asks ends the attempt",
+        );
+        ABOUT.older(machine).into_iter().chain([tools]).collect()
+    }
+
     fn grants(&self) -> Grants {
         GRANTS
     }
 
     fn sessions(&self) -> Sessions {
         Sessions::Chosen
-    }
-
-    fn package(&self) -> Option<&'static str> {
-        Some("@aaif/goose")
-    }
-
-    fn install_hint(&self) -> &'static str {
-        "install it with `npm install -g @aaif/goose`, or choose another with --agent"
-    }
-
-    fn login_hint(&self) -> &'static str {
-        "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key"
     }
 }
 

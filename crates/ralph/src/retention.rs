@@ -1,7 +1,11 @@
-//! Takes away the raw logs of runs, and nothing else: never a link, never anything outside of the state folder.
+//! Takes away the raw logs and the notes of runs, and nothing else: never through a link. Mends logs that a killed
+//! process left in pieces.
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use crate::private;
 
 /// The folder in which each run has its own.
 #[derive(Debug)]
@@ -15,6 +19,8 @@ pub enum RetentionError {
     NotOurs { path: PathBuf },
     #[error("{} cannot be removed", path.display())]
     Stays { path: PathBuf, source: io::Error },
+    #[error("the end of {} cannot be put behind it", path.display())]
+    NotJoined { path: PathBuf, source: io::Error },
 }
 
 impl RunFolders {
@@ -47,30 +53,32 @@ impl RunFolders {
         fs::remove_dir_all(&path).map_err(|source| RetentionError::Stays { path, source })
     }
 
-    /// Removes the unfinished ends of logs that a killed process left in a run that has ended. Returns their size.
-    pub fn remove_leftovers(&self, run: &str) -> Result<u64, RetentionError> {
-        let mut freed = 0;
-        for (path, size) in self.leftovers(run) {
-            fs::remove_file(&path).map_err(|source| RetentionError::Stays { path, source })?;
-            freed += size;
+    /// Puts the ends of logs that a killed process left in pieces behind their logs. Returns how many logs got one.
+    pub fn join_ends(&self, run: &str) -> Result<u64, RetentionError> {
+        let logs = self.logs_in_pieces(run);
+        for (log, pieces) in &logs {
+            join(log, pieces).map_err(|source| RetentionError::NotJoined { path: log.clone(), source })?;
         }
-        Ok(freed)
+        Ok(logs.len() as u64)
     }
 
-    /// Returns what [`RunFolders::remove_leftovers`] would free.
+    /// Returns how many logs [`RunFolders::join_ends`] would change.
     #[must_use]
-    pub fn leftovers_size(&self, run: &str) -> u64 {
-        self.leftovers(run).map(|(_, size)| size).sum()
+    pub fn ends_to_join(&self, run: &str) -> u64 {
+        self.logs_in_pieces(run).len() as u64
     }
 
-    fn leftovers(&self, run: &str) -> impl Iterator<Item = (PathBuf, u64)> {
+    /// Returns the logs whose end lies beside them, and the numbers of its pieces in their order.
+    fn logs_in_pieces(&self, run: &str) -> BTreeMap<PathBuf, BTreeSet<u64>> {
         let folder =
             self.folder(run).filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()));
         let files = folder.into_iter().flat_map(fs::read_dir).flatten().flatten();
-        let sized = files.filter_map(|file| Some((file.path(), file.metadata().ok()?)));
-        sized
-            .filter(|(path, found)| found.is_file() && is_leftover(path))
-            .map(|(path, found)| (path, found.len()))
+        let files = files.filter(|file| file.file_type().is_ok_and(|kind| kind.is_file()));
+        let mut logs = BTreeMap::<PathBuf, BTreeSet<u64>>::new();
+        for (log, number) in files.filter_map(|file| piece(&file.path())) {
+            logs.entry(log).or_default().insert(number);
+        }
+        logs
     }
 
     /// An id that is none could lead anywhere.
@@ -79,11 +87,55 @@ impl RunFolders {
     }
 }
 
-/// Tells whether a file is named like a piece of a log that was not put together.
-fn is_leftover(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.rsplit_once(".tail-").map(|(_, number)| number);
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+/// Returns the log that a file is a piece of, and its number, if it is named like one.
+fn piece(path: &Path) -> Option<(PathBuf, u64)> {
+    let (log, number) = path.file_name()?.to_str()?.rsplit_once(PIECE)?;
+    let number = number.parse().ok().filter(|parsed: &u64| parsed.to_string() == number)?;
+    Some((path.with_file_name(log), number))
+}
+
+/// What stands between the name of a log and the number of a piece.
+const PIECE: &str = ".tail-";
+
+fn join(log: &Path, pieces: &BTreeSet<u64>) -> io::Result<()> {
+    let mut end = private::file(log)?;
+    let is_records = log.extension().is_some_and(|extension| extension == "ndjson");
+    let mark = if is_records { "{\"type\":\"ralph.cut\",\"missing_bytes\":null}" } else { KILLED };
+    end.write_all(format!("\n{mark}\n").as_bytes())?;
+    for number in pieces {
+        let mut name = log.as_os_str().to_owned();
+        name.push(format!("{PIECE}{number}"));
+        let piece = PathBuf::from(name);
+        io::copy(&mut private::regular_file(&piece)?, &mut end)?;
+        fs::remove_file(piece)?;
+    }
+    Ok(())
+}
+
+/// Nobody knows what was thrown away before: the process that counted it is dead.
+const KILLED: &str =
+    "[ralph: it was killed here; bytes may be missing, or repeated, before the end of the log that follows]";
+
+/// Returns how many bytes the notes of a run take, if they are a file in a real folder.
+#[must_use]
+pub fn notes_size(notes: &Path) -> u64 {
+    private::regular_file(notes).and_then(|file| file.metadata()).map_or(0, |found| found.len())
+}
+
+/// Removes the notes of a run. A link in their place goes, and what it leads to stays.
+pub fn remove_notes(notes: &Path) -> Result<(), RetentionError> {
+    let path = notes.to_path_buf();
+    let folder = notes.parent().map(fs::symlink_metadata);
+    match folder {
+        Some(Ok(folder)) if !folder.is_dir() => Err(RetentionError::NotOurs { path }),
+        Some(Ok(_)) => match fs::remove_file(notes) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(RetentionError::Stays { path, source })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        },
+        Some(Err(_)) | None => Ok(()),
+    }
 }
 
 fn size_of(folder: &Path) -> u64 {
@@ -112,15 +164,59 @@ mod tests {
 
     // spec: D5
     #[test]
-    fn a_run_is_measured_and_removed_and_the_ends_that_a_killed_process_left_can_go_alone() {
+    fn a_run_is_measured_and_removed() {
         let (temp, run) = state();
         let folders = RunFolders::find(temp.path()).unwrap().unwrap();
-        assert_eq!((folders.size(RUN).unwrap(), folders.leftovers_size(RUN)), (Some(8), 3));
-        assert_eq!(folders.remove_leftovers(RUN).unwrap(), 3);
-        assert_eq!(folders.size(RUN).unwrap(), Some(5));
+        assert_eq!(folders.size(RUN).unwrap(), Some(8));
         folders.remove(RUN).unwrap();
         assert!(!run.exists());
         assert_eq!(folders.size(RUN).unwrap(), None);
+    }
+
+    // fault: 41
+    // spec: D5
+    #[test]
+    fn the_pieces_that_a_killed_process_left_become_the_end_of_their_log_in_their_order() {
+        let (temp, run) = state();
+        for (name, text) in
+            [("iteration-001.ndjson.tail-9", "abc"), ("a.stderr", "x"), ("a.stderr.tail-1", "y")]
+        {
+            fs::write(run.join(name), text).unwrap();
+        }
+        fs::write(run.join("iteration-001.ndjson.tail-x"), "no piece").unwrap();
+        let folders = RunFolders::find(temp.path()).unwrap().unwrap();
+        assert_eq!(folders.ends_to_join(RUN), 2);
+        assert_eq!((folders.join_ends(RUN).unwrap(), folders.ends_to_join(RUN)), (2, 0));
+        let text = |name: &str| fs::read_to_string(run.join(name)).unwrap();
+        let mark = "{\"type\":\"ralph.cut\",\"missing_bytes\":null}";
+        assert_eq!(text("iteration-001.ndjson"), format!("12345\n{mark}\nabc678"));
+        assert_eq!(text("a.stderr"), format!("x\n{KILLED}\ny"));
+        assert_eq!(fs::read_dir(&run).unwrap().count(), 3, "the pieces are gone");
+    }
+
+    // fault: 62
+    // spec: D5, L16
+    #[test]
+    fn notes_go_with_their_run_and_never_what_a_link_leads_to() {
+        let temp = tempfile::tempdir().unwrap();
+        let (folder, outside) = (temp.path().join("notes"), temp.path().join("precious"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(&outside, "x").unwrap();
+        let notes = folder.join("run.md");
+        fs::write(&notes, "four").unwrap();
+        assert_eq!(notes_size(&notes), 4);
+        remove_notes(&notes).unwrap();
+        assert!(!notes.exists());
+        remove_notes(&notes).unwrap();
+        std::os::unix::fs::symlink(&outside, &notes).unwrap();
+        assert_eq!(notes_size(&notes), 0);
+        remove_notes(&notes).unwrap();
+        assert!(outside.exists() && notes.symlink_metadata().is_err());
+        let elsewhere = temp.path().join("elsewhere");
+        std::os::unix::fs::symlink(&folder, &elsewhere).unwrap();
+        fs::write(&notes, "four").unwrap();
+        assert!(matches!(remove_notes(&elsewhere.join("run.md")), Err(RetentionError::NotOurs { .. })));
+        assert!(notes.exists());
     }
 
     // fault: 62
@@ -138,7 +234,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, &run).unwrap();
         assert!(matches!(folders.size(RUN), Err(RetentionError::NotOurs { .. })));
         assert!(matches!(folders.remove(RUN), Err(RetentionError::NotOurs { .. })));
-        assert_eq!(folders.leftovers_size(RUN), 0);
+        assert_eq!(folders.ends_to_join(RUN), 0);
         assert!(outside.join("file").exists());
     }
 

@@ -13,15 +13,15 @@ use super::{block_on, out};
 use crate::error::Failure;
 use crate::lock::{self, Owner, Sharing};
 use crate::project::Project;
-use crate::retention::{RetentionError, RunFolders};
+use crate::retention::{RetentionError, RunFolders, notes_size, remove_notes};
 use crate::store::{LastSeen, Opening, Store};
 use crate::view::{bytes, one_or_many, short_id};
 
 /// Removes the raw logs of old runs
 ///
-/// The journal stays, so that `ralph show` still tells what happened. A run that is going on is never touched, and
-/// nothing outside of the project's state is. Unfinished ends of logs that a killed ralph left in runs that have ended
-/// go as well.
+/// The journal and the notes stay, so that `ralph show` still tells what happened. A run that is going on is never
+/// touched, and nothing is that a link leads to. In runs that stay, logs that a killed ralph left in pieces are put
+/// together.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph gc --dry-run
@@ -33,13 +33,13 @@ pub struct GcArgs {
     /// Spares the newest N runs, however old they are
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = spared_runs)]
     keep: u32,
-    /// Forgets these runs for good: journal and results, too
+    /// Forgets these runs for good: journal, results and notes, too
     #[arg(long)]
     all: bool,
     /// Says what would be removed, and removes nothing
     #[arg(long)]
     dry_run: bool,
-    /// Prints one object: dry_run, freed_bytes, runs, failures
+    /// Prints one object: dry_run, freed_bytes, runs, joined_logs, failures
     #[arg(long)]
     json: bool,
 }
@@ -49,7 +49,8 @@ pub struct GcArgs {
 struct Done {
     /// Run and bytes.
     runs: Vec<(String, u64)>,
-    leftovers: u64,
+    /// How many logs were put together.
+    joined: u64,
     failures: Vec<RetentionError>,
 }
 
@@ -111,10 +112,11 @@ impl Collector<'_> {
                 return Ok(());
             }
         };
+        let notes = if self.args.all { notes_size(&self.project.notes(run)) } else { 0 };
         if !self.args.dry_run && !self.really_remove(run, size.is_some()).await? {
             return Ok(());
         }
-        self.done.runs.push((run.to_owned(), size.unwrap_or(0)));
+        self.done.runs.push((run.to_owned(), size.unwrap_or(0) + notes));
         Ok(())
     }
 
@@ -130,25 +132,29 @@ impl Collector<'_> {
                 return Ok(false);
             }
         }
-        if self.args.all {
-            self.store.forget(run).await?;
+        if !self.args.all {
+            return Ok(true);
         }
+        if let Err(failure) = remove_notes(&self.project.notes(run)) {
+            self.done.failures.push(failure);
+            return Ok(false);
+        }
+        self.store.forget(run).await?;
         Ok(true)
     }
 
     fn tidy(&mut self, run: &str) {
-        let dry = self.args.dry_run;
-        let freed =
-            if dry { Ok(self.folders.leftovers_size(run)) } else { self.folders.remove_leftovers(run) };
-        match freed {
-            Ok(freed) => self.done.leftovers += freed,
+        let joined =
+            if self.args.dry_run { Ok(self.folders.ends_to_join(run)) } else { self.folders.join_ends(run) };
+        match joined {
+            Ok(joined) => self.done.joined += joined,
             Err(failure) => self.done.failures.push(failure),
         }
     }
 }
 
 fn report(args: &GcArgs, done: &Done) {
-    let freed = done.runs.iter().map(|(_, size)| size).sum::<u64>() + done.leftovers;
+    let freed = done.runs.iter().map(|(_, size)| size).sum::<u64>();
     if args.json {
         let runs: Vec<Value> = done
             .runs
@@ -156,8 +162,13 @@ fn report(args: &GcArgs, done: &Done) {
             .map(|(id, size)| json!({ "id": id, "freed_bytes": size, "forgotten": args.all }))
             .collect();
         let failures: Vec<String> = done.failures.iter().map(ToString::to_string).collect();
-        let object =
-            json!({ "dry_run": args.dry_run, "freed_bytes": freed, "runs": runs, "failures": failures });
+        let object = json!({
+            "dry_run": args.dry_run,
+            "freed_bytes": freed,
+            "runs": runs,
+            "joined_logs": done.joined,
+            "failures": failures,
+        });
         return out::line(&object.to_string());
     }
     for (run, size) in &done.runs {
@@ -171,6 +182,11 @@ fn report(args: &GcArgs, done: &Done) {
     };
     let count = one_or_many(i64::try_from(done.runs.len()).unwrap_or(i64::MAX), "run");
     out::line(&format!("{did} {count}: {}", bytes(freed)));
+    if done.joined > 0 {
+        let put = if args.dry_run { "would put together" } else { "put together" };
+        let logs = one_or_many(i64::try_from(done.joined).unwrap_or(i64::MAX), "log");
+        out::line(&format!("{put} {logs} that a killed ralph had left in pieces"));
+    }
 }
 
 fn unsafe_place(error: &RetentionError) -> Failure {

@@ -102,16 +102,47 @@ fn a_link_in_the_place_of_a_run_is_reported_and_left_alone() {
 // fault: 41
 // spec: D5
 #[test]
-fn ends_of_logs_that_a_killed_ralph_left_go_from_runs_that_have_ended() {
+fn logs_that_a_killed_ralph_left_in_pieces_are_put_together() {
     let project = Project::new();
-    project.run(&["complete"]).output().expect(0);
-    let run = folders(&project).pop().unwrap();
-    let left = run.join("iteration-001.ndjson.tail-3");
-    fs::write(&left, "half a line").unwrap();
-    project.make_private(&left);
-    let done = project.ralph(["gc", "--json"]).output().expect(0).json();
-    assert_eq!((&done["freed_bytes"], left.exists()), (&11.into(), false));
-    assert!(run.join("iteration-001.ndjson").exists());
+    let flood = project.shell("yes 'a line of some length' | head -c 3000000; touch ../flooded; sleep 1000");
+    let agent = ["run", "x", "--agent", "text", "--agent-cmd", &flood, "--log-limit", "1M", "--json"];
+    let running = project.ralph(agent).start();
+    let pieces = || {
+        let files = folders(&project).into_iter().flat_map(|run| fs::read_dir(run).unwrap());
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.contains(".tail-")).count()
+    };
+    project.wait_for("flooded");
+    wait_until("the end of the log is in pieces", || pieces() == 9);
+    running.signal(Signal::KILL);
+    running.wait_without_invariants();
+    wait_until("the agent is gone", || project.processes_of_runs().is_empty());
+    let left = pieces();
+    assert!(left >= 8, "one may just have been thrown away, and nobody has put them together: {left}");
+    let planned = project.ralph(["gc", "--dry-run", "--json"]).output().expect(0).json();
+    assert_eq!((&planned["joined_logs"], pieces()), (&1.into(), left));
+    let done = project.ralph(["gc"]).output().expect(0).stdout;
+    assert!(done.ends_with("put together 1 log that a killed ralph had left in pieces\n"), "{done}");
+    assert_eq!(pieces(), 0);
+    let log = String::from_utf8(project.log("iteration-001.ndjson")).unwrap();
+    let (head, end) = log.split_once("\n{\"type\":\"ralph.cut\",\"missing_bytes\":null}\n").unwrap();
+    assert!(head.starts_with("a line of some length\n") && end.contains("\na line of some length\n"));
+    assert!(log.len() > 300_000 && end.len() > 40_000, "{} and {}", log.len(), end.len());
+}
+
+// spec: D5, L16
+#[test]
+fn notes_stay_with_the_journal_and_go_with_it() {
+    let project = Project::new();
+    project.run_shell("echo remember > $NOTES_FILE; echo '<promise>COMPLETE</promise>'").output().expect(0);
+    let is_note = |path: PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let folder = project.root().join(".ralph/notes");
+    let count =
+        || fs::read_dir(&folder).unwrap().filter(|file| is_note(file.as_ref().unwrap().path())).count();
+    project.ralph(AT_ONCE).output().expect(0);
+    assert_eq!(count(), 1, "a run that is shown still has its notes");
+    let done = project.ralph(AT_ONCE).args(["--all", "--json"]).output().expect(0).json();
+    assert_eq!((&done["freed_bytes"], count()), (&9.into(), 0));
 }
 
 // spec: D5

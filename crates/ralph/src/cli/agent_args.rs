@@ -1,8 +1,8 @@
 //! Which agent, and how: the flags that every command with a loop shares.
-use clap::Args;
+use clap::{Args, ValueHint};
 use ralph_core::outcome::exit_code;
 
-use super::values::format;
+use super::offer;
 use crate::agent::{FilterError, Format, Permission};
 use crate::config::{ConfigError, Origin, Setting, Settings};
 use crate::engine::AgentChoice;
@@ -14,10 +14,10 @@ use crate::project::Project;
 pub struct AgentArgs {
     /// The agent: one that `ralph agents` lists, text (any program), or one of your configuration [built-in:
     /// claude]
-    #[arg(long)]
+    #[arg(long, value_parser = offer::agents(), hide_possible_values = true)]
     agent: Option<String>,
     /// The program to start instead of the agent's own; required for --agent text
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::CommandName)]
     agent_cmd: Option<String>,
     /// An argument for the agent; repeat for more
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
@@ -27,10 +27,10 @@ pub struct AgentArgs {
     model: Option<String>,
     /// What the agent may do unasked: ask (what its own settings allow), edits (files of the project) or full
     /// (everything); `ralph agents` says what is usual
-    #[arg(long, value_name = "PERMISSION")]
+    #[arg(long, value_name = "PERMISSION", value_parser = offer::permissions(), hide_possible_values = true)]
     permission: Option<Permission>,
     /// How to read the agent's output, instead of its own format
-    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", value_parser = offer::formats(), hide_possible_values = true)]
     output_format: Option<Format>,
     /// A jq expression whose values are the agent's own text; the last value is its final message
     #[arg(long, value_name = "JQ")]

@@ -9,7 +9,7 @@ use ralph_core::outcome::exit_code;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::out;
+use super::{offer, out};
 use crate::agent::{self, AGENTS, Agent, AgentEvent, Exit, Permission, Summary, Usual};
 use crate::error::Failure;
 use crate::hearing::read_events;
@@ -46,6 +46,7 @@ enum What {
 #[derive(Debug, Args)]
 struct ParseArgs {
     /// The agent that printed it
+    #[arg(value_parser = offer::agents(), hide_possible_values = true)]
     name: String,
     /// What the agent exited with; minus the number of the signal that killed it. Without it, its output alone decides
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

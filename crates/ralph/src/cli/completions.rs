@@ -1,5 +1,5 @@
 //! `ralph completions`.
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::out;
@@ -15,7 +15,14 @@ pub struct CompletionsArgs {
 
 pub fn run(args: &CompletionsArgs) -> Result<u8, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::Cli::command(), "ralph", &mut script);
+    clap_complete::generate(args.shell, &mut offered(), "ralph", &mut script);
     out::data(&String::from_utf8_lossy(&script));
     Ok(0)
+}
+
+/// Returns the command line as people use it. The generators would offer what is hidden, too.
+fn offered() -> Command {
+    let all = super::Cli::command();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
+    Command::new("ralph").version(env!("CARGO_PKG_VERSION")).subcommands(shown.cloned())
 }

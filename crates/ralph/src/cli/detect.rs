@@ -6,8 +6,8 @@ use ralph_core::claim::{Claim, ClaimRules, Contradictions, Matching, Promise, Re
 use ralph_core::outcome::exit_code;
 use serde::{Deserialize, Serialize};
 
-use super::out;
 use super::values::format;
+use super::{offer, out};
 use crate::agent::Format;
 use crate::config::Settings;
 use crate::error::Failure;
@@ -26,7 +26,7 @@ pub struct DetectArgs {
     #[arg(long, required_unless_present = "batch")]
     promise: Option<String>,
     /// The format of the output: text, claude, codex, amp, cline, opencode, gemini, qwen, copilot or goose
-    #[arg(long, default_value = "text", value_parser = format)]
+    #[arg(long, default_value = "text", value_parser = offer::formats(), hide_possible_values = true)]
     format: Format,
     /// The prompt that the agent was given; an echo of it does not count
     #[arg(long, value_name = "FILE")]

@@ -23,6 +23,7 @@ mod import;
 mod init;
 mod limit_args;
 mod man;
+mod offer;
 mod out;
 mod output_args;
 mod pick;

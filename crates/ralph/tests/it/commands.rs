@@ -195,6 +195,44 @@ fn completions_and_man_page_are_built_in() {
     assert_eq!(version, format!("ralph {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+/// Returns what bash offers behind these words of a command line; the last one has begun.
+fn offered(project: &Project, words: &[&str]) -> Vec<String> {
+    let script = project.outside("ralph.bash");
+    std::fs::write(&script, project.ralph(["completions", "bash"]).output().expect(0).stdout).unwrap();
+    let [.., before, begun] = words else { panic!("two words at least: {words:?}") };
+    let complete = format!(
+        "source {}; COMP_WORDS=({}); COMP_CWORD={}; _ralph ralph '{begun}' '{before}'; echo \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "),
+        words.len() - 1
+    );
+    let shell = std::process::Command::new("bash").args(["--norc", "-c", &complete]).output();
+    let shell = shell.unwrap_or_else(|error| panic!("this test needs bash: {error}"));
+    String::from_utf8(shell.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+}
+
+// spec: U1
+#[test]
+fn a_shell_offers_what_can_stand_there() {
+    let project = Project::new();
+    assert_eq!(
+        offered(&project, &["ralph", "run", "x", "--agent", "c"]),
+        ["claude", "codex", "copilot", "cline"]
+    );
+    assert!(offered(&project, &["ralph", "build", "--output-format", ""]).contains(&"opencode".to_owned()));
+    assert_eq!(offered(&project, &["ralph", "detect", "--format", "te"]), ["text"]);
+    assert_eq!(offered(&project, &["ralph", "run", "x", "--scope", ""]), ["final", "iteration"]);
+    assert_eq!(offered(&project, &["ralph", "plan", "--permission", ""]), ["ask", "edits", "full"]);
+    assert_eq!(offered(&project, &["ralph", "agents", "parse", "go"]), ["goose"]);
+    let commands = offered(&project, &["ralph", ""]);
+    assert!(commands.contains(&"resume".to_owned()), "{commands:?}");
+    assert!(!commands.contains(&"demo-agent".to_owned()), "what is hidden is not offered: {commands:?}");
+    for shell in ["zsh", "fish"] {
+        let script = project.ralph(["completions", shell]).output().expect(0).stdout;
+        assert!(script.contains("opencode"), "{shell}");
+    }
+}
+
 // spec: D4
 #[test]
 fn a_run_travels_as_one_file_and_is_the_same_elsewhere() {

@@ -109,6 +109,20 @@ fn where_words_were_lost_no_claim_is_the_last_word() {
     assert_eq!(*why(&read_with(rules(), &heard)), NoClaim::Unheard);
 }
 
+// spec: S4, S8
+#[test]
+fn a_promise_before_something_that_was_not_read_is_not_the_last_word() {
+    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), Heard::Unread])), NoClaim::Unread);
+    assert_eq!(
+        *why(&read_with(rules(), &[own(1, TAG), Heard::Failed, Heard::Unread])),
+        NoClaim::EndedInError
+    );
+    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), Heard::Unread, Heard::Lost])), NoClaim::Unheard);
+    assert!(is_claim(&read_with(rules(), &[own(1, "Trying."), Heard::Unread, own(2, TAG)])));
+    let blank = [own(1, TAG), Heard::Unread, own(2, " \n")];
+    assert_eq!(*why(&read_with(rules(), &blank)), NoClaim::Unread, "blanks are no words");
+}
+
 // spec: S4
 #[test]
 fn the_last_standalone_promise_wins() {

@@ -2,9 +2,9 @@
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-use ralph_core::claim::{ClaimRules, Finder, Heard, Reading};
+use ralph_core::claim::{ClaimRules, Finder, Reading};
 
-use crate::agent::{AgentEvent, Counts, Format, parser};
+use crate::agent::{AgentEvent, Counts, Format, hear, parser};
 
 const PIECE: usize = 256 * 1024;
 
@@ -45,22 +45,5 @@ pub fn read_events(
             return Ok(parser.counts());
         }
         events.clear();
-    }
-}
-
-/// Passes on what matters for claims.
-pub fn hear(finder: &mut Finder, event: &AgentEvent) {
-    match event {
-        AgentEvent::Text { message, text } => finder.hear(Heard::Own { message: *message, text }),
-        AgentEvent::Prompted => finder.hear(Heard::Prompted),
-        AgentEvent::Error { fatal: true, .. } => finder.hear(Heard::Failed),
-        AgentEvent::Error { fatal: false, .. }
-        | AgentEvent::Started { .. }
-        | AgentEvent::Thinking { .. }
-        | AgentEvent::ToolCall { .. }
-        | AgentEvent::ToolResult { .. }
-        | AgentEvent::Usage { .. }
-        | AgentEvent::RateLimit { .. }
-        | AgentEvent::Finished { .. } => {}
     }
 }

@@ -21,6 +21,8 @@ pub enum Heard<'a> {
     Prompted,
     /// The turn ended in an error; later own words mean that it was overcome.
     Failed,
+    /// Something could not be read that may have been words of the agent; later own words are heard all the same.
+    Unread,
     /// From here on the agent's words cannot be known.
     Lost,
 }
@@ -48,6 +50,8 @@ struct Message {
 enum Ending {
     Sound,
     Failed,
+    /// Something was not read since.
+    Unread,
     /// Whatever is heard later, something was not.
     Lost,
 }
@@ -70,10 +74,25 @@ impl Finder {
         match heard {
             Heard::Own { message, text } => self.hear_own(message, text),
             Heard::Prompted => self.forget(),
-            Heard::Failed if self.ending == Ending::Sound => self.ending = Ending::Failed,
-            Heard::Failed => {}
+            Heard::Failed => self.turn(Ending::Failed),
+            Heard::Unread => self.turn(Ending::Unread),
             Heard::Lost => self.ending = Ending::Lost,
         }
+    }
+
+    /// Goes on from a sound state; the first reason why there is no last word is told.
+    fn turn(&mut self, ending: Ending) {
+        if self.ending == Ending::Sound {
+            self.ending = ending;
+        }
+    }
+
+    /// Later words make up for what failed or was not read, and never for what was lost.
+    fn recover(&mut self) {
+        self.ending = match self.ending {
+            Ending::Sound | Ending::Failed | Ending::Unread => Ending::Sound,
+            Ending::Lost => Ending::Lost,
+        };
     }
 
     /// Returns what the iteration says, as far as it was heard.
@@ -95,8 +114,8 @@ impl Finder {
             self.current = Some(Message { number, tail: Tail::default() });
         }
         let seen = self.current.as_mut().is_some_and(|message| message.tail.push(text));
-        if seen && self.ending == Ending::Failed {
-            self.ending = Ending::Sound;
+        if seen {
+            self.recover();
         }
     }
 
@@ -117,9 +136,7 @@ impl Finder {
         self.current = None;
         self.last = None;
         self.earlier = None;
-        if self.ending == Ending::Failed {
-            self.ending = Ending::Sound;
-        }
+        self.recover();
     }
 
     fn judge(&self, excerpt: &Excerpt) -> Outcome {
@@ -133,6 +150,7 @@ impl Finder {
     fn reading(&self, outcome: Outcome, final_text: &str) -> Reading {
         let outcome = match (self.ending, outcome) {
             (Ending::Lost, _) => Outcome::Nothing(NoClaim::Unheard),
+            (Ending::Unread, _) => Outcome::Nothing(NoClaim::Unread),
             (Ending::Failed, _) => Outcome::Nothing(NoClaim::EndedInError),
             (Ending::Sound, outcome) => outcome,
         };

@@ -69,6 +69,8 @@ pub enum NoClaim {
     EndedInError,
     /// What the agent said last could not be read.
     Unheard,
+    /// A record that was too long to be read came after the agent's last words.
+    Unread,
     /// The tag does not carry the id that the prompt asked for.
     WrongNonce,
     /// The tag is not alone on its line, as exact matching asks.
@@ -141,6 +143,9 @@ impl fmt::Display for NoClaim {
             Self::Retracted { sentence } => write!(f, "the message takes the promise back: {sentence}"),
             Self::EndedInError => f.write_str("the attempt ended in an error after the last words"),
             Self::Unheard => f.write_str("what the agent said last could not be read"),
+            Self::Unread => f.write_str(
+                "a record that may be the agent's last message was too long to be read; the raw log has it",
+            ),
             Self::WrongNonce => f.write_str("the tag does not carry the id that the prompt asked for"),
             Self::NotAlone => f.write_str("the tag is not alone on its line"),
             Self::Blocked => f.write_str("the last signal says that the agent is blocked"),

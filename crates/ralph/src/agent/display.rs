@@ -28,7 +28,7 @@ impl DisplayLines {
                 waiting.push_back(line.len() + OVERHEAD);
                 *waiting_bytes += line.len() + OVERHEAD;
             }
-            Line::Whole(_) | Line::Cut => {}
+            Line::Whole(_) | Line::Cut { .. } => {}
         });
         asked
     }

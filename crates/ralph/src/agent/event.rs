@@ -18,6 +18,8 @@ pub enum AgentEvent {
     ToolCall { name: String, detail: String },
     /// An excerpt of what a tool answered, never the whole.
     ToolResult { ok: bool, excerpt: String },
+    /// A record was too long to be read; it may have held words of the agent's.
+    Unread,
     /// Somebody else spoke: whatever the agent said before belongs to an earlier turn.
     Prompted,
     /// What to add to the spend. `None` is unknown, which is not zero.

@@ -18,6 +18,8 @@ pub struct FilteredReader {
     messages: u64,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+    /// What comes before the next answer.
+    next: Vec<AgentEvent>,
 }
 
 /// A line whose answer has not come. What the record reports comes behind its words: an error or the end must not
@@ -30,7 +32,15 @@ struct Waiting {
 impl FilteredReader {
     pub fn new(inner: Box<dyn Parser>) -> Self {
         let waiting = VecDeque::new();
-        Self { inner, lines: Lines::default(), cut: 0, messages: 0, waiting, waiting_bytes: 0 }
+        Self {
+            inner,
+            lines: Lines::default(),
+            cut: 0,
+            messages: 0,
+            waiting,
+            waiting_bytes: 0,
+            next: Vec::new(),
+        }
     }
 
     /// Reads the next bytes and returns the whole lines among them, which the filter must answer one by one.
@@ -53,9 +63,9 @@ impl FilteredReader {
     fn ask(&mut self, line: Line<'_>, asked: &mut Vec<u8>) {
         let line = match line {
             Line::Whole(line) => line,
-            Line::Cut => {
+            Line::Cut { .. } => {
                 self.cut += 1;
-                return;
+                return self.tell_in_order(AgentEvent::Unread);
             }
         };
         asked.extend_from_slice(line);
@@ -69,8 +79,17 @@ impl FilteredReader {
         self.waiting.push_back(Waiting { bytes, reports });
     }
 
+    /// Tells something behind the lines that wait, and before those that come.
+    fn tell_in_order(&mut self, event: AgentEvent) {
+        match self.waiting.back_mut() {
+            Some(line) => line.reports.push(event),
+            None => self.next.push(event),
+        }
+    }
+
     /// Takes the filter's answer for the line that has waited longest.
     pub fn answered(&mut self, values: Vec<String>, out: &mut Vec<AgentEvent>) {
+        out.append(&mut self.next);
         for text in values {
             self.messages += 1;
             out.push(AgentEvent::Text { message: self.messages, text });
@@ -87,6 +106,7 @@ impl FilteredReader {
 
     /// Goes on without answers.
     pub fn release_all(&mut self, out: &mut Vec<AgentEvent>) {
+        out.append(&mut self.next);
         while !self.waiting.is_empty() {
             self.release(out);
         }
@@ -178,5 +198,21 @@ mod tests {
         reader.release_all(&mut out);
         assert_eq!(out, [AgentEvent::Finished { ok: true }]);
         assert!(!reader.is_waiting());
+    }
+
+    #[test] // spec: A2, S8
+    fn a_line_that_was_not_read_stands_between_the_words_before_and_after_it() {
+        let long = "x".repeat(crate::agent::lines::LINE_LIMIT + 1);
+        let mut reader = FilteredReader::new(parser(Format::Text));
+        let mut out = Vec::new();
+        let asked = reader.push(format!("one\n{long}\ntwo\n").as_bytes());
+        assert_eq!(asked, b"one\ntwo\n");
+        reader.answered(vec!["one".into()], &mut out);
+        assert!(reader.push(format!("{long}\n").as_bytes()).is_empty());
+        reader.answered(vec!["two".into()], &mut out);
+        assert_eq!(out, [text(1, "one"), AgentEvent::Unread, text(2, "two"), AgentEvent::Unread]);
+        assert!(reader.push(format!("{long}\n").as_bytes()).is_empty());
+        reader.release_all(&mut out);
+        assert_eq!((out.len(), reader.counts().cut), (5, 3));
     }
 }

@@ -4,12 +4,15 @@ use memchr::memchr;
 /// The longest line that is evaluated. Real records are far shorter; what is longer is a tool result.
 pub(super) const LINE_LIMIT: usize = 4 << 20;
 
+/// What is kept of a longer one: it shows what kind of record it was.
+const HEAD: usize = 256;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     /// A line without its newline.
     Whole(&'a [u8]),
-    /// A line that was longer than the limit. Its bytes are gone: half a record says nothing reliable.
-    Cut,
+    /// A line that was longer than the limit. Only its first bytes are left: half a record says nothing reliable.
+    Cut { head: &'a [u8] },
 }
 
 #[derive(Debug, Default)]
@@ -21,7 +24,8 @@ pub(super) struct Lines {
 #[derive(Debug)]
 enum Held {
     Part(Vec<u8>),
-    TooLong,
+    /// Only the head.
+    TooLong(Vec<u8>),
 }
 
 impl Default for Held {
@@ -46,15 +50,15 @@ impl Lines {
         match std::mem::take(&mut self.held) {
             Held::Part(part) if part.is_empty() => {}
             Held::Part(part) => sink(Line::Whole(&part)),
-            Held::TooLong => sink(Line::Cut),
+            Held::TooLong(head) => sink(Line::Cut { head: &head }),
         }
     }
 
     fn complete(&mut self, end: &[u8], sink: &mut dyn FnMut(Line<'_>)) {
         match &mut self.held {
             Held::Part(part) if part.len() + end.len() > LINE_LIMIT => {
+                sink(Line::Cut { head: &head(part, end) });
                 part.clear();
-                sink(Line::Cut);
             }
             Held::Part(part) if part.is_empty() => sink(Line::Whole(end)),
             Held::Part(part) => {
@@ -62,20 +66,27 @@ impl Lines {
                 sink(Line::Whole(part));
                 part.clear();
             }
-            Held::TooLong => {
+            Held::TooLong(head) => {
+                sink(Line::Cut { head });
                 self.held = Held::default();
-                sink(Line::Cut);
             }
         }
     }
 
     fn hold(&mut self, begun: &[u8]) {
         match &mut self.held {
-            Held::Part(part) if part.len() + begun.len() > LINE_LIMIT => self.held = Held::TooLong,
+            Held::Part(part) if part.len() + begun.len() > LINE_LIMIT => {
+                self.held = Held::TooLong(head(part, begun));
+            }
             Held::Part(part) => part.extend_from_slice(begun),
-            Held::TooLong => {}
+            Held::TooLong(_) => {}
         }
     }
+}
+
+/// Returns the beginning of a line that stands in two pieces.
+fn head(first: &[u8], second: &[u8]) -> Vec<u8> {
+    first.iter().chain(second).take(HEAD).copied().collect()
 }
 
 #[cfg(test)]
@@ -88,7 +99,7 @@ mod tests {
         let mut lines = Lines::default();
         let mut sink = |line: Line<'_>| match line {
             Line::Whole(bytes) => seen.push(Some(bytes.to_vec())),
-            Line::Cut => seen.push(None),
+            Line::Cut { .. } => seen.push(None),
         };
         for chunk in chunks {
             lines.push(chunk, &mut sink);
@@ -129,9 +140,9 @@ mod tests {
             let Held::Part(part) = &lines.held else { continue };
             assert!(part.capacity() <= 2 * LINE_LIMIT);
         }
-        assert!(matches!(lines.held, Held::TooLong));
+        assert!(matches!(lines.held, Held::TooLong(_)));
         let mut cut = 0;
-        lines.push(b"\n", &mut |line| cut += u32::from(line == Line::Cut));
+        lines.push(b"\n", &mut |line| cut += u32::from(matches!(line, Line::Cut { .. })));
         assert_eq!(cut, 1);
     }
 

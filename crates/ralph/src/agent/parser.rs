@@ -62,6 +62,10 @@ pub(super) enum Seen {
 /// Reads one line of an NDJSON format. Pushes events only once the whole record has proved well-formed.
 pub(super) trait Records: Send {
     fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed>;
+    /// Tells from the first bytes of a record whether it surely holds what a tool said and no word of the agent's.
+    fn is_of_a_tool(&self, _head: &[u8]) -> bool {
+        false
+    }
     /// See [`Parser::continues`].
     fn continues(&mut self, _before: Before) {}
     /// See [`Parser::unwatched`].
@@ -108,7 +112,12 @@ impl<R: Records> Parser for JsonStream<R> {
 
 fn read(records: &mut impl Records, counts: &mut Counts, line: Line<'_>, out: &mut Vec<AgentEvent>) {
     match line {
-        Line::Cut => counts.cut += 1,
+        Line::Cut { head } => {
+            counts.cut += 1;
+            if !records.is_of_a_tool(head) {
+                out.push(AgentEvent::Unread);
+            }
+        }
         Line::Whole(line) if line.trim_ascii().is_empty() => {}
         Line::Whole(line) => match records.record(line, out) {
             Ok(Seen::Recognised) => counts.recognised += 1,

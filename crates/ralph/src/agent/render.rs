@@ -7,6 +7,9 @@ use crate::sanitize::sanitize;
 const LINES: usize = 400;
 const LINE_CHARS: usize = 2_000;
 
+const UNREAD: &str =
+    "a record was too long to be read; if it held words of the agent, only the raw log has them";
+
 /// Returns the lines that show an event; none for those that only feed the books.
 pub fn render(event: &AgentEvent) -> Vec<String> {
     match event {
@@ -17,6 +20,7 @@ pub fn render(event: &AgentEvent) -> Vec<String> {
         AgentEvent::ToolResult { ok, excerpt } => result(*ok, excerpt),
         AgentEvent::RateLimit { message, .. } => one("! ", message),
         AgentEvent::Error { kind, message, .. } => one("! ", &format!("{}: {message}", kind.name())),
+        AgentEvent::Unread => one("! ", UNREAD),
         AgentEvent::Started { .. }
         | AgentEvent::Prompted
         | AgentEvent::Usage { .. }

@@ -79,6 +79,8 @@ impl Summary {
                 self.said = Said::default();
                 self.is_finished = false;
             }
+            // What it said last is not known.
+            AgentEvent::Unread => self.said = Said::default(),
             AgentEvent::Usage { input_tokens, output_tokens, cost_usd } => {
                 self.input_tokens = plus(self.input_tokens, *input_tokens, u64::saturating_add);
                 self.output_tokens = plus(self.output_tokens, *output_tokens, u64::saturating_add);

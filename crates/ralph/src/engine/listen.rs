@@ -13,8 +13,7 @@ use tokio::sync::mpsc;
 use super::news::{News, Shown};
 use super::reader::{FilteredDisplay, Reader, Said};
 use super::sieve::Answer;
-use crate::agent::{AgentEvent, Format};
-use crate::hearing::hear;
+use crate::agent::{AgentEvent, Format, hear};
 use crate::process::{End, Gone, Listener, Order, RawLog, Tail, When};
 use crate::redact;
 use crate::sanitize::sanitize;
@@ -297,6 +296,7 @@ impl AgentListener {
             }
             AgentEvent::Finished { .. } => self.result = ResultRecord::Seen,
             AgentEvent::Prompted
+            | AgentEvent::Unread
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
@@ -386,6 +386,7 @@ fn is_work(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::Started { .. }
         | AgentEvent::Prompted
+        | AgentEvent::Unread
         | AgentEvent::Text { .. }
         | AgentEvent::Thinking { .. }
         | AgentEvent::ToolCall { .. }

@@ -22,6 +22,9 @@ pub(super) fn without_secrets(event: &AgentEvent) -> AgentEvent {
         AgentEvent::Started { session, model } => {
             AgentEvent::Started { session: session.as_ref().map(hidden), model: model.as_ref().map(hidden) }
         }
-        AgentEvent::Prompted | AgentEvent::Usage { .. } | AgentEvent::Finished { .. } => event.clone(),
+        AgentEvent::Unread
+        | AgentEvent::Prompted
+        | AgentEvent::Usage { .. }
+        | AgentEvent::Finished { .. } => event.clone(),
     }
 }

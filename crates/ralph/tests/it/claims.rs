@@ -108,3 +108,41 @@ fn an_unknown_format_is_refused_with_the_known_ones() {
     let answer = project.ralph(["detect", "--promise", "X", "--format", "cloude"]).output().expect(64);
     assert!(answer.stderr.contains("claude"), "{}", answer.stderr);
 }
+
+/// A line that is longer than any that is read.
+const TOO_LONG: &str = "head -c 5000000 /dev/zero | tr '\\0' x";
+const SAYS: &str = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":""#;
+const HEARS: &str = r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#;
+
+/// An agent that claims, and then prints one more record of this kind, which is too long to be read.
+fn claims_before(record: &str) -> String {
+    let promise = "<promise>COMPLETE</promise>\"}]}}";
+    format!(
+        "cat > /dev/null\nprintf '%s\\n' '{SAYS}{promise}'\nprintf '%s' '{record}'\n{TOO_LONG}\n\
+         printf '%s\\n' '\"}}]}}}}'\nprintf '%s\\n' '{{\"type\":\"result\",\"is_error\":false,\"result\":\"\"}}'"
+    )
+}
+
+// spec: S4, S8, A4
+#[test]
+fn a_last_message_that_is_too_long_to_be_read_takes_no_earlier_claim_for_the_last_word_and_people_are_told() {
+    let project = Project::new();
+    let agent = project.shell(&claims_before(SAYS));
+    let call = ["run", "x", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"];
+    let call = project.ralph(call).args(["--output-format", "claude", "--max-iterations", "1"]);
+    let answer = call.output().expect(3);
+    let why = "a record that may be the agent's last message was too long to be read";
+    assert!(answer.stderr.contains("! a record was too long to be read"), "{}", answer.stderr);
+    assert!(answer.stderr.contains(&format!("no claim  {why}")), "{}", answer.stderr);
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(shown.contains(why), "{shown}");
+    assert!(project.log("iteration-001.ndjson").len() > 5_000_000, "the raw log has it");
+}
+
+// spec: S4, S8
+#[test]
+fn what_a_tool_said_may_be_too_long_to_be_read() {
+    let project = Project::new();
+    let call = project.run_shell(&claims_before(HEARS)).args(["--output-format", "claude"]);
+    assert_eq!(call.output().expect(0).finished()["outcome"], "completed");
+}

@@ -81,6 +81,10 @@ impl Records for Reader {
         Ok(Seen::Recognised)
     }
 
+    fn is_of_a_tool(&self, head: &[u8]) -> bool {
+        head.starts_with(br#"{"type":"user","#)
+    }
+
     fn continues(&mut self, before: Before) {
         self.totals.continue_from(before);
     }

@@ -45,6 +45,11 @@ impl Records for Reader {
         Ok(Seen::Recognised)
     }
 
+    /// Inside of a string every quote is escaped, so these bytes are never part of a text.
+    fn is_of_a_tool(&self, head: &[u8]) -> bool {
+        memchr::memmem::find(head, br#""type":"command_execution""#).is_some()
+    }
+
     fn continues(&mut self, before: Before) {
         self.totals.continue_from(before);
     }
@@ -134,6 +139,17 @@ mod tests {
     use crate::agent::Format;
     use crate::agent::event::ErrorKind;
     use crate::agent::tests::events;
+
+    #[test] // spec: S4, S8
+    fn of_records_that_are_too_long_only_those_of_commands_surely_hold_no_words() {
+        let long = "x".repeat(5 << 20);
+        let record = |kind: &str, key: &str| {
+            let item = format!(r#"{{"id":"item_1","type":"{kind}","{key}":"{long}"}}"#);
+            events(Format::Codex, &format!(r#"{{"type":"item.completed","item":{item}}}"#))
+        };
+        assert!(record("command_execution", "aggregated_output").is_empty());
+        assert_eq!(record("agent_message", "text"), [AgentEvent::Unread]);
+    }
 
     #[test] // spec: A5, L8
     fn usage_grows_over_the_thread_and_is_reported_by_differences() {

@@ -3,7 +3,9 @@ mod chunks;
 mod claims;
 mod recordings;
 
-use super::{AgentEvent, Counts, Format, parser};
+use ralph_core::claim::{Claim, ClaimRules, Finder, NoClaim, Promise};
+
+use super::{AgentEvent, Counts, Format, hear, parser};
 
 pub(super) fn read(format: Format, chunks: &[&[u8]]) -> (Vec<AgentEvent>, Counts) {
     let (mut parser, mut out) = (parser(format), Vec::new());
@@ -18,28 +20,11 @@ pub(super) fn events(format: Format, stream: &str) -> Vec<AgentEvent> {
     read(format, &[stream.as_bytes()]).0
 }
 
-/// The last message of the last turn, unless an error ended it. A sketch of what the loop makes of events.
+/// The words that the loop would judge: the last message of the last turn, unless an error ended it.
 pub(super) fn final_text(events: &[AgentEvent]) -> String {
-    let (mut current, mut said) = (0, String::new());
-    for event in events {
-        match event {
-            AgentEvent::Text { message, text } => {
-                if *message != current {
-                    said.clear();
-                }
-                current = *message;
-                said.push_str(text);
-            }
-            AgentEvent::Prompted | AgentEvent::Error { fatal: true, .. } => said.clear(),
-            AgentEvent::Error { fatal: false, .. }
-            | AgentEvent::Started { .. }
-            | AgentEvent::Thinking { .. }
-            | AgentEvent::ToolCall { .. }
-            | AgentEvent::ToolResult { .. }
-            | AgentEvent::Usage { .. }
-            | AgentEvent::RateLimit { .. }
-            | AgentEvent::Finished { .. } => {}
-        }
-    }
-    said
+    let mut finder = Finder::new(ClaimRules::new(Promise::parse("anything").unwrap()), "");
+    events.iter().for_each(|event| hear(&mut finder, event));
+    let reading = finder.finish();
+    let is_void = matches!(reading.claim, Claim::None { why: NoClaim::EndedInError | NoClaim::Unread });
+    if is_void { String::new() } else { reading.final_text }
 }

@@ -64,7 +64,3 @@ fn as_it_is(project: &Project, mut run: RunRow) -> RunRow {
 pub fn is_cut_short(project: &Project, run: &str) -> bool {
     lock::is_free(&project.run_lock(run))
 }
-
-pub fn processes(count: u32) -> String {
-    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
-}

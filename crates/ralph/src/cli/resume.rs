@@ -15,7 +15,7 @@ use crate::git;
 use crate::process::{self, Keeper};
 use crate::project::Project;
 use crate::store::{RunRow, Store, StoredRun};
-use crate::view::{event_line, short_id};
+use crate::view::{event_line, processes, short_id};
 
 /// Goes on with a run that was interrupted, or whose ralph died
 ///
@@ -199,7 +199,7 @@ fn env(
 fn sweep(run: &str) {
     let swept = process::sweep(run);
     if swept.killed > 0 {
-        out::note(&format!("killed what the run had left behind: {}", pick::processes(swept.killed)));
+        out::note(&format!("killed what the run had left behind: {}", processes(u64::from(swept.killed))));
     }
     for leaked in swept.leaked {
         out::note(&format!("warning: {} ({}) could not be killed", leaked.name, leaked.pid));

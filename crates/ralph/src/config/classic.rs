@@ -5,7 +5,7 @@ use super::document::At;
 use super::error::{ConfigError, Refusal};
 use super::origin::{Setting, Source};
 use super::settings::Settings;
-use super::slot::{Bounds, Slot};
+use super::slot::{Bounds, Shape, Slot};
 use super::yaml::{Content, Node};
 use crate::shell_words;
 use crate::suggest;
@@ -46,25 +46,11 @@ pub(super) fn apply(settings: &mut Settings, text: &str, source: &Source) -> Res
 fn fill(slot: Slot<'_>, assignment: &Assignment, source: &Source) -> Result<(), ConfigError> {
     let node = |content| Node { line: assignment.line, column: 1, content };
     let at = At { source, path: assignment.key.clone() };
-    let content = match slot {
-        Slot::MaybeTexts(_) => {
+    let content = match slot.shape() {
+        Shape::Words => {
             words(&assignment.value).map_err(|refusal| at.refuse(&node(Content::Nothing), refusal))?
         }
-        Slot::Text(_)
-        | Slot::MaybeText(_)
-        | Slot::Table(_)
-        | Slot::Flag(_)
-        | Slot::Count(_, _)
-        | Slot::Time(_)
-        | Slot::Size(_)
-        | Slot::MaybeSize(_)
-        | Slot::MaybeFormat(_)
-        | Slot::MaybePermission(_)
-        | Slot::Matching(_)
-        | Slot::Scope(_)
-        | Slot::Contradictions(_)
-        | Slot::Checks(_)
-        | Slot::Agents(_) => Content::Text(assignment.value.clone()),
+        Shape::One | Shape::List => Content::Text(assignment.value.clone()),
     };
     slot.fill(&node(content), &at)
 }

@@ -7,7 +7,7 @@ use super::error::{ConfigError, Refusal};
 use super::keys::{KEYS, Key, Place, variable};
 use super::origin::Source;
 use super::settings::Settings;
-use super::slot::Slot;
+use super::slot::Shape;
 use super::yaml::{Content, Node};
 use crate::suggest;
 
@@ -44,28 +44,17 @@ fn set(
     source: &Source,
 ) -> Result<(), ConfigError> {
     let at = At { source, path: String::new() };
-    let text = || Node { line: 1, column: 1, content: Content::Text(value.to_owned()) };
     match &key.place {
         Place::Later { default } => document::later(default, &document::read(value, source)?, &at),
-        Place::Slot(slot) => match slot(settings) {
+        Place::Slot(slot) => {
+            let slot = slot(settings);
             // What is more than a word is written as in a file.
-            slot @ (Slot::MaybeTexts(_) | Slot::Contradictions(_) | Slot::Checks(_)) => {
-                slot.fill(&document::read(value, source)?, &at)
-            }
-            slot @ (Slot::Text(_)
-            | Slot::MaybeText(_)
-            | Slot::Flag(_)
-            | Slot::Count(_, _)
-            | Slot::Time(_)
-            | Slot::Size(_)
-            | Slot::MaybeSize(_)
-            | Slot::MaybeFormat(_)
-            | Slot::MaybePermission(_)
-            | Slot::Matching(_)
-            | Slot::Scope(_)
-            | Slot::Table(_)
-            | Slot::Agents(_)) => slot.fill(&text(), &at),
-        },
+            let node = match slot.shape() {
+                Shape::One => Node { line: 1, column: 1, content: Content::Text(value.to_owned()) },
+                Shape::Words | Shape::List => document::read(value, source)?,
+            };
+            slot.fill(&node, &at)
+        }
     }
 }
 

@@ -36,6 +36,17 @@ pub(super) enum Slot<'a> {
     Agents(&'a mut BTreeMap<String, AgentSettings>),
 }
 
+/// How much it takes to write a value, where there is only one line for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The text is the value.
+    One,
+    /// Several words.
+    Words,
+    /// Words or tables of their own.
+    List,
+}
+
 /// The smallest and the largest number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds(pub u32, pub u32);
@@ -54,6 +65,26 @@ pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteratio
 pub(super) const OWN_FORMAT: &str = "json";
 
 impl Slot<'_> {
+    pub(super) fn shape(&self) -> Shape {
+        match self {
+            Self::MaybeTexts(_) => Shape::Words,
+            Self::Contradictions(_) | Self::Checks(_) => Shape::List,
+            Self::Text(_)
+            | Self::MaybeText(_)
+            | Self::Table(_)
+            | Self::Flag(_)
+            | Self::Count(_, _)
+            | Self::Time(_)
+            | Self::Size(_)
+            | Self::MaybeSize(_)
+            | Self::MaybeFormat(_)
+            | Self::MaybePermission(_)
+            | Self::Matching(_)
+            | Self::Scope(_)
+            | Self::Agents(_) => Shape::One,
+        }
+    }
+
     /// Puts a value into its place.
     pub(super) fn fill(self, node: &Node, at: &At<'_>) -> Result<(), ConfigError> {
         let origin = at.source.origin(node.line);

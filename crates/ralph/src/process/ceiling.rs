@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::platform::{self, Seen};
+use super::platform;
+use super::seen::Seen;
 use super::tree::alive;
 
 /// How often a tree is weighed.

@@ -13,6 +13,7 @@ use rustix::process::{
 };
 
 use super::handle::Handle;
+use super::seen::Seen;
 
 /// Keeps a write to a dead peer from ending us.
 pub(super) const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
@@ -21,18 +22,6 @@ pub(super) const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
 pub(super) const SEES_THE_TREE: bool = true;
 
 const PIPE_SIZE: usize = 1024 * 1024;
-
-/// One process as it was when looked at.
-#[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) pid: Pid,
-    pub(super) parent: Option<Pid>,
-    pub(super) session: Option<Pid>,
-    /// Start time in ticks since boot: with the pid, it names a process for ever.
-    pub(super) start: u64,
-    pub(super) alive: bool,
-    pub(super) name: String,
-}
 
 /// Returns a descriptor that means this process for ever, and is readable once it has ended.
 pub(super) fn open_process(pid: Pid) -> rustix::io::Result<OwnedFd> {

@@ -30,6 +30,7 @@ mod pump;
 mod raw_log;
 mod reports;
 mod resolve;
+mod seen;
 mod signals;
 mod supervisor;
 mod sweep;

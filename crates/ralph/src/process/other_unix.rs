@@ -9,22 +9,13 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::seen::Seen;
+
 /// Rust's runtime ignores SIGPIPE in ralph, and keeper and supervisors catch it.
 pub(super) const NO_SIGPIPE: SendFlags = SendFlags::empty();
 
 /// Says whether `processes` shows the whole tree. Where it does not, only a process group can be killed.
 pub(super) const SEES_THE_TREE: bool = false;
-
-/// One process as it was when looked at.
-#[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) pid: Pid,
-    pub(super) parent: Option<Pid>,
-    pub(super) session: Option<Pid>,
-    pub(super) start: u64,
-    pub(super) alive: bool,
-    pub(super) name: String,
-}
 
 pub(super) fn open_process(_pid: Pid) -> rustix::io::Result<OwnedFd> {
     Err(Errno::NOSYS)

@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 use super::RUN_ID_VARIABLE;
 use super::ending::Survivor;
 use super::own;
-use super::platform::{self, Seen};
+use super::platform;
+use super::seen::Seen;
 use super::tree::{Identity, KILL_PATIENCE, signal_once, survivors};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(2);

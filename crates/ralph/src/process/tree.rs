@@ -10,7 +10,8 @@ use rustix::process::{
 };
 
 use super::ending::{Exit, Gone, Survivor};
-use super::platform::{self, Seen};
+use super::platform;
+use super::seen::Seen;
 
 /// How long a process may resist SIGKILL before it is reported as leaked.
 pub(super) const KILL_PATIENCE: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use super::bell::Bell;
 use super::ending::Gone;
 use super::fds::abandon;
 use super::message::Report;
-use super::platform::Seen;
+use super::seen::Seen;
 use super::tree::{Hunt, Hunted, Left, alive_apart_from, reap};
 
 #[derive(Default)]

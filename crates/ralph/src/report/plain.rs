@@ -16,7 +16,7 @@ use crate::duration;
 use crate::engine::{Stamp, Watcher};
 use crate::redact;
 use crate::sanitize::sanitize;
-use crate::view::{money, short_id};
+use crate::view::{money, processes, short_id};
 
 /// How much of what the agent says is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,8 @@ impl<W: Write> PlainReport<W> {
             self.tail(&result.stderr_tail, 5);
         }
         if result.leftovers.killed > 0 {
-            let text = format!("{} left behind by the agent, killed", processes(result.leftovers.killed));
+            let text =
+                format!("{} left behind by the agent, killed", processes(u64::from(result.leftovers.killed)));
             self.word(Tone::Care, "leaky", &text);
         }
         for leaked in &result.leftovers.leaked.clone() {
@@ -205,10 +206,6 @@ impl<W: Write> PlainReport<W> {
             self.tail(&check.tail, 8);
         }
     }
-}
-
-fn processes(count: u32) -> String {
-    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
 impl<W: Write> Watcher for PlainReport<W> {

@@ -7,4 +7,4 @@ mod words;
 pub use event::{at_json, event_line};
 pub use list::{run_json, run_line};
 pub use run::RunView;
-pub use words::{bytes, dollars, money, one_or_many, short_id, when};
+pub use words::{bytes, dollars, money, one_or_many, processes, short_id, when};

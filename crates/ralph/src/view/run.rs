@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::words::{dollars, money, one_or_many, short_id, when};
+use super::words::{dollars, money, one_or_many, processes, short_id, when};
 use crate::duration;
 use crate::sanitize::sanitize;
 use crate::store::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
@@ -176,17 +176,18 @@ fn attempt_text(text: &mut String, attempt: &AttemptRow) {
         let _ = writeln!(text, "  attempt {} {}: {failure}", attempt.number, attempt.status);
     }
     if attempt.killed > 0 {
-        let _ = writeln!(text, "  leaky     {} left behind and killed", processes(attempt.killed));
+        let _ = writeln!(
+            text,
+            "  leaky     {} left behind and killed",
+            processes(attempt.killed.cast_unsigned())
+        );
     }
     if attempt.leaked > 0 {
-        let _ = writeln!(text, "  LEAKED    {} could not be killed", processes(attempt.leaked));
+        let _ =
+            writeln!(text, "  LEAKED    {} could not be killed", processes(attempt.leaked.cast_unsigned()));
     }
 }
 
 fn shown_ms(millis: i64) -> String {
     duration::show(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
-}
-
-fn processes(count: i64) -> String {
-    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }

@@ -12,6 +12,12 @@ pub fn one_or_many(count: i64, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
+/// Counts processes.
+#[must_use]
+pub fn processes(count: u64) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
 /// Shows a size: `512 bytes`, `1.5 KB`, `20.0 MB`.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]

@@ -1,5 +1,7 @@
 //! What surrounds a run: the agent's exit, its folder, its environment and files, ralph inside ralph, lost readers.
-use crate::harness::{FAKE_AGENT, Project};
+use std::path::Path;
+
+use crate::harness::{Call, FAKE_AGENT, Project};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 
@@ -171,18 +173,29 @@ fn an_agent_works_in_the_project_s_root_in_its_own_group_without_a_terminal() {
     assert_eq!(log(&project).trim_end(), project.root().canonicalize().unwrap().to_str().unwrap());
 }
 
+/// An agent that goes on until it is told to end.
+fn until(go: &Path) -> [&str; 2] {
+    ["wait-file", go.to_str().unwrap()]
+}
+
+/// Lets a run go on to its end after whoever read its first line has left.
+#[track_caller]
+fn goes_on_unread(project: &Project, call: Call<'_>, go: &Path) {
+    let running = call.args(["--check", "true"]).head().start();
+    running.wait_for_the_audience_to_leave();
+    project.wait_for("ready");
+    std::fs::write(go, "").unwrap();
+    running.wait().expect(0);
+    is_completed(project);
+}
+
 // fault: 19
 // spec: U1
 #[test]
 fn a_reader_of_the_events_that_goes_away_does_not_stop_the_run() {
     let project = Project::new();
     let go = project.outside("go");
-    let running = project.run(&["wait-file", go.to_str().unwrap()]).args(["--check", "true"]).head().start();
-    running.wait_for_the_audience_to_leave();
-    project.wait_for("ready");
-    std::fs::write(&go, "").unwrap();
-    running.wait().expect(0);
-    is_completed(&project);
+    goes_on_unread(&project, project.run(&until(&go)), &go);
 }
 
 // fault: 19
@@ -191,13 +204,7 @@ fn a_reader_of_the_events_that_goes_away_does_not_stop_the_run() {
 fn a_terminal_that_goes_away_does_not_stop_the_run() {
     let project = Project::new();
     let go = project.outside("go");
-    let call = project.run_on("do the work", &["wait-file", go.to_str().unwrap()]).args(["--check", "true"]);
-    let running = call.head().start();
-    running.wait_for_the_audience_to_leave();
-    project.wait_for("ready");
-    std::fs::write(&go, "").unwrap();
-    running.wait().expect(0);
-    is_completed(&project);
+    goes_on_unread(&project, project.run_on("do the work", &until(&go)), &go);
 }
 
 // fault: 19

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Reading;
+use crate::event::Millis;
 use crate::text::signal_words;
 
 /// Everything the driver saw of one attempt.
@@ -20,15 +21,32 @@ pub struct AttemptReport {
     pub lived_ms: u64,
     /// The fatal error that the agent's own output reported.
     pub trouble: Option<Trouble>,
+    /// The error over which the agent was repeating requests when it ended, without having got on since.
+    pub repeating: Option<Trouble>,
     pub reading: Reading,
     pub spend: Spend,
+    /// The agent's own name for its session.
     pub session: Option<String>,
+    /// What becomes of that session.
+    pub afterlife: Afterlife,
     pub model: Option<String>,
     /// How many messages the agent wrote, where its format parts them.
     pub messages: Option<u32>,
     /// The last lines of stderr, for people.
     pub stderr_tail: String,
     pub leftovers: Leftovers,
+}
+
+/// Whether a session can go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Afterlife {
+    /// The agent can resume it.
+    Resumable,
+    /// The agent keeps no sessions, or cannot resume them.
+    None,
+    /// It was asked to resume one that is not there any more.
+    Lost,
 }
 
 /// How the agent's process ended.
@@ -78,6 +96,8 @@ pub enum Stream {
 pub struct Trouble {
     pub kind: ErrorKind,
     pub message: String,
+    /// When a rate limit is over, by the clock on the wall, if the provider told.
+    pub reset_at: Option<Millis>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,6 +199,19 @@ impl Spend {
     }
 }
 
+impl Spend {
+    /// Adds both where both are known; a sum with something unknown is unknown.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        Self {
+            input_tokens: add(self.input_tokens, other.input_tokens),
+            output_tokens: add(self.output_tokens, other.output_tokens),
+            cost_micros: add(self.cost_micros, other.cost_micros),
+        }
+    }
+}
+
 /// What the agent left behind when it ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftovers {
@@ -192,7 +225,19 @@ pub struct Leftovers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     Good,
-    Failed { why: String, hope: Hope },
+    Failed {
+        why: String,
+        hope: Hope,
+    },
+    /// The provider refuses requests for some time. That is nobody's failure.
+    Limited {
+        why: String,
+        reset_at: Option<Millis>,
+    },
+    /// The session cannot go on: it is lost, or no longer fits the model.
+    SessionOver {
+        why: String,
+    },
 }
 
 /// An agent that lived no longer than this has not begun to work.
@@ -228,9 +273,11 @@ impl AttemptReport {
             }
         };
         match (&self.trouble, exit_fault) {
-            (Some(trouble), _) => {
-                Judgement::Failed { why: trouble.message.clone(), hope: trouble.kind.hope() }
+            (Some(trouble), _) if self.afterlife == Afterlife::Lost => {
+                Judgement::SessionOver { why: trouble.message.clone() }
             }
+            (None, Some((why, _))) if self.afterlife == Afterlife::Lost => Judgement::SessionOver { why },
+            (Some(trouble), _) => trouble.judge(),
             (None, Some((why, hope))) => Judgement::Failed { why, hope },
             (None, None) => self.judge_output(),
         }
@@ -240,13 +287,24 @@ impl AttemptReport {
     #[must_use]
     pub fn judge_output(&self) -> Judgement {
         match (&self.trouble, self.stream) {
-            (Some(trouble), Stream::Understood | Stream::NotUnderstood) => {
-                Judgement::Failed { why: trouble.message.clone(), hope: trouble.kind.hope() }
-            }
+            (Some(trouble), Stream::Understood | Stream::NotUnderstood) => trouble.judge(),
             (None, Stream::NotUnderstood) => {
                 Judgement::Failed { why: self.not_understood(), hope: Hope::Retry }
             }
             (None, Stream::Understood) => Judgement::Good,
+        }
+    }
+
+    /// Judges an attempt that ralph ended because the agent only repeated requests: the error that it could not
+    /// overcome decides.
+    #[must_use]
+    pub fn judge_repeats(&self) -> Judgement {
+        match self.trouble.as_ref().or(self.repeating.as_ref()) {
+            Some(trouble) => trouble.judge().because("the agent only repeated failed requests"),
+            None => Judgement::Failed {
+                why: "the agent only repeated failed requests".to_string(),
+                hope: Hope::Retry,
+            },
         }
     }
 
@@ -257,6 +315,36 @@ impl AttemptReport {
             lines => format!("none of its {lines} lines is a record of the expected format"),
         };
         format!("the agent's output was not understood: {what}; was the agent updated?")
+    }
+}
+
+impl Trouble {
+    fn judge(&self) -> Judgement {
+        let why = self.message.clone();
+        match self.kind {
+            ErrorKind::RateLimit => Judgement::Limited { why, reset_at: self.reset_at },
+            ErrorKind::Context => Judgement::SessionOver { why },
+            ErrorKind::Auth
+            | ErrorKind::Budget
+            | ErrorKind::Model
+            | ErrorKind::Overloaded
+            | ErrorKind::Network
+            | ErrorKind::Format
+            | ErrorKind::Crash
+            | ErrorKind::Unknown => Judgement::Failed { why, hope: self.kind.hope() },
+        }
+    }
+}
+
+impl Judgement {
+    /// Says first what ralph saw of it.
+    fn because(self, cause: &str) -> Self {
+        match self {
+            Self::Good => Self::Good,
+            Self::Failed { why, hope } => Self::Failed { why: format!("{cause}: {why}"), hope },
+            Self::Limited { why, reset_at } => Self::Limited { why: format!("{cause}: {why}"), reset_at },
+            Self::SessionOver { why } => Self::SessionOver { why: format!("{cause}: {why}") },
+        }
     }
 }
 

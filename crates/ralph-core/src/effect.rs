@@ -6,6 +6,7 @@ use crate::claim::Nonce;
 use crate::event::{AttemptKey, Timer};
 use crate::fact::Fact;
 use crate::prompt::PromptPlan;
+use crate::state::Session;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
@@ -19,6 +20,10 @@ pub enum Effect {
         key: AttemptKey,
         plan: PromptPlan,
         nonce: Option<Nonce>,
+        /// The agent's own session to resume; without one it starts afresh.
+        session: Option<Session>,
+        /// Which agent: 0 is the preferred one, the fallbacks follow.
+        agent: u32,
     },
     /// Asks the agent to stop; after the grace time its whole tree is killed.
     StopAgent {

@@ -39,6 +39,8 @@ pub struct AttemptKey {
 pub struct Event {
     /// The driver leaves out the time for which it stood stopped (Ctrl-Z): limits do not count it.
     pub at: Millis,
+    /// The clock on the wall, by which providers tell when a limit ends. It may jump.
+    pub wall: Millis,
     /// Randomness for the rules that need some (jitter, nonce).
     pub dice: u32,
     /// What the next iteration would stand on, as the driver found it at this moment.
@@ -69,6 +71,10 @@ pub enum EventKind {
     ResultSeen { key: AttemptKey },
     /// The agent went on printing after its final record.
     SpokeAgain { key: AttemptKey },
+    /// The agent repeats a request that failed, and has done nothing else since.
+    Repeating { key: AttemptKey },
+    /// The agent got on after it had only repeated requests.
+    GotOn { key: AttemptKey },
     /// The checks of a claim have run.
     Verified { key: AttemptKey, evidence: Evidence },
     /// A timer that the rules started has run out.
@@ -86,7 +92,10 @@ impl EventKind {
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         match self {
-            Self::ResultSeen { .. } | Self::SpokeAgain { .. } => true,
+            Self::ResultSeen { .. }
+            | Self::SpokeAgain { .. }
+            | Self::Repeating { .. }
+            | Self::GotOn { .. } => true,
             Self::Started
             | Self::Recovered { .. }
             | Self::AttemptEnded { .. }
@@ -109,8 +118,13 @@ pub enum Timer {
     Silence { key: AttemptKey },
     /// The agent is still alive after its final record.
     AfterResult { key: AttemptKey },
+    /// The agent has only repeated failed requests for too long.
+    Repeating { key: AttemptKey },
     /// The pause before a retry is over; `key` is the attempt to start.
     Retry { key: AttemptKey },
+    /// A rate limit should be over; `key` is the attempt to start. It is due by either clock: the driver's own, which
+    /// never jumps, or the one on the wall, which goes on while the machine sleeps.
+    Limit { key: AttemptKey },
 }
 
 /// How the outside world asks a run to stop.

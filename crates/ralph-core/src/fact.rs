@@ -25,6 +25,23 @@ pub enum Fact {
     AttemptEnded { iteration: u32, attempt: u32, result: AttemptResult },
     #[serde(rename = "retry.scheduled")]
     RetryScheduled { iteration: u32, attempt: u32, delay_ms: u64, reason: String },
+    /// Every agent is rate limited, and the run waits. `agent` is the one that `attempt` starts then; `reset_at` is what
+    /// the provider told, in seconds since 1970.
+    #[serde(rename = "limit.waiting")]
+    LimitWaiting {
+        iteration: u32,
+        attempt: u32,
+        agent: String,
+        delay_ms: u64,
+        reset_at: Option<i64>,
+        reason: String,
+    },
+    /// Another agent takes over, or the preferred one comes back.
+    #[serde(rename = "agent.changed")]
+    AgentChanged { iteration: u32, attempt: u32, agent: String, reason: String },
+    /// A session that should go on does not: the agent begins afresh.
+    #[serde(rename = "session.fresh")]
+    SessionFresh { iteration: u32, attempt: u32, reason: String },
     /// What the agent claimed and what became of it: every claim is kept, accepted or not.
     #[serde(rename = "claim")]
     Claim { iteration: u32, claim: ClaimFact },
@@ -53,6 +70,8 @@ pub enum NextStep {
     Agent,
     /// The pause before a retry goes on.
     Retry,
+    /// The wait for a rate limit goes on.
+    Limit,
     /// The checks run again.
     Checks,
     /// The iteration ends as it was being ended.
@@ -123,6 +142,9 @@ impl Fact {
             Self::AttemptStarted { .. } => "attempt.started",
             Self::AttemptEnded { .. } => "attempt.ended",
             Self::RetryScheduled { .. } => "retry.scheduled",
+            Self::LimitWaiting { .. } => "limit.waiting",
+            Self::AgentChanged { .. } => "agent.changed",
+            Self::SessionFresh { .. } => "session.fresh",
             Self::Claim { .. } => "claim",
             Self::Verdict { .. } => "verdict",
             Self::IterationEnded { .. } => "iteration.ended",

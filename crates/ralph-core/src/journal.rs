@@ -83,7 +83,12 @@ impl Reading {
                 Ok(())
             }
             Fact::RunFinished { outcome, iterations, .. } => self.finish(*outcome, *iterations),
-            Fact::AttemptEnded { .. } | Fact::RetryScheduled { .. } | Fact::StopRequested { .. } => Ok(()),
+            Fact::AttemptEnded { .. }
+            | Fact::RetryScheduled { .. }
+            | Fact::LimitWaiting { .. }
+            | Fact::AgentChanged { .. }
+            | Fact::SessionFresh { .. }
+            | Fact::StopRequested { .. } => Ok(()),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod event;
 pub mod evidence;
 pub mod fact;
 pub mod journal;
+pub mod limits;
 pub mod outcome;
 pub mod policy;
 pub mod prompt;

@@ -1,4 +1,7 @@
 //! The limits and habits of one run, fixed when it starts.
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +16,24 @@ pub struct Policy {
     pub nonce: NonceUse,
     #[serde(default)]
     pub when_exhausted: WhenExhausted,
+    #[serde(default)]
+    pub rate_limits: RateLimits,
+}
+
+/// What a run does about the limits of providers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimits {
+    /// Milliseconds for which a run waits at most, all its waits together.
+    pub max_wait_ms: u64,
+    /// The names of the agents, the preferred one first. Where there is only one, none takes over.
+    #[serde(default)]
+    pub agents: Vec<String>,
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        Self { max_wait_ms: 6 * 3_600_000, agents: Vec::new() }
+    }
 }
 
 /// Milliseconds; all are always on.
@@ -21,11 +42,23 @@ pub struct Timeouts {
     pub iteration_ms: u64,
     pub silence_ms: u64,
     pub after_result_ms: u64,
+    /// How long an agent may only repeat requests that failed.
+    #[serde(default = "usual_repeating_ms")]
+    pub repeating_ms: u64,
+}
+
+fn usual_repeating_ms() -> u64 {
+    Timeouts::default().repeating_ms
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { iteration_ms: 60 * 60_000, silence_ms: 10 * 60_000, after_result_ms: 30_000 }
+        Self {
+            iteration_ms: 60 * 60_000,
+            silence_ms: 10 * 60_000,
+            after_result_ms: 30_000,
+            repeating_ms: 5 * 60_000,
+        }
     }
 }
 
@@ -78,6 +111,7 @@ impl Policy {
             context: Context::Fresh,
             nonce: NonceUse::Off,
             when_exhausted: WhenExhausted::NotComplete,
+            rate_limits: RateLimits::default(),
         }
     }
 }

@@ -24,6 +24,22 @@ impl PromptPlan {
     pub fn first() -> Self {
         Self::Whole { feedback: None }
     }
+
+    /// Returns the same for an agent that remembers nothing.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        match self {
+            Self::Whole { feedback } | Self::Continuation { feedback } => Self::Whole { feedback },
+        }
+    }
+
+    /// Returns the same for an agent whose session goes on.
+    #[must_use]
+    pub fn continued(self) -> Self {
+        match self {
+            Self::Whole { feedback } | Self::Continuation { feedback } => Self::Continuation { feedback },
+        }
+    }
 }
 
 /// Why the last claim was rejected.

@@ -3,9 +3,10 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::Spend;
+use crate::attempt::{AttemptReport, Spend};
 use crate::claim::Nonce;
 use crate::event::{AttemptKey, Millis, StopSignal};
+use crate::limits::{Limits, Wait};
 use crate::outcome::Ended;
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
@@ -17,6 +18,11 @@ pub struct Loop {
     pub blind_verdicts: u32,
     /// What all attempts together used.
     pub spent: Spend,
+    /// The agent's own session that the next iteration continues.
+    #[serde(default)]
+    pub session: Option<Session>,
+    #[serde(default)]
+    pub limits: Limits,
     pub phase: Phase,
 }
 
@@ -37,6 +43,12 @@ pub enum Phase {
         /// When it shall start.
         #[serde(default)]
         until: Millis,
+    },
+    /// No agent may work before a rate limit is over; then `attempt` starts.
+    Limited {
+        iteration: Iteration,
+        attempt: u32,
+        wait: Wait,
     },
     /// The agent claimed; the checks are running.
     Verifying {
@@ -70,11 +82,21 @@ pub enum Left {
     AtWork { iteration: Iteration, attempt: u32 },
     /// With the pause before this attempt.
     Waiting { iteration: Iteration, attempt: u32, until: Millis },
+    /// With the wait for a rate limit before this attempt.
+    Limited { iteration: Iteration, attempt: u32, wait: Wait },
     /// With the checks of what this attempt claimed.
     Verifying { iteration: Iteration, attempt: u32 },
 }
 
-/// The iteration in progress. All its attempts share the prompt and the nonce.
+/// A session of an agent's own, which a later start can resume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: String,
+    /// What it has used so far, where all of that is known: some agents count over a whole session.
+    pub spent: Spend,
+}
+
+/// The iteration in progress. All its attempts share the nonce, and the prompt unless their session changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Iteration {
     /// From 1.
@@ -82,9 +104,12 @@ pub struct Iteration {
     pub started: Millis,
     pub plan: PromptPlan,
     pub nonce: Option<Nonce>,
-    /// Attempts that were cut short. They are no failures: no retry is spent on them.
+    /// The agent's own session that its attempts resume; without one they start afresh.
     #[serde(default)]
-    pub cut_short: u32,
+    pub session: Option<Session>,
+    /// Attempts that are no failures, such as those that were cut short: no retry is spent on them.
+    #[serde(default, rename = "cut_short")]
+    pub excused: u32,
     /// How often the checks of its claim were begun.
     #[serde(default)]
     pub rounds: u32,
@@ -105,6 +130,8 @@ pub enum StopWhy {
     TooSilent,
     /// It had finished and only would not leave.
     StayedAfterResult,
+    /// It only repeated requests that failed.
+    OnlyRepeats,
     Signal {
         signal: StopSignal,
     },
@@ -116,7 +143,14 @@ pub enum StopWhy {
 impl Loop {
     #[must_use]
     pub fn new(policy: Policy) -> Self {
-        Self { policy, blind_verdicts: 0, spent: Spend::default(), phase: Phase::Ready }
+        Self {
+            policy,
+            blind_verdicts: 0,
+            spent: Spend::default(),
+            session: None,
+            limits: Limits::default(),
+            phase: Phase::Ready,
+        }
     }
 
     /// Returns the end of the run, once there is one.
@@ -127,6 +161,7 @@ impl Loop {
             Phase::Ready
             | Phase::Working { .. }
             | Phase::Waiting { .. }
+            | Phase::Limited { .. }
             | Phase::Verifying { .. }
             | Phase::Stopping { .. } => None,
         }
@@ -140,6 +175,7 @@ impl Loop {
             Phase::Ready
             | Phase::Working { .. }
             | Phase::Waiting { .. }
+            | Phase::Limited { .. }
             | Phase::Verifying { .. }
             | Phase::Stopping { .. }
             | Phase::Interrupted { .. } => true,
@@ -155,7 +191,11 @@ impl Phase {
         match stopping {
             Stopping::Agent { why: StopWhy::Signal { .. } | StopWhy::Broken { .. } } => true,
             Stopping::Agent {
-                why: StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult,
+                why:
+                    StopWhy::IterationTooLong
+                    | StopWhy::TooSilent
+                    | StopWhy::StayedAfterResult
+                    | StopWhy::OnlyRepeats,
             }
             | Stopping::Checks { .. } => false,
         }
@@ -170,8 +210,26 @@ impl Left {
             Self::AtTheStart => None,
             Self::AtWork { iteration, .. }
             | Self::Waiting { iteration, .. }
+            | Self::Limited { iteration, .. }
             | Self::Verifying { iteration, .. } => Some(iteration),
         }
+    }
+}
+
+impl Session {
+    /// Returns the session after an attempt in it.
+    #[must_use]
+    pub fn used_by(self, report: &AttemptReport) -> Self {
+        if report.session.as_ref().is_some_and(|other| *other != self.id) {
+            return self;
+        }
+        Self { spent: self.spent.and(report.spend), ..self }
+    }
+
+    /// Returns the session after an attempt of which nobody knows what it used.
+    #[must_use]
+    pub fn used_unseen(self) -> Self {
+        Self { spent: Spend::default(), ..self }
     }
 }
 
@@ -184,6 +242,6 @@ impl Iteration {
     /// Returns how many attempts have failed when this one has.
     #[must_use]
     pub fn failures(&self, attempt: u32) -> u32 {
-        attempt.saturating_sub(self.cut_short)
+        attempt.saturating_sub(self.excused)
     }
 }

@@ -1,6 +1,7 @@
 //! Small helpers on text that several rules need.
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The signals that end programs and have the same number everywhere.
 const SIGNALS: &[(i32, &str)] = &[
@@ -27,6 +28,18 @@ pub fn signal_words(number: i32) -> String {
     }
 }
 
+/// Returns a time as people say it, in its two largest units: `2h 5m`, `3d 4h`, `12s`.
+#[must_use]
+pub fn span_words(ms: u64) -> String {
+    let seconds = ms.div_ceil(1_000);
+    let parts =
+        [(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let first = parts.iter().position(|(count, _)| *count > 0).unwrap_or(3);
+    let shown = parts.iter().skip(first).take(2).filter(|(count, _)| *count > 0);
+    let words: Vec<String> = shown.map(|(count, unit)| format!("{count}{unit}")).collect();
+    if words.is_empty() { String::from("0s") } else { words.join(" ") }
+}
+
 /// Returns at most the last `bytes` of a text, cut at a whole character.
 #[must_use]
 pub fn tail_of(text: &str, bytes: usize) -> &str {
@@ -46,6 +59,22 @@ mod tests {
     fn a_signal_has_its_name_where_it_has_one_everywhere() {
         assert_eq!(signal_words(9), "signal 9 (SIGKILL)");
         assert_eq!(signal_words(10), "signal 10", "SIGUSR1 on Linux, SIGBUS elsewhere");
+    }
+
+    #[test]
+    fn a_time_has_its_two_largest_units() {
+        let table = [
+            (0, "0s"),
+            (1, "1s"),
+            (59_000, "59s"),
+            (60_000, "1m"),
+            (3_661_000, "1h 1m"),
+            (6 * 3_600_000, "6h"),
+            (90_061_000, "1d 1h"),
+        ];
+        for (ms, words) in table {
+            assert_eq!(span_words(ms), words);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The machine: one event in, the next loop and its effects out. One file per phase; every phase answers
 //! every event by name, so that a new event shows each place that must decide.
+mod limited;
 mod next;
 mod ready;
 mod recovered;
@@ -13,10 +14,16 @@ mod working;
 mod failures;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod limit_tests;
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod recovered_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 pub(crate) mod scenes;
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod session_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod tests;
@@ -33,18 +40,21 @@ use crate::state::{Loop, Phase};
 /// Decides. The loop is consumed, so that no transition can forget to say what comes next.
 #[must_use]
 pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
-    let Loop { policy, blind_verdicts, spent, phase } = state;
-    let Event { at, dice, ground, kind } = event;
-    let rest = Rest { policy, blind_verdicts, spent, ground };
+    let Loop { policy, blind_verdicts, spent, session, limits, phase } = state;
+    let Event { at, wall, dice, ground, kind } = event;
+    let rest = Rest { policy, blind_verdicts, spent, session, limits, ground, wall };
     if let EventKind::Recovered { changed } = kind {
         return recovered::on(rest, phase, changed, (at, dice));
     }
-    let event = Event { at, dice, ground, kind };
+    let event = Event { at, wall, dice, ground, kind };
     match phase {
         Phase::Ready => ready::on(rest, event),
         Phase::Working { iteration, attempt } => working::on(rest, iteration, attempt, event),
         Phase::Waiting { iteration, attempt, until } => {
             waiting::on(rest, waiting::Pause { iteration, attempt, until }, event)
+        }
+        Phase::Limited { iteration, attempt, wait } => {
+            limited::on(rest, limited::Limited { iteration, attempt, wait }, event)
         }
         Phase::Verifying { iteration, attempt } => verifying::on(rest, iteration, attempt, event),
         Phase::Stopping { iteration, attempt, stopping } => {
@@ -62,14 +72,18 @@ struct Rest {
     policy: crate::policy::Policy,
     blind_verdicts: u32,
     spent: crate::attempt::Spend,
+    session: Option<crate::state::Session>,
+    limits: crate::limits::Limits,
     /// Not kept: it is as old as the event.
     ground: crate::event::Ground,
+    /// Not kept either.
+    wall: crate::event::Millis,
 }
 
 impl Rest {
     fn enter(self, phase: Phase) -> Loop {
-        let Self { policy, blind_verdicts, spent, .. } = self;
-        Loop { policy, blind_verdicts, spent, phase }
+        let Self { policy, blind_verdicts, spent, session, limits, .. } = self;
+        Loop { policy, blind_verdicts, spent, session, limits, phase }
     }
 
     /// Stays in the phase: the event means nothing here.
@@ -84,13 +98,17 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
         EventKind::AttemptEnded { key, .. }
         | EventKind::ResultSeen { key }
         | EventKind::SpokeAgain { key }
+        | EventKind::Repeating { key }
+        | EventKind::GotOn { key }
         | EventKind::Verified { key, .. }
         | EventKind::Faulted { key, .. } => Some(*key),
         EventKind::TimerFired { timer } => match timer {
             Timer::Iteration { key }
             | Timer::Silence { key }
             | Timer::AfterResult { key }
-            | Timer::Retry { key } => Some(*key),
+            | Timer::Repeating { key }
+            | Timer::Retry { key }
+            | Timer::Limit { key } => Some(*key),
         },
         EventKind::Started
         | EventKind::Recovered { .. }

@@ -3,13 +3,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 
-use super::{Rest, Step};
+use super::{Rest, Step, limited};
 use crate::claim::Nonce;
 use crate::effect::Effect;
 use crate::event::{Ground, Millis, StopSignal, Timer};
 use crate::fact::{Fact, IterationStatus};
 use crate::outcome::Ended;
-use crate::policy::{Context, NonceUse};
+use crate::policy::NonceUse;
 use crate::prompt::{Feedback, PromptPlan};
 use crate::state::{Iteration, Left, Phase};
 
@@ -41,14 +41,22 @@ pub(super) fn begin(rest: Rest, turn: Turn) -> Step {
     }
 }
 
-fn begin_at_once(rest: Rest, turn: Turn) -> Step {
+fn begin_at_once(mut rest: Rest, turn: Turn) -> Step {
     let nonce = match rest.policy.nonce {
         NonceUse::Off => None,
         NonceUse::EachIteration => Some(Nonce::from_dice(turn.dice)),
     };
-    let iteration =
-        Iteration { number: turn.number, started: turn.at, plan: turn.plan, nonce, cut_short: 0, rounds: 0 };
+    let mut iteration = Iteration {
+        number: turn.number,
+        started: turn.at,
+        plan: turn.plan,
+        nonce,
+        session: rest.session.clone(),
+        excused: 0,
+        rounds: 0,
+    };
     let mut effects = vec![record(Fact::IterationStarted { iteration: iteration.number })];
+    effects.extend(limited::give_back(&mut rest, &mut iteration));
     let (state, started) = start_attempt(rest, iteration, 1, turn.at);
     effects.extend(started);
     (state, effects)
@@ -61,7 +69,13 @@ pub(super) fn start_attempt(rest: Rest, iteration: Iteration, attempt: u32, at: 
     let left_ms = timeouts.iteration_ms.saturating_sub(at.since(iteration.started));
     let effects = vec![
         record(Fact::AttemptStarted { iteration: key.iteration, attempt }),
-        Effect::StartAgent { key, plan: iteration.plan.clone(), nonce: iteration.nonce.clone() },
+        Effect::StartAgent {
+            key,
+            plan: iteration.plan.clone(),
+            nonce: iteration.nonce.clone(),
+            session: iteration.session.clone(),
+            agent: rest.limits.agent,
+        },
         Effect::StartTimer { timer: Timer::Iteration { key }, after_ms: left_ms },
         Effect::StartTimer { timer: Timer::Silence { key }, after_ms: timeouts.silence_ms },
     ];
@@ -142,9 +156,9 @@ fn plan_after(rest: &Rest, carry: Carry) -> PromptPlan {
         Carry::Rejected(feedback) => Some(feedback),
         Carry::NoClaim | Carry::TimedOut => None,
     };
-    match rest.policy.context {
-        Context::Fresh => PromptPlan::Whole { feedback },
-        Context::Continue => PromptPlan::Continuation { feedback },
+    match rest.session {
+        None => PromptPlan::Whole { feedback },
+        Some(_) => PromptPlan::Continuation { feedback },
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) fn on(rest: Rest, event: Event) -> Step {
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }
+        | EventKind::Repeating { .. }
+        | EventKind::GotOn { .. }
         | EventKind::Verified { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Faulted { .. } => rest.stay(Phase::Ready),

@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::limited::{self, Limited};
 use super::next::{self, Carry, Turn, record};
 use super::working::unseen_fact;
 use super::{Rest, Step};
@@ -13,7 +14,7 @@ use crate::event::{Millis, Timer};
 use crate::fact::{Fact, IterationStatus, NextStep};
 use crate::outcome::Ended;
 use crate::prompt::PromptPlan;
-use crate::state::{Iteration, Left, Phase, StopWhy, Stopping};
+use crate::state::{Iteration, Left, Phase, Session, StopWhy, Stopping};
 
 const OUTCOME_UNKNOWN: &str = "outcome unknown: ralph ended before the agent did";
 
@@ -30,6 +31,9 @@ pub(super) fn on(rest: Rest, phase: Phase, changed: Vec<String>, when: (Millis, 
         Phase::Working { iteration, attempt } => cut_short(rest, Cut { iteration, attempt, changed }, when),
         Phase::Waiting { iteration, attempt, until } => {
             take_up(rest, Left::Waiting { iteration, attempt, until }, changed, when)
+        }
+        Phase::Limited { iteration, attempt, wait } => {
+            take_up(rest, Left::Limited { iteration, attempt, wait }, changed, when)
         }
         Phase::Verifying { iteration, attempt } => {
             take_up(rest, Left::Verifying { iteration, attempt }, changed, when)
@@ -64,9 +68,9 @@ fn stopped(rest: Rest, cut: Cut, stopping: Stopping, when: (Millis, u32)) -> Ste
             take_up(rest, Left::Verifying { iteration, attempt }, changed, when)
         }
         // What it said last was not recorded, so nobody knows it any more.
-        Stopping::Agent { why: StopWhy::Signal { .. } | StopWhy::StayedAfterResult } => {
-            cut_short(rest, cut, when)
-        }
+        Stopping::Agent {
+            why: StopWhy::Signal { .. } | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats,
+        } => cut_short(rest, cut, when),
         Stopping::Agent { why: StopWhy::IterationTooLong } => {
             timed_out(rest, &cut, "the iteration took too long", when)
         }
@@ -106,14 +110,22 @@ fn take_up(rest: Rest, left: Left, changed: Vec<String>, when: (Millis, u32)) ->
         Left::AtTheStart => (resumed((1, 1), NextStep::Agent, changed), begin(rest, when)),
         Left::AtWork { iteration, attempt } => {
             let fact = resumed((iteration.number, attempt + 1), NextStep::Agent, changed);
-            let cut_short = iteration.cut_short + 1;
-            let iteration = Iteration { started: at, cut_short, ..iteration };
+            let excused = iteration.excused + 1;
+            let session = iteration.session.map(Session::used_unseen);
+            let iteration = Iteration { started: at, excused, session, ..iteration };
             (fact, next::start_attempt(rest, iteration, attempt + 1, at))
         }
         Left::Waiting { iteration, attempt, until } => {
             let fact = resumed((iteration.number, attempt), NextStep::Retry, changed);
             let iteration = Iteration { started: at, ..iteration };
             (fact, wait_on(rest, iteration, (attempt, until), at))
+        }
+        Left::Limited { iteration, attempt, wait } => {
+            let is_over = wait.left_ms(rest.wall) == 0;
+            let next = if is_over { NextStep::Agent } else { NextStep::Limit };
+            let fact = resumed((iteration.number, attempt), next, changed);
+            let iteration = Iteration { started: at, ..iteration };
+            (fact, limited::take_up(rest, Limited { iteration, attempt, wait }, at))
         }
         Left::Verifying { iteration, attempt } => {
             let fact = resumed((iteration.number, attempt), NextStep::Checks, changed);

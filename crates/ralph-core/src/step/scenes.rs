@@ -3,7 +3,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::step;
-use crate::attempt::{AttemptReport, Ending, ErrorKind, Leftovers, Spend, Stream, Trouble};
+use crate::attempt::{Afterlife, AttemptReport, Ending, ErrorKind, Leftovers, Spend, Stream, Trouble};
 use crate::claim::{Claim, Contradiction, NoClaim, Reading};
 use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Timer};
@@ -11,7 +11,8 @@ use crate::evidence::{CheckEvidence, Evidence, Verdict};
 use crate::fact::Fact;
 use crate::outcome::Outcome;
 use crate::policy::{Policy, Proof};
-use crate::state::{Loop, Phase};
+use crate::prompt::PromptPlan;
+use crate::state::{Loop, Phase, Session};
 
 pub(super) fn key(iteration: u32, attempt: u32) -> AttemptKey {
     AttemptKey { iteration, attempt }
@@ -29,6 +30,7 @@ pub(crate) fn quiet() -> AttemptReport {
         unknown_records: 0,
         lived_ms: 60_000,
         trouble: None,
+        repeating: None,
         reading: Reading {
             claim: Claim::None { why: NoClaim::NoTag },
             blocked: None,
@@ -37,6 +39,7 @@ pub(crate) fn quiet() -> AttemptReport {
         },
         spend: Spend::default(),
         session: None,
+        afterlife: Afterlife::None,
         model: None,
         messages: None,
         stderr_tail: String::new(),
@@ -73,7 +76,31 @@ pub(super) fn crashes() -> AttemptReport {
 }
 
 pub(super) fn troubled(kind: ErrorKind) -> AttemptReport {
-    AttemptReport { trouble: Some(Trouble { kind, message: "API error".to_string() }), ..claims() }
+    AttemptReport { trouble: Some(trouble(kind, None)), ..claims() }
+}
+
+fn trouble(kind: ErrorKind, reset_at: Option<Millis>) -> Trouble {
+    Trouble { kind, message: "API error".to_string(), reset_at }
+}
+
+/// An attempt that a provider refused until a moment, if it told one.
+pub(super) fn refused(reset_at: Option<i64>) -> AttemptReport {
+    let trouble = trouble(ErrorKind::RateLimit, reset_at.map(Millis));
+    AttemptReport { trouble: Some(trouble), ..crashes() }
+}
+
+/// An attempt that ralph ended while the agent repeated requests over this error.
+pub(super) fn repeating(kind: ErrorKind) -> AttemptReport {
+    AttemptReport { repeating: Some(trouble(kind, None)), ..ends(Ending::Signalled { signal: 15 }) }
+}
+
+/// The same with a session that can be resumed.
+pub(super) fn in_session(id: &str, report: AttemptReport) -> AttemptReport {
+    AttemptReport { session: Some(id.to_string()), afterlife: Afterlife::Resumable, ..report }
+}
+
+pub(super) fn lost_session() -> AttemptReport {
+    AttemptReport { afterlife: Afterlife::Lost, ..crashes() }
 }
 
 pub(super) fn evidence(verdict: Verdict) -> Evidence {
@@ -100,12 +127,13 @@ pub(super) struct Scene {
     pub(super) state: Loop,
     pub(super) effects: Vec<Effect>,
     now: i64,
+    wall: i64,
     ground: Ground,
 }
 
 impl Scene {
     pub(super) fn new(policy: Policy) -> Self {
-        Self { state: Loop::new(policy), effects: Vec::new(), now: 0, ground: Ground::Firm }
+        Self { state: Loop::new(policy), effects: Vec::new(), now: 0, wall: 0, ground: Ground::Firm }
     }
 
     pub(super) fn started(policy: Policy) -> Self {
@@ -115,7 +143,14 @@ impl Scene {
     /// Plays one event and forgets the effects of earlier ones.
     pub(super) fn on(mut self, kind: EventKind) -> Self {
         self.now += 1_000;
-        let event = Event { at: Millis(self.now), dice: u32::MAX, ground: self.ground, kind };
+        self.wall += 1_000;
+        let event = Event {
+            at: Millis(self.now),
+            wall: Millis(self.wall),
+            dice: u32::MAX,
+            ground: self.ground,
+            kind,
+        };
         let (state, effects) = step(self.state.clone(), event);
         Self { state, effects, ..self }
     }
@@ -126,8 +161,15 @@ impl Scene {
         self
     }
 
+    /// Lets the next event happen at that time, by both clocks.
     pub(super) fn at(mut self, now: i64) -> Self {
         self.now = now - 1_000;
+        self.wall_at(now)
+    }
+
+    /// Sets only the clock on the wall.
+    pub(super) fn wall_at(mut self, now: i64) -> Self {
+        self.wall = now - 1_000;
         self
     }
 
@@ -155,6 +197,23 @@ impl Scene {
     pub(super) fn starts(&self) -> Option<AttemptKey> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::StartAgent { key, .. } => Some(*key),
+            _ => None,
+        })
+    }
+
+    /// Returns the plan, the session and the agent of the start.
+    pub(super) fn started_with(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { plan, session, agent, .. } => {
+                Some((plan.clone(), session.as_ref().map(|session| session.id.as_str()), *agent))
+            }
+            _ => None,
+        })
+    }
+
+    pub(super) fn resumed_session(&self) -> Option<&Session> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { session, .. } => session.as_ref(),
             _ => None,
         })
     }

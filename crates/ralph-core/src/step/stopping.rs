@@ -3,7 +3,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use super::next::{self, Carry};
-use super::working::{self, Attempt, Standing, attempt_fact, claim_fact};
+use super::working::{self, Attempt, Standing, attempt_facts, claim_fact};
 use super::{Rest, Step, is_late};
 use crate::attempt::AttemptReport;
 use crate::effect::Effect;
@@ -52,6 +52,8 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
             | EventKind::AttemptEnded { .. }
             | EventKind::ResultSeen { .. }
             | EventKind::SpokeAgain { .. }
+            | EventKind::Repeating { .. }
+            | EventKind::GotOn { .. }
             | EventKind::Verified { .. }
             | EventKind::TimerFired { .. }
             | EventKind::Broken { .. },
@@ -73,7 +75,8 @@ fn interrupted_again(rest: Rest, stop: Stop, signal: StopSignal) -> Step {
             (Stopping::Agent { why: StopWhy::Broken { what } }, vec![Effect::KillAgent { key }])
         }
         Stopping::Agent {
-            why: StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult,
+            why:
+                StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats,
         } => (Stopping::Agent { why: StopWhy::Signal { signal } }, vec![]),
     };
     (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
@@ -90,6 +93,10 @@ fn agent_gone(
             let judgement = report.judge_output();
             return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
         }
+        StopWhy::OnlyRepeats => {
+            let judgement = report.judge_repeats();
+            return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
+        }
         StopWhy::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
         StopWhy::TooSilent => (IterationStatus::TimedOut, "the agent was silent for too long"),
         StopWhy::Signal { .. } => (IterationStatus::Interrupted, "stopped by a signal"),
@@ -97,16 +104,18 @@ fn agent_gone(
     };
     rest.spent = rest.spent.plus(report.spend);
     let key = iteration.key(attempt);
-    let facts = vec![
-        attempt_fact(key, &report, (status, Some(cause.into()))),
-        claim_fact(key, &report, Standing::Stopped),
-    ];
+    let mut facts = attempt_facts(&iteration, (attempt, &report), (status, Some(cause.into())));
+    facts.push(claim_fact(key, &report, Standing::Stopped));
     let (state, effects) = match why {
         StopWhy::Signal { signal } => {
             next::interrupt(rest, Left::AtWork { iteration, attempt }, when.0, signal)
         }
         StopWhy::Broken { what } => next::conclude(rest, &iteration, (status, when.0), Ended::broken(what)),
-        StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult => {
+        StopWhy::IterationTooLong
+        | StopWhy::TooSilent
+        | StopWhy::StayedAfterResult
+        | StopWhy::OnlyRepeats => {
+            rest.remember(&iteration, &report);
             next::go_on(rest, &iteration, Carry::TimedOut, when)
         }
     };

@@ -2,7 +2,8 @@
 use alloc::string::ToString;
 
 use super::scenes::{
-    Scene, claims, claims_but_contradicts, crashes, ends, key, quiet, says_blocked, troubled, with_checks,
+    Scene, claims, claims_but_contradicts, crashes, ends, in_session, key, quiet, says_blocked, troubled,
+    with_checks,
 };
 use crate::attempt::{AttemptReport, Ending, ErrorKind, Hope, Stream};
 use crate::claim::Nonce;
@@ -100,7 +101,8 @@ fn a_continued_session_gets_the_continuation_prompt_from_the_second_iteration_on
     let policy = Policy { context: Context::Continue, ..Policy::new(3) };
     let scene = Scene::started(policy);
     assert_eq!(plan_of(&scene), PromptPlan::Whole { feedback: None });
-    assert_eq!(plan_of(&scene.ended(1, 1, quiet())), PromptPlan::Continuation { feedback: None });
+    let scene = scene.ended(1, 1, in_session("s1", quiet()));
+    assert_eq!(plan_of(&scene), PromptPlan::Continuation { feedback: None });
 }
 
 // spec: L3

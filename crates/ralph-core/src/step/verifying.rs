@@ -33,6 +33,8 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }
+        | EventKind::Repeating { .. }
+        | EventKind::GotOn { .. }
         | EventKind::TimerFired { .. } => rest.stay(Phase::Verifying { iteration, attempt }),
     }
 }

@@ -42,6 +42,8 @@ pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }
+        | EventKind::Repeating { .. }
+        | EventKind::GotOn { .. }
         | EventKind::Verified { .. }
         | EventKind::Faulted { .. } => rest.stay(pause.phase()),
     }

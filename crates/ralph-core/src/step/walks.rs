@@ -1,10 +1,13 @@
 //! Random walks: whatever happens in whatever order, the invariants of the machine hold.
+use alloc::format;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
 use super::scenes::{
-    claims, claims_but_contradicts, crashes, evidence, key, quiet, says_blocked, troubled, with_checks,
+    claims, claims_but_contradicts, crashes, evidence, in_session, key, lost_session, quiet, refused,
+    repeating, says_blocked, troubled, with_checks,
 };
 use super::step;
 use crate::attempt::ErrorKind;
@@ -14,7 +17,8 @@ use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::journal;
 use crate::outcome::Outcome;
-use crate::policy::{Policy, Proof};
+use crate::policy::{Context, Policy, Proof, RateLimits};
+use crate::prompt::PromptPlan;
 use crate::state::Loop;
 
 fn any_key() -> impl Strategy<Value = AttemptKey> {
@@ -22,10 +26,12 @@ fn any_key() -> impl Strategy<Value = AttemptKey> {
 }
 
 fn any_timer() -> impl Strategy<Value = Timer> {
-    (any_key(), 0..4).prop_map(|(key, which)| match which {
+    (any_key(), 0..8).prop_map(|(key, which)| match which {
         0 => Timer::Iteration { key },
         1 => Timer::Silence { key },
         2 => Timer::AfterResult { key },
+        3 => Timer::Repeating { key },
+        4 | 5 => Timer::Limit { key },
         _ => Timer::Retry { key },
     })
 }
@@ -40,6 +46,13 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         Just(crashes()),
         Just(troubled(ErrorKind::Auth)),
         Just(troubled(ErrorKind::Network)),
+        Just(in_session("s1", troubled(ErrorKind::Context))),
+        Just(in_session("s1", quiet())),
+        Just(in_session("s2", claims())),
+        Just(lost_session()),
+        Just(repeating(ErrorKind::Network)),
+        prop_oneof![Just(None), Just(Some(i64::MAX)), (0..90_000_i64).prop_map(Some)]
+            .prop_map(|reset| in_session("s3", refused(reset))),
     ];
     let verdicts =
         prop_oneof![Just(Verdict::Accepted), Just(Verdict::Rejected), Just(Verdict::CouldNotEvaluate)];
@@ -48,6 +61,8 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         8 => (any_key(), reports).prop_map(|(key, report)| EventKind::AttemptEnded { key, report: report.into() }),
         1 => any_key().prop_map(|key| EventKind::ResultSeen { key }),
         1 => any_key().prop_map(|key| EventKind::SpokeAgain { key }),
+        1 => any_key().prop_map(|key| EventKind::Repeating { key }),
+        1 => any_key().prop_map(|key| EventKind::GotOn { key }),
         5 => (any_key(), verdicts)
             .prop_map(|(key, verdict)| EventKind::Verified { key, evidence: evidence(verdict) }),
         4 => any_timer().prop_map(|timer| EventKind::TimerFired { timer }),
@@ -63,6 +78,8 @@ enum Happening {
     Event(EventKind, Ground),
     /// It dies between two events, or before it stored what it decided upon this one.
     Death(Option<EventKind>),
+    /// Somebody sets the clock on the wall, or the machine sleeps.
+    Clock(i64),
 }
 
 fn any_happening() -> impl Strategy<Value = Happening> {
@@ -70,6 +87,7 @@ fn any_happening() -> impl Strategy<Value = Happening> {
         8 => (any_event(), any_ground()).prop_map(|(kind, ground)| Happening::Event(kind, ground)),
         1 => Just(Happening::Death(None)),
         1 => any_event().prop_map(|kind| Happening::Death(Some(kind))),
+        1 => (-90_000..90_000_i64).prop_map(Happening::Clock),
     ]
 }
 
@@ -81,6 +99,9 @@ fn any_ground() -> impl Strategy<Value = Ground> {
 #[derive(Default)]
 struct World {
     alive: Option<AttemptKey>,
+    /// The agent at work, and the one whose session was last reported.
+    agent: u32,
+    knows_session: Option<u32>,
     checking: Option<AttemptKey>,
     finishes: u32,
     accepted_last: bool,
@@ -91,7 +112,13 @@ impl World {
     /// Hears the event as the driver would: an agent or check that ended is gone.
     fn hear(&mut self, kind: &EventKind) -> bool {
         match kind {
-            EventKind::AttemptEnded { key, .. } => self.alive.take_if(|alive| alive == key).is_some(),
+            EventKind::AttemptEnded { key, report } => {
+                let heard = self.alive.take_if(|alive| alive == key).is_some();
+                if heard && report.session.is_some() {
+                    self.knows_session = Some(self.agent);
+                }
+                heard
+            }
             EventKind::Verified { key, evidence } => {
                 let heard = self.checking.take_if(|checking| checking == key).is_some();
                 self.accepted_last = heard && evidence.verdict() == Verdict::Accepted;
@@ -105,10 +132,21 @@ impl World {
         }
     }
 
-    fn perform(&mut self, effect: &Effect, proof: Proof) {
+    fn perform(&mut self, effect: &Effect, policy: &Policy) {
         assert_eq!(self.finishes, 0, "silence after the finish, but {effect:?}");
         match effect {
-            Effect::StartAgent { key, .. } => {
+            Effect::StartAgent { key, plan, session, agent, .. } => {
+                let agents = policy.rate_limits.agents.len().max(1);
+                assert!((*agent as usize) < agents, "an agent that there is");
+                let goes_on = session.is_some();
+                assert!(!goes_on || policy.context == Context::Continue, "fresh means fresh");
+                assert!(!goes_on || self.knows_session == Some(*agent), "a session of its own");
+                assert_eq!(
+                    matches!(plan, PromptPlan::Continuation { .. }),
+                    goes_on,
+                    "words that it remembers"
+                );
+                self.agent = *agent;
                 assert!(!self.numbers(over).contains(&key.iteration), "I2: {key:?} is over");
                 assert_eq!(self.alive, None, "at most one agent alive");
                 assert_eq!(self.checking, None, "no agent while checks run");
@@ -120,7 +158,7 @@ impl World {
                 assert_eq!(self.alive, None, "no agent outlives the run");
                 self.finishes += 1;
             }
-            Effect::Record { fact } => self.record(fact, proof),
+            Effect::Record { fact } => self.record(fact, policy.proof),
             Effect::StopChecks { .. } | Effect::StartTimer { .. } | Effect::CancelTimer { .. } => {}
         }
     }
@@ -172,14 +210,18 @@ fn opening(proof: Proof) -> Fact {
     Fact::RunStarted { kind: "run".into(), agent: "x".into(), promise: "X".into(), max_iterations: 9, checks }
 }
 
+/// The driver's clock and the one on the wall.
+type Clocks = (Millis, Millis);
+
 /// Decides, records, acts.
-fn play(state: Loop, world: &mut World, (kind, ground, at): (EventKind, Ground, Millis)) -> Loop {
+fn play(state: Loop, world: &mut World, (kind, ground, (at, wall)): (EventKind, Ground, Clocks)) -> Loop {
     let volatile = kind.is_volatile();
     let before = state.clone();
-    let proof = state.policy.proof;
+    let policy = state.policy.clone();
     world.hear(&kind);
-    let (next, effects) = step(state, Event { at, dice: 0, ground, kind });
-    effects.iter().for_each(|effect| world.perform(effect, proof));
+    let (next, effects) = step(state, Event { at, wall, dice: 0, ground, kind });
+    effects.iter().for_each(|effect| world.perform(effect, &policy));
+    assert!(next.limits.waited_ms <= policy.rate_limits.max_wait_ms, "waiting is bounded");
     assert!(!volatile || next == before, "an event that is not stored leaves the loop as it is");
     next
 }
@@ -188,17 +230,24 @@ fn play(state: Loop, world: &mut World, (kind, ground, at): (EventKind, Ground, 
 fn walk(policy: Policy, happenings: Vec<Happening>) -> (Loop, World) {
     let mut world = World { journal: Vec::from([opening(policy.proof)]), ..World::default() };
     let mut state = Loop::new(policy);
+    let mut offset = 0;
     for (index, happening) in happenings.into_iter().enumerate() {
         let at = Millis(i64::try_from(index).unwrap_or(0) * 1_000);
+        let wall = Millis(at.0 + offset);
         state = match happening {
-            Happening::Event(kind, ground) => play(state, &mut world, (kind, ground, at)),
+            Happening::Clock(jump) => {
+                offset += jump;
+                continue;
+            }
+            Happening::Event(kind, ground) => play(state, &mut world, (kind, ground, (at, wall))),
             Happening::Death(unstored) => {
                 if let Some(kind) = unstored {
                     world.hear(&kind);
-                    let _ = step(state.clone(), Event { at, dice: 0, ground: Ground::Firm, kind });
+                    let _ = step(state.clone(), Event { at, wall, dice: 0, ground: Ground::Firm, kind });
                 }
                 world.die(&state);
-                play(state, &mut world, (EventKind::Recovered { changed: Vec::new() }, Ground::Firm, at))
+                let recovered = EventKind::Recovered { changed: Vec::new() };
+                play(state, &mut world, (recovered, Ground::Firm, (at, wall)))
             }
         };
         let stored = serde_json::to_string(&state).unwrap();
@@ -211,15 +260,20 @@ fn walk(policy: Policy, happenings: Vec<Happening>) -> (Loop, World) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // spec: L1, L2, L13
+    // spec: L1, L2, L6, L10, L13
     // fault: 1, 2, 3, 4, 5
     #[test]
     fn the_invariants_hold_on_random_walks(
         happenings in prop::collection::vec(any_happening(), 0..60),
         max in 1..4_u32,
         checks in any::<bool>(),
+        context in prop_oneof![Just(Context::Fresh), Just(Context::Continue)],
+        agents in 1..4_usize,
     ) {
         let policy = if checks { with_checks(max) } else { Policy::new(max) };
+        let agents = (0..agents).map(|agent| format!("agent-{agent}")).collect();
+        let rate_limits = RateLimits { max_wait_ms: 150_000, agents };
+        let policy = Policy { context, rate_limits, ..policy };
         let mut all = Vec::from([Happening::Event(EventKind::Started, Ground::Firm)]);
         all.extend(happenings);
         let (state, world) = walk(policy, all);

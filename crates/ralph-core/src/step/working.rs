@@ -3,7 +3,9 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
+use alloc::vec::Vec;
 
+use super::limited::{self, Refused};
 use super::next::{self, Carry, record};
 use super::{Rest, Step, is_late};
 use crate::attempt::{AttemptReport, Ending, Hope, Judgement, Leftovers, Spend};
@@ -31,6 +33,8 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         }
         EventKind::ResultSeen { .. } => result_seen(rest, iteration, attempt),
         EventKind::SpokeAgain { .. } => spoke_again(rest, iteration, attempt),
+        EventKind::Repeating { .. } => repeats(rest, iteration, attempt),
+        EventKind::GotOn { .. } => got_on(rest, iteration, attempt),
         EventKind::TimerFired { timer } => timed_out(rest, iteration, attempt, timer),
         EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
         EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
@@ -51,26 +55,76 @@ pub(super) struct Attempt {
 /// Decides what an ended attempt leads to.
 pub(super) fn ended(mut rest: Rest, iteration: Iteration, attempt: Attempt, when: (Millis, u32)) -> Step {
     rest.spent = rest.spent.plus(attempt.report.spend);
-    match attempt.judgement {
-        Judgement::Good => good(rest, iteration, (attempt.number, attempt.report), when),
-        Judgement::Failed { why, hope } => {
-            let key = iteration.key(attempt.number);
-            let facts = vec![
-                attempt_fact(key, &attempt.report, (IterationStatus::Failed, Some(why.clone()))),
-                claim_fact(key, &attempt.report, Standing::AttemptFailed),
-            ];
-            let failure =
-                Failure { attempt: attempt.number, why, hope, at_start: attempt.report.ended_at_start() };
-            let (state, effects) = failed(rest, iteration, failure, when);
-            (state, facts.into_iter().chain(effects).collect())
+    let Attempt { number, report, judgement } = attempt;
+    let not_good = match judgement {
+        Judgement::Good => return good(rest, iteration, (number, report), when),
+        Judgement::Failed { why, hope } => NotGood::Failed { why, hope },
+        Judgement::Limited { why, reset_at } => NotGood::Limited { why, reset_at },
+        Judgement::SessionOver { why } if iteration.session.is_some() => NotGood::SessionOver { why },
+        Judgement::SessionOver { why } => NotGood::Failed { why, hope: Hope::Retry },
+    };
+    let key = iteration.key(number);
+    let status = (IterationStatus::Failed, Some(not_good.why().to_string()));
+    let mut facts = attempt_facts(&iteration, (number, &report), status);
+    facts.push(claim_fact(key, &report, Standing::AttemptFailed));
+    let (state, effects) = match not_good {
+        NotGood::Failed { why, hope } => {
+            let session = iteration.session.map(|session| session.used_by(&report));
+            let iteration = Iteration { session, ..iteration };
+            let failure = Failure { attempt: number, why, hope, at_start: report.ended_at_start() };
+            failed(rest, iteration, failure, when)
+        }
+        NotGood::Limited { why, reset_at } => {
+            rest.remember(&iteration, &report);
+            limited::limited(rest, iteration, Refused { attempt: number, why, reset_at }, when)
+        }
+        NotGood::SessionOver { why } => start_afresh(rest, iteration, (number, why), when.0),
+    };
+    (state, facts.into_iter().chain(effects).collect())
+}
+
+/// What an attempt that was not good leads to.
+enum NotGood {
+    Failed { why: String, hope: Hope },
+    Limited { why: String, reset_at: Option<Millis> },
+    SessionOver { why: String },
+}
+
+impl NotGood {
+    fn why(&self) -> &str {
+        match self {
+            Self::Failed { why, .. } | Self::Limited { why, .. } | Self::SessionOver { why } => why,
         }
     }
 }
 
-fn good(rest: Rest, iteration: Iteration, attempt: (u32, Box<AttemptReport>), when: (Millis, u32)) -> Step {
+/// The session cannot go on, so the same work begins at once in a new one. That is no failure of the agent.
+fn start_afresh(mut rest: Rest, iteration: Iteration, (attempt, why): (u32, String), at: Millis) -> Step {
+    rest.session = None;
+    let next = attempt + 1;
+    let reason = format!("the session of the agent cannot go on: {why}");
+    let fact = record(Fact::SessionFresh { iteration: iteration.number, attempt: next, reason });
+    let iteration = Iteration {
+        plan: iteration.plan.whole(),
+        session: None,
+        excused: iteration.excused + 1,
+        ..iteration
+    };
+    let (state, effects) = next::start_attempt(rest, iteration, next, at);
+    (state, core::iter::once(fact).chain(effects).collect())
+}
+
+fn good(
+    mut rest: Rest,
+    iteration: Iteration,
+    attempt: (u32, Box<AttemptReport>),
+    when: (Millis, u32),
+) -> Step {
     let (number, report) = attempt;
     let key = iteration.key(number);
-    let mut effects = vec![attempt_fact(key, &report, (IterationStatus::Finished, None))];
+    let mut effects = attempt_facts(&iteration, (number, &report), (IterationStatus::Finished, None));
+    rest.remember(&iteration, &report);
+    rest.limits.in_a_row = 0;
     let (state, more) = match (&report.reading.blocked, &report.reading.claim) {
         (Some(reason), _) => blocked(rest, &iteration, reason, when.0),
         (None, Claim::None { .. }) => {
@@ -168,12 +222,25 @@ fn spoke_again(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
     (rest.enter(Phase::Working { iteration, attempt }), vec![Effect::CancelTimer { timer }])
 }
 
+/// An agent that repeats requests has so long to get on.
+fn repeats(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
+    let timer = Timer::Repeating { key: iteration.key(attempt) };
+    let effects = vec![Effect::StartTimer { timer, after_ms: rest.policy.timeouts.repeating_ms }];
+    (rest.enter(Phase::Working { iteration, attempt }), effects)
+}
+
+fn got_on(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
+    let timer = Timer::Repeating { key: iteration.key(attempt) };
+    (rest.enter(Phase::Working { iteration, attempt }), vec![Effect::CancelTimer { timer }])
+}
+
 fn timed_out(rest: Rest, iteration: Iteration, attempt: u32, timer: Timer) -> Step {
     let why = match timer {
         Timer::Iteration { .. } => StopWhy::IterationTooLong,
         Timer::Silence { .. } => StopWhy::TooSilent,
         Timer::AfterResult { .. } => StopWhy::StayedAfterResult,
-        Timer::Retry { .. } => return rest.stay(Phase::Working { iteration, attempt }),
+        Timer::Repeating { .. } => StopWhy::OnlyRepeats,
+        Timer::Retry { .. } | Timer::Limit { .. } => return rest.stay(Phase::Working { iteration, attempt }),
     };
     stop(rest, iteration, attempt, why)
 }
@@ -191,6 +258,7 @@ fn stop_reason(why: &StopWhy) -> &str {
         StopWhy::IterationTooLong => "the iteration took too long",
         StopWhy::TooSilent => "the agent was silent for too long",
         StopWhy::StayedAfterResult => "the agent stayed alive after its final record",
+        StopWhy::OnlyRepeats => "the agent only repeated failed requests for too long",
         StopWhy::Signal { .. } => "a signal asked the run to stop",
         StopWhy::Broken { what } => what,
     }
@@ -227,8 +295,24 @@ pub(super) fn claim_fact(key: AttemptKey, report: &AttemptReport, standing: Stan
     record(Fact::Claim { iteration: key.iteration, claim: ClaimFact { claimed, accepted, why } })
 }
 
-/// Keeps how an attempt went.
-pub(super) fn attempt_fact(
+/// Keeps how an attempt went, and says so where it did not resume the session that it should.
+pub(super) fn attempt_facts(
+    iteration: &Iteration,
+    (attempt, report): (u32, &AttemptReport),
+    end: (IterationStatus, Option<String>),
+) -> Vec<Effect> {
+    let key = iteration.key(attempt);
+    let mut facts = vec![attempt_fact(key, report, end)];
+    if let (Some(asked), Some(found)) = (&iteration.session, &report.session)
+        && asked.id != *found
+    {
+        let reason = format!("the agent did not resume its session {} but began {found}", asked.id);
+        facts.push(record(Fact::SessionFresh { iteration: key.iteration, attempt, reason }));
+    }
+    facts
+}
+
+fn attempt_fact(
     key: AttemptKey,
     report: &AttemptReport,
     (status, failure): (IterationStatus, Option<String>),

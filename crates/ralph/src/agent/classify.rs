@@ -77,6 +77,11 @@ pub(super) fn by_words(message: &str) -> ErrorKind {
     WORDS.iter().find(|(word, _)| contains(&message, word)).map_or(ErrorKind::Unknown, |(_, kind)| *kind)
 }
 
+/// Returns the kind of a failure that a line of stderr tells of.
+pub fn error_kind(line: &str) -> ErrorKind {
+    by_words(line)
+}
+
 /// Returns the kind of a failure with an HTTP status. Where the status says little, the words decide.
 pub(super) fn by_status(status: Option<u64>, message: &str) -> ErrorKind {
     match (status, by_words(message)) {

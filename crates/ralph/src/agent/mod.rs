@@ -42,7 +42,7 @@ mod voice;
 mod tests;
 
 pub use about::{About, Machine, Trap, Version, Weight};
-pub use classify::session_is_lost;
+pub use classify::{error_kind, session_is_lost};
 pub use display::DisplayLines;
 pub use event::{AgentEvent, ErrorKind};
 pub use filter::{FILTER_COMMAND, FILTER_MEMORY_MB, Filter, FilterError, Yield};

@@ -53,7 +53,8 @@ const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"
 
 impl Reset {
     /// Reads when a limit ends from the words of an error record.
-    pub(super) fn in_words(message: &str) -> Self {
+    #[must_use]
+    pub fn in_words(message: &str) -> Self {
         let words = message.to_ascii_lowercase();
         if let Some(moment) = moment(&words) {
             return Self::At { reset_at: moment };

@@ -4,7 +4,7 @@ use ralph_core::outcome::exit_code;
 
 use super::offer;
 use crate::agent::{FilterError, Format, Permission};
-use crate::config::{ConfigError, Origin, Setting, Settings};
+use crate::config::{Chosen, ConfigError, Origin, Setting, Settings};
 use crate::engine::AgentChoice;
 use crate::error::Failure;
 use crate::project::Project;
@@ -22,6 +22,9 @@ pub struct AgentArgs {
     /// An argument for the agent; repeat for more
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     agent_arg: Vec<String>,
+    /// An agent that takes over, with fresh context, while those before it are rate limited; repeat for more
+    #[arg(long, value_name = "AGENT", value_delimiter = ',')]
+    fallback: Vec<String>,
     /// The model, in the agent's own words
     #[arg(long)]
     model: Option<String>,
@@ -45,6 +48,8 @@ impl AgentArgs {
     pub fn apply(&self, settings: &mut Settings) {
         let done: Result<(), std::convert::Infallible> = settings.layer(|settings| {
             settings.agent.flag(self.agent.clone(), "--agent");
+            let fallback = (!self.fallback.is_empty()).then(|| self.fallback.clone());
+            settings.fallback.flag(fallback, "--fallback");
             settings.model.flag(self.model.clone().map(Some), "--model");
             settings.permission.flag(self.permission.map(Some), "--permission");
             let agent = settings.agent_now();
@@ -59,31 +64,42 @@ impl AgentArgs {
 
     /// Returns the agent that the settings choose. Filters are tried, so that a mistake shows at once.
     pub fn choice(&self, settings: &Settings, project: &Project) -> Result<AgentChoice, Failure> {
-        let chosen = settings.chosen(&project.root).map_err(|error| refused(settings, error))?;
-        let choice = AgentChoice {
-            name: chosen.name,
-            adapter: chosen.adapter,
-            overrides: chosen.overrides,
-            model: chosen.model,
-            permission: chosen.permission,
-            extra_args: self.agent_arg.clone(),
-            env: chosen.env,
-        };
-        let written = settings.agents.get(&settings.agent.value).cloned().unwrap_or_default();
-        choice.response_filter().map(drop).map_err(|error| bad_filter(&error, &written.response_filter))?;
-        choice.display_filter().map(drop).map_err(|error| bad_filter(&error, &written.display_filter))?;
-        Ok(choice)
+        let flags = [&settings.agent.origin, &settings.model.origin, &settings.permission.origin];
+        let chosen = settings.chosen(&project.root).map_err(|error| refused(&flags, error))?;
+        tried(settings, chosen, self.agent_arg.clone())
+    }
+
+    /// Returns the agents that take over while that one is limited. Arguments on the command line are not theirs.
+    pub fn fallback(settings: &Settings, project: &Project) -> Result<Vec<AgentChoice>, Failure> {
+        let flags = [&settings.fallback.origin, &settings.permission.origin];
+        let chosen = settings.fallbacks(&project.root).map_err(|error| refused(&flags, error))?;
+        chosen.into_iter().map(|chosen| tried(settings, chosen, Vec::new())).collect()
     }
 }
 
+fn tried(settings: &Settings, chosen: Chosen, extra_args: Vec<String>) -> Result<AgentChoice, Failure> {
+    let written = settings.agents.get(&chosen.name).cloned().unwrap_or_default();
+    let choice = AgentChoice {
+        name: chosen.name,
+        adapter: chosen.adapter,
+        overrides: chosen.overrides,
+        model: chosen.model,
+        permission: chosen.permission,
+        extra_args,
+        env: chosen.env,
+    };
+    choice.response_filter().map(drop).map_err(|error| bad_filter(&error, &written.response_filter))?;
+    choice.display_filter().map(drop).map_err(|error| bad_filter(&error, &written.display_filter))?;
+    Ok(choice)
+}
+
 /// What a flag got wrong is an error of usage, and the flag needs no place.
-fn refused(settings: &Settings, error: ConfigError) -> Failure {
+fn refused(flags: &[&Origin], error: ConfigError) -> Failure {
     let is_wrong = |origin: &Origin| match origin {
         Origin::Flag { name } => error.place == *name,
         Origin::File { .. } | Origin::Environment { .. } | Origin::BuiltIn => false,
     };
-    let flags = [&settings.agent.origin, &settings.model.origin, &settings.permission.origin];
-    if flags.into_iter().any(is_wrong) {
+    if flags.iter().any(|origin| is_wrong(origin)) {
         return error.hint.into_iter().fold(Failure::usage(error.what), Failure::hint);
     }
     error.into()

@@ -8,7 +8,7 @@ use ralph_core::outcome::{Ended, Outcome, exit_code};
 use super::follow::{Last, Place, Until, cut_short, follow};
 use super::run::Story;
 use super::{block_on, out, pick};
-use crate::engine::{self, AgentChoice, Audience, RunSettings};
+use crate::engine::{self, AgentChoice, Audience, RunSettings, SettingsError, StoredAgent};
 use crate::error::Failure;
 use crate::project::Project;
 use crate::report::{Detail, Elsewhere, PlainReport, Replay};
@@ -62,7 +62,7 @@ async fn watch(args: &AttachArgs, store: &Store, run: &RunRow) -> Result<Last, F
 }
 
 fn replay(args: &AttachArgs, run: &RunRow) -> Result<Replay<Elsewhere>, Failure> {
-    let agent = agent_of(run)?;
+    let agents = agents_of(run)?;
     let detail = if args.quiet { Detail::Milestones } else { Detail::Everything };
     let past = run.iterations.saturating_sub(PAST).max(0);
     introduce(run, past);
@@ -71,15 +71,16 @@ fn replay(args: &AttachArgs, run: &RunRow) -> Result<Replay<Elsewhere>, Failure>
     let report = move || PlainReport::new(io::stderr(), detail, most).beginning_at(first);
     let report = Elsewhere::start(report);
     let report = report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-    Ok(Replay::new(&run.id, Project::here()?.run_folder(&run.id), agent, report))
+    Ok(Replay::new(&run.id, Project::here()?.run_folder(&run.id), agents, report))
 }
 
-/// Returns the agent, if this ralph knows how the run was started. Its words cannot be shown otherwise.
-fn agent_of(run: &RunRow) -> Result<Option<AgentChoice>, Failure> {
+/// Returns the agents, if this ralph knows how the run was started. Their words cannot be shown otherwise.
+fn agents_of(run: &RunRow) -> Result<Vec<AgentChoice>, Failure> {
     let (id, kind) = (run.id.clone(), run.kind.clone());
     let place = engine::Place { id, kind, project: Project::here()?, audience: Audience::People };
-    let plan = RunSettings::parse(&run.settings).and_then(|settings| settings.plan(place, Vec::new()));
-    Ok(plan.ok().map(|plan| plan.agent))
+    let nothing = |_: &StoredAgent| Ok::<_, SettingsError>(Vec::new());
+    let plan = RunSettings::parse(&run.settings).and_then(|settings| settings.plan(place, nothing));
+    Ok(plan.map_or_else(|_| Vec::new(), |plan| std::iter::once(plan.agent).chain(plan.fallback).collect()))
 }
 
 fn introduce(run: &RunRow, past: i64) {

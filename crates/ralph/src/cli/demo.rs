@@ -66,6 +66,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
             extra_args: extra_args.iter().map(|&arg| arg.to_owned()).collect(),
             env: Vec::new(),
         },
+        fallback: Vec::new(),
         prompt: PromptSource::Text(TASK.to_owned()),
         follows: None,
         session: None,

@@ -22,6 +22,9 @@ pub struct LimitArgs {
     /// How long the agent may stay alive after its final record [built-in: 30s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     after_result: Option<Duration>,
+    /// Longest waiting for rate limits, all waits together [built-in: 6h]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    max_rate_limit_wait: Option<Duration>,
     /// Time to clean up between being asked to stop and being killed [built-in: 5s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     grace: Option<Duration>,
@@ -41,6 +44,7 @@ impl LimitArgs {
         limits.iteration_timeout.flag(self.timeout, "--timeout");
         limits.idle_timeout.flag(self.idle_timeout, "--idle-timeout");
         limits.after_result.flag(self.after_result, "--after-result");
+        limits.max_rate_limit_wait.flag(self.max_rate_limit_wait, "--max-rate-limit-wait");
         limits.grace.flag(self.grace, "--grace");
         limits.max_memory.flag(self.max_memory.map(Some), "--max-memory");
         limits.log_limit.flag(self.log_limit, "--log-limit");

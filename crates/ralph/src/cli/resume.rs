@@ -8,7 +8,7 @@ use super::output_args::{OutputArgs, Show};
 use super::run::{introduce, preflight, refuse_recursion, tell, with_keeper};
 use super::{block_on, out, pick, trust};
 use crate::engine::{
-    Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, TakenUp,
+    Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, StoredAgent, TakenUp,
 };
 use crate::error::Failure;
 use crate::git;
@@ -162,37 +162,63 @@ fn plan(
     };
     let settings = RunSettings::parse(&row.settings).map_err(refused)?;
     let changed = settings.changes();
-    let env = env(args, &settings, &project)?;
+    let configured = Configured::of(args, &project);
     let audience = args.output.audience();
     let place = Place { id: row.id.clone(), kind: row.kind.clone(), project, audience };
-    let plan = settings.plan(place, env).map_err(refused)?;
+    let plan = settings.plan(place, |agent| configured.env(agent)).map_err(|error| match error {
+        NoPlan::Settings(error) => refused(error),
+        NoPlan::Env(failure) => failure,
+    })?;
     plan.prompt.read(1, 1).map_err(|error| {
         Failure::preflight("the prompt of the run cannot be read any more").cause(error).hint(anew)
     })?;
     Ok((plan, changed))
 }
 
-/// Reads the values of the agent's variables again: they are never stored.
-fn env(
-    args: &ResumeArgs,
-    settings: &RunSettings,
-    project: &Project,
-) -> Result<Vec<(String, String)>, Failure> {
-    let (agent, names) = settings.env();
-    if names.is_empty() {
-        return Ok(Vec::new());
+/// Why there is no plan.
+enum NoPlan {
+    Settings(SettingsError),
+    Env(Failure),
+}
+
+impl From<SettingsError> for NoPlan {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(error)
     }
-    let configured = args.config.settings(Some(project))?;
-    trust::ensure(project, &configured)?;
-    let written = configured.agents.get(agent).cloned().unwrap_or_default();
-    let value = |name: &String| {
-        let value = written.env.get(name).map(|setting| (name.clone(), setting.value.clone()));
-        value.ok_or_else(|| {
-            Failure::preflight(format!("the configuration has no agents.{agent}.env.{name} any more"))
-                .hint("put it back, or name the configuration that has it with --config")
-        })
-    };
-    names.iter().map(value).collect()
+}
+
+/// The configuration as it is now, of which only the values of the agents' variables are wanted: they are never stored.
+struct Configured<'a> {
+    args: &'a ResumeArgs,
+    project: Project,
+}
+
+impl<'a> Configured<'a> {
+    fn of(args: &'a ResumeArgs, project: &Project) -> Self {
+        Self { args, project: project.clone() }
+    }
+
+    fn env(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, NoPlan> {
+        if agent.env.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.values(agent).map_err(NoPlan::Env)
+    }
+
+    fn values(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, Failure> {
+        let configured = self.args.config.settings(Some(&self.project))?;
+        trust::ensure(&self.project, &configured)?;
+        let written = configured.agents.get(&agent.name).cloned().unwrap_or_default();
+        let value = |name: &String| {
+            let value = written.env.get(name).map(|setting| (name.clone(), setting.value.clone()));
+            value.ok_or_else(|| {
+                let agent = &agent.name;
+                Failure::preflight(format!("the configuration has no agents.{agent}.env.{name} any more"))
+                    .hint("put it back, or name the configuration that has it with --config")
+            })
+        };
+        agent.env.iter().map(value).collect()
+    }
 }
 
 /// Kills what the dead engine left behind. Nothing of it may work beside what is started now.

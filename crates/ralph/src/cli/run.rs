@@ -4,15 +4,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ralph_core::outcome::{Ended, Outcome, exit_code};
-use ralph_core::policy::Proof;
+use ralph_core::policy::{Context, Policy, Proof};
 
+use super::agent_args::AgentArgs;
 use super::detach::start;
 use super::output_args::Show;
 use super::run_args::RunArgs;
 use super::{block_on, out, trust};
 use crate::config::Settings;
 use crate::duration;
-use crate::engine::{self, Beginning, Clock, Hold, Means, PROJECT_VARIABLE, RunPlan};
+use crate::engine::{self, AgentChoice, Beginning, Clock, Hold, Means, PROJECT_VARIABLE, RunPlan};
 use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
@@ -42,7 +43,11 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         rules: settings.claim_rules(promise),
         checks,
         agent: args.agent.choice(settings, &project)?,
-        policy: settings.policy(settings.default_max_iterations.value, proof),
+        fallback: AgentArgs::fallback(settings, &project)?,
+        policy: Policy {
+            context: settings.context.value,
+            ..settings.policy(settings.default_max_iterations.value, proof)
+        },
         prompt: args.prompt()?,
         follows: None,
         session: None,
@@ -70,22 +75,27 @@ pub fn refuse_recursion(project: &Project) -> Result<(), Failure> {
 
 /// Finds out before the first iteration whether the agent can be started at all.
 pub fn preflight(plan: &RunPlan) -> Result<(), Failure> {
-    let (spec, _) = plan.agent_job("").map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    plan.agents().try_for_each(|agent| preflight_agent(plan, agent))
+}
+
+fn preflight_agent(plan: &RunPlan, agent: &AgentChoice) -> Result<(), Failure> {
+    let job = plan.agent_job(agent, "", &agent.asked(None));
+    let (spec, _) = job.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     if spec.program.as_os_str().is_empty() {
-        return Err(Failure::usage(format!("the agent {} needs a program", plan.agent.name))
+        return Err(Failure::usage(format!("the agent {} needs a program", agent.name))
             .hint("name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration"));
     }
-    process::locate(&spec).map(drop).map_err(|error| unusable(plan, &error))?;
-    match plan.agent.obstacle(rustix::process::geteuid().is_root()) {
+    process::locate(&spec).map(drop).map_err(|error| unusable(agent, &error))?;
+    match agent.obstacle(rustix::process::geteuid().is_root()) {
         Some(obstacle) => Err(Failure::preflight(obstacle.what).hint(obstacle.hint)),
         None => Ok(()),
     }
 }
 
-fn unusable(plan: &RunPlan, error: &SpawnError) -> Failure {
+fn unusable(agent: &AgentChoice, error: &SpawnError) -> Failure {
     let failure = Failure::new(exit_code::PREFLIGHT, error);
     match error {
-        SpawnError::NotFound { program } => not_found(plan, program),
+        SpawnError::NotFound { program } => not_found(agent, program),
         SpawnError::NotExecutable { program, .. } => {
             failure.hint(format!("make it executable: chmod +x {}", program.display()))
         }
@@ -103,7 +113,7 @@ fn unusable(plan: &RunPlan, error: &SpawnError) -> Failure {
     }
 }
 
-fn not_found(plan: &RunPlan, program: &Path) -> Failure {
+fn not_found(agent: &AgentChoice, program: &Path) -> Failure {
     let name = program.display();
     if name.to_string().contains('/') {
         return Failure::preflight(format!("the agent program {name} does not exist"))
@@ -112,7 +122,7 @@ fn not_found(plan: &RunPlan, program: &Path) -> Failure {
     let path = std::env::var("PATH").unwrap_or_default();
     Failure::preflight(format!("the agent {name} was not found on PATH"))
         .cause(format!("PATH is {path:?}"))
-        .hint(plan.agent.adapter.about().install_hint)
+        .hint(agent.adapter.about().install_hint)
 }
 
 /// Runs a plan to its outcome and says what came of it.
@@ -183,12 +193,28 @@ pub fn introduce(plan: &RunPlan) {
     if let Some(means) = plan.agent.means() {
         out::note(&format!("may       {means}"));
     }
+    for agent in &plan.fallback {
+        out::note(&format!("fallback  {}", agent.name));
+    }
+    if let Some(note) = forgetful(plan) {
+        out::note(&note);
+    }
     if plan.checks.is_empty() {
         out::note("no checks: the claim alone decides, and nothing is verified");
     }
     for check in &plan.checks {
         out::note(&format!("check     {}", check.command));
     }
+}
+
+/// Says which agents start afresh although sessions shall go on.
+fn forgetful(plan: &RunPlan) -> Option<String> {
+    let unable = plan.agents().filter(|agent| !agent.adapter.can_resume());
+    let names: Vec<&str> = unable.map(|agent| agent.name.as_str()).collect();
+    let is_asked = plan.policy.context == Context::Continue && !names.is_empty();
+    is_asked.then(|| {
+        format!("context   fresh for every iteration: {} cannot resume a session", names.join(" and "))
+    })
 }
 
 /// What the end of a run is told with.

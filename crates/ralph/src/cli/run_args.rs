@@ -6,6 +6,7 @@ use clap::Args;
 use ralph_core::claim::Promise;
 use ralph_core::evidence::ExternalCheck;
 use ralph_core::outcome::exit_code;
+use ralph_core::policy::Context;
 
 use super::agent_args::AgentArgs;
 use super::check_args::CheckArgs;
@@ -39,8 +40,11 @@ pub struct RunArgs {
     pub prompt: String,
     #[command(flatten)]
     pub agent: AgentArgs,
-    /// Starts every iteration from the whole prompt, with nothing remembered; so far the only way
-    #[arg(long, help_heading = "Agent")]
+    /// Goes on in the agent's own session from the second iteration on, where it can [built-in]
+    #[arg(long = "continue", help_heading = "Agent", overrides_with = "fresh")]
+    pub continued: bool,
+    /// Starts every iteration from the whole prompt, with nothing remembered
+    #[arg(long, help_heading = "Agent", overrides_with = "continued")]
     pub fresh: bool,
     /// The text inside <promise>…</promise> by which the agent claims completion
     #[arg(long, default_value = "DONE", help_heading = "Claims")]
@@ -89,6 +93,8 @@ impl RunArgs {
         self.agent.apply(&mut settings);
         self.limits.apply(&mut settings);
         self.signals.apply(&mut settings);
+        settings.context.flag(self.continued.then_some(Context::Continue), "--continue");
+        settings.context.flag(self.fresh.then_some(Context::Fresh), "--fresh");
         settings.signals.nonce.flag(self.nonce.then_some(true), "--nonce");
         settings.default_max_iterations.flag(self.max_iterations, "--max-iterations");
         let checks = self.checks()?;

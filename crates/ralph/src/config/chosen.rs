@@ -20,17 +20,45 @@ pub struct Chosen {
 impl Settings {
     /// Returns the chosen agent. Relative programs of files are meant from `root`.
     pub fn chosen(&self, root: &Path) -> Result<Chosen, ConfigError> {
-        let name = &self.agent.value;
+        let Setting { value: name, origin } = &self.agent;
         let nothing = AgentSettings::default();
         let written = self.agents.get(name).unwrap_or(&nothing);
-        let adapter = adapter(name, written).ok_or_else(|| self.unknown_agent())?;
+        self.agent_named((name, origin), written, self.model_of(written), root)
+    }
+
+    /// Returns the agents that take over when the chosen one is limited, in their order.
+    pub fn fallbacks(&self, root: &Path) -> Result<Vec<Chosen>, ConfigError> {
+        let Setting { value: names, origin } = &self.fallback;
+        for (at, name) in names.iter().enumerate() {
+            let earlier = names.iter().take(at).chain([&self.agent.value]);
+            if earlier.into_iter().any(|earlier| earlier == name) {
+                let refusal = Refusal::new(format!("fallback: the agent {name} is there already"));
+                return Err(refusal.hint("name each agent once").at(origin.to_string()));
+            }
+        }
+        let nothing = AgentSettings::default();
+        let fallback = |name: &String| {
+            // The general model is meant for the chosen agent.
+            let written = self.agents.get(name).unwrap_or(&nothing);
+            self.agent_named((name, origin), written, &written.model, root)
+        };
+        names.iter().map(fallback).collect()
+    }
+
+    fn agent_named(
+        &self,
+        (name, origin): (&str, &Origin),
+        written: &AgentSettings,
+        model: &Setting<Option<String>>,
+        root: &Path,
+    ) -> Result<Chosen, ConfigError> {
+        let adapter = adapter(name, written).ok_or_else(|| self.unknown_agent(name, origin))?;
         needs_a_filter(adapter, written)?;
-        let model = self.model_of(written);
         takes_a_model(adapter, model)?;
         self.can_be_granted(adapter)?;
         let cli = written.cli.value.as_ref().map(|cli| program(cli, &written.cli.origin, root));
         Ok(Chosen {
-            name: name.clone(),
+            name: name.to_owned(),
             adapter,
             overrides: Overrides {
                 cli,
@@ -91,14 +119,13 @@ impl Settings {
         Refusal::new(what).hint(hint).at(place.to_string())
     }
 
-    fn unknown_agent(&self) -> ConfigError {
-        let name = self.agent.value.as_str();
+    fn unknown_agent(&self, name: &str, origin: &Origin) -> ConfigError {
         let own = self.agents.keys().map(String::as_str).filter(|own| *own != name);
         let mut names = adapters();
         names.extend(own.filter(|own| agent::find(own).is_err()));
         Refusal::new(format!("there is no agent named {name:?}"))
             .hint(suggest::hint(name, &names))
-            .at(self.agent.origin.to_string())
+            .at(origin.to_string())
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};
 use super::settings::{AgentSettings, Settings};
 use super::show::single;
-use super::slot::{Bounds, MATCHING, OWN_FORMAT, SCOPE, Slot};
+use super::slot::{Bounds, CONTEXT, MATCHING, OWN_FORMAT, SCOPE, Slot};
 use super::yaml::{self, Content, Node};
 use crate::agent::{Format, Permission};
 
@@ -85,6 +85,7 @@ fn kind(slot: &Slot<'_>) -> Value {
             "propertyNames": { "pattern": NAME },
             "additionalProperties": { "type": ["string", "number", "boolean"] },
         }),
+        Slot::Texts(_) => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Slot::Flag(_) => json!({ "type": "boolean" }),
         Slot::Count(_, Bounds(least, most)) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
@@ -101,6 +102,7 @@ fn kind(slot: &Slot<'_>) -> Value {
             json!({ "enum": names.chain([None]).collect::<Vec<_>>() })
         }
         Slot::Matching(_) => json!({ "enum": MATCHING.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
+        Slot::Context(_) => json!({ "enum": CONTEXT.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Scope(_) => json!({ "enum": SCOPE.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
         Slot::Checks(_) => json!({

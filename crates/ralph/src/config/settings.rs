@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
 use ralph_core::evidence::ExternalCheck;
-use ralph_core::policy::{NonceUse, Policy, Proof, Timeouts};
+use ralph_core::policy::{Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
 
 use super::origin::{Origin, Setting};
 use super::project_commands::ProjectCommand;
@@ -19,6 +19,10 @@ pub struct Settings {
     pub permission: Setting<Option<Permission>>,
     /// What was changed about agents, or added, by name.
     pub agents: BTreeMap<String, AgentSettings>,
+    /// The names of the agents that take over while those before them are rate limited.
+    pub fallback: Setting<Vec<String>>,
+    /// What the agent of `run` knows of earlier iterations.
+    pub context: Setting<Context>,
     pub default_max_iterations: Setting<u32>,
     pub limits: Limits,
     pub signals: Signals,
@@ -37,6 +41,8 @@ pub struct Limits {
     pub iteration_timeout: Setting<Duration>,
     pub idle_timeout: Setting<Duration>,
     pub after_result: Setting<Duration>,
+    pub retrying_timeout: Setting<Duration>,
+    pub max_rate_limit_wait: Setting<Duration>,
     pub grace: Setting<Duration>,
     pub max_retries: Setting<u32>,
     pub max_memory: Setting<Option<MemorySize>>,
@@ -75,6 +81,8 @@ impl Default for Settings {
             model: Setting::default(),
             permission: Setting::default(),
             agents: BTreeMap::new(),
+            fallback: Setting::default(),
+            context: Setting::built_in(Context::Continue),
             default_max_iterations: Setting::built_in(10),
             limits: Limits::default(),
             signals: Signals::default(),
@@ -95,6 +103,8 @@ impl Default for Limits {
             iteration_timeout: time(timeouts.iteration_ms),
             idle_timeout: time(timeouts.silence_ms),
             after_result: time(timeouts.after_result_ms),
+            retrying_timeout: time(timeouts.repeating_ms),
+            max_rate_limit_wait: time(RateLimits::default().max_wait_ms),
             grace: time(5_000),
             max_retries: Setting::built_in(3),
             max_memory: Setting::default(),
@@ -152,9 +162,14 @@ impl Settings {
                 iteration_ms: ms(&self.limits.iteration_timeout),
                 silence_ms: ms(&self.limits.idle_timeout),
                 after_result_ms: ms(&self.limits.after_result),
+                repeating_ms: ms(&self.limits.retrying_timeout),
             },
             proof,
             nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },
+            rate_limits: RateLimits {
+                max_wait_ms: ms(&self.limits.max_rate_limit_wait),
+                agents: std::iter::once(&self.agent.value).chain(&self.fallback.value).cloned().collect(),
+            },
             ..Policy::new(max_iterations)
         }
     }

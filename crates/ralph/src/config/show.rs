@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::keys::{AGENT_KEYS, KEYS, Place};
 use super::origin::{Origin, Setting};
 use super::settings::Settings;
-use super::slot::{MATCHING, OWN_FORMAT, SCOPE, Slot, contradictions_value};
+use super::slot::{CONTEXT, MATCHING, OWN_FORMAT, SCOPE, Slot, contradictions_value};
 use crate::duration;
 
 /// Values of agents' variables may be secrets.
@@ -81,6 +81,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Text(slot) => of(slot, |text| json!(text)),
         Slot::MaybeText(slot) => of(slot, |text| json!(text)),
         Slot::MaybeTexts(slot) => of(slot, |texts| json!(texts)),
+        Slot::Texts(slot) => of(slot, |texts| json!(texts)),
         Slot::Flag(slot) => of(slot, |flag| json!(flag)),
         Slot::Count(slot, _) => of(slot, |count| json!(count)),
         Slot::Time(slot) => of(slot, |time| json!(duration::write(*time))),
@@ -91,6 +92,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         }
         Slot::MaybePermission(slot) => of(slot, |permission| json!(permission)),
         Slot::Matching(slot) => of(slot, |found| json!(name_of(MATCHING, found))),
+        Slot::Context(slot) => of(slot, |found| json!(name_of(CONTEXT, found))),
         Slot::Scope(slot) => of(slot, |found| json!(name_of(SCOPE, found))),
         Slot::Contradictions(slot) => of(slot, contradictions_value),
         Slot::Checks(slot) => of(slot, |checks| checks.iter().map(check_value).collect()),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ralph_core::claim::{Contradictions, Matching, Scope};
 use ralph_core::evidence::ExternalCheck;
+use ralph_core::policy::Context;
 
 use super::document::{self, At};
 use super::error::{ConfigError, Refusal};
@@ -22,6 +23,7 @@ pub(super) enum Slot<'a> {
     MaybeText(&'a mut Setting<Option<String>>),
     MaybeTexts(&'a mut Setting<Option<Vec<String>>>),
     Table(&'a mut BTreeMap<String, Setting<String>>),
+    Texts(&'a mut Setting<Vec<String>>),
     Flag(&'a mut Setting<bool>),
     Count(&'a mut Setting<u32>, Bounds),
     Time(&'a mut Setting<Duration>),
@@ -30,6 +32,7 @@ pub(super) enum Slot<'a> {
     MaybeFormat(&'a mut Setting<Option<Format>>),
     MaybePermission(&'a mut Setting<Option<Permission>>),
     Matching(&'a mut Setting<Matching>),
+    Context(&'a mut Setting<Context>),
     Scope(&'a mut Setting<Scope>),
     Contradictions(&'a mut Setting<Contradictions>),
     Checks(&'a mut Setting<Vec<ExternalCheck>>),
@@ -59,6 +62,7 @@ impl Bounds {
 }
 
 pub(super) const MATCHING: &[(&str, Matching)] = &[("loose", Matching::Loose), ("exact", Matching::Exact)];
+pub(super) const CONTEXT: &[(&str, Context)] = &[("continue", Context::Continue), ("fresh", Context::Fresh)];
 pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteration", Scope::Iteration)];
 
 /// The adapter's own JSON format, as the classic configuration calls it.
@@ -68,7 +72,7 @@ impl Slot<'_> {
     pub(super) fn shape(&self) -> Shape {
         match self {
             Self::MaybeTexts(_) => Shape::Words,
-            Self::Contradictions(_) | Self::Checks(_) => Shape::List,
+            Self::Texts(_) | Self::Contradictions(_) | Self::Checks(_) => Shape::List,
             Self::Text(_)
             | Self::MaybeText(_)
             | Self::Table(_)
@@ -80,6 +84,7 @@ impl Slot<'_> {
             | Self::MaybeFormat(_)
             | Self::MaybePermission(_)
             | Self::Matching(_)
+            | Self::Context(_)
             | Self::Scope(_)
             | Self::Agents(_) => Shape::One,
         }
@@ -93,6 +98,7 @@ impl Slot<'_> {
             Self::Text(slot) => slot.set(text(node).map_err(refused)?, origin),
             Self::MaybeText(slot) => slot.set(maybe(node, text).map_err(refused)?, origin),
             Self::MaybeTexts(slot) => slot.set(maybe(node, texts).map_err(refused)?, origin),
+            Self::Texts(slot) => slot.set(names(node).map_err(refused)?, origin),
             Self::Flag(slot) => slot.set(flag(node).map_err(refused)?, origin),
             Self::Count(slot, bounds) => slot.set(count(node, bounds).map_err(refused)?, origin),
             Self::Time(slot) => slot.set(time(node).map_err(refused)?, origin),
@@ -101,6 +107,7 @@ impl Slot<'_> {
             Self::MaybeFormat(slot) => slot.set(format(node).map_err(refused)?, origin),
             Self::MaybePermission(slot) => slot.set(maybe(node, permission).map_err(refused)?, origin),
             Self::Matching(slot) => slot.set(choice(node, MATCHING).map_err(refused)?, origin),
+            Self::Context(slot) => slot.set(choice(node, CONTEXT).map_err(refused)?, origin),
             Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::table(slot, node, at),
@@ -141,6 +148,16 @@ pub(super) fn texts(node: &Node) -> Result<Vec<String>, Refusal> {
         return Err(Refusal::new("a list is expected").hint("write [first, second], or one `- item` a line"));
     };
     items.iter().map(|item| scalar(item, "a text").map(str::to_owned)).collect()
+}
+
+/// Reads a list of names; a single one may stand alone, and in a variable they are parted by commas.
+fn names(node: &Node) -> Result<Vec<String>, Refusal> {
+    let names = match &node.content {
+        Content::Text(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
+        Content::Nothing | Content::List(_) | Content::Map(_) => texts(node)?,
+    };
+    let is_empty = |name: &String| name.is_empty();
+    if names.iter().any(is_empty) { Err(Refusal::new("a name is empty")) } else { Ok(names) }
 }
 
 pub(super) fn flag(node: &Node) -> Result<bool, Refusal> {

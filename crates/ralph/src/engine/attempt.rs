@@ -1,5 +1,5 @@
 //! One attempt: start the agent, feed it the prompt, listen, and report when its whole tree is gone.
-use ralph_core::attempt::{AttemptReport, Ending, Hope, Leftovers, Spend, Stream};
+use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Hope, Leftovers, Spend, Stream};
 use ralph_core::claim::{Claim, NoClaim, Reading};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -41,6 +41,7 @@ pub fn not_started(why: String, hope: Hope) -> AttemptReport {
         unknown_records: 0,
         lived_ms: 0,
         trouble: None,
+        repeating: None,
         reading: Reading {
             claim: Claim::None { why: NoClaim::NoWords },
             blocked: None,
@@ -49,6 +50,7 @@ pub fn not_started(why: String, hope: Hope) -> AttemptReport {
         },
         spend: Spend::default(),
         session: None,
+        afterlife: Afterlife::None,
         model: None,
         messages: None,
         stderr_tail: String::new(),

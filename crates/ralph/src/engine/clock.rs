@@ -14,8 +14,7 @@ pub struct Clock {
 impl Clock {
     #[must_use]
     pub fn start() -> Self {
-        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let wall_start_ms = i64::try_from(wall.as_millis()).unwrap_or(i64::MAX);
+        let Millis(wall_start_ms) = Self::wall();
         Self { wall_start_ms, base: Instant::now(), stopped: Duration::ZERO }
     }
 
@@ -24,6 +23,20 @@ impl Clock {
     pub fn now(&self) -> Millis {
         let run = i64::try_from(self.base.elapsed().as_millis()).unwrap_or(i64::MAX);
         Millis(self.wall_start_ms.saturating_add(run))
+    }
+
+    /// Returns what the clock on the wall shows now. It may have been set meanwhile, and it goes on while the machine
+    /// sleeps.
+    #[must_use]
+    pub fn wall() -> Millis {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Millis(i64::try_from(wall.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// Returns the same in the user's time zone, for times of day.
+    #[must_use]
+    pub fn local() -> jiff::Zoned {
+        jiff::Zoned::now()
     }
 
     /// Returns the time for the rules: it lags behind by the time that the process stood stopped, so that no limit

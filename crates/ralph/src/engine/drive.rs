@@ -8,7 +8,7 @@ use ralph_core::event::{Event, EventKind, StopSignal, Timer};
 use ralph_core::evidence::Verdict;
 use ralph_core::fact::Fact;
 use ralph_core::outcome::{Ended, Outcome};
-use ralph_core::state::Loop;
+use ralph_core::state::{Loop, Phase};
 use ralph_core::step::step;
 use tokio::sync::mpsc;
 
@@ -16,7 +16,7 @@ use super::clock::{Clock, dice};
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
 use super::notes;
-use super::perform::Hands;
+use super::perform::{Hands, Start};
 use super::plan::RunPlan;
 use super::settings::RunSettings;
 use super::signals::{Asked, Signals, stop_self};
@@ -45,6 +45,9 @@ pub enum EngineError {
     #[error("signals cannot be received")]
     Signals { source: io::Error },
 }
+
+/// How often the clock on the wall is looked at while a run waits by it.
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// How long an agent's supervisor may take to pass on a pause.
 const PASS_ON: Duration = Duration::from_secs(1);
@@ -138,7 +141,7 @@ impl Driver<'_> {
             if let Some(ended) = self.state.ended() {
                 return Ok(ended.clone());
             }
-            let due = self.timers.next_due().map(|due| due.saturating_sub(self.clock.active()));
+            let due = self.next_look();
             tokio::select! {
                 asked = sources.signals.next() => self.asked(asked).await?,
                 Some(news) = sources.news.recv() => {
@@ -148,6 +151,21 @@ impl Driver<'_> {
                 Some(shown) = sources.shown.recv() => self.show(&shown),
                 () = sleep(due) => self.timer_due().await?,
             }
+        }
+    }
+
+    /// Returns when a timer has to be looked at. Who waits by the clock on the wall looks at it now and then.
+    fn next_look(&self) -> Option<Duration> {
+        let due = self.timers.next_due().map(|due| due.saturating_sub(self.clock.active()));
+        match &self.state.phase {
+            Phase::Limited { .. } => due.map(|due| due.min(GLANCE)),
+            Phase::Ready
+            | Phase::Working { .. }
+            | Phase::Waiting { .. }
+            | Phase::Verifying { .. }
+            | Phase::Stopping { .. }
+            | Phase::Interrupted { .. }
+            | Phase::Finished { .. } => due,
         }
     }
 
@@ -222,6 +240,8 @@ impl Driver<'_> {
         match news {
             News::ResultSeen(key) => self.happened(EventKind::ResultSeen { key }).await,
             News::SpokeAgain(key) => self.happened(EventKind::SpokeAgain { key }).await,
+            News::Repeating(key) => self.happened(EventKind::Repeating { key }).await,
+            News::GotOn(key) => self.happened(EventKind::GotOn { key }).await,
             News::Verified(key, evidence) => {
                 if evidence.verdict() == Verdict::Accepted {
                     fail::point(Point::VerifyPassedUnrecorded);
@@ -245,15 +265,29 @@ impl Driver<'_> {
         }
     }
 
-    /// A timer ran out. Silence is measured from the last output, so its timer may have to wait longer.
+    /// A timer ran out. Silence is measured from the last output, so its timer may have to wait longer. So may that of
+    /// repeats: an agent that has told of none for a while may be at work on a long answer.
     async fn timer_due(&mut self) -> Result<(), EngineError> {
         let now = self.clock.active();
-        let Some(timer) = self.timers.take_due(now) else { return Ok(()) };
+        let wall = Clock::wall();
+        let Some(timer) = self.timers.take_due(now, wall) else {
+            if let Phase::Limited { wait, .. } = &self.state.phase {
+                self.watcher.waiting(Duration::from_millis(wait.left_ms(wall)));
+            }
+            return Ok(());
+        };
         if let Timer::Silence { .. } = timer {
             let allowed = Duration::from_millis(self.state.policy.timeouts.silence_ms);
             let left = allowed.saturating_sub(self.hands.heard.silence());
             if !left.is_zero() {
                 self.timers.start(timer, now + left);
+                return Ok(());
+            }
+        }
+        if let Timer::Repeating { .. } = timer {
+            let half = Duration::from_millis(self.state.policy.timeouts.repeating_ms) / 2;
+            if self.hands.repeated.silence() > half {
+                self.timers.start(timer, now + half);
                 return Ok(());
             }
         }
@@ -268,7 +302,8 @@ impl Driver<'_> {
     async fn decide(&mut self, kind: EventKind, opening: Option<Fact>) -> Result<(), EngineError> {
         let at = self.clock.now();
         let volatile = kind.is_volatile();
-        let event = Event { at: self.clock.at_work(), dice: dice(), ground: self.hands.plan.ground(), kind };
+        let (wall, ground) = (Clock::wall(), self.hands.plan.ground());
+        let event = Event { at: self.clock.at_work(), wall, dice: dice(), ground, kind };
         let (next, effects) = step(self.state.clone(), event);
         let decided = effects.iter().filter_map(|effect| match effect {
             Effect::Record { fact } => Some(fact),
@@ -303,13 +338,17 @@ impl Driver<'_> {
     fn act(&mut self, effect: Effect) {
         match effect {
             Effect::Record { .. } => {}
+            Effect::StartTimer { timer: timer @ Timer::Limit { .. }, after_ms } => {
+                let due = self.clock.active() + Duration::from_millis(after_ms);
+                self.timers.start_by_both(timer, due, Clock::wall().plus(after_ms));
+            }
             Effect::StartTimer { timer, after_ms } => {
                 self.timers.start(timer, self.clock.active() + Duration::from_millis(after_ms));
             }
             Effect::CancelTimer { timer } => self.timers.cancel(timer),
-            Effect::StartAgent { key, plan, nonce } => {
+            Effect::StartAgent { key, plan, nonce, session, agent } => {
                 self.timers.clear();
-                self.hands.start_agent(key, &plan, nonce);
+                self.hands.start_agent(Start { key, plan, nonce, session, agent });
             }
             Effect::StopAgent { .. } => self.hands.stop_agent(),
             Effect::KillAgent { .. } | Effect::StopChecks { .. } => self.hands.kill(),
@@ -344,6 +383,9 @@ fn die_if_asked(fact: &Fact) {
         | Fact::AttemptStarted { .. }
         | Fact::AttemptEnded { .. }
         | Fact::RetryScheduled { .. }
+        | Fact::LimitWaiting { .. }
+        | Fact::AgentChanged { .. }
+        | Fact::SessionFresh { .. }
         | Fact::Claim { .. }
         | Fact::Verdict { .. }
         | Fact::IterationEnded { .. }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ralph_core::attempt::{AttemptReport, Ending, Leftovers, Spend, Stream, Trouble};
+use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Leftovers, Spend, Stream};
 use ralph_core::claim::{Finder, Heard};
 use ralph_core::event::AttemptKey;
 use tokio::sync::mpsc;
 
 use super::news::{News, Shown};
+use super::plan::Audience;
 use super::reader::{FilteredDisplay, Reader, Said};
 use super::sieve::Answer;
-use crate::agent::{AgentEvent, Format, hear};
+use super::trouble::{Step, Summed, Troubles};
+use crate::agent::{AgentEvent, Format, Sessions, hear};
 use crate::process::{End, Gone, Listener, Order, RawLog, Tail, When};
 use crate::redact;
 use crate::sanitize::sanitize;
@@ -69,15 +71,32 @@ pub struct Ears {
     pub output: RawLog,
     pub errors: RawLog,
     pub heard: LastHeard,
+    pub repeated: LastHeard,
+    pub session: SessionAsked,
+    pub audience: Audience,
     pub news: mpsc::UnboundedSender<News>,
     pub shown: mpsc::Sender<Shown>,
+}
+
+/// What the agent was told about its session.
+#[derive(Debug, Clone)]
+pub struct SessionAsked {
+    pub sessions: Sessions,
+    /// The one to resume.
+    pub resumed: Option<String>,
+    /// The id for a new one.
+    pub chosen: Option<String>,
 }
 
 pub struct AgentListener {
     ears: Ears,
     began: Instant,
     events: Vec<AgentEvent>,
-    trouble: Option<Trouble>,
+    troubles: Troubles,
+    /// Whether the driver knows that the agent only repeats requests.
+    told_repeating: bool,
+    /// The records that were seen when the driver was last told.
+    records: u64,
     session: Option<String>,
     model: Option<String>,
     messages: Messages,
@@ -120,7 +139,9 @@ impl AgentListener {
             ears,
             began: Instant::now(),
             events: Vec::new(),
-            trouble: None,
+            troubles: Troubles::default(),
+            told_repeating: false,
+            records: 0,
             session: None,
             model: None,
             messages: Messages::default(),
@@ -144,19 +165,33 @@ impl AgentListener {
             self.tell(News::Warning(failure));
         }
         self.finish_logs();
+        let stderr_tail = redact::text(&sanitize(&self.stderr.finish())).into_owned();
+        let afterlife = self.afterlife(&stderr_tail);
+        let Summed { trouble, repeating } = std::mem::take(&mut self.troubles).sum(&ending, &stderr_tail);
         AttemptReport {
             ending,
+            trouble,
+            repeating,
+            afterlife,
             stream: self.stream(),
             messages: self.messages_of_format(),
             unknown_records: self.ears.reader.counts().unknown,
             lived_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            trouble: self.trouble,
             reading: self.ears.finder.finish(),
             spend: self.spend,
-            session: self.session,
+            session: self.session.or(self.ears.session.chosen),
             model: self.model,
-            stderr_tail: redact::text(&sanitize(&self.stderr.finish())).into_owned(),
+            stderr_tail,
             leftovers: leftovers(gone),
+        }
+    }
+
+    fn afterlife(&self, stderr: &str) -> Afterlife {
+        let asked = &self.ears.session;
+        match asked.sessions {
+            Sessions::Fresh => Afterlife::None,
+            _ if asked.resumed.is_some() && self.troubles.is_session_lost(stderr) => Afterlife::Lost,
+            Sessions::Named | Sessions::Chosen => Afterlife::Resumable,
         }
     }
 
@@ -184,6 +219,8 @@ impl AgentListener {
         for event in &events {
             self.note(event);
         }
+        self.look_for_unseen_work(events.len());
+        self.tell_about_repeats();
         self.tell_about_the_result();
         // A display that cannot follow misses something; the run does not wait for it.
         let seen = events.split_off(events.len().saturating_sub(SHOWN_AT_ONCE));
@@ -274,14 +311,11 @@ impl AgentListener {
         if is_work(event) {
             self.goes_on();
         }
+        if self.troubles.note(event) == Step::Repeated {
+            self.ears.repeated.now();
+        }
         match event {
-            AgentEvent::Text { message, .. } => {
-                self.trouble = None;
-                self.messages.note(*message);
-            }
-            AgentEvent::Error { kind, message, fatal: true } => {
-                self.trouble = Some(Trouble { kind: *kind, message: sanitize(message) });
-            }
+            AgentEvent::Text { message, .. } => self.messages.note(*message),
             AgentEvent::Started { session, model } => {
                 self.session = session.clone().or(self.session.take());
                 self.model = model.clone().or(self.model.take());
@@ -301,8 +335,27 @@ impl AgentListener {
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
             | AgentEvent::RateLimit { .. }
-            | AgentEvent::Error { fatal: false, .. } => {}
+            | AgentEvent::Error { .. } => {}
         }
+    }
+
+    /// Where nobody looks, tools are records without events. An agent that uses them gets on.
+    fn look_for_unseen_work(&mut self, events: usize) {
+        let records = self.ears.reader.counts().recognised;
+        let new = records.saturating_sub(std::mem::replace(&mut self.records, records));
+        if self.ears.audience == Audience::Nobody && new > events as u64 {
+            self.troubles.got_on();
+        }
+    }
+
+    fn tell_about_repeats(&mut self) {
+        let key = self.ears.key;
+        match (self.told_repeating, self.troubles.is_repeating()) {
+            (false, true) => self.tell(News::Repeating(key)),
+            (true, false) => self.tell(News::GotOn(key)),
+            (false, false) | (true, true) => {}
+        }
+        self.told_repeating = self.troubles.is_repeating();
     }
 
     fn spoke(&mut self) {

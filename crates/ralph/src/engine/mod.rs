@@ -13,8 +13,10 @@ mod reader;
 mod settings;
 mod sieve;
 mod signals;
+mod stored_agent;
 mod template;
 mod timers;
+mod trouble;
 mod watch;
 
 pub use clock::Clock;
@@ -24,5 +26,6 @@ pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;
 pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, read_bounded};
 pub use settings::{Place, RunSettings, SettingsError};
+pub use stored_agent::StoredAgent;
 pub use template::{Template, read_text};
 pub use watch::{Stamp, Watcher};

@@ -10,6 +10,8 @@ use crate::agent::AgentEvent;
 pub enum News {
     ResultSeen(AttemptKey),
     SpokeAgain(AttemptKey),
+    Repeating(AttemptKey),
+    GotOn(AttemptKey),
     AttemptEnded(AttemptKey, Box<AttemptReport>),
     Verified(AttemptKey, Evidence),
     /// The task that watched this attempt, or its checks, panicked with these words.

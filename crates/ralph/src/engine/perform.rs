@@ -3,22 +3,23 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ralph_core::attempt::Hope;
+use ralph_core::attempt::{Hope, Spend};
 use ralph_core::claim::{Finder, Nonce};
 use ralph_core::event::AttemptKey;
 use ralph_core::prompt::PromptPlan;
+use ralph_core::state::Session;
 use ralph_core::template::Expanded;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::attempt::{self, not_started};
-use super::listen::{Ears, LastHeard};
+use super::listen::{Ears, LastHeard, SessionAsked};
 use super::news::{News, Shown};
 use super::notes;
-use super::plan::{Audience, RunPlan};
+use super::plan::{AgentChoice, Audience, RunPlan};
 use super::reader::{FilteredDisplay, Reader};
 use super::sieve::Sieve;
-use crate::agent::{FilterError, PoliteSignal, parser};
+use crate::agent::{Before, FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
 use crate::verify::{Checker, check_all};
@@ -30,15 +31,28 @@ pub(super) struct Hands {
     pub(super) plan: RunPlan,
     /// When the running agent was last heard.
     pub(super) heard: LastHeard,
+    /// When it was last heard to repeat a request that failed.
+    pub(super) repeated: LastHeard,
     keeper: Keeper,
     logs: LogBudget,
     news: mpsc::UnboundedSender<News>,
     shown: mpsc::Sender<Shown>,
     running: Option<Running>,
+    /// The agent at work: 0 is the preferred one, the fallbacks follow.
+    agent: u32,
     /// The variables without a value that were named already.
     unknown: BTreeSet<String>,
     /// The notes as they were when this iteration began.
     notes: (u32, String),
+}
+
+/// One start of an agent.
+pub(super) struct Start {
+    pub(super) key: AttemptKey,
+    pub(super) plan: PromptPlan,
+    pub(super) nonce: Option<Nonce>,
+    pub(super) session: Option<Session>,
+    pub(super) agent: u32,
 }
 
 /// The one agent or check that is alive.
@@ -60,34 +74,40 @@ impl Hands {
         Self {
             plan,
             heard: LastHeard::new(),
+            repeated: LastHeard::new(),
             keeper,
             logs,
             news,
             shown,
             running: None,
+            agent: 0,
             unknown: BTreeSet::new(),
             notes: (0, String::new()),
         }
     }
 
-    pub(super) fn start_agent(&mut self, key: AttemptKey, plan: &PromptPlan, nonce: Option<Nonce>) {
+    pub(super) fn start_agent(&mut self, start: Start) {
+        let Start { key, plan, nonce, session, agent } = start;
+        self.agent = agent;
         self.read_notes(key.iteration);
         let for_now = (key.iteration, self.notes.1.as_str());
-        let prompt = match self.plan.prompt_text(plan, nonce.as_ref(), for_now) {
+        let prompt = match self.plan.prompt_text(&plan, nonce.as_ref(), for_now) {
             Ok(Expanded { text, unknown }) => {
                 self.name_unknown(unknown);
                 text
             }
             Err(error) => return self.could_not(key, format!("the prompt cannot be read: {error}")),
         };
-        let job = match self.plan.agent_job(&prompt) {
+        let spent = session.as_ref().map(|session| session.spent);
+        let asked = self.plan.agent_at(agent).asked(session.map(|session| session.id));
+        let job = match self.plan.agent_job(self.plan.agent_at(agent), &prompt, &asked) {
             Ok(job) => job,
             Err(error) => {
                 return self.could_not(key, format!("the agent's program cannot be found: {error}"));
             }
         };
-        self.heard = LastHeard::new();
-        match self.ears(key, Finder::new(self.plan.rules_with(nonce), &prompt)) {
+        (self.heard, self.repeated) = (LastHeard::new(), LastHeard::new());
+        match self.ears(key, (asked, spent), Finder::new(self.plan.rules_with(nonce), &prompt)) {
             Ok(ears) => self.launch(key, job, ears),
             Err(error) => self.could_not(key, format!("a filter cannot be used: {error}")),
         }
@@ -152,20 +172,32 @@ impl Hands {
         Running { orders, work, watch }
     }
 
-    fn ears(&self, key: AttemptKey, finder: Finder) -> Result<Ears, FilterError> {
+    fn ears(
+        &self,
+        key: AttemptKey,
+        (session, spent): (SessionAsked, Option<Spend>),
+        finder: Finder,
+    ) -> Result<Ears, FilterError> {
         let name = log_name(key);
         Ok(Ears {
             key,
-            format: self.plan.agent.format(),
-            reader: self.reader()?,
+            format: self.choice().format(),
+            session,
+            audience: self.plan.audience,
+            reader: self.reader(spent)?,
             display: self.display()?,
             finder,
             output: self.log(format!("{name}.ndjson")),
             errors: self.log(format!("{name}.stderr")),
             heard: self.heard.clone(),
+            repeated: self.repeated.clone(),
             news: self.news.clone(),
             shown: self.shown.clone(),
         })
+    }
+
+    fn choice(&self) -> &AgentChoice {
+        self.plan.agent_at(self.agent)
     }
 
     /// Prepares a log of the agent, which goes to the session log as well where there is one.
@@ -174,13 +206,17 @@ impl Hands {
         RawLog::new(folder.join(name), &self.logs).also_to(self.plan.session.clone())
     }
 
-    fn reader(&self) -> Result<Reader, FilterError> {
-        let mut parser = parser(self.plan.agent.format());
+    /// `spent` is what the session had used before, where one is resumed.
+    fn reader(&self, spent: Option<Spend>) -> Result<Reader, FilterError> {
+        let mut parser = parser(self.choice().format());
         match self.plan.audience {
             Audience::People => {}
             Audience::Nobody => parser.unwatched(),
         }
-        let filter = self.plan.agent.response_filter()?;
+        if let Some(Spend { input_tokens, output_tokens, .. }) = spent {
+            parser.continues(Before { input_tokens, output_tokens });
+        }
+        let filter = self.choice().response_filter()?;
         Ok(match filter {
             None => Reader::Format(parser),
             Some(filter) => Reader::filtered(parser, self.sieve(&filter)),
@@ -189,7 +225,7 @@ impl Hands {
 
     /// A filter for a display that nobody sees is not started.
     fn display(&self) -> Result<Option<FilteredDisplay>, FilterError> {
-        let filter = self.plan.agent.display_filter()?;
+        let filter = self.choice().display_filter()?;
         let filter = filter.filter(|_| self.plan.audience == Audience::People);
         Ok(filter.map(|filter| FilteredDisplay::new(self.sieve(&filter))))
     }
@@ -223,7 +259,7 @@ impl Hands {
     }
 
     pub(super) fn stop_agent(&mut self) {
-        let signal = match self.plan.agent.adapter.polite_signal() {
+        let signal = match self.choice().adapter.polite_signal() {
             PoliteSignal::Term => Polite::Term,
             PoliteSignal::Int => Polite::Int,
         };

@@ -13,10 +13,12 @@ use ralph_core::prompt::{self, Completion, Notes, Parts, PromptPlan};
 use ralph_core::template::Expanded;
 use serde::{Deserialize, Serialize};
 
+use super::listen::SessionAsked;
 use super::notes::NOTES_VARIABLE;
 use super::template::{Template, read_text};
 use crate::agent::{
-    Agent, Filter, FilterError, Format, Job, Obstacle, Overrides, Permission, Preset, Program, Surroundings,
+    Agent, Filter, FilterError, Format, Job, Obstacle, Overrides, Permission, Preset, Program, Sessions,
+    Surroundings,
 };
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
@@ -44,6 +46,8 @@ pub struct RunPlan {
     pub kind: &'static str,
     pub project: Project,
     pub agent: AgentChoice,
+    /// The agents that take over while those before them are rate limited.
+    pub fallback: Vec<AgentChoice>,
     pub prompt: PromptSource,
     /// The implementation plan without which no iteration begins, where the run follows one.
     pub follows: Option<PathBuf>,
@@ -168,6 +172,15 @@ impl AgentChoice {
         self.adapter.obstacle(&job, &Surroundings { is_root, is_set: &is_set })
     }
 
+    /// Returns what it is told about its session: the one to resume, or else an id that was never used, where it takes
+    /// one.
+    #[must_use]
+    pub fn asked(&self, resumed: Option<String>) -> SessionAsked {
+        let sessions = self.adapter.sessions();
+        let is_new = resumed.is_none() && sessions == Sessions::Chosen;
+        SessionAsked { sessions, resumed, chosen: is_new.then(|| uuid::Uuid::new_v4().to_string()) }
+    }
+
     /// Returns the response filter, if the user set one and it is a filter.
     pub fn response_filter(&self) -> Result<Option<String>, FilterError> {
         compiled(self.preset().response_filter)
@@ -234,9 +247,24 @@ impl RunPlan {
         ClaimRules { nonce, ..self.rules.clone() }
     }
 
-    /// Returns how the agent is started with this prompt, and what goes to its standard input.
-    pub fn agent_job(&self, prompt: &str) -> io::Result<(JobSpec, String)> {
-        let choice = &self.agent;
+    /// Returns all agents, the preferred one first.
+    pub fn agents(&self) -> impl Iterator<Item = &AgentChoice> {
+        std::iter::once(&self.agent).chain(&self.fallback)
+    }
+
+    /// Returns the agent of that number: 0 is the preferred one.
+    #[must_use]
+    pub fn agent_at(&self, number: u32) -> &AgentChoice {
+        self.agents().nth(number as usize).unwrap_or(&self.agent)
+    }
+
+    /// Returns how an agent is started with this prompt, and what goes to its standard input.
+    pub fn agent_job(
+        &self,
+        choice: &AgentChoice,
+        prompt: &str,
+        session: &SessionAsked,
+    ) -> io::Result<(JobSpec, String)> {
         let own = match choice.adapter.program() {
             Program::OwnBinary => Some(std::env::current_exe()?.to_string_lossy().into_owned()),
             Program::Named(_) | Program::Required => None,
@@ -244,12 +272,13 @@ impl RunPlan {
         let job = Job {
             prompt,
             model: choice.model.as_deref(),
+            session: session.resumed.as_deref(),
+            new_session: session.chosen.as_deref(),
             extra_args: &choice.extra_args,
             permission: choice.permission,
             program: choice.overrides.cli.as_deref().or(own.as_deref()),
             args: choice.overrides.args.as_deref(),
             env: &choice.env,
-            ..Job::default()
         };
         let start = choice.adapter.invocation(&job);
         let env = self.child_environment(&start.env_remove, start.env);

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named};
+use super::stored_agent::StoredAgent;
 use super::template::read_text;
-use crate::agent::{self, Format, Overrides, Permission, UnknownAgent};
+use crate::agent::UnknownAgent;
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::project::Project;
@@ -31,20 +32,10 @@ pub struct RunSettings {
     follows: Option<PathBuf>,
     /// The folder for session logs, where the run keeps one.
     session_logs: Option<PathBuf>,
-    /// What the user calls the agent, and what it is.
-    agent: String,
-    adapter: String,
-    /// The variables that the configuration has for it. Their values stay there: they may be secrets.
-    env: Vec<String>,
-    cli: Option<String>,
-    args: Option<Vec<String>>,
-    output_format: Option<Format>,
-    response_filter: Option<String>,
-    display_filter: Option<String>,
-    model: Option<String>,
+    #[serde(flatten)]
+    agent: StoredAgent,
     #[serde(default)]
-    permission: Option<Permission>,
-    extra_args: Vec<String>,
+    fallback: Vec<StoredAgent>,
     rules: ClaimRules,
     checks: Vec<ExternalCheck>,
     policy: Policy,
@@ -84,8 +75,6 @@ pub struct Place {
 impl RunSettings {
     #[must_use]
     pub fn of(plan: &RunPlan) -> Self {
-        let choice = &plan.agent;
-        let overrides = choice.overrides.clone();
         Self {
             version: VERSION,
             ralph: env!("CARGO_PKG_VERSION").to_owned(),
@@ -93,17 +82,8 @@ impl RunSettings {
             prompt_hash: plan.prompt.file().and_then(hash),
             follows: plan.follows.clone(),
             session_logs: plan.session.as_ref().map(|log| log.folder().to_path_buf()),
-            agent: choice.name.clone(),
-            adapter: choice.adapter.name().to_owned(),
-            env: choice.env.iter().map(|(name, _)| name.clone()).collect(),
-            cli: overrides.cli.map(from_anywhere),
-            args: overrides.args,
-            output_format: overrides.output_format,
-            response_filter: overrides.response_filter,
-            display_filter: overrides.display_filter,
-            model: choice.model.clone(),
-            permission: choice.permission,
-            extra_args: choice.extra_args.clone(),
+            agent: StoredAgent::of(&plan.agent),
+            fallback: plan.fallback.iter().map(StoredAgent::of).collect(),
             rules: plan.rules.clone(),
             checks: plan.checks.clone(),
             policy: plan.policy.clone(),
@@ -136,31 +116,29 @@ impl RunSettings {
 
     /// Returns the plan of a run that goes on.
     ///
-    /// `env` has the values of the variables in [`RunSettings::env`].
-    pub fn plan(self, place: Place, env: Vec<(String, String)>) -> Result<RunPlan, SettingsError> {
+    /// `env` returns the values of the variables that the configuration has for an agent.
+    pub fn plan<E>(
+        self,
+        place: Place,
+        env: impl Fn(&StoredAgent) -> Result<Vec<(String, String)>, E>,
+    ) -> Result<RunPlan, E>
+    where
+        E: From<SettingsError>,
+    {
         let kind = kind_named(&place.kind).ok_or(SettingsError::Kind { kind: place.kind })?;
         let log_limit = MemorySize::of_mb(self.log_limit_mb).unwrap_or(MemorySize::GIGABYTE);
-        let adapter = agent::find(&self.adapter).map_err(|source| SettingsError::Agent { source })?;
-        let overrides = Overrides {
-            cli: self.cli,
-            args: self.args,
-            output_format: self.output_format,
-            response_filter: self.response_filter,
-            display_filter: self.display_filter,
+        let again = |agent: StoredAgent| -> Result<AgentChoice, E> {
+            let env = env(&agent)?;
+            Ok(agent.choice(env).map_err(|source| SettingsError::Agent { source })?)
         };
+        let agent = again(self.agent)?;
+        let fallback = self.fallback.into_iter().map(again).collect::<Result<_, E>>()?;
         Ok(RunPlan {
             id: place.id,
             kind,
             project: place.project,
-            agent: AgentChoice {
-                name: self.agent,
-                adapter,
-                overrides,
-                model: self.model,
-                permission: self.permission,
-                extra_args: self.extra_args,
-                env,
-            },
+            agent,
+            fallback,
             prompt: self.prompt,
             follows: self.follows,
             session: self.session_logs.as_deref().map(|folder| SessionFile::new(folder, log_limit.bytes())),
@@ -175,12 +153,6 @@ impl RunSettings {
         })
     }
 
-    /// Returns what the user calls the agent, and the variables that the configuration had for it.
-    #[must_use]
-    pub fn env(&self) -> (&str, &[String]) {
-        (&self.agent, &self.env)
-    }
-
     /// Says what is not as it was when the run was last taken up.
     #[must_use]
     pub fn changes(&self) -> Vec<String> {
@@ -191,14 +163,6 @@ impl RunSettings {
         let prompt = prompt.map(|path| format!("the prompt file {} has other words now", path.display()));
         ralph.into_iter().chain(prompt).collect()
     }
-}
-
-/// A program written with a slash is meant from where the user stood when he started the run.
-fn from_anywhere(program: String) -> String {
-    if !program.contains('/') {
-        return program;
-    }
-    std::path::absolute(&program).map_or(program, |path: PathBuf| path.to_string_lossy().into_owned())
 }
 
 fn hash(path: &Path) -> Option<String> {
@@ -212,6 +176,7 @@ mod tests {
     use ralph_core::claim::Promise;
 
     use super::*;
+    use crate::agent::{self, Format, Overrides, Permission};
 
     fn plan(prompt: PromptSource) -> RunPlan {
         let root = PathBuf::from("/somewhere");
@@ -219,20 +184,8 @@ mod tests {
             id: "r1".to_owned(),
             kind: "run",
             project: Project { home: root.join(".ralph"), root },
-            agent: AgentChoice {
-                name: "mine".to_owned(),
-                adapter: agent::find("text").unwrap(),
-                overrides: Overrides {
-                    cli: Some("./agent.sh".to_owned()),
-                    output_format: Some(Format::Opencode),
-                    display_filter: Some(".a".to_owned()),
-                    ..Overrides::default()
-                },
-                model: Some("m".to_owned()),
-                permission: Some(Permission::Full),
-                extra_args: vec!["--x".to_owned()],
-                env: env(),
-            },
+            agent: choice("mine"),
+            fallback: vec![choice("other")],
             prompt,
             follows: Some("/somewhere/plan.md".into()),
             session: Some(SessionFile::new(Path::new("/somewhere/logs"), 1 << 30)),
@@ -247,6 +200,23 @@ mod tests {
         }
     }
 
+    fn choice(name: &str) -> AgentChoice {
+        AgentChoice {
+            name: name.to_owned(),
+            adapter: agent::find("text").unwrap(),
+            overrides: Overrides {
+                cli: Some("./agent.sh".to_owned()),
+                output_format: Some(Format::Opencode),
+                display_filter: Some(".a".to_owned()),
+                ..Overrides::default()
+            },
+            model: Some("m".to_owned()),
+            permission: Some(Permission::Full),
+            extra_args: vec!["--x".to_owned()],
+            env: env(),
+        }
+    }
+
     fn env() -> Vec<(String, String)> {
         vec![("API_KEY".to_owned(), "s3cret".to_owned())]
     }
@@ -256,6 +226,10 @@ mod tests {
         Place { id, kind: kind.to_owned(), project, audience }
     }
 
+    fn again(settings: RunSettings) -> Result<RunPlan, SettingsError> {
+        settings.plan(place(), |_| Ok(env()))
+    }
+
     // spec: L13
     #[test]
     fn settings_become_the_same_plan_again() {
@@ -263,7 +237,7 @@ mod tests {
         let read = RunSettings::parse(&settings.json().unwrap()).unwrap();
         assert_eq!(read, settings);
         assert!(!settings.json().unwrap().contains("s3cret"), "values stay in the configuration");
-        let again = read.plan(place(), env()).unwrap();
+        let again = again(read).unwrap();
         assert_eq!(RunSettings::of(&again), settings);
         let program = again.agent.overrides.cli.unwrap();
         assert!(program.starts_with('/') && program.ends_with("/agent.sh"), "{program}");
@@ -295,7 +269,17 @@ mod tests {
         assert!(matches!(RunSettings::parse(&newer), Err(SettingsError::Newer { found: 2 })));
         assert!(matches!(RunSettings::parse("{\"prompt\":{}}"), Err(SettingsError::Format { .. })));
         let gone = settings.json().unwrap().replace("\"adapter\":\"text\"", "\"adapter\":\"gone\"");
-        let refused = RunSettings::parse(&gone).unwrap().plan(place(), env());
+        let refused = again(RunSettings::parse(&gone).unwrap());
         assert!(matches!(refused, Err(SettingsError::Agent { .. })));
+    }
+
+    // spec: L6, L13
+    #[test]
+    fn settings_of_before_have_no_fallback() {
+        let settings = RunSettings::of(&plan(PromptSource::Text("do it".to_owned())));
+        let mut old: serde_json::Value = serde_json::from_str(&settings.json().unwrap()).unwrap();
+        assert_eq!(old["fallback"][0]["agent"], "other");
+        old.as_object_mut().unwrap().remove("fallback");
+        assert!(again(RunSettings::parse(&old.to_string()).unwrap()).unwrap().fallback.is_empty());
     }
 }

@@ -27,6 +27,9 @@ pub trait Watcher {
     /// A signal has asked the agent to stop: it has so long, and the next signal kills it at once.
     fn grace(&mut self, grace: Duration);
 
+    /// The run waits for a rate limit, for so long still. It is told about once a second.
+    fn waiting(&mut self, left: Duration);
+
     /// Something that the user should know, but that stops nothing.
     fn warning(&mut self, text: &str);
 }

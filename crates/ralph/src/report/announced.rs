@@ -37,6 +37,10 @@ impl<W: Watcher, F: FnOnce()> Watcher for Announced<W, F> {
         self.report.grace(grace);
     }
 
+    fn waiting(&mut self, left: Duration) {
+        self.report.waiting(left);
+    }
+
     fn warning(&mut self, text: &str) {
         self.report.warning(text);
     }

@@ -22,6 +22,7 @@ enum Seen {
     Agent(AgentEvent),
     Filtered(String),
     Grace(Duration),
+    Waiting(Duration),
     Warning(String),
 }
 
@@ -73,10 +74,11 @@ fn show(report: &mut impl Watcher, seen: &Seen, waiting: &AtomicUsize) {
         Seen::Fact { run, seq, at, fact } => report.fact(Stamp { run, seq: *seq, at: *at }, fact),
         Seen::Warning(text) => report.warning(text),
         Seen::Grace(grace) => report.grace(*grace),
+        Seen::Waiting(left) => report.waiting(*left),
         Seen::Agent(event) => report.agent(event),
         Seen::Filtered(line) => report.filtered(line),
     }
-    if matches!(seen, Seen::Agent(_) | Seen::Filtered(_)) {
+    if matches!(seen, Seen::Agent(_) | Seen::Filtered(_) | Seen::Waiting(_)) {
         waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -97,6 +99,10 @@ impl Watcher for Elsewhere {
 
     fn grace(&mut self, grace: Duration) {
         self.send(Seen::Grace(grace));
+    }
+
+    fn waiting(&mut self, left: Duration) {
+        self.offer(Seen::Waiting(left));
     }
 
     fn warning(&mut self, text: &str) {

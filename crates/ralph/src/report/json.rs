@@ -34,6 +34,8 @@ impl<W: Write> Watcher for JsonReport<W> {
 
     fn grace(&mut self, _grace: Duration) {}
 
+    fn waiting(&mut self, _left: Duration) {}
+
     fn warning(&mut self, text: &str) {
         let line = serde_json::json!({ "event": "warning", "message": text });
         let _ = writeln!(self.out, "{}", redact::text(&line.to_string()));

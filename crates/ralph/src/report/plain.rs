@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_core::attempt::Spend;
+use ralph_core::event::Millis;
 use ralph_core::evidence::{CheckEvidence, Verdict};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 
+use super::countdown::{Countdown, until_words};
 use super::hidden::without_secrets;
 use super::paint::{Paint, Tone};
 use super::screen::Screen;
@@ -50,6 +52,8 @@ pub struct PlainReport<W: Write> {
     iteration: u32,
     spend: Spend,
     last_tool: String,
+    /// The wait for a rate limit, while there is one.
+    countdown: Option<Countdown>,
 }
 
 impl<W: Write + IsTerminal> PlainReport<W> {
@@ -69,6 +73,7 @@ impl<W: Write + IsTerminal> PlainReport<W> {
             iteration: 0,
             spend: Spend::default(),
             last_tool: String::new(),
+            countdown: None,
         }
     }
 }
@@ -166,12 +171,30 @@ impl<W: Write> PlainReport<W> {
         let what = match next {
             NextStep::Agent => format!("the agent starts, attempt {attempt}"),
             NextStep::Retry => format!("attempt {attempt} after the rest of its pause"),
+            NextStep::Limit => format!("attempt {attempt} after the rest of the wait for a rate limit"),
             NextStep::Checks => "the checks run again".to_owned(),
             NextStep::End => "it ends as it was being ended".to_owned(),
         };
         let title = self.paint.paint(Tone::Bold, "ralph resume");
         let of = self.max_iterations;
         self.line(&format!("{title} {} · goes on at iteration {iteration}/{of}: {what}", short_id(run)));
+    }
+
+    /// Says for how long the run waits, and what else can be done.
+    fn limited(&mut self, at: Millis, (agent, delay_ms): (&str, u64), reason: &str) {
+        let until = until_words(at, delay_ms);
+        self.word(Tone::Care, "waiting", &format!("rate limited: {reason}"));
+        self.line(&format!(
+            "          {agent} goes on {until}; Ctrl-C ends the wait, `ralph resume` takes it up"
+        ));
+        self.last_tool = format!("rate limited, waits {until}");
+        self.countdown = Some(Countdown::new(Duration::from_millis(delay_ms)));
+    }
+
+    fn begin_work(&mut self) {
+        if self.countdown.take().is_some() {
+            self.last_tool.clear();
+        }
     }
 
     fn attempt_ended(&mut self, attempt: u32, result: &AttemptResult) {
@@ -221,6 +244,16 @@ impl<W: Write> Watcher for PlainReport<W> {
                 let pause = duration::show(Duration::from_millis(*delay_ms));
                 self.word(Tone::Care, "retry", &format!("attempt {attempt} in {pause}"));
             }
+            Fact::LimitWaiting { agent, delay_ms, reason, .. } => {
+                self.limited(stamp.at, (agent, *delay_ms), reason);
+            }
+            Fact::AgentChanged { agent, reason, .. } => {
+                self.word(Tone::Care, "agent", &format!("{agent} takes over: {reason}"));
+            }
+            Fact::SessionFresh { reason, .. } => {
+                self.word(Tone::Care, "session", &format!("{reason}; it begins afresh"));
+            }
+            Fact::AttemptStarted { .. } => self.begin_work(),
             Fact::Claim { claim, .. } if claim.claimed => {
                 self.last_tool = "checking".to_owned();
                 self.word(Tone::Bold, "claimed", &claim.why);
@@ -233,7 +266,7 @@ impl<W: Write> Watcher for PlainReport<W> {
                     bar.finish_and_clear();
                 }
             }
-            Fact::RunStarted { .. } | Fact::AttemptStarted { .. } | Fact::IterationEnded { .. } => {}
+            Fact::RunStarted { .. } | Fact::IterationEnded { .. } => {}
         }
         self.show_progress();
     }
@@ -263,6 +296,16 @@ impl<W: Write> Watcher for PlainReport<W> {
         let time = duration::show(grace);
         let text = format!("the agent has at most {time} to clean up; a second Ctrl-C kills it at once");
         self.word(Tone::Care, "grace", &text);
+    }
+
+    fn waiting(&mut self, left: Duration) {
+        let shown = format!("rate limited, goes on in {}", duration::show(left));
+        let countdown = self.countdown.get_or_insert_with(|| Countdown::new(left));
+        if countdown.is_worth_a_line(left) && self.progress.is_none() {
+            self.word(Tone::Care, "waiting", &shown);
+        }
+        self.last_tool = shown;
+        self.show_progress();
     }
 
     fn warning(&mut self, text: &str) {

@@ -13,8 +13,8 @@ use crate::store::EventRow;
 pub struct Replay<W> {
     run: String,
     folder: PathBuf,
-    /// How its output is read; unknown where another ralph wrote the settings.
-    agent: Option<AgentChoice>,
+    /// How the output of its agents is read, the one at work first; unknown where another ralph wrote the settings.
+    agents: Vec<AgentChoice>,
     watcher: W,
     live: Option<LiveLog>,
     /// What ended before anybody looked is told by its facts alone.
@@ -23,8 +23,8 @@ pub struct Replay<W> {
 
 impl<W: Watcher> Replay<W> {
     #[must_use]
-    pub fn new(run: &str, folder: PathBuf, agent: Option<AgentChoice>, watcher: W) -> Self {
-        Self { run: run.to_owned(), folder, agent, watcher, live: None, is_past: true }
+    pub fn new(run: &str, folder: PathBuf, agents: Vec<AgentChoice>, watcher: W) -> Self {
+        Self { run: run.to_owned(), folder, agents, watcher, live: None, is_past: true }
     }
 
     /// Shows the next facts.
@@ -47,6 +47,10 @@ impl<W: Watcher> Replay<W> {
             self.attempt_ended();
         }
         self.watcher.fact(Stamp { run: &self.run, seq: row.seq, at: Millis(row.at) }, &fact);
+        if let Fact::AgentChanged { agent, .. } = &fact {
+            let named = self.agents.iter().position(|known| known.name == *agent);
+            named.into_iter().for_each(|at| self.agents.swap(0, at));
+        }
         if let Fact::AttemptStarted { iteration, attempt } = fact {
             self.live = self.log_of(AttemptKey { iteration, attempt });
         }
@@ -59,7 +63,7 @@ impl<W: Watcher> Replay<W> {
     }
 
     fn log_of(&self, key: AttemptKey) -> Option<LiveLog> {
-        let agent = self.agent.as_ref()?;
+        let agent = self.agents.first()?;
         let path = self.folder.join(format!("{}.ndjson", log_name(key)));
         Some(LiveLog::new(path, parser(agent.format())))
     }

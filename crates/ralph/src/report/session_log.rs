@@ -8,6 +8,7 @@ use ralph_core::event::Millis;
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 use ralph_core::outcome::{Ended, Outcome};
 
+use super::countdown::until_words;
 use super::session_layout::{
     Footer, Header, Summary, file_name, footer, header, local_time, remark, summary,
 };
@@ -33,6 +34,8 @@ pub struct SessionLog<W: Watcher> {
 #[derive(Default)]
 struct Open {
     retries: u32,
+    /// The attempt that is no retry: a limit is over, or the session had to be another.
+    excused: Option<u32>,
     model: Option<String>,
     messages: Option<u32>,
     spend: Spend,
@@ -65,7 +68,7 @@ impl<W: Watcher> SessionLog<W> {
         self.last = Some(at);
         self.file.open(|number| file_name(at, &self.zone, number));
         match fact {
-            Fact::AttemptStarted { iteration, .. } => self.attempt_started(*iteration, at),
+            Fact::AttemptStarted { iteration, attempt } => self.attempt_started(*iteration, *attempt, at),
             Fact::RunResumed { iteration, next, .. } => self.resumed(*iteration, *next, at),
             Fact::AttemptEnded { attempt, result, .. } => self.attempt_ended(*attempt, result),
             Fact::IterationEnded { iteration, status, duration_ms } => {
@@ -75,6 +78,14 @@ impl<W: Watcher> SessionLog<W> {
                 let ended = Ended { outcome: *outcome, reason: reason.clone(), exit_code: *exit_code };
                 self.summarise(Some(at), &ended);
             }
+            Fact::LimitWaiting { attempt, delay_ms, reason, .. } => {
+                let until = until_words(at, *delay_ms);
+                self.excused(*attempt, &format!("rate limited: {reason}; waits {until}"));
+            }
+            Fact::AgentChanged { attempt, agent, reason, .. } => {
+                self.excused(*attempt, &format!("agent {agent} takes over: {reason}"));
+            }
+            Fact::SessionFresh { attempt, reason, .. } => self.excused(*attempt, reason),
             Fact::RunStarted { .. }
             | Fact::IterationStarted { .. }
             | Fact::RetryScheduled { .. }
@@ -84,10 +95,19 @@ impl<W: Watcher> SessionLog<W> {
         }
     }
 
-    fn attempt_started(&mut self, iteration: u32, at: Millis) {
+    fn attempt_started(&mut self, iteration: u32, attempt: u32, at: Millis) {
         match &mut self.open {
+            Some(open) if open.excused == Some(attempt) => {}
             Some(open) => open.retries += 1,
             None => self.begin(iteration, at),
+        }
+    }
+
+    /// Says why there will be another attempt that is no retry.
+    fn excused(&mut self, attempt: u32, why: &str) {
+        if let Some(open) = &mut self.open {
+            open.excused = Some(attempt);
+            self.file.line(&remark(why));
         }
     }
 
@@ -95,7 +115,7 @@ impl<W: Watcher> SessionLog<W> {
     fn resumed(&mut self, iteration: u32, next: NextStep, at: Millis) {
         match next {
             NextStep::Agent => {}
-            NextStep::Retry | NextStep::Checks | NextStep::End => self.begin(iteration, at),
+            NextStep::Retry | NextStep::Limit | NextStep::Checks | NextStep::End => self.begin(iteration, at),
         }
     }
 
@@ -158,6 +178,10 @@ impl<W: Watcher> Watcher for SessionLog<W> {
 
     fn grace(&mut self, grace: Duration) {
         self.shown.grace(grace);
+    }
+
+    fn waiting(&mut self, left: Duration) {
+        self.shown.waiting(left);
     }
 
     fn warning(&mut self, text: &str) {

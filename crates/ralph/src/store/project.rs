@@ -17,7 +17,12 @@ pub(super) struct At<'a> {
 pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
     let run = at.run;
     match fact {
-        Fact::RunStarted { .. } | Fact::RetryScheduled { .. } | Fact::StopRequested { .. } => vec![],
+        Fact::RunStarted { .. }
+        | Fact::RetryScheduled { .. }
+        | Fact::LimitWaiting { .. }
+        | Fact::AgentChanged { .. }
+        | Fact::SessionFresh { .. }
+        | Fact::StopRequested { .. } => vec![],
         Fact::RunResumed { iteration, .. } => run_resumed(run, *iteration),
         Fact::IterationStarted { iteration } => iteration_started(at, *iteration),
         Fact::AttemptStarted { iteration, attempt } => attempt_started(at, *iteration, *attempt),

@@ -122,12 +122,16 @@ fn rate_limit(_: &Start) -> io::Result<u8> {
 }
 
 fn rate_limit_at(start: &Start) -> io::Result<u8> {
-    let reset: i64 = start.number_or(0)?;
     init(&start.args)?;
+    refuse_until(start.number_or(0)?)?;
+    Ok(1)
+}
+
+/// A refusal with its reset, as an event and as a result.
+pub(crate) fn refuse_until(reset: i64) -> io::Result<()> {
     record(&json!({"type": "rate_limit_event", "rate_limit_info":
         {"status": "rejected", "resetsAt": reset, "rateLimitType": "five_hour"}}))?;
-    fail("rate_limit")?;
-    Ok(1)
+    fail("rate_limit")
 }
 
 fn api_error(start: &Start) -> io::Result<u8> {

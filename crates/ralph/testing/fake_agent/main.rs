@@ -55,6 +55,8 @@
 //!                               request; exit 1
 //!   after-result [SECONDS]      prints its final record, then stays (3600)
 //!   after-result-talk [PATH]    prints a result, waits for the file if one is named, goes on to a second result
+//!   claude-retries [KIND]       repeats a request for ever over rate_limit, network or overloaded; with a `+`
+//!                               behind it, it uses a tool in between (`session.rs`)
 //! Several starts (`script.rs`):
 //!   script FILE         one step per start; see there
 mod bytes;
@@ -64,6 +66,7 @@ mod leak;
 mod life;
 mod memory;
 mod script;
+mod session;
 mod start;
 mod talk;
 
@@ -83,6 +86,7 @@ const MODES: &[&[(&str, Mode)]] = &[
     leak::MODES,
     memory::MODES,
     claude::MODES,
+    session::MODES,
     script::MODES,
 ];
 

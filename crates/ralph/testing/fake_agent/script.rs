@@ -6,6 +6,10 @@
 //!   init                Claude: the session      say TEXT         Claude: a message
 //!   tool NAME COMMAND   Claude: a tool call      result TEXT      Claude: the final record
 //!   fail KIND           Claude: an API failure, as in claude-api-error
+//!   converse TEXT       Claude: opens a session that is remembered (`--resume ID`), says and ends with TEXT
+//!   open                Claude: opens it, no more  as ID            Claude: claims to be another session
+//!   forget              loses all sessions       limit SECONDS    Claude: refused for so long
+//!   prompt PATH         keeps the prompt there
 //!   write PATH TEXT     replaces a file          append PATH TEXT adds a line to it
 //!   remove PATH         deletes a file           commit MESSAGE   commits everything by git
 //!   touch PATH          creates a file           wait PATH        stays until the file exists
@@ -19,6 +23,7 @@ use std::time::Duration;
 use crate::Mode;
 use crate::claude;
 use crate::life::{die_by, signal_named};
+use crate::session;
 use crate::start::{Start, complain, ready, say, starts_so_far, usage, wait_for};
 
 pub(crate) const MODES: &[(&str, Mode)] = &[("script", script)];
@@ -39,6 +44,12 @@ const ORDERS: &[(&str, Order)] = &[
     ("tool", tool),
     ("result", |_, text| claude::result(text, 0.01).map(go_on)),
     ("fail", |_, kind| claude::fail(kind).map(go_on)),
+    ("converse", |start, text| session::converse(start, text).map(or_exit)),
+    ("open", |start, _| session::open(start).map(|id| or_exit(id.is_some()))),
+    ("as", |_, id| session::introduce(id).map(go_on)),
+    ("forget", |_, _| session::forget().map(go_on)),
+    ("limit", |_, seconds| session::limit(seconds).map(go_on)),
+    ("prompt", |start, path| fs::write(path, &start.prompt).map(go_on)),
     ("write", write),
     ("append", append),
     ("remove", |_, path| fs::remove_file(path).map(go_on)),
@@ -52,6 +63,11 @@ const ORDERS: &[(&str, Order)] = &[
 
 fn go_on((): ()) -> Next {
     Next::GoOn
+}
+
+/// A session that is lost ends the agent.
+fn or_exit(is_there: bool) -> Next {
+    if is_there { Next::GoOn } else { Next::Exit(1) }
 }
 
 fn script(start: &Start) -> io::Result<u8> {

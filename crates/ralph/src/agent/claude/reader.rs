@@ -267,7 +267,11 @@ fn retry(line: &[u8]) -> AgentEvent {
     let (error, status) = (json::name(error), json::count(status));
     let (attempt, most) = (json::count(attempt).unwrap_or(0), json::count(most).unwrap_or(0));
     let message = format!("{error}, retry {attempt} of {most}");
-    let kind = failure::kind_of_api_error(error, status, &message);
+    let kind = match (failure::kind_of_api_error(error, status, &message), status) {
+        // Where there is no status, no server was reached.
+        (ErrorKind::Unknown, None) => ErrorKind::Network,
+        (kind, _) => kind,
+    };
     AgentEvent::Error { kind, message, fatal: false }
 }
 

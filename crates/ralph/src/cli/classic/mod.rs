@@ -14,6 +14,7 @@ use ralph_core::policy::{Policy, Proof, WhenExhausted};
 use args::ClassicArgs;
 pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
+use super::agent_args::AgentArgs;
 use super::check_args::CheckArgs;
 use super::detach::start;
 use super::run::{self, refuse_recursion};
@@ -113,6 +114,7 @@ impl Order<'_> {
             id,
             kind: self.mode.as_str(),
             agent: self.args.agent.choice(settings, &project)?,
+            fallback: AgentArgs::fallback(settings, &project)?,
             prompt: PromptSource::Template(template),
             follows: (self.mode == Mode::Build).then(|| project.home.join("implementation_plan.md")),
             session: Some(SessionFile::new(&project.session_logs(), settings.limits.log_limit.value.bytes())),

@@ -115,9 +115,9 @@ fn long_json(start: &Start) -> io::Result<u8> {
     Ok(0)
 }
 
-fn rate_limit(_: &Start) -> io::Result<u8> {
-    record(&json!({"type": "result", "subtype": "success", "is_error": true,
-        "result": "You've hit your limit · resets 3pm (Asia/Tokyo)"}))?;
+fn rate_limit(start: &Start) -> io::Result<u8> {
+    let words = start.arg_or("You've hit your limit · resets 3pm (Asia/Tokyo)");
+    record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": words}))?;
     Ok(1)
 }
 

@@ -49,7 +49,7 @@
 //!   claude-complete, claude-work, claude-complete-on N   as above
 //!   claude-cost [USD]           works and reports a cost (1.0)
 //!   claude-long-json [MB]       a tool result in one line, then the answer (100)
-//!   claude-rate-limit           a limit told only in words, exit 1
+//!   claude-rate-limit [WORDS]   a limit told only in words, exit 1
 //!   claude-rate-limit-at TIME   a limit with its reset time (seconds since 1970), exit 1
 //!   claude-api-error KIND       rate_limit, auth, overloaded, server, network, model, context, credit or
 //!                               request; exit 1

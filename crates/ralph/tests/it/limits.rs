@@ -136,6 +136,35 @@ fn a_limit_that_lasts_longer_than_may_be_waited_ends_the_run_as_over_budget() {
 }
 
 // spec: L6
+// fault: 87
+#[test]
+fn a_reset_told_as_a_time_of_day_is_meant_in_its_zone_or_in_ours_and_the_next_time_that_it_comes() {
+    let words = [("resets 3pm (UTC)", "Nowhere/At-All", 15), ("resets 3pm", "<+09>-9", 6)];
+    for (words, zone, hour) in words {
+        let project = Project::new();
+        let limit = format!("You've hit your limit · {words}");
+        let run = project.run_claude(&["claude-rate-limit", &limit]).env("TZ", zone);
+        let run = run.args(["--max-rate-limit-wait", "25h"]).start();
+        let reset = run.wait_for_event("limit.waiting")["reset_at"].as_i64().unwrap();
+        run.signal(Signal::INT);
+        run.wait().expect(130);
+        assert_eq!(reset % 86_400, hour * 3_600, "{words}");
+        assert!((now()..now() + 86_401).contains(&reset), "{words}: {reset}");
+    }
+}
+
+// spec: L6
+// fault: 88
+#[test]
+fn words_that_tell_no_time_are_no_reset() {
+    let project = Project::new();
+    let run = project.run_claude(&["claude-rate-limit", "You've hit your limit · resets soon"]).start();
+    assert_eq!(run.wait_for_event("limit.waiting")["reset_at"], Value::Null);
+    run.signal(Signal::INT);
+    run.wait().expect(130);
+}
+
+// spec: L6
 // fault: 88
 #[test]
 fn an_absurd_reset_is_neither_slept_for_years_nor_repeated_in_a_busy_loop() {

@@ -5,10 +5,11 @@ use ralph_core::outcome::{Ended, exit_code};
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
-use super::run::{introduce, preflight, refuse_recursion, tell, with_keeper};
+use super::run::{preflight, refuse_recursion, tell, with_keeper};
 use super::{block_on, out, pick, trust};
 use crate::engine::{
-    Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, StoredAgent, TakenUp,
+    Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, StoredAgent,
+    TakenUp, TreeHold,
 };
 use crate::error::Failure;
 use crate::git;
@@ -119,7 +120,8 @@ async fn look(args: &ResumeArgs, store: &Store, row: RunRow, project: Project) -
 
 async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Result<u8, Failure> {
     let Left { row, plan, changed } = left;
-    let hold = Hold::take(&plan, Clock::start().now()).await?;
+    let tree = TreeHold::take(&plan, Clock::start().now()).await?;
+    let hold = Hold::take(&plan, tree).await?;
     let settings =
         RunSettings::of(&plan).json().map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
     let stored = store.take_over(&row.id, &hold.owner().json(), &settings).await?;
@@ -131,9 +133,6 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
         return repeat(&store, &row, &stored, audience).await;
     }
     sweep(&row.id);
-    if matches!(show, Show::People(_)) && stored.facts == 0 {
-        introduce(&plan);
-    }
     let left = Beginning::Left(Box::new(TakenUp { stored, changed }));
     tell(plan, left, Means { keeper, hold, store }, show).await
 }

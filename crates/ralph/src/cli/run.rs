@@ -13,7 +13,7 @@ use super::run_args::RunArgs;
 use super::{block_on, out, trust};
 use crate::config::Settings;
 use crate::duration;
-use crate::engine::{self, AgentChoice, Beginning, Clock, Hold, Means, PROJECT_VARIABLE, RunPlan};
+use crate::engine::{self, AgentChoice, Beginning, Clock, Hold, Means, PROJECT_VARIABLE, RunPlan, TreeHold};
 use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
@@ -141,10 +141,13 @@ pub fn with_keeper<W: Future<Output = Result<u8, Failure>>>(
 
 async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure> {
     let state = plan.project.state();
-    let Some(store) = Store::open(&state, Opening::Create).await? else {
+    // While SQLite opens its files in a thread of its own, the lock is taken in this one.
+    let opened = Store::open(&state, Opening::Create);
+    let (store, tree) = tokio::join!(opened, TreeHold::take(&plan, Clock::start().now()));
+    let Some(store) = store? else {
         return Err(Failure::plain(exit_code::INTERNAL, "the database was not created"));
     };
-    let hold = Hold::take(&plan, Clock::start().now()).await?;
+    let hold = Hold::take(&plan, tree?).await?;
     if let Show::People(_) = show {
         introduce(&plan);
     }

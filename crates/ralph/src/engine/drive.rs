@@ -169,30 +169,18 @@ impl Driver<'_> {
         }
     }
 
-    /// Stores the run and its first step.
+    /// Stores the run with its first step.
     async fn open(&mut self) -> Result<(), EngineError> {
-        let plan = &self.hands.plan;
-        let settings = RunSettings::of(plan).json().map_err(|source| EngineError::Settings { source })?;
-        let new = NewRun {
-            id: &plan.id,
-            kind: plan.kind,
-            agent: plan.agent.adapter.name(),
-            promise: plan.rules.promise.as_str(),
-            settings: &settings,
-            at: self.clock.now(),
-            state: &self.state,
-            owner: &self.hold.owner().json(),
-        };
-        self.store.create_run(&new).await?;
-        self.decide(EventKind::Started, Some(self.opening())).await
+        let settings = RunSettings::of(&self.hands.plan).json();
+        let settings = settings.map_err(|source| EngineError::Settings { source })?;
+        self.decide(EventKind::Started, Some(settings)).await
     }
 
-    /// Goes on where another process was stopped, perhaps before it had stored anything but the run itself.
+    /// Goes on where another process was stopped.
     async fn take_up(&mut self, left: Box<TakenUp>) -> Result<(), EngineError> {
         let TakenUp { stored, changed } = *left;
-        let opening = (stored.facts == 0).then(|| self.opening());
         (self.state, self.seq, self.fence) = (stored.state, stored.facts + 1, stored.fence);
-        self.decide(EventKind::Recovered { changed }, opening).await
+        self.happened(EventKind::Recovered { changed }).await
     }
 
     fn opening(&self) -> Fact {
@@ -298,8 +286,8 @@ impl Driver<'_> {
         self.decide(kind, None).await
     }
 
-    /// Decides, records, acts.
-    async fn decide(&mut self, kind: EventKind, opening: Option<Fact>) -> Result<(), EngineError> {
+    /// Decides, records, acts. With its settings a run is new, and stored with this step.
+    async fn decide(&mut self, kind: EventKind, settings: Option<String>) -> Result<(), EngineError> {
         let at = self.clock.now();
         let volatile = kind.is_volatile();
         let (wall, ground) = (Clock::wall(), self.hands.plan.ground());
@@ -309,11 +297,12 @@ impl Driver<'_> {
             Effect::Record { fact } => Some(fact),
             _ => None,
         });
+        let opening = settings.is_some().then(|| self.opening());
         let facts: Vec<&Fact> = opening.iter().chain(decided).collect();
         if !volatile && (next != self.state || !facts.is_empty()) {
             let run = &self.hands.plan.id;
             let entry = Entry { run, fence: self.fence, seq: self.seq, at, facts: &facts, state: &next };
-            self.store.record(&entry).await.map_err(|error| self.lost(error))?;
+            self.store(&entry, settings.as_deref()).await.map_err(|error| self.lost(error))?;
             let names: Vec<&str> = facts.iter().map(|fact| fact.name()).collect();
             tracing::debug!(run, seq = self.seq, facts = ?names, effects = effects.len(), "stored a step");
         }
@@ -327,6 +316,19 @@ impl Driver<'_> {
             self.act(effect);
         }
         Ok(())
+    }
+
+    async fn store(&self, entry: &Entry<'_>, settings: Option<&str>) -> Result<(), StoreError> {
+        let Some(settings) = settings else { return self.store.record(entry).await };
+        let plan = &self.hands.plan;
+        let new = NewRun {
+            kind: plan.kind,
+            agent: plan.agent.adapter.name(),
+            promise: plan.rules.promise.as_str(),
+            settings,
+            owner: &self.hold.owner().json(),
+        };
+        self.store.begin(&new, entry).await
     }
 
     /// The state lies in the work tree: where that is gone, it is what people must hear of.

@@ -16,6 +16,24 @@ pub struct Hold {
     _tree: Held,
 }
 
+/// The lock of a work tree, before that of the run.
+#[derive(Debug)]
+pub struct TreeHold {
+    owner: Owner,
+    tree: Held,
+}
+
+impl TreeHold {
+    /// The keeper must have been forked before: it would hold the lock too, and go on holding it after our death.
+    pub async fn take(plan: &RunPlan, now: Millis) -> Result<Self, EngineError> {
+        let state = plan.project.state();
+        private::folder(&state).map_err(|source| EngineError::Folder { path: state.clone(), source })?;
+        let owner = Owner::of(&plan.id, now);
+        let tree = lock::take(&state.join("lock"), plan.sharing, &owner).await?;
+        Ok(Self { owner, tree })
+    }
+}
+
 /// Everything that the engine needs beside the plan.
 pub struct Means {
     pub keeper: Keeper,
@@ -29,16 +47,13 @@ impl Hold {
         &self.owner
     }
 
-    /// Takes the lock of the work tree and that of the run. The keeper must have been forked before: it would hold
-    /// them too, and go on holding them after our death.
-    pub async fn take(plan: &RunPlan, now: Millis) -> Result<Self, EngineError> {
-        let owner = Owner::of(&plan.id, now);
+    /// Takes the lock of the run as well. Nobody can know the run before this.
+    pub async fn take(plan: &RunPlan, tree: TreeHold) -> Result<Self, EngineError> {
+        let TreeHold { owner, tree } = tree;
         let folder = plan.project.run_folder(&plan.id);
-        let state = plan.project.state();
-        private::folder(&state).map_err(|source| EngineError::Folder { path: state.clone(), source })?;
-        let tree = lock::take(&state.join("lock"), plan.sharing, &owner).await?;
         private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
         let run = lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await?;
+        let state = plan.project.state();
         tracing::debug!(run = plan.id, state = %state.display(), "holds the locks");
         Ok(Self { owner, _run: run, _tree: tree })
     }

@@ -21,7 +21,7 @@ mod watch;
 
 pub use clock::Clock;
 pub use drive::{Beginning, EngineError, TakenUp, run};
-pub use means::{Hold, Means};
+pub use means::{Hold, Means, TreeHold};
 pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;
 pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, read_bounded};

@@ -22,6 +22,13 @@ pub(super) struct JobFds {
     pub(super) stderr: OwnedFd,
 }
 
+impl JobFds {
+    /// Closes all the rest.
+    pub(super) fn into_control(self) -> UnixStream {
+        self.control
+    }
+}
+
 /// Our end of a pipe (non-blocking) and the child's (blocking).
 pub(super) struct Pipe {
     pub(super) ours: OwnedFd,

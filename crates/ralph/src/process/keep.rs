@@ -1,7 +1,6 @@
-//! The life of the keeper process: forks a supervisor for each job, and takes the place of one that was killed.
+//! The life of the keeper process: has a supervisor for each job, and takes the place of one that was killed.
 //! It runs no program itself.
 
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
@@ -9,18 +8,16 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{chdir, setsid};
 
 use super::bell::Bell;
-use super::fds::{JobFds, abandon, close_all_but, receive_job};
-use super::fork::fork;
-use super::message::{Report, Step};
+use super::fds::{close_all_but, receive_job};
 use super::platform;
 use super::signals;
-use super::supervisor::supervise;
 use super::wards::Wards;
 
 /// Serves ralph until it is gone, and then stays until nothing of it is left.
 pub(super) fn keep(line: &UnixStream) {
     let Some(bell) = settle(line) else { return };
     let mut wards = Wards::default();
+    wards.prepare(&[line.as_fd(), bell.as_fd()]);
     loop {
         let mut fds = [PollFd::new(&bell, PollFlags::IN), PollFd::new(line, PollFlags::IN)];
         if poll(&mut fds, None).is_err() {
@@ -33,7 +30,7 @@ pub(super) fn keep(line: &UnixStream) {
         }
         if spoken {
             match receive_job(line.as_fd()) {
-                Some(job) => hand_over(line, &bell, &mut wards, job),
+                Some(job) => wards.serve(job, &[line.as_fd(), bell.as_fd()]),
                 None => return wards.outlive(&bell),
             }
         }
@@ -52,23 +49,4 @@ fn settle(line: &UnixStream) -> Option<Bell> {
     close_all_but(line.as_fd()).ok()?;
     platform::adopt_orphans().ok()?;
     Bell::hang().ok()
-}
-
-fn hand_over(line: &UnixStream, bell: &Bell, wards: &mut Wards, job: JobFds) {
-    let mut job = Some(job);
-    let forked = fork(|| {
-        // A supervisor that held a line of the keeper would hide its death from ralph.
-        abandon(line.as_fd());
-        abandon(bell.as_fd());
-        wards.abandon();
-        job.take().into_iter().for_each(supervise);
-    });
-    let Some(JobFds { mut control, .. }) = job else { return };
-    match forked {
-        Ok(supervisor) => wards.add(supervisor, control),
-        Err(error) => {
-            let errno = error.raw_os_error().unwrap_or(libc::EIO);
-            let _ = control.write_all(&Report::CouldNotStart { step: Step::Fork, errno }.encode());
-        }
-    }
 }

@@ -9,7 +9,6 @@ use std::ptr;
 use rustix::process::{Pid, WaitOptions, chdir, getpid, setpgid, waitpid};
 
 use super::fds;
-use super::fork::fork;
 use super::message::{Launch, Step};
 use super::platform;
 
@@ -34,7 +33,14 @@ pub(super) struct Refusal {
 pub(super) fn launch(launch: &Launch, stdio: Stdio) -> Result<Pid, Refusal> {
     let (refusals, refuse) = io::pipe().map_err(|error| Refusal::at(Step::Fork, &error))?;
     let supervisor = getpid();
-    let child = fork(|| refuse_to(&refuse, &become_program(launch, &stdio, supervisor)));
+    let (argv, envp) = (pointers(&launch.argv), pointers(&launch.env));
+    let child = platform::start_child(&mut || {
+        let refusal = match prepare(launch, &stdio, supervisor) {
+            Err(refusal) => refusal,
+            Ok(()) => Refusal::at(Step::Program, &exec(&launch.program, &argv, &envp)),
+        };
+        refuse_to(&refuse, &refusal);
+    });
     drop(refuse);
     let pid = child.map_err(|error| Refusal::at(Step::Fork, &error))?;
     let Some(refusal) = read_refusal(refusals) else { return Ok(pid) };
@@ -62,20 +68,14 @@ fn read_refusal(mut refusals: PipeReader) -> Option<Refusal> {
     Some(Refusal { step: Step::decode(step)?, errno: i32::from_le_bytes(errno) })
 }
 
-/// Returns only when the program cannot be executed.
-fn become_program(launch: &Launch, stdio: &Stdio, supervisor: Pid) -> Refusal {
-    let argv = pointers(&launch.argv);
-    let envp = pointers(&launch.env);
-    if let Err(error) = prepare(stdio, supervisor) {
-        return Refusal::at(Step::Fork, &error);
-    }
-    if let Err(error) = chdir(launch.cwd.as_c_str()) {
-        return Refusal { step: Step::Directory, errno: error.raw_os_error() };
-    }
-    Refusal::at(Step::Program, &exec(&launch.program, &argv, &envp))
+/// Does what must be done in the child itself. It may share the memory of its parent, so nothing is allocated here.
+fn prepare(launch: &Launch, stdio: &Stdio, supervisor: Pid) -> Result<(), Refusal> {
+    join(stdio, supervisor).map_err(|error| Refusal::at(Step::Fork, &error))?;
+    chdir(launch.cwd.as_c_str())
+        .map_err(|error| Refusal { step: Step::Directory, errno: error.raw_os_error() })
 }
 
-fn prepare(stdio: &Stdio, supervisor: Pid) -> io::Result<()> {
+fn join(stdio: &Stdio, supervisor: Pid) -> io::Result<()> {
     platform::die_with(supervisor)?;
     setpgid(None, None)?;
     fds::replace(0, stdio.stdin.as_fd())?;

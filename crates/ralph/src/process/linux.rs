@@ -1,6 +1,7 @@
 //! What only Linux can do for us: adopt orphans, see every process, address one without mistaking it for another.
 //! The other platforms offer the same functions with less behind them.
 
+use std::ffi::{c_int, c_void};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,6 +13,7 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 
+use super::fork::leave;
 use super::handle::Handle;
 use super::seen::Seen;
 
@@ -64,11 +66,16 @@ pub(super) fn go_on_without_parent() {
 /// Names a forked process for `ps`, and apart from the one that it was forked from: who kills all that is called
 /// "ralph run" must not hit those that clean up behind it.
 pub(super) fn name_this_process(name: &str) {
-    let _ = fs::write("/proc/self/comm", name);
+    rename_this_process(name);
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     if let Some((start, end)) = command_line_area(&stat) {
         overwrite_command_line(start, end, name);
     }
+}
+
+/// Changes the name alone, which costs less; `ps` goes on showing the command line that it had.
+pub(super) fn rename_this_process(name: &str) {
+    let _ = fs::write("/proc/self/comm", name);
 }
 
 /// Returns where the kernel looks for the command line of a process.
@@ -91,6 +98,31 @@ fn overwrite_command_line(start: usize, end: usize, name: &str) {
         std::ptr::write_bytes(area, 0, size);
         std::ptr::copy_nonoverlapping(name.as_ptr(), area, kept);
     }
+}
+
+/// Starts a child that runs `body`, which must end in `exec`, and returns once it has. Until then the child uses the
+/// memory of this process, which stands still meanwhile: nothing is copied, as a fork would.
+#[expect(unsafe_code, reason = "std does the same, but lets nothing happen between its clone and its exec")]
+pub(super) fn start_child(mut body: &mut dyn FnMut()) -> io::Result<Pid> {
+    let mut stack = vec![0_u128; CHILD_STACK / size_of::<u128>()];
+    let top = stack.as_mut_ptr_range().end.cast::<c_void>();
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the child has a stack of its own, and this process, which has no other thread, sleeps until the child
+    // has ended or become another program. The body lives until then.
+    let made = unsafe { libc::clone(child, top, flags, (&raw mut body).cast()) };
+    Pid::from_raw(made.max(0)).ok_or_else(io::Error::last_os_error)
+}
+
+/// Enough for a few system calls.
+const CHILD_STACK: usize = 64 * 1024;
+
+#[expect(unsafe_code, reason = "clone passes an untyped pointer")]
+extern "C" fn child(body: *mut c_void) -> c_int {
+    // SAFETY: it points to the body that `start_child` keeps alive.
+    let body = unsafe { &mut *body.cast::<&mut dyn FnMut()>() };
+    body();
+    // The parent's exit hooks must not run here.
+    leave(1)
 }
 
 /// Returns the name of the time since this machine was started; empty where it cannot be read.

@@ -32,6 +32,7 @@ mod reports;
 mod resolve;
 mod seen;
 mod signals;
+mod spare;
 mod supervisor;
 mod sweep;
 mod tail;

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::fork::fork;
 use super::seen::Seen;
 
 /// Rust's runtime ignores SIGPIPE in ralph, and keeper and supervisors catch it.
@@ -44,6 +45,13 @@ pub(super) fn die_with(_parent: Pid) -> rustix::io::Result<()> {
 pub(super) fn go_on_without_parent() {}
 
 pub(super) fn name_this_process(_name: &str) {}
+
+pub(super) fn rename_this_process(_name: &str) {}
+
+/// Forks, as there is nothing cheaper here that Rust can call.
+pub(super) fn start_child(body: &mut dyn FnMut()) -> io::Result<Pid> {
+    fork(body)
+}
 
 pub(super) fn enlarge_pipe(_pipe: impl AsFd) {}
 

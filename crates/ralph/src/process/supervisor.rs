@@ -16,7 +16,6 @@ use super::fds::JobFds;
 use super::launch::{Refusal, Stdio, launch};
 use super::message::{Launch, Order, Report};
 use super::platform;
-use super::signals;
 use super::tree::{Hunt, Hunted, LOOK_AGAIN, Left, Tree, alive};
 use super::wire::Frames;
 
@@ -60,31 +59,38 @@ enum Verdict {
     KillNow,
 }
 
-/// Serves one job from its description to its end.
-pub(super) fn supervise(fds: JobFds) {
-    let JobFds { control, stdin, stdout, stderr } = fds;
-    let mut line = Line { socket: control, frames: Frames::default() };
-    let Some(bell) = settle() else { return line.refuse(libc::EMFILE) };
-    let Some(job) = line.wait_for_launch() else { return };
-    // Said first: a quick agent may kill us before we can say that it runs.
-    line.say(&[Report::Serving { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
-    match launch(&job, Stdio { stdin, stdout, stderr }) {
-        Err(refusal) => line.say(&[refused(&refusal)]),
-        Ok(pid) => Supervisor::new(line, bell, pid, &job).run(),
-    }
+/// A supervisor without a job.
+pub(super) struct Ready {
+    /// `None` where there was no descriptor left for it.
+    bell: Option<Bell>,
 }
 
-/// Takes its own session without a terminal, adopts orphans, and becomes deaf to everything but SIGKILL.
-fn settle() -> Option<Bell> {
-    signals::reset_all();
-    signals::withstand();
-    let bell = Bell::hang().ok()?;
-    platform::name_this_process("rk-super");
-    platform::go_on_without_parent();
-    // Fails only for a group leader, which a fresh child never is.
-    let _ = setsid();
-    platform::adopt_orphans().ok()?;
-    Some(bell)
+impl Ready {
+    /// Takes its own session without a terminal, and adopts orphans. It is deaf to everything but SIGKILL, as the
+    /// keeper is that it was forked from.
+    pub(super) fn settle() -> Ready {
+        let bell = Bell::hang().ok();
+        platform::name_this_process("rk-spare");
+        platform::go_on_without_parent();
+        // Fails only for a group leader, which a fresh child never is.
+        let _ = setsid();
+        Ready { bell: bell.filter(|_| platform::adopt_orphans().is_ok()) }
+    }
+
+    /// Serves one job from its description to its end.
+    pub(super) fn supervise(self, fds: JobFds) {
+        platform::rename_this_process("rk-super");
+        let JobFds { control, stdin, stdout, stderr } = fds;
+        let mut line = Line { socket: control, frames: Frames::default() };
+        let Some(bell) = self.bell else { return line.refuse(libc::EMFILE) };
+        let Some(job) = line.wait_for_launch() else { return };
+        // Said first: a quick agent may kill us before we can say that it runs.
+        line.say(&[Report::Serving { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
+        match launch(&job, Stdio { stdin, stdout, stderr }) {
+            Err(refusal) => line.say(&[refused(&refusal)]),
+            Ok(pid) => Supervisor::new(line, bell, pid, &job).run(),
+        }
+    }
 }
 
 fn over_memory(excess: Excess) -> Exit {

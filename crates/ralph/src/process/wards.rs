@@ -2,17 +2,18 @@
 //! As a keeper adopts orphans, all its children are either supervisors or left behind.
 
 use std::collections::HashMap;
-use std::io::Write;
-use std::os::fd::AsFd;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, Signal, WaitStatus, kill_process};
 
 use super::bell::Bell;
 use super::ending::Gone;
-use super::fds::abandon;
-use super::message::Report;
+use super::fds::{JobFds, abandon};
+use super::message::{Report, Step};
 use super::seen::Seen;
+use super::spare::Spare;
 use super::tree::{Hunt, Hunted, Left, alive_apart_from, reap};
 
 #[derive(Default)]
@@ -21,16 +22,45 @@ pub(super) struct Wards {
     serving: HashMap<Pid, UnixStream>,
     /// The lines of those that were killed: ralph still waits there for a last word.
     bereft: Vec<UnixStream>,
+    /// The one that waits for the next job.
+    spare: Option<Spare>,
 }
 
 impl Wards {
-    pub(super) fn add(&mut self, supervisor: Pid, line: UnixStream) {
-        self.serving.insert(supervisor, line);
+    /// Has a supervisor ready for the next job. `mine` is what only the keeper may hold.
+    pub(super) fn prepare(&mut self, mine: &[BorrowedFd<'_>]) {
+        if self.spare.is_none() {
+            self.spare = self.fork_spare(mine).ok();
+        }
     }
 
-    /// Closes all lines in a fresh fork: a supervisor that held another's would hide its death from ralph.
-    pub(super) fn abandon(&self) {
-        self.serving.values().chain(&self.bereft).for_each(|line| abandon(line.as_fd()));
+    /// Gives a job to a supervisor of its own, and readies the next one.
+    pub(super) fn serve(&mut self, job: JobFds, mine: &[BorrowedFd<'_>]) {
+        let given = match self.spare.take().map(|spare| spare.give(&job)) {
+            Some(Ok(supervisor)) => Ok(supervisor),
+            // There was none, or it was killed while it waited.
+            Some(Err(_)) | None => self.fork_spare(mine).and_then(|spare| spare.give(&job)),
+        };
+        // The next spare must not hold the other ends: the output would never end.
+        let mut control = job.into_control();
+        match given {
+            Ok(supervisor) => {
+                self.serving.insert(supervisor, control);
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                let _ = control.write_all(&Report::CouldNotStart { step: Step::Fork, errno }.encode());
+            }
+        }
+        self.prepare(mine);
+    }
+
+    /// A supervisor that held a line of the keeper, or another's, would hide a death from ralph.
+    fn fork_spare(&self, mine: &[BorrowedFd<'_>]) -> io::Result<Spare> {
+        Spare::fork(|| {
+            mine.iter().copied().for_each(abandon);
+            self.serving.values().chain(&self.bereft).for_each(|line| abandon(line.as_fd()));
+        })
     }
 
     /// Reaps supervisors that have ended. Where one was killed, kills what it answered for and tells ralph.
@@ -51,6 +81,8 @@ impl Wards {
     /// were killed.
     pub(super) fn outlive(mut self, bell: &Bell) {
         let mut hunt = Hunt::begin();
+        // Without its line it ends, and nobody spares it any more.
+        self.spare = None;
         while self.collect().left == Left::Some {
             if !self.serving.is_empty() {
                 self.wake();
@@ -90,7 +122,11 @@ impl Wards {
     }
 
     fn orphans(&self) -> Vec<Seen> {
-        alive_apart_from(|pid| self.serving.contains_key(&pid))
+        alive_apart_from(|pid| self.serving.contains_key(&pid) || self.is_spare(pid))
+    }
+
+    fn is_spare(&self, pid: Pid) -> bool {
+        self.spare.as_ref().is_some_and(|spare| spare.pid() == pid)
     }
 
     fn collect(&mut self) -> Collected {
@@ -104,6 +140,9 @@ impl Wards {
 
     /// A supervisor that ended well has said its last word.
     fn note(&mut self, pid: Pid, status: WaitStatus) {
+        if self.is_spare(pid) {
+            self.spare = None;
+        }
         let line = self.serving.remove(&pid);
         if status.exit_status() != Some(0) {
             self.bereft.extend(line);

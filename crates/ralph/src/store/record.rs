@@ -8,16 +8,13 @@ use super::given::{Given, loop_sum};
 use super::project::{At, project};
 use super::{Store, StoreError, Written};
 
-/// A run to be stored before anything of it happens.
+/// What is stored of a new run beside its first step.
 pub struct NewRun<'a> {
-    pub id: &'a str,
     pub kind: &'a str,
     pub agent: &'a str,
     pub promise: &'a str,
     /// Everything needed to go on with this run later, as JSON.
     pub settings: &'a str,
-    pub at: Millis,
-    pub state: &'a Loop,
     /// Who drives it, as JSON.
     pub owner: &'a str,
 }
@@ -37,49 +34,59 @@ pub struct Entry<'a> {
     pub state: &'a Loop,
 }
 
+impl Entry<'_> {
+    /// Returns how many facts the run has after this step.
+    fn facts_after(&self) -> i64 {
+        self.seq - 1 + i64::try_from(self.facts.len()).unwrap_or(i64::MAX)
+    }
+
+    fn written(&self, state: &Value) -> Written {
+        Written { run: self.run.to_owned(), fence: self.fence, state: state.text().to_owned() }
+    }
+}
+
 impl Store {
-    /// Stores a new run. It has no facts yet.
-    pub async fn create_run(&self, run: &NewRun<'_>) -> Result<(), StoreError> {
-        let state = Value::from(self.encode(run.state)?.as_str());
+    /// Stores a new run with its first step.
+    pub async fn begin(&self, run: &NewRun<'_>, first: &Entry<'_>) -> Result<(), StoreError> {
+        let state = Value::from(self.encode(first.state)?.as_str());
         let given = Given {
-            id: run.id,
+            id: first.run,
             kind: run.kind,
             agent: run.agent,
             promise: run.promise,
-            max_iterations: run.state.policy.max_iterations.into(),
-            started_at: run.at.0,
+            max_iterations: first.state.policy.max_iterations.into(),
+            started_at: first.at.0,
             settings: run.settings,
         };
-        let owned = sql!("UPDATE runs SET fence = ?, owner = ? WHERE id = ?", FIRST_FENCE, run.owner, run.id);
-        self.write(vec![given.insert(&state, 0), owned]).await.map_err(|source| self.failed(source))?;
-        self.remember(Written { run: run.id.to_owned(), fence: FIRST_FENCE, state: state.text().to_owned() })
-            .await
+        let owned =
+            sql!("UPDATE runs SET fence = ?, owner = ? WHERE id = ?", first.fence, run.owner, first.run);
+        let mut statements = vec![given.insert(&state, first.facts_after()), owned];
+        self.journal(first, &mut statements)?;
+        self.write(statements).await.map_err(|source| self.failed(source))?;
+        self.remember(first.written(&state)).await
     }
 
     /// Stores one step: journal, projections and loop, all or nothing.
     pub async fn record(&self, entry: &Entry<'_>) -> Result<(), StoreError> {
         self.untouched().await?;
         let state = Value::from(self.encode(entry.state)?.as_str());
-        let facts = entry.seq - 1 + i64::try_from(entry.facts.len()).unwrap_or(i64::MAX);
-        let mut statements = vec![fenced(entry, &state, facts)];
+        let mut statements = vec![fenced(entry, &state)];
+        self.journal(entry, &mut statements)?;
+        match self.write(statements).await {
+            Ok(()) => self.remember(entry.written(&state)).await,
+            Err(error) if is_fence(&error) => Err(self.taken_over(entry.run).await),
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    fn journal(&self, entry: &Entry<'_>, statements: &mut Vec<Statement>) -> Result<(), StoreError> {
         for (seq, fact) in (entry.seq..).zip(entry.facts) {
             let body = self.encode(fact)?;
             let at = At { run: entry.run, at: entry.at };
             statements.push(event(at, seq, fact, &body));
             statements.extend(project(at, fact));
         }
-        match self.write(statements).await {
-            Ok(()) => {
-                self.remember(Written {
-                    run: entry.run.to_owned(),
-                    fence: entry.fence,
-                    state: state.text().to_owned(),
-                })
-                .await
-            }
-            Err(error) if is_fence(&error) => Err(self.taken_over(entry.run).await),
-            Err(source) => Err(self.failed(source)),
-        }
+        Ok(())
     }
 
     async fn write(&self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
@@ -100,7 +107,8 @@ impl Store {
 
 /// Stores the loop, unless somebody else has taken the run over: his fence is another, there is then no value for the
 /// column, and the whole step fails.
-fn fenced(entry: &Entry<'_>, state: &Value, facts: i64) -> Statement {
+fn fenced(entry: &Entry<'_>, state: &Value) -> Statement {
+    let facts = entry.facts_after();
     sql!(
         "UPDATE runs SET loop = ?, facts = ?, loop_sum = ?, fence = CASE WHEN fence = ? THEN fence END WHERE id = ?",
         state.clone(),

@@ -7,13 +7,15 @@ use std::process::{Child, Command, Stdio};
 use ralph::process::{Exit, Job, SpawnError, Swept, sweep};
 
 use crate::helper;
-use crate::scene::{Scene, below, is_alive, kill, line, marked, parent, reader, spec, until};
+use crate::scene::{Scene, below, is_alive, kill, line, marked, parent, reader, spec, state, until};
 
 crate::stories![
     the_tree_of_a_killed_supervisor_is_swept,
     a_program_that_kills_its_supervisor_at_once_leaves_nothing,
     an_orphan_without_an_environment_is_swept_too,
     another_job_of_the_run_survives_the_death_of_one_supervisor,
+    a_job_starts_though_the_supervisor_that_waited_for_it_was_killed,
+    a_job_starts_though_the_supervisor_that_waited_for_it_was_stopped,
     when_ralph_is_killed_everything_goes,
     a_stopped_supervisor_does_not_outlive_ralph,
     a_keeper_is_reaped_when_ralph_ends_well,
@@ -73,6 +75,31 @@ async fn another_job_of_the_run_survives_the_death_of_one_supervisor(scene: Scen
     other.control.kill();
     assert_eq!(other.ending.exited().await, Exit::Signal(9));
     other.ending.gone().await;
+    scene.assert_nothing_is_left();
+}
+
+/// Signals the supervisor that waits for the next job, and starts that.
+async fn after_signalling_the_spare(scene: &Scene, signal: &str) -> Exit {
+    let is_spare = |pid: &u32| helper::name(*pid) == "rk-spare";
+    until("one waits", || below(std::process::id()).iter().any(is_spare)).await;
+    let spare = below(std::process::id()).into_iter().find(is_spare).unwrap();
+    kill(signal, spare);
+    until("it is hit", || matches!(state(spare).as_deref(), None | Some("Z" | "X" | "T"))).await;
+    let mut job = scene.sh("exit 7").await;
+    let exit = job.ending.exited().await;
+    assert_eq!(job.ending.gone().await.killed, 0);
+    exit
+}
+
+async fn a_job_starts_though_the_supervisor_that_waited_for_it_was_killed(scene: Scene) {
+    for _ in 0..20 {
+        assert_eq!(after_signalling_the_spare(&scene, "-KILL").await, Exit::Code(7));
+    }
+    scene.assert_nothing_is_left();
+}
+
+async fn a_job_starts_though_the_supervisor_that_waited_for_it_was_stopped(scene: Scene) {
+    assert_eq!(after_signalling_the_spare(&scene, "-STOP").await, Exit::Code(7));
     scene.assert_nothing_is_left();
 }
 

@@ -47,10 +47,16 @@ impl Secrets {
     #[must_use]
     pub fn redact<'a>(self: &Arc<Self>, text: &'a str) -> Cow<'a, str> {
         let mut redactor = Redactor::new(Arc::clone(self));
-        let mut clean = Vec::with_capacity(text.len());
-        redactor.push(text.as_bytes(), &mut clean);
-        redactor.finish(&mut clean);
-        if clean == text.as_bytes() {
+        // A text with nothing to hide and nothing undecided comes out as it is.
+        let mut is_whole = false;
+        let mut clean = Vec::new();
+        let mut keep = |part: &[u8]| match core::ptr::eq(part, text.as_bytes()) {
+            true => is_whole = true,
+            false => clean.extend_from_slice(part),
+        };
+        redactor.push(text.as_bytes(), &mut keep);
+        redactor.finish(&mut keep);
+        if is_whole || clean == text.as_bytes() {
             return Cow::Borrowed(text);
         }
         let lossy =
@@ -65,33 +71,31 @@ pub struct Redactor {
     secrets: Arc<Secrets>,
     values: ValueFold,
     shapes: ShapeFold,
-    between: Vec<u8>,
 }
+
+/// Takes what comes out: part after part, in order, some of them empty.
+type Out<'a> = &'a mut dyn FnMut(&[u8]);
 
 impl Redactor {
     /// Starts a stream.
     #[must_use]
     pub fn new(secrets: Arc<Secrets>) -> Self {
-        Self { secrets, values: ValueFold::default(), shapes: ShapeFold::default(), between: Vec::new() }
+        Self { secrets, values: ValueFold::default(), shapes: ShapeFold::default() }
     }
 
-    /// Takes the next piece and appends to `out` what is decided by now.
-    pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
-        let Self { secrets, values, shapes, between } = self;
+    /// Takes the next piece and passes on what is decided by now, without a copy where nothing is hidden.
+    pub fn push(&mut self, piece: &[u8], out: &mut dyn FnMut(&[u8])) {
+        let Self { secrets, values, shapes } = self;
         if secrets.values.is_empty() {
             return shapes.push(&secrets.anchors, piece, out);
         }
-        between.clear();
-        values.push(&secrets.values, piece, between);
-        shapes.push(&secrets.anchors, between, out);
+        values.push(&secrets.values, piece, &mut |part| shapes.push(&secrets.anchors, part, out));
     }
 
-    /// Ends the stream and appends what was still undecided.
-    pub fn finish(&mut self, out: &mut Vec<u8>) {
-        let Self { secrets, values, shapes, between } = self;
-        between.clear();
-        values.finish(&secrets.values, between);
-        shapes.push(&secrets.anchors, between, out);
+    /// Ends the stream and passes on what was still undecided.
+    pub fn finish(&mut self, out: &mut dyn FnMut(&[u8])) {
+        let Self { secrets, values, shapes } = self;
+        values.finish(&secrets.values, &mut |part| shapes.push(&secrets.anchors, part, out));
         shapes.finish(&secrets.anchors, out);
     }
 

@@ -1,6 +1,5 @@
 //! Hides what is known by its shape, wherever the stream is cut.
-use alloc::vec::Vec;
-
+use super::Out;
 use super::anchors::{Anchors, Candidate, shapes_at};
 use super::behind::Behind;
 use super::held::Held;
@@ -33,13 +32,13 @@ enum Inside {
 }
 
 impl ShapeFold {
-    pub(super) fn push(&mut self, anchors: &Anchors, piece: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn push(&mut self, anchors: &Anchors, piece: &[u8], out: Out<'_>) {
         let mut held = core::mem::take(&mut self.held);
         held.push(piece, |data| self.pass(anchors, data, End::Open, out).len());
         self.held = held;
     }
 
-    pub(super) fn finish(&mut self, anchors: &Anchors, out: &mut Vec<u8>) {
+    pub(super) fn finish(&mut self, anchors: &Anchors, out: Out<'_>) {
         let all = self.held.take();
         self.pass(anchors, &all, End::Reached, out);
     }
@@ -49,38 +48,43 @@ impl ShapeFold {
     }
 
     /// Passes on what is decided and returns the rest.
-    fn pass<'a>(&mut self, anchors: &Anchors, data: &'a [u8], end: End, out: &mut Vec<u8>) -> &'a [u8] {
-        let mut done = 0;
-        // Where to look next; between `done` and here is nothing.
-        let mut next = 0;
+    fn pass<'a>(&mut self, anchors: &Anchors, data: &'a [u8], end: End, out: Out<'_>) -> &'a [u8] {
+        // What lies before was passed on or hidden. It is passed on in as few parts as possible: usually it is one.
+        let mut shown = 0;
+        // What lies before was read; from there to `next` is nothing.
+        let (mut done, mut next) = (0, 0);
         loop {
             if let Some(hidden) = self.goes_on(data.get(done..).unwrap_or_default(), end) {
                 self.advance(data, done, done + hidden);
                 done += hidden;
-                next = done;
+                (shown, next) = (done, done);
                 if let Inside::Secret(_) | Inside::Key { .. } = self.inside {
                     return data.get(done..).unwrap_or_default();
                 }
             }
             let start = match anchors.find(data, next, end) {
                 Candidate::Nowhere => {
-                    out.extend_from_slice(self.advance(data, done, data.len()));
+                    self.advance(data, done, data.len());
+                    out(data.get(shown..).unwrap_or_default());
                     return &[];
                 }
                 Candidate::Anchor(start) | Candidate::Unfinished(start) => start,
             };
-            out.extend_from_slice(self.advance(data, done, start));
-            done = start;
-            next = start + 1;
+            self.advance(data, done, start);
+            (done, next) = (start, start + 1);
             match self.look(data.get(start..).unwrap_or_default(), end) {
                 Look::No => {}
-                Look::More => return data.get(start..).unwrap_or_default(),
+                Look::More => {
+                    out(data.get(shown..start).unwrap_or_default());
+                    return data.get(start..).unwrap_or_default();
+                }
                 Look::Yes { from, to, then } => {
-                    out.extend_from_slice(self.advance(data, start, start + from));
-                    out.extend_from_slice(MARK);
+                    out(data.get(shown..start + from).unwrap_or_default());
+                    out(MARK);
+                    self.advance(data, start, start + from);
                     self.advance(data, start + from, start + to);
                     done = start + to;
-                    next = done;
+                    (shown, next) = (done, done);
                     self.inside = Inside::after(then);
                 }
             }
@@ -107,10 +111,8 @@ impl ShapeFold {
         Some(hidden)
     }
 
-    fn advance<'a>(&mut self, data: &'a [u8], from: usize, to: usize) -> &'a [u8] {
-        let passed = data.get(from..to).unwrap_or_default();
-        self.behind = self.behind.then(passed);
-        passed
+    fn advance(&mut self, data: &[u8], from: usize, to: usize) {
+        self.behind = self.behind.then(data.get(from..to).unwrap_or_default());
     }
 }
 

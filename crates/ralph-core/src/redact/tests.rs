@@ -23,10 +23,10 @@ fn in_pieces<'a>(secrets: &Arc<Secrets>, pieces: impl IntoIterator<Item = &'a [u
     let mut out = Vec::new();
     let mut most = 0;
     for piece in pieces {
-        redactor.push(piece, &mut out);
+        redactor.push(piece, &mut |part| out.extend_from_slice(part));
         most = most.max(redactor.waiting());
     }
-    redactor.finish(&mut out);
+    redactor.finish(&mut |part| out.extend_from_slice(part));
     assert_eq!(redactor.waiting(), 0);
     (out, most)
 }

@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::Out;
 use super::behind::Behind;
 use super::forms;
 use super::held::Held;
@@ -178,13 +179,13 @@ pub(super) struct ValueFold {
 }
 
 impl ValueFold {
-    pub(super) fn push(&mut self, values: &Dictionary, piece: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn push(&mut self, values: &Dictionary, piece: &[u8], out: Out<'_>) {
         let mut held = core::mem::take(&mut self.held);
         held.push(piece, |data| self.pass(values, data, End::Open, out).len());
         self.held = held;
     }
 
-    pub(super) fn finish(&mut self, values: &Dictionary, out: &mut Vec<u8>) {
+    pub(super) fn finish(&mut self, values: &Dictionary, out: Out<'_>) {
         let all = self.held.take();
         self.pass(values, &all, End::Reached, out);
     }
@@ -194,20 +195,20 @@ impl ValueFold {
     }
 
     /// Passes on what is decided and returns the rest.
-    fn pass<'a>(&mut self, values: &Dictionary, data: &'a [u8], end: End, out: &mut Vec<u8>) -> &'a [u8] {
+    fn pass<'a>(&mut self, values: &Dictionary, data: &'a [u8], end: End, out: Out<'_>) -> &'a [u8] {
         let mut done = 0;
         loop {
             match values.find(data, done, end) {
                 Found::Nothing => {
-                    out.extend_from_slice(self.advance(data, done, data.len()));
+                    out(self.advance(data, done, data.len()));
                     return &[];
                 }
                 Found::Undecided { start } => {
-                    out.extend_from_slice(self.advance(data, done, start));
+                    out(self.advance(data, done, start));
                     return data.get(start..).unwrap_or_default();
                 }
                 Found::Value { start, length, mark } => {
-                    out.extend_from_slice(self.advance(data, done, start));
+                    out(self.advance(data, done, start));
                     done = start + length;
                     self.hide(data.get(start..done).unwrap_or_default(), mark, out);
                 }
@@ -217,10 +218,10 @@ impl ValueFold {
 
     /// Writes the mark instead of a value. What belongs to an escape that was begun before stays: half of one would
     /// make the JSON around it invalid.
-    fn hide(&mut self, value: &[u8], mark: &str, out: &mut Vec<u8>) {
+    fn hide(&mut self, value: &[u8], mark: &str, out: Out<'_>) {
         let open = self.behind.open_escape(value);
-        out.extend_from_slice(value.get(..open).unwrap_or_default());
-        out.extend_from_slice(mark.as_bytes());
+        out(value.get(..open).unwrap_or_default());
+        out(mark.as_bytes());
         self.behind = self.behind.then(value);
     }
 

@@ -74,7 +74,11 @@ impl RawLog {
 /// The way of the bytes: secrets out, then the session log and the file within its limit.
 struct Sink {
     redactor: Redactor,
-    clean: Vec<u8>,
+    clean: Clean,
+}
+
+/// Where clean bytes go.
+struct Clean {
     file: Result<LimitedFile, Option<io::Error>>,
     session: Option<SessionFile>,
 }
@@ -82,36 +86,38 @@ struct Sink {
 impl Sink {
     fn new(path: &Path, budget: &LogBudget, session: Option<SessionFile>) -> Self {
         let file = LimitedFile::create(path, budget).map_err(Some);
-        Self { redactor: redact::stream(), clean: Vec::new(), file, session }
+        Self { redactor: redact::stream(), clean: Clean { file, session } }
     }
 
     fn write(&mut self, piece: &[u8]) {
-        if self.file.is_err() && self.session.is_none() {
-            return;
-        }
-        self.clean.clear();
-        self.redactor.push(piece, &mut self.clean);
-        self.pass_on();
-    }
-
-    fn pass_on(&mut self) {
-        if let Some(session) = &self.session {
-            session.write(&self.clean);
-        }
-        let written = self.file.as_mut().map(|file| file.write(&self.clean));
-        if let Ok(Err(error)) = written {
-            self.file = Err(Some(error));
+        let Self { redactor, clean } = self;
+        if clean.file.is_ok() || clean.session.is_some() {
+            redactor.push(piece, &mut |part| clean.write(part));
         }
     }
 
     /// Writes what waited for more, and returns why the file is not whole. The second time there is nothing to do.
     fn finish(&mut self) -> Option<io::Error> {
-        self.clean.clear();
-        self.redactor.finish(&mut self.clean);
-        self.pass_on();
-        match &mut self.file {
+        let Self { redactor, clean } = self;
+        redactor.finish(&mut |part| clean.write(part));
+        match &mut clean.file {
             Ok(file) => file.finish().err(),
             Err(error) => error.take(),
+        }
+    }
+}
+
+impl Clean {
+    fn write(&mut self, part: &[u8]) {
+        if part.is_empty() {
+            return;
+        }
+        if let Some(session) = &self.session {
+            session.write(part);
+        }
+        let written = self.file.as_mut().map(|file| file.write(part));
+        if let Ok(Err(error)) = written {
+            self.file = Err(Some(error));
         }
     }
 }
@@ -196,7 +202,7 @@ mod tests {
         let (path, budget) = (Path::new("/dev/full"), LogBudget::new(u64::MAX, Path::new("")));
         let full = std::fs::OpenOptions::new().append(true).open(path).unwrap();
         let file = Ok(LimitedFile::on(full, path, &budget));
-        let sink = Sink { redactor: redact::stream(), clean: Vec::new(), file, session: None };
+        let sink = Sink { redactor: redact::stream(), clean: Clean { file, session: None } };
         let mut log = RawLog::new(path.into(), &budget);
         log.state = State::Open(Box::new(sink));
         for _ in 0..20 {

@@ -7,7 +7,6 @@ use crate::redact;
 #[derive(Debug)]
 pub struct Tail {
     redactor: Redactor,
-    clean: Vec<u8>,
     bytes: Vec<u8>,
     limit: usize,
 }
@@ -15,32 +14,30 @@ pub struct Tail {
 impl Tail {
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { redactor: redact::stream(), clean: Vec::new(), bytes: Vec::new(), limit }
+        Self { redactor: redact::stream(), bytes: Vec::new(), limit }
     }
 
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.clean.clear();
-        self.redactor.push(bytes, &mut self.clean);
-        self.keep();
-    }
-
-    fn keep(&mut self) {
-        let keep = self.clean.get(self.clean.len().saturating_sub(self.limit)..).unwrap_or_default();
-        let over = (self.bytes.len() + keep.len()).saturating_sub(self.limit);
-        self.bytes.drain(..over.min(self.bytes.len()));
-        self.bytes.extend_from_slice(keep);
+    pub fn push(&mut self, piece: &[u8]) {
+        let Self { redactor, bytes, limit } = self;
+        redactor.push(piece, &mut |part| keep(bytes, part, *limit));
     }
 
     /// Ends the stream and returns its end as text, from a whole line on where there is one.
     #[must_use]
     pub fn finish(&mut self) -> String {
-        self.clean.clear();
-        self.redactor.finish(&mut self.clean);
-        self.keep();
+        let Self { redactor, bytes, limit } = self;
+        redactor.finish(&mut |part| keep(bytes, part, *limit));
         let cut = self.bytes.len() == self.limit;
         let start = self.bytes.iter().position(|&byte| byte == b'\n').filter(|_| cut).map_or(0, |at| at + 1);
         String::from_utf8_lossy(self.bytes.get(start..).unwrap_or_default()).into_owned()
     }
+}
+
+fn keep(bytes: &mut Vec<u8>, part: &[u8], limit: usize) {
+    let end = part.get(part.len().saturating_sub(limit)..).unwrap_or_default();
+    let over = (bytes.len() + end.len()).saturating_sub(limit);
+    bytes.drain(..over.min(bytes.len()));
+    bytes.extend_from_slice(end);
 }
 
 #[cfg(test)]

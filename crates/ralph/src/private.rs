@@ -157,17 +157,35 @@ enum Missing {
 }
 
 fn walk(path: &Path, missing: Missing) -> io::Result<Folder> {
-    let path = std::path::absolute(path)?;
-    let mut here =
-        Folder { descriptor: rustix::fs::openat(CWD, "/", PASSING, Mode::empty())?, path: "/".into() };
-    for part in path.components() {
-        here = match part {
-            Component::Normal(name) => step(&here, name, missing)?,
-            Component::ParentDir => step(&here, OsStr::new(".."), missing)?,
-            Component::Prefix(_) | Component::RootDir | Component::CurDir => here,
-        };
+    walk_to(&std::path::absolute(path)?, missing)
+}
+
+/// Goes the whole way at once where the kernel can. What keeps it from that is found out, or made, step by step.
+fn walk_to(path: &Path, missing: Missing) -> io::Result<Folder> {
+    if let Ok(descriptor) = open_straight(path) {
+        return Ok(Folder { descriptor, path: path.to_path_buf() });
     }
-    Ok(here)
+    match (path.parent(), path.components().next_back()) {
+        (Some(above), Some(Component::Normal(name))) => step(&walk_to(above, missing)?, name, missing),
+        (Some(above), Some(Component::ParentDir)) => {
+            step(&walk_to(above, missing)?, OsStr::new(".."), missing)
+        }
+        (Some(above), _) => walk_to(above, missing),
+        (None, _) => {
+            let descriptor = rustix::fs::openat(CWD, "/", PASSING, Mode::empty())?;
+            Ok(Folder { descriptor, path: "/".into() })
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_straight(path: &Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat2(CWD, path, PASSING, Mode::empty(), rustix::fs::ResolveFlags::NO_SYMLINKS)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_straight(_path: &Path) -> rustix::io::Result<OwnedFd> {
+    Err(Errno::NOSYS)
 }
 
 fn step(above: &Folder, name: &OsStr, missing: Missing) -> io::Result<Folder> {

@@ -7,6 +7,11 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use ralph_core::redact::{Redactor, Secret, Secrets, secrets_of};
 
+/// Prepares the search now, so that the first text need not wait for it.
+pub fn prepare() {
+    LazyLock::force(&KNOWN);
+}
+
 struct Known {
     list: Vec<Secret>,
     prepared: Arc<Secrets>,

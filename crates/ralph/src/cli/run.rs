@@ -18,6 +18,7 @@ use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
 use crate::project::Project;
+use crate::redact;
 use crate::report::{Paint, SessionLog, Tone};
 use crate::session_file::SessionFile;
 use crate::store::{Opening, RunRow, Store};
@@ -141,9 +142,13 @@ pub fn with_keeper<W: Future<Output = Result<u8, Failure>>>(
 
 async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure> {
     let state = plan.project.state();
-    // While SQLite opens its files in a thread of its own, the lock is taken in this one.
-    let opened = Store::open(&state, Opening::Create);
-    let (store, tree) = tokio::join!(opened, TreeHold::take(&plan, Clock::start().now()));
+    // While SQLite opens its files in a thread of its own, this one does what else must be done.
+    let meanwhile = async {
+        let tree = TreeHold::take(&plan, Clock::start().now()).await;
+        redact::prepare();
+        tree
+    };
+    let (store, tree) = tokio::join!(Store::open(&state, Opening::Create), meanwhile);
     let Some(store) = store? else {
         return Err(Failure::plain(exit_code::INTERNAL, "the database was not created"));
     };

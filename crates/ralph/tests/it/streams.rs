@@ -2,7 +2,7 @@
 //! That ralph's memory stays bounded is held against every call.
 use serde_json::Value;
 
-use crate::harness::{Answer, Project};
+use crate::harness::{Answer, Project, wait_until};
 
 const MEGABYTE: usize = 1 << 20;
 const TAG: &[u8] = b"<promise>COMPLETE</promise>\n";
@@ -356,12 +356,21 @@ fn arguments_longer_than_the_system_allows_fail_at_once_with_their_size() {
     );
 }
 
-/// The system allows arguments a quarter of the stack. Agents inherit their limits from ralph's keeper.
+/// The system allows arguments a quarter of the stack. Agents inherit their limits from their supervisor, of which one
+/// waits for the next attempt.
 fn allow_short_arguments_only(ralph: u32) {
-    let keeper = std::fs::read_to_string(format!("/proc/{ralph}/task/{ralph}/children")).unwrap();
-    let keeper = rustix::process::Pid::from_raw(keeper.trim().parse().unwrap());
-    let limit = rustix::process::Rlimit { current: Some(1 << 20), maximum: Some(8 << 20) };
-    rustix::process::prlimit(keeper, rustix::process::Resource::Stack, limit).unwrap();
+    let keeper = children(ralph).pop().unwrap();
+    wait_until("a supervisor waits for the next attempt", || children(keeper).len() == 2);
+    for supervisor in children(keeper) {
+        let limit = rustix::process::Rlimit { current: Some(1 << 20), maximum: Some(8 << 20) };
+        let pid = rustix::process::Pid::from_raw(supervisor.cast_signed());
+        rustix::process::prlimit(pid, rustix::process::Resource::Stack, limit).unwrap();
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    listed.split_ascii_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
 // fault: 55

@@ -1,6 +1,6 @@
 //! Runs programs so that nothing of them is left behind.
 //!
-//! A small keeper process is forked before any thread exists; it forks one supervisor per job. The supervisor
+//! A small keeper process is forked before any thread exists; it forks one supervisor per job, ahead of it. The supervisor
 //! adopts every orphan of its job, and kills the whole tree when told to, when the program ended, or when ralph died.
 //! When a supervisor is killed, the keeper does it in its place; when both are, ralph does.
 //! This room never decides when a job should stop, and never understands what it prints.

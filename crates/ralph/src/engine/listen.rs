@@ -88,6 +88,16 @@ pub struct SessionAsked {
     pub chosen: Option<String>,
 }
 
+impl SessionAsked {
+    /// Returns the session of an agent that did not name it itself.
+    fn untold(self) -> Option<String> {
+        match self.sessions {
+            Sessions::Chosen => self.resumed.or(self.chosen),
+            Sessions::Named | Sessions::Fresh => None,
+        }
+    }
+}
+
 pub struct AgentListener {
     ears: Ears,
     began: Instant,
@@ -179,7 +189,7 @@ impl AgentListener {
             lived_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             reading: self.ears.finder.finish(),
             spend: self.spend,
-            session: self.session.or(self.ears.session.chosen),
+            session: self.session.or(self.ears.session.untold()),
             model: self.model,
             stderr_tail,
             leftovers: leftovers(gone),

@@ -7,8 +7,8 @@ use super::clock::Clock;
 use crate::agent::{AgentEvent, ErrorKind, Reset, error_kind, session_is_lost};
 use crate::sanitize::sanitize;
 
-/// How much of the end of stderr can say why an agent failed.
-const LAST_LINES: usize = 5;
+/// How much of the end of stderr can say why an agent failed. Some say why, and then how to call them.
+const LAST_LINES: usize = 10;
 
 /// The troubles of one attempt so far.
 #[derive(Debug, Default)]
@@ -136,6 +136,13 @@ fn last_lines(stderr: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test] // spec: L10
+    fn a_lost_session_is_recognised_before_lines_of_help() {
+        let stderr = "Error: No session, task, or name matched 'x'.\n\nTo resume: a\nTo resume: b\nTo name: c\nTo pick: d\nTo start: e\n";
+        assert!(Troubles::default().is_session_lost(stderr));
+        assert!(!Troubles::default().is_session_lost("To resume: a\n"));
+    }
 
     fn error(kind: ErrorKind, fatal: bool) -> AgentEvent {
         AgentEvent::Error { kind, message: "oh".to_owned(), fatal }

@@ -2,17 +2,19 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{self, Request};
 use crate::log::Log;
 use crate::reply::{Call, Frame, Reply, Turn};
-use crate::script::{Hang, Step};
+use crate::script::{Hang, Place, Step};
 use crate::side;
 use crate::tools;
 
 pub(crate) struct Desk {
     script: Vec<Step>,
+    place: Mutex<Place>,
     /// How many requests have taken a step.
     taken: AtomicUsize,
     log: Log,
@@ -28,7 +30,7 @@ struct Turned<'a> {
 
 impl Desk {
     pub(crate) fn new(script: Vec<Step>, log: Log) -> Self {
-        Self { script, taken: AtomicUsize::new(0), log }
+        Self { script, place: Mutex::default(), taken: AtomicUsize::new(0), log }
     }
 
     /// Answers the one request of a connection.
@@ -51,8 +53,9 @@ impl Desk {
     }
 
     fn perform(&self, turned: &Turned<'_>, number: usize) -> io::Result<()> {
+        let step = self.place.lock().unwrap_or_else(PoisonError::into_inner).take(&self.script);
         // `script::parse` lets no empty script pass.
-        let Some(step) = self.script.get(number).or(self.script.last()) else { return Ok(()) };
+        let Some(step) = step else { return Ok(()) };
         let offered = (turned.dialect.tools)(&turned.request.body);
         match step {
             Step::Say(text) => turned.say(&Reply::Text(text.clone())),

@@ -16,9 +16,9 @@ impl Log {
         File::create(path).map(|file| Self(Mutex::new(file)))
     }
 
-    /// Records a request that took a step of the script, with the number of the step.
-    pub(crate) fn asked(&self, request: &Request, step: usize) -> io::Result<()> {
-        self.line(&json!({"event": "asked", "step": step, "path": request.path, "body": request.body}))
+    /// Records a request that took a step of the script. Such requests are numbered from 0.
+    pub(crate) fn asked(&self, request: &Request, number: usize) -> io::Result<()> {
+        self.line(&json!({"event": "asked", "number": number, "path": request.path, "body": request.body}))
     }
 
     /// Records any other request.
@@ -28,8 +28,8 @@ impl Log {
     }
 
     /// Records that a client left while it was kept waiting.
-    pub(crate) fn left(&self, step: usize) -> io::Result<()> {
-        self.line(&json!({"event": "left", "step": step}))
+    pub(crate) fn left(&self, number: usize) -> io::Result<()> {
+        self.line(&json!({"event": "left", "number": number}))
     }
 
     fn line(&self, record: &Value) -> io::Result<()> {

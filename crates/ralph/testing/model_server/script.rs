@@ -1,5 +1,5 @@
 //! What the model shall answer: a JSON list of steps. Each request that offers tools takes the next step; the last one
-//! repeats. Requests without tools (titles, summaries) are answered beside the script and take none.
+//! repeats, and so does one with `until`. Requests without tools (titles, summaries) are answered beside the script and take none.
 //!
 //!   {"say": TEXT}                             answers, and the turn is over
 //!   {"write": {"path": P, "content": TEXT}}   calls the tool by which this agent writes files
@@ -10,7 +10,7 @@
 //!   {"hang": {"mid_stream": TEXT}}            begins to say it and falls silent
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -41,6 +41,8 @@ pub(crate) struct Refusal {
     pub(crate) retry_after: Option<u64>,
     /// When a limit of the account is over, in seconds since 1970: a used-up plan instead of a busy minute.
     pub(crate) resets_at: Option<u64>,
+    /// The step repeats until this file exists: for clients that ask again nobody knows how often.
+    pub(crate) until: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -48,6 +50,37 @@ pub(crate) struct Refusal {
 pub(crate) enum Hang {
     BeforeHeaders,
     MidStream(String),
+}
+
+impl Step {
+    /// Returns the file that ends this step, if it is not over after one request.
+    fn until(&self) -> Option<&Path> {
+        match self {
+            Self::Refuse(refusal) => refusal.until.as_deref(),
+            Self::Say(_) | Self::Write(_) | Self::Run(_) | Self::Cut(_) | Self::Hang(_) => None,
+        }
+    }
+}
+
+/// Where the script is.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    step: usize,
+}
+
+impl Place {
+    /// Takes the step for the next request. The last one repeats.
+    pub(crate) fn take<'a>(&mut self, script: &'a [Step]) -> Option<&'a Step> {
+        let is_over = |step: &Step| step.until().is_some_and(Path::exists);
+        while script.get(self.step).is_some_and(is_over) {
+            self.step += 1;
+        }
+        let step = script.get(self.step).or(script.last());
+        if step.is_some_and(|step| step.until().is_none()) {
+            self.step += 1;
+        }
+        step
+    }
 }
 
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Step>> {

@@ -167,6 +167,19 @@ fn each_dialect_refuses_with_its_own_status_headers_and_body() {
 }
 
 #[test] // spec: A10
+fn a_refusal_can_last_until_a_file_is_there() {
+    let gate = tempfile::tempdir().unwrap();
+    let open = gate.path().join("open");
+    let server = Server::with(&json!([{"refuse": {"status": 429, "until": open}}, {"say": "in"}]));
+    let (path, body) = dialects(&tool("Write", &[]))[0].clone();
+    for _ in 0..3 {
+        assert!(server.ask(path, &body).starts_with("HTTP/1.1 429"));
+    }
+    std::fs::write(&open, "").unwrap();
+    assert_eq!(text_of(&frames(&server.ask(path, &body))), "in");
+}
+
+#[test] // spec: A10
 fn a_stream_that_is_cut_has_begun_and_never_ends_properly() {
     for (path, body) in dialects(&tool("Write", &[])) {
         let server = Server::with(&json!([{"cut": "one two three four five six"}]));
@@ -196,7 +209,7 @@ fn a_client_that_is_kept_waiting_is_recorded_when_it_leaves() {
     wait_for(&server, 3);
     drop(silent);
     wait_for(&server, 4);
-    let events: Vec<Value> = server.log().iter().map(|line| json!([line["event"], line["step"]])).collect();
+    let events: Vec<Value> = server.log().iter().map(|line| json!([line["event"], line["number"]])).collect();
     assert_eq!(events, [json!(["asked", 0]), json!(["asked", 1]), json!(["left", 1]), json!(["left", 0])]);
 }
 

@@ -381,7 +381,7 @@ impl Running<'_> {
     /// Waits until ralph has reported an event, with `--json`.
     pub fn wait_for_event(&self, name: &str) -> Value {
         let mut found = Value::Null;
-        wait_until(&format!("the event {name} is reported"), || {
+        wait_long(self.patience, &format!("the event {name} is reported"), || {
             let text = self.stdout.so_far();
             let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
             let mut events = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -1,5 +1,9 @@
 //! Claude Code.
-use super::scene::{Real, Scene, Set};
+use std::process::Command;
+
+use serde_json::json;
+
+use super::scene::{Needs, Real, Scene, Sessions, Set};
 use super::tests;
 
 const CLAUDE: Real = Real {
@@ -7,7 +11,8 @@ const CLAUDE: Real = Real {
     set: Set::Usual,
     program: "@anthropic-ai/claude-code-{platform}/claude",
     settle,
-    args: &[],
+    sessions: Sessions::In(".claude/projects"),
+    needs: Needs::Nothing,
 };
 
 /// Without the four switches it looks for its vendor's hosts.
@@ -20,10 +25,27 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
         ("DISABLE_AUTOUPDATER", on()),
         ("DISABLE_TELEMETRY", on()),
         ("DISABLE_ERROR_REPORTING", on()),
-        ("CLAUDE_CODE_MAX_RETRIES", on()),
+        ("CLAUDE_CODE_MAX_RETRIES", "2".to_owned()),
     ]
 }
 
 tests!(CLAUDE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    a_limit_of_a_moment_is_survived, a_server_that_fails_once_is_survived, a_promise_in_a_broken_answer_is_no_claim,
-    an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process);
+    a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+    an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process,
+    ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for);
+
+/// A subscriber is told when the limit is over, and that very second is waited for.
+// spec: A10, L6
+#[test]
+fn a_used_up_plan_is_waited_for_until_its_reset() {
+    let soon = jiff::Timestamp::now().as_second() + 20;
+    let refused = json!({"refuse": {"status": 429, "resets_at": soon}});
+    let scene = Scene::new(&CLAUDE, |_| json!([refused, {"say": "All is done. <promise>DONE</promise>"}]));
+    let as_subscriber = |command: &mut Command| {
+        command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "scripted-token");
+    };
+    let answer = scene.run("Do the work.").with(as_subscriber).output().expect(0);
+    assert_eq!(answer.named("limit.waiting")[0]["reset_at"], soon, "{}", answer.stdout);
+    assert_eq!(answer.finished()["iterations"], 1);
+    assert!(jiff::Timestamp::now().as_second() >= soon);
+}

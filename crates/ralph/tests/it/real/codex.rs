@@ -1,10 +1,16 @@
 //! Codex.
-use super::scene::{Real, Scene, Set};
+use super::scene::{Needs, Real, Scene, Sessions, Set};
 use super::tests;
 
 /// `codex` is a script that starts the native program, as people have it.
-const CODEX: Real =
-    Real { name: "codex", set: Set::Usual, program: "@openai/codex/bin/codex.js", settle, args: &[] };
+const CODEX: Real = Real {
+    name: "codex",
+    set: Set::Usual,
+    program: "@openai/codex/bin/codex.js",
+    settle,
+    sessions: Sessions::In(".codex/sessions"),
+    needs: Needs::Nothing,
+};
 
 /// Without the switches it asks for updates, plugins and analytics, and waits for them at its end.
 fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
@@ -18,7 +24,7 @@ name = "scripted"
 base_url = "{}/v1"
 wire_api = "responses"
 env_key = "SCRIPTED_API_KEY"
-request_max_retries = 1
+request_max_retries = 2
 stream_max_retries = 1
 supports_websockets = false
 
@@ -35,5 +41,6 @@ plugins = false
 }
 
 tests!(CODEX: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    a_limit_of_a_moment_is_survived, a_server_that_fails_once_is_survived, a_promise_in_a_broken_answer_is_no_claim,
-    an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process);
+    a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+    an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process,
+    ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for);

@@ -1,7 +1,7 @@
 //! OpenCode.
 use serde_json::json;
 
-use super::scene::{Real, Scene, Set};
+use super::scene::{Needs, Real, Scene, Sessions, Set};
 use super::tests;
 
 const OPENCODE: Real = Real {
@@ -9,7 +9,8 @@ const OPENCODE: Real = Real {
     set: Set::Usual,
     program: "opencode-{platform}/bin/opencode",
     settle,
-    args: &[],
+    sessions: Sessions::In(".local/share/opencode"),
+    needs: Needs::Nothing,
 };
 
 fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
@@ -29,5 +30,6 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
 }
 
 tests!(OPENCODE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    a_limit_of_a_moment_is_survived, a_server_that_fails_once_is_survived, a_promise_in_a_broken_answer_is_no_claim,
-    an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process);
+    a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+    ctrl_c_mid_stream_leaves_no_process,
+    ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh);

@@ -17,8 +17,26 @@ pub struct Real {
     pub program: &'static str,
     /// Writes the settings that it needs and returns its variables.
     pub settle: fn(&Scene) -> Vec<(&'static str, String)>,
-    /// Further arguments for `ralph run`.
-    pub args: &'static [&'static str],
+    pub sessions: Sessions,
+    /// What it needs to be allowed to edit files.
+    pub needs: Needs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// What it is allowed without a word.
+    Nothing,
+    /// Everything: it knows no permission for edits alone.
+    Everything,
+}
+
+/// What it remembers from one start to the next.
+#[derive(PartialEq, Eq)]
+pub enum Sessions {
+    /// In this folder, below its home.
+    In(&'static str),
+    /// It cannot resume one.
+    None,
 }
 
 /// Which of the two npm projects it belongs to.
@@ -80,9 +98,22 @@ impl Scene {
         self.project.outside("bin")
     }
 
-    /// Prepares a loop with the agent, reported as JSON lines.
+    /// Prepares a loop with the agent, which may edit files, reported as JSON lines.
     pub fn run(&self, prompt: &str) -> Call<'_> {
-        self.ralph(&["run", prompt, "--agent", self.agent.name, "--json"]).args(self.agent.args)
+        match self.agent.needs {
+            Needs::Nothing => self.usual(prompt),
+            Needs::Everything => self.run_unasked(prompt),
+        }
+    }
+
+    /// The same with an agent that may also run commands.
+    pub fn run_unasked(&self, prompt: &str) -> Call<'_> {
+        // One of them wants to hear that it may, where it runs as root.
+        self.usual(prompt).args(["--permission", "full"]).env("IS_SANDBOX", "1")
+    }
+
+    fn usual(&self, prompt: &str) -> Call<'_> {
+        self.ralph(&["run", prompt, "--agent", self.agent.name, "--json"])
     }
 
     /// Prepares any call of ralph in this world.

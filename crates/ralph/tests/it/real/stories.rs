@@ -2,33 +2,47 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::scene::{Real, Scene};
-use crate::harness::Answer;
+use super::scene::{Real, Scene, Sessions};
+use super::server::PATIENCE;
+use crate::harness::{Answer, wait_long};
+use crate::processes::is_alive;
 
 const DONE: &str = "The work is finished.\n\n<promise>DONE</promise>";
+
+/// A claim with something in it that is said nowhere else.
+const LIE: &str = "I have counted them: there are seven.\n\n<promise>DONE</promise>";
 
 fn last_attempt(answer: &Answer) -> Value {
     answer.named("attempt.ended").pop().unwrap()["result"].clone()
 }
 
-/// The first claim is a lie; the second follows an edit by the agent's own tool.
-// spec: A10, A1, L1
+/// Returns the session of each attempt.
+fn sessions(answer: &Answer) -> Vec<Value> {
+    answer.named("attempt.ended").iter().map(|end| end["result"]["session"].clone()).collect()
+}
+
+/// The first claim is a lie; the second follows an edit by the agent's own tool, in the same session where the agent
+/// can resume one.
+// spec: A10, A1, L1, L10
 pub fn a_lie_is_rejected_and_real_work_is_proven(agent: &'static Real) {
     let scene = Scene::new(agent, |project| {
         let file = project.root().join("greeting.txt");
-        json!([{"say": DONE}, {"write": {"path": file, "content": "hello\n"}}, {"say": DONE}])
+        json!([{"say": LIE}, {"write": {"path": file, "content": "hello\n"}}, {"say": DONE}])
     });
-    let answer =
-        scene.run("Write a greeting.").args(["--check", "grep hello greeting.txt"]).output().expect(0);
+    let proof = ["--check", "grep hello greeting.txt", "--max-iterations", "2"];
+    let answer = scene.run("Write a greeting.").args(proof).output().expect(0);
     let verdicts: Vec<Value> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
     assert_eq!(verdicts, ["rejected", "accepted"], "{}", answer.stdout);
     assert_eq!(answer.finished()["iterations"], 2);
     let written = std::fs::read_to_string(scene.project.root().join("greeting.txt"));
     assert_eq!(written.unwrap(), "hello\n");
-    let asked = scene.server.asked();
+    let asked: Vec<String> = scene.server.asked().iter().map(Value::to_string).collect();
     assert_eq!(asked.len(), 3);
-    assert!(asked[0].to_string().contains("Write a greeting."), "{}", asked[0]);
-    assert!(asked[1].to_string().contains("grep hello greeting.txt"), "the reason went back: {}", asked[1]);
+    assert!(asked[0].contains("Write a greeting."), "{}", asked[0]);
+    assert!(asked[1].contains("grep hello greeting.txt"), "the reason went back: {}", asked[1]);
+    let goes_on = agent.sessions != Sessions::None;
+    assert_eq!(asked[1].contains("there are seven"), goes_on, "what was said before: {}", asked[1]);
+    assert_eq!(sessions(&answer)[0] == sessions(&answer)[1], goes_on, "{}", answer.stdout);
 }
 
 // spec: A10, A8
@@ -43,20 +57,16 @@ pub fn an_invalid_key_is_reported(agent: &'static Real) {
     assert_eq!(last_attempt(&answer)["status"], "failed");
 }
 
-/// It tries again by itself, and ralph has nothing to do.
-// spec: A10, L6
-pub fn a_limit_of_a_moment_is_survived(agent: &'static Real) {
-    let scene = Scene::new(agent, |_| json!([{"refuse": {"status": 429, "retry_after": 1}}, {"say": DONE}]));
+/// The agent tries again by itself, and ralph has nothing to do.
+// spec: A10, L5, L6
+pub fn a_server_that_fails_and_limits_for_a_moment_is_survived(agent: &'static Real) {
+    let refused = |refusal: Value| json!({"refuse": refusal});
+    let limit = refused(json!({"status": 429, "retry_after": 1}));
+    let scene = Scene::new(agent, |_| json!([refused(json!({"status": 500})), limit, {"say": DONE}]));
     let answer = scene.run("Do the work.").output().expect(0);
     assert_eq!(answer.finished()["iterations"], 1);
-    assert_eq!(scene.server.asked().len(), 2);
-}
-
-// spec: A10, L5
-pub fn a_server_that_fails_once_is_survived(agent: &'static Real) {
-    let scene = Scene::new(agent, |_| json!([{"refuse": {"status": 500}}, {"say": DONE}]));
-    let answer = scene.run("Do the work.").output().expect(0);
-    assert_eq!(answer.finished()["iterations"], 1);
+    assert_eq!(answer.named("attempt.ended").len(), 1, "{}", answer.stdout);
+    assert_eq!(scene.server.asked().len(), 3);
 }
 
 /// The promise has been heard when the stream breaks, and what comes then takes it back.
@@ -74,7 +84,7 @@ pub fn a_promise_in_a_broken_answer_is_no_claim(agent: &'static Real) {
 // spec: A10, L7
 pub fn an_agent_whose_model_is_silent_is_stopped(agent: &'static Real) {
     let scene = Scene::new(agent, |_| json!([{"hang": "before_headers"}]));
-    let limits = ["--idle-timeout", "20s", "--max-iterations", "1"];
+    let limits = ["--idle-timeout", "10s", "--max-iterations", "1"];
     let answer = scene.run("Do the work.").args(limits).output().expect(3);
     assert_eq!(answer.named("iteration.ended")[0]["status"], "timed_out");
 }
@@ -90,4 +100,61 @@ pub fn ctrl_c_mid_stream_leaves_no_process(agent: &'static Real) {
     assert_eq!(answer.finished()["outcome"], "interrupted");
     assert_eq!(last_attempt(&answer)["status"], "interrupted");
     scene.server.wait_until_left();
+}
+
+/// The command runs in a session of its own, where no signal to the agent's group reaches it.
+// spec: A10, A7, L12
+pub fn ctrl_c_while_a_command_runs_ends_the_command_too(agent: &'static Real) {
+    let scene = Scene::new(agent, |_| json!([{"run": "touch started; tail -f /dev/null"}]));
+    let running = scene.run_unasked("Do the work.").start();
+    let started = scene.project.root().join("started");
+    wait_long(PATIENCE, "the command runs", || started.exists() || !is_alive(running.pid()));
+    assert!(scene.project.processes_of_runs().len() > 1, "agent and command live");
+    running.signal(Signal::INT);
+    let answer = running.wait().expect(130);
+    assert_eq!(answer.finished()["outcome"], "interrupted");
+}
+
+/// The check takes the session away, and then only the second claim is good enough for it.
+// spec: A10, L10
+pub fn a_lost_session_begins_afresh(agent: &'static Real) {
+    let scene = Scene::new(agent, |_| json!([{"say": DONE}]));
+    let Sessions::In(folder) = agent.sessions else { panic!("{} cannot resume", agent.name) };
+    let folder = scene.project.home().join(folder).display().to_string();
+    let check = format!("test -d '{folder}' && rm -r '{folder}' && test -e seen || {{ touch seen; false; }}");
+    let limits = ["--check", &check, "--max-iterations", "2", "--max-retries", "0"];
+    let answer = scene.run("Do the work.").args(limits).output().expect(0);
+    assert_eq!(answer.named("session.fresh").len(), 1, "{}", answer.stdout);
+    let asked = scene.server.asked();
+    assert!(asked[1].to_string().contains("Do the work."), "the whole prompt again: {}", asked[1]);
+}
+
+/// The gate opens while ralph waits, however often the agent itself had tried.
+// spec: A10, L6
+pub fn a_limit_that_lasts_is_waited_for(agent: &'static Real) {
+    waits_for_a_limit(agent, &json!({}));
+}
+
+/// The same with a limit of which the API says that it is one for the whole day.
+// spec: A10, L6
+pub fn a_limit_for_the_day_is_waited_for(agent: &'static Real) {
+    waits_for_a_limit(agent, &json!({"resets_at": 0}));
+}
+
+fn waits_for_a_limit(agent: &'static Real, limit: &Value) {
+    let scene = Scene::new(agent, |project| {
+        let mut refusal = limit.clone();
+        refusal["status"] = json!(429);
+        refusal["until"] = json!(project.outside("open"));
+        json!([{"refuse": refusal}, {"say": DONE}])
+    });
+    let limits = ["--max-rate-limit-wait", "10s", "--max-retries", "0"];
+    let running = scene.run("Do the work.").args(limits).start();
+    running.wait_for_event("limit.waiting");
+    std::fs::write(scene.project.outside("open"), "").unwrap();
+    let answer = running.wait().expect(0);
+    assert_eq!(answer.finished()["iterations"], 1);
+    // Where the session was not kept, the first start after the wait finds it lost.
+    let starts = answer.named("attempt.ended").len();
+    assert_eq!(starts, 2 + answer.named("session.fresh").len(), "{}", answer.stdout);
 }

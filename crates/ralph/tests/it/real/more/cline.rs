@@ -1,14 +1,15 @@
 //! Cline.
 use serde_json::json;
 
-use super::{Real, Scene, Set, tests};
+use super::{Needs, Real, Scene, Sessions, Set, tests};
 
 const CLINE: Real = Real {
     name: "cline",
     set: Set::More,
     program: "cline/bin/cline",
     settle,
-    args: &["--permission", "full"],
+    sessions: Sessions::None,
+    needs: Needs::Everything,
 };
 
 /// What `cline auth` would write.
@@ -22,5 +23,6 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
 }
 
 tests!(CLINE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    a_limit_of_a_moment_is_survived, a_server_that_fails_once_is_survived, a_promise_in_a_broken_answer_is_no_claim,
-    ctrl_c_mid_stream_leaves_no_process);
+    a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+    ctrl_c_mid_stream_leaves_no_process,
+    ctrl_c_while_a_command_runs_ends_the_command_too);

@@ -1,8 +1,14 @@
 //! GitHub Copilot CLI, with a provider of our own.
-use super::{Real, Scene, Set, tests};
+use super::{Needs, Real, Scene, Sessions, Set, tests};
 
-const COPILOT: Real =
-    Real { name: "copilot", set: Set::More, program: "@github/copilot/npm-loader.js", settle, args: &[] };
+const COPILOT: Real = Real {
+    name: "copilot",
+    set: Set::More,
+    program: "@github/copilot/npm-loader.js",
+    settle,
+    sessions: Sessions::In(".copilot/session-state"),
+    needs: Needs::Nothing,
+};
 
 fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
     vec![
@@ -14,5 +20,6 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
 }
 
 tests!(COPILOT: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    a_limit_of_a_moment_is_survived, a_server_that_fails_once_is_survived, a_promise_in_a_broken_answer_is_no_claim,
-    ctrl_c_mid_stream_leaves_no_process);
+    a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+    ctrl_c_mid_stream_leaves_no_process,
+    ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for);

@@ -5,5 +5,5 @@ mod gemini;
 mod goose;
 mod qwen;
 
-use super::scene::{Real, Scene, Set};
+use super::scene::{Needs, Real, Scene, Sessions, Set};
 use super::tests;

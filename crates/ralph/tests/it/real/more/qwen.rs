@@ -1,10 +1,16 @@
 //! Qwen Code.
 use serde_json::json;
 
-use super::{Real, Scene, Set, tests};
+use super::{Needs, Real, Scene, Sessions, Set, tests};
 
-const QWEN: Real =
-    Real { name: "qwen", set: Set::More, program: "@qwen-code/qwen-code/cli-entry.js", settle, args: &[] };
+const QWEN: Real = Real {
+    name: "qwen",
+    set: Set::More,
+    program: "@qwen-code/qwen-code/cli-entry.js",
+    settle,
+    sessions: Sessions::In(".qwen/projects"),
+    needs: Needs::Nothing,
+};
 
 /// Left to itself, it asks the model after each turn what is worth remembering, with tools of that talk's own.
 fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
@@ -19,5 +25,6 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
 }
 
 tests!(QWEN: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
-    a_limit_of_a_moment_is_survived, a_server_that_fails_once_is_survived, a_promise_in_a_broken_answer_is_no_claim,
-    ctrl_c_mid_stream_leaves_no_process);
+    a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
+    ctrl_c_mid_stream_leaves_no_process,
+    ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh);

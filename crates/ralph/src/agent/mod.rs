@@ -36,6 +36,7 @@ mod serve;
 mod summary;
 mod text;
 mod totals;
+mod untold;
 mod voice;
 
 #[cfg(test)]
@@ -59,4 +60,5 @@ pub use render::render;
 pub use reset::Reset;
 pub use self_test::self_test;
 pub use serve::serve;
-pub use summary::{Attempt, AttemptError, CUT_OFF, Exit, Summary};
+pub use summary::{Attempt, AttemptError, Summary};
+pub use untold::{Exit, FinalRecord, Outside, untold};

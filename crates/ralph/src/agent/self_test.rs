@@ -4,7 +4,8 @@ use ralph_core::attempt::ErrorKind;
 
 use super::parser::parser;
 use super::registry::Agent;
-use super::summary::{Exit, Summary};
+use super::summary::Summary;
+use super::untold::Exit;
 
 /// What a recording comes to.
 enum Comes {

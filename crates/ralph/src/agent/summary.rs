@@ -7,6 +7,7 @@ use super::event::AgentEvent;
 use super::parser::Counts;
 use super::registry::Agent;
 use super::reset::Reset;
+use super::untold::{Exit, FinalRecord, Outside, untold};
 
 /// How much of the final message is kept; of a longer one, the end.
 const FINAL_TEXT: usize = 1 << 20;
@@ -33,14 +34,6 @@ pub struct AttemptError {
     pub reset_at: Option<i64>,
 }
 
-/// How the process ended, where that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    Unknown,
-    Code(i32),
-    Signal(i32),
-}
-
 /// Adds up the events of one attempt.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -53,7 +46,7 @@ pub struct Summary {
     trouble: Option<(ErrorKind, String)>,
     /// When the last limit ends, and the moment that this was told.
     reset: Option<Reset>,
-    is_finished: bool,
+    final_record: FinalRecord,
 }
 
 #[derive(Debug, Default)]
@@ -64,21 +57,17 @@ struct Said {
 
 impl Summary {
     pub fn note(&mut self, event: &AgentEvent) {
+        self.final_record.note(event);
         match event {
             AgentEvent::Started { session, model } => {
                 self.session = session.clone().or(self.session.take());
                 self.model = model.clone().or(self.model.take());
-                self.is_finished = false;
             }
             AgentEvent::Text { message, text } => {
                 self.said.hear(*message, text);
                 self.trouble = None;
-                self.is_finished = false;
             }
-            AgentEvent::Prompted => {
-                self.said = Said::default();
-                self.is_finished = false;
-            }
+            AgentEvent::Prompted => self.said = Said::default(),
             // What it said last is not known.
             AgentEvent::Unread => self.said = Said::default(),
             AgentEvent::Usage { input_tokens, output_tokens, cost_usd } => {
@@ -90,8 +79,8 @@ impl Summary {
             AgentEvent::Error { kind, message, fatal: true } => {
                 self.trouble = Some((*kind, message.clone()));
             }
-            AgentEvent::Finished { .. } => self.is_finished = true,
             AgentEvent::Error { fatal: false, .. }
+            | AgentEvent::Finished { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. } => {}
@@ -129,31 +118,24 @@ impl Summary {
         if let Some(trouble) = &self.trouble {
             return Some(trouble.clone());
         }
-        match exit {
-            Exit::Code(0) | Exit::Unknown => {}
-            Exit::Code(code) => return Some(of_exit_code(agent, code)),
-            Exit::Signal(signal) => {
-                return Some((ErrorKind::Crash, format!("the agent was killed by signal {signal}")));
-            }
-        }
-        if agent.format().is_json() && counts.recognised == 0 {
+        let format = agent.format();
+        let is_well = matches!(exit, Exit::Code(0) | Exit::Unknown);
+        if is_well && format.is_json() && counts.recognised == 0 {
             let message = "no line of the output is a record of the agent's format";
             return Some((ErrorKind::Format, message.to_owned()));
         }
-        (agent.format().has_final_record() && !self.is_finished)
-            .then(|| (ErrorKind::Crash, CUT_OFF.to_owned()))
+        let outside = Outside { format, exit, stderr: "", final_record: self.final_record };
+        untold(agent, &outside).or_else(|| of_exit(exit))
     }
 }
 
-/// Said of an agent whose last record never came.
-pub const CUT_OFF: &str = "the agent ended without its final record: it was cut off";
-
-fn of_exit_code(agent: &dyn Agent, code: i32) -> (ErrorKind, String) {
-    let said = format!("the agent exited with code {code}");
-    match agent.exit_meaning(code) {
-        Some((kind, meaning)) => (kind, format!("{said}: {meaning}")),
-        None => (ErrorKind::Crash, said),
-    }
+fn of_exit(exit: Exit) -> Option<(ErrorKind, String)> {
+    let message = match exit {
+        Exit::Code(0) | Exit::Unknown => return None,
+        Exit::Code(code) => format!("the agent exited with code {code}"),
+        Exit::Signal(signal) => format!("the agent was killed by signal {signal}"),
+    };
+    Some((ErrorKind::Crash, message))
 }
 
 impl Said {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Leftovers, Spend, Stream};
+use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Leftovers, Spend, Stream, Trouble};
 use ralph_core::claim::{Finder, Heard};
 use ralph_core::event::AttemptKey;
 use tokio::sync::mpsc;
@@ -15,7 +15,7 @@ use super::plan::Audience;
 use super::reader::{FilteredDisplay, Reader, Said};
 use super::sieve::Answer;
 use super::trouble::{Step, Summed, Troubles};
-use crate::agent::{AgentEvent, Format, Sessions, hear};
+use crate::agent::{Agent, AgentEvent, Exit, FinalRecord, Format, Outside, Sessions, hear, untold};
 use crate::process::{End, Gone, Listener, Order, RawLog, Tail, When};
 use crate::redact;
 use crate::sanitize::sanitize;
@@ -64,6 +64,7 @@ impl LastHeard {
 /// What a listener is made from.
 pub struct Ears {
     pub key: AttemptKey,
+    pub adapter: &'static dyn Agent,
     pub format: Format,
     pub reader: Reader,
     pub display: Option<FilteredDisplay>,
@@ -107,6 +108,7 @@ pub struct AgentListener {
     told_repeating: bool,
     /// The records that were seen when the driver was last told.
     records: u64,
+    final_record: FinalRecord,
     session: Option<String>,
     model: Option<String>,
     messages: Messages,
@@ -152,6 +154,7 @@ impl AgentListener {
             troubles: Troubles::default(),
             told_repeating: false,
             records: 0,
+            final_record: FinalRecord::default(),
             session: None,
             model: None,
             messages: Messages::default(),
@@ -178,6 +181,7 @@ impl AgentListener {
         let stderr_tail = redact::text(&sanitize(&self.stderr.finish())).into_owned();
         let afterlife = self.afterlife(&stderr_tail);
         let Summed { trouble, repeating } = std::mem::take(&mut self.troubles).sum(&ending, &stderr_tail);
+        let trouble = trouble.or_else(|| self.untold(&ending, &stderr_tail));
         AttemptReport {
             ending,
             trouble,
@@ -203,6 +207,21 @@ impl AgentListener {
             _ if asked.resumed.is_some() && self.troubles.is_session_lost(stderr) => Afterlife::Lost,
             Sessions::Named | Sessions::Chosen => Afterlife::Resumable,
         }
+    }
+
+    /// Returns what went wrong where no record tells it. Output that is not understood speaks for itself.
+    fn untold(&self, ending: &Ending, stderr: &str) -> Option<Trouble> {
+        let exit = match ending {
+            Ending::Exited { code: 0 } if self.stream() == Stream::NotUnderstood => return None,
+            Ending::Exited { code } => Exit::Code(*code),
+            Ending::Signalled { signal } => Exit::Signal(*signal),
+            Ending::NotStarted { .. } | Ending::Unwatched | Ending::OverMemory { .. } | Ending::Unseen => {
+                return None;
+            }
+        };
+        let outside = Outside { format: self.ears.format, exit, stderr, final_record: self.final_record };
+        let (kind, message) = untold(self.ears.adapter, &outside)?;
+        Some(Trouble { kind, message: sanitize(&message), reset_at: None })
     }
 
     fn stream(&self) -> Stream {
@@ -318,6 +337,7 @@ impl AgentListener {
 
     fn note(&mut self, event: &AgentEvent) {
         hear(&mut self.ears.finder, event);
+        self.final_record.note(event);
         if is_work(event) {
             self.goes_on();
         }

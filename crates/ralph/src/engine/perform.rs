@@ -181,6 +181,7 @@ impl Hands {
         let name = log_name(key);
         Ok(Ears {
             key,
+            adapter: self.choice().adapter,
             format: self.choice().format(),
             session,
             audience: self.plan.audience,

@@ -57,6 +57,8 @@
 //!   after-result-talk [PATH]    prints a result, waits for the file if one is named, goes on to a second result
 //!   claude-retries [KIND]       repeats a request for ever over rate_limit, network or overloaded; with a `+`
 //!                               behind it, it uses a tool in between (`session.rs`)
+//! What real agents did (`replay.rs`):
+//!   replay PATH CODE    prints PATH.stdout and PATH.stderr, then exits so; a negative code is a signal
 //! Several starts (`script.rs`):
 //!   script FILE         one step per start; see there
 mod bytes;
@@ -65,6 +67,7 @@ mod family;
 mod leak;
 mod life;
 mod memory;
+mod replay;
 mod script;
 mod session;
 mod start;
@@ -85,6 +88,7 @@ const MODES: &[&[(&str, Mode)]] = &[
     family::MODES,
     leak::MODES,
     memory::MODES,
+    replay::MODES,
     claude::MODES,
     session::MODES,
     script::MODES,

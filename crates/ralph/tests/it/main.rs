@@ -32,6 +32,7 @@ mod notes;
 mod old_data;
 mod permissions;
 mod real;
+mod replays;
 mod resume;
 mod screen;
 mod secrets;

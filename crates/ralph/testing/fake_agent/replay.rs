@@ -1,0 +1,26 @@
+//! Plays what a real agent did.
+use std::io;
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::Mode;
+use crate::life::die_by;
+use crate::start::{Start, complain, say, usage};
+
+pub(crate) const MODES: &[(&str, Mode)] = &[("replay", replay)];
+
+fn replay(start: &Start) -> io::Result<u8> {
+    let recording = Path::new(start.arg_or(""));
+    let beside = |extension: &str| std::fs::read(recording.with_extension(extension));
+    say(beside("stdout")?)?;
+    complain(&String::from_utf8_lossy(&beside("stderr").unwrap_or_default()));
+    let code = start.args.get(1).and_then(|code| code.parse::<i32>().ok());
+    match code.ok_or_else(|| usage("replay needs a recording and an exit code"))? {
+        signal @ ..0 => match Signal::from_named_raw(-signal) {
+            Some(signal) => die_by(signal),
+            None => Err(usage("there is no such signal")),
+        },
+        code => u8::try_from(code).map_err(|_| usage("there is no such exit code")),
+    }
+}

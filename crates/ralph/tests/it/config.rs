@@ -327,7 +327,7 @@ fn files_that_are_bombs_are_refused_quickly_and_cheaply() {
     let refused = |what: &str| {
         let began = Instant::now();
         let answer = project.ralph(["config", "show"]).output().expect(1);
-        assert!(began.elapsed() < Duration::from_secs(10), "{what} took {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(50), "{what} took {:?}", began.elapsed());
         assert!(answer.peak_memory_kb < 100_000, "{what} took {} kB", answer.peak_memory_kb);
         assert!(
             answer.stderr.starts_with(&format!("error: {}:", path.display())),

@@ -28,7 +28,7 @@ const GRANTS: Grants = Grants {
     )),
     edits: Ok(Grant::of_flags(
         &["--permission-mode", "acceptEdits"],
-        "may edit files in the project; commands (tests, git) only where its own settings allow them",
+        "may edit files in the project, also by simple commands; others (tests, git) only where its own settings allow them",
     )),
     full: Ok(Grant::of_flags(&["--dangerously-skip-permissions"], "may do everything, unasked")),
     usual: Usual::Given(Permission::Edits),

@@ -18,7 +18,7 @@ const GRANTS: Grants = Grants {
     ask: Ok(Grant::of_flags(&[], "may read; a tool that needs a permission is denied")),
     edits: Ok(Grant::of_flags(
         &["--allow-tool", "write"],
-        "may edit files in the project; it cannot run commands (tests, git)",
+        "may edit files in the project, also by simple commands; others (tests, git) are denied",
     )),
     full: Ok(Grant::of_flags(&["--yolo"], "may do everything, unasked: all tools, paths and addresses")),
     usual: Usual::Given(Permission::Edits),

@@ -16,10 +16,7 @@ const ARGS: &[&str] = &["run", "-q", "--output-format", "stream-json"];
 const STDIN: [&str; 2] = ["-i", "-"];
 
 const GRANTS: Grants = Grants {
-    ask: Ok(Grant::of_env(
-        &[("GOOSE_MODE", "smart_approve")],
-        "may read; a tool that would ask ends the attempt with an error",
-    )),
+    ask: Ok(Grant::of_env(&[("GOOSE_MODE", "smart_approve")], "may read; a tool that would ask is refused")),
     edits: Err("goose knows no permission for edits alone: choose `ask` or `full`"),
     full: Ok(Grant::of_env(&[("GOOSE_MODE", "auto")], "may do everything, unasked")),
     usual: Usual::Given(Permission::Ask),
@@ -70,7 +67,7 @@ impl Agent for Goose {
     fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
         let tools = Trap::note(
             "it knows no permission for edits alone",
-            "unless you say --permission full a tool that asks ends the attempt",
+            "unless you say --permission full a tool that asks is refused",
         );
         ABOUT.older(machine).into_iter().chain([tools]).collect()
     }

@@ -26,10 +26,14 @@ pub struct Failure {
 impl Failure {
     /// Wraps an error with its causes.
     pub fn new(exit_code: u8, error: &(dyn Error + 'static)) -> Self {
-        let mut causes = Vec::new();
+        let mut causes: Vec<String> = Vec::new();
         let mut source = error.source();
         while let Some(cause) = source {
-            causes.push(cause.to_string());
+            let text = cause.to_string();
+            // Some errors quote their cause.
+            if !causes.last().is_some_and(|told| told.ends_with(&text)) {
+                causes.push(text);
+            }
             source = cause.source();
         }
         Self { message: error.to_string(), causes, hints: Vec::new(), exit_code }

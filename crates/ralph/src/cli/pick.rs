@@ -33,6 +33,10 @@ pub async fn running() -> Result<(Store, RunRow), Failure> {
 
 /// Returns the store and the run: the newest, or the one whose id begins or ends with `part`.
 pub async fn run(part: Option<&str>) -> Result<(Store, RunRow), Failure> {
+    if part.is_some_and(|part| part.trim().is_empty()) {
+        return Err(Failure::usage("the id of the run is empty")
+            .hint("leave it out for the newest run; `ralph runs` lists them"));
+    }
     let none = || Failure::preflight("this project has no runs yet").hint("start one with `ralph run`");
     let store = store().await?.ok_or_else(none)?;
     let mut found = match part {

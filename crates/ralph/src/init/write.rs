@@ -58,8 +58,12 @@ fn create(path: &Path, text: &str) -> io::Result<Made> {
     }
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => {
-            file.write_all(text.as_bytes())?;
-            Ok(Made::New)
+            let written = file.write_all(text.as_bytes());
+            if written.is_err() {
+                // Half a file would be kept the next time.
+                let _ = std::fs::remove_file(path);
+            }
+            written.map(|()| Made::New)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Made::Kept),
         Err(error) => Err(error),

@@ -293,7 +293,7 @@ impl<W: Write> Watcher for PlainReport<W> {
     }
 
     fn grace(&mut self, grace: Duration) {
-        let time = duration::show(grace);
+        let time = duration::write(grace);
         let text = format!("the agent has at most {time} to clean up; a second Ctrl-C kills it at once");
         self.word(Tone::Care, "grace", &text);
     }

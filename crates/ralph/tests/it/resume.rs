@@ -273,6 +273,17 @@ fn a_run_goes_on_from_wherever_the_user_stands() {
 
 // spec: L13, U1
 #[test]
+fn an_id_that_a_script_left_empty_means_no_run() {
+    let project = Project::new();
+    project.run(&["work"]).args(["--max-iterations", "1"]).output().expect(3);
+    for command in ["resume", "show", "attach", "events", "export"] {
+        let answer = project.ralph([command, ""]).output().expect(64);
+        assert!(answer.stderr.contains("the id of the run is empty"), "{command}: {}", answer.stderr);
+    }
+}
+
+// spec: L13, U1
+#[test]
 fn an_unknown_or_ambiguous_run_is_refused() {
     let project = Project::new();
     let refused = project.ralph(["resume"]).output().expect(1);

@@ -135,3 +135,20 @@ fn an_agent_does_not_inherit_that_ralph_withstands_the_limit() {
     let log = String::from_utf8(project.log("iteration-001.ndjson")).unwrap();
     assert!(log.contains("writer 153"), "it died by SIGXFSZ, as it would without ralph: {log}");
 }
+
+// fault: 57
+// spec: U2
+#[test]
+fn a_disk_that_is_full_leaves_no_half_configuration_that_is_kept_later() {
+    let project = Project::new();
+    let answer = among_mounts(
+        &project,
+        "mkdir .ralph; mount -t tmpfs -o size=64k,mode=700 tmpfs .ralph
+         cat /dev/zero > .ralph/fill 2> /dev/null || true
+         \"$RALPH\" init || echo \"first $?\"
+         rm .ralph/fill
+         \"$RALPH\" init",
+    );
+    assert!(answer.stdout.starts_with("first 1\nwrote  .ralph/config.yaml\n"), "{}", answer.stdout);
+    assert!(answer.stderr.contains("config.yaml cannot be written"), "{}", answer.stderr);
+}

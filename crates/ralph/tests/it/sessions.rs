@@ -136,3 +136,29 @@ fn an_agent_that_cannot_resume_is_fresh_and_that_is_said_once() {
     let fresh = project.run_on("do the work", &["complete"]).args(["--fresh"]).output().expect(0);
     assert!(!fresh.stderr.contains("cannot resume"));
 }
+
+/// Speaks in goose's format, which names no session; keeps its arguments.
+const NAMELESS: &str = r#"cat > /dev/null
+echo "$@" >> ../args
+text='half of it'
+test "$(wc -l < ../args)" -ge 2 && text='Done. <promise>COMPLETE</promise>'
+printf '{"type":"message","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$text"
+echo '{"type":"complete","total_tokens":3}'"#;
+
+// spec: L10, A6
+#[test]
+fn an_agent_that_takes_the_id_of_its_session_from_us_is_resumed_under_that_id() {
+    let project = Project::new();
+    let agent = project.shell(NAMELESS);
+    let run =
+        ["run", "do the work", "--agent", "goose", "--agent-cmd", &agent, "--promise", "COMPLETE", "--json"];
+    let answer = project.ralph(run).output().expect(0);
+    let ended = answer.named("attempt.ended");
+    let id = ended[0]["result"]["session"].as_str().unwrap();
+    assert_eq!(id.parse::<uuid::Uuid>().unwrap().get_version_num(), 4);
+    let args = kept(&project, "args");
+    let lines: Vec<&str> = args.lines().collect();
+    assert!(lines[0].ends_with(&format!("-n {id}")), "{args}");
+    assert!(lines[1].ends_with(&format!("-n {id} -r")), "{args}");
+    assert!(answer.named("session.fresh").is_empty());
+}

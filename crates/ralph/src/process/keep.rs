@@ -19,11 +19,7 @@ pub(super) fn keep(line: &UnixStream) {
     let mut wards = Wards::default();
     wards.prepare(&[line.as_fd(), bell.as_fd()]);
     loop {
-        let mut fds = [PollFd::new(&bell, PollFlags::IN), PollFd::new(line, PollFlags::IN)];
-        if poll(&mut fds, None).is_err() {
-            continue;
-        }
-        let [rung, spoken] = fds.map(|fd| !fd.revents().is_empty());
+        let Some([rung, spoken, started]) = wait(&bell, line, wards.starting()) else { continue };
         if rung {
             bell.silence();
             wards.bury(&bell);
@@ -33,8 +29,19 @@ pub(super) fn keep(line: &UnixStream) {
                 Some(job) => wards.serve(job, &[line.as_fd(), bell.as_fd()]),
                 None => return wards.outlive(&bell),
             }
+        } else if started {
+            wards.prepare(&[line.as_fd(), bell.as_fd()]);
         }
     }
+}
+
+/// Waits until something happens, and tells what.
+fn wait(bell: &Bell, line: &UnixStream, starting: Option<&UnixStream>) -> Option<[bool; 3]> {
+    let mut fds = [bell.as_fd(), line.as_fd(), starting.map_or(bell.as_fd(), AsFd::as_fd)]
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    poll(&mut fds, None).ok()?;
+    let [rung, spoken, ended] = fds.map(|fd| !fd.revents().is_empty());
+    Some([rung, spoken, ended && starting.is_some()])
 }
 
 /// Takes its own session without a terminal, adopts orphans, and becomes deaf to everything but SIGKILL.

@@ -16,6 +16,12 @@ pub(super) struct Spare {
     line: UnixStream,
 }
 
+/// A supervisor that has its job. Its line ends when the program runs, or could not be started.
+pub(super) struct Given {
+    pub(super) supervisor: Pid,
+    pub(super) starting: UnixStream,
+}
+
 impl Spare {
     /// Forks one. `leave_behind` closes, in the fork, what only the keeper may hold.
     pub(super) fn fork(leave_behind: impl FnOnce()) -> io::Result<Spare> {
@@ -34,17 +40,16 @@ impl Spare {
     }
 
     /// Gives it its job. Fails when it was killed meanwhile.
-    pub(super) fn give(self, job: &JobFds) -> io::Result<Pid> {
+    pub(super) fn give(self, job: &JobFds) -> io::Result<Given> {
         send_job(self.line.as_fd(), job)?;
         // An agent may have stopped it. Not reaped yet, so the number is still its own.
         let _ = kill_process(self.pid, Signal::CONT);
-        Ok(self.pid)
+        Ok(Given { supervisor: self.pid, starting: self.line })
     }
 }
 
 fn stand_by(keeper: UnixStream) {
     let ready = Ready::settle();
     let Some(job) = receive_job(keeper.as_fd()) else { return };
-    drop(keeper);
-    ready.supervise(job);
+    ready.supervise(job, keeper);
 }

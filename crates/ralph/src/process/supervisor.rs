@@ -77,8 +77,9 @@ impl Ready {
         Ready { bell: bell.filter(|_| platform::adopt_orphans().is_ok()) }
     }
 
-    /// Serves one job from its description to its end.
-    pub(super) fn supervise(self, fds: JobFds) {
+    /// Serves one job from its description to its end. The keeper sees by the end of its line that the program was
+    /// started.
+    pub(super) fn supervise(self, fds: JobFds, keeper: UnixStream) {
         platform::rename_this_process("rk-super");
         let JobFds { control, stdin, stdout, stderr } = fds;
         let mut line = Line { socket: control, frames: Frames::default() };
@@ -86,7 +87,9 @@ impl Ready {
         let Some(job) = line.wait_for_launch() else { return };
         // Said first: a quick agent may kill us before we can say that it runs.
         line.say(&[Report::Serving { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
-        match launch(&job, Stdio { stdin, stdout, stderr }) {
+        let launched = launch(&job, Stdio { stdin, stdout, stderr });
+        drop(keeper);
+        match launched {
             Err(refusal) => line.say(&[refused(&refusal)]),
             Ok(pid) => Supervisor::new(line, bell, pid, &job).run(),
         }

@@ -13,7 +13,7 @@ use super::ending::Gone;
 use super::fds::{JobFds, abandon};
 use super::message::{Report, Step};
 use super::seen::Seen;
-use super::spare::Spare;
+use super::spare::{Given, Spare};
 use super::tree::{Hunt, Hunted, Left, alive_apart_from, reap};
 
 #[derive(Default)]
@@ -24,17 +24,20 @@ pub(super) struct Wards {
     bereft: Vec<UnixStream>,
     /// The one that waits for the next job.
     spare: Option<Spare>,
+    /// The line of the one that starts its job: the next spare can wait until that is done.
+    starting: Option<UnixStream>,
 }
 
 impl Wards {
     /// Has a supervisor ready for the next job. `mine` is what only the keeper may hold.
     pub(super) fn prepare(&mut self, mine: &[BorrowedFd<'_>]) {
+        self.starting = None;
         if self.spare.is_none() {
             self.spare = self.fork_spare(mine).ok();
         }
     }
 
-    /// Gives a job to a supervisor of its own, and readies the next one.
+    /// Gives a job to a supervisor of its own.
     pub(super) fn serve(&mut self, job: JobFds, mine: &[BorrowedFd<'_>]) {
         let given = match self.spare.take().map(|spare| spare.give(&job)) {
             Some(Ok(supervisor)) => Ok(supervisor),
@@ -44,22 +47,28 @@ impl Wards {
         // The next spare must not hold the other ends: the output would never end.
         let mut control = job.into_control();
         match given {
-            Ok(supervisor) => {
+            Ok(Given { supervisor, starting }) => {
                 self.serving.insert(supervisor, control);
+                self.starting = Some(starting);
             }
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
                 let _ = control.write_all(&Report::CouldNotStart { step: Step::Fork, errno }.encode());
             }
         }
-        self.prepare(mine);
+    }
+
+    /// Returns the line that ends when there is time to [`prepare`](Self::prepare).
+    pub(super) fn starting(&self) -> Option<&UnixStream> {
+        self.starting.as_ref()
     }
 
     /// A supervisor that held a line of the keeper, or another's, would hide a death from ralph.
     fn fork_spare(&self, mine: &[BorrowedFd<'_>]) -> io::Result<Spare> {
         Spare::fork(|| {
             mine.iter().copied().for_each(abandon);
-            self.serving.values().chain(&self.bereft).for_each(|line| abandon(line.as_fd()));
+            let lines = self.serving.values().chain(&self.bereft).chain(&self.starting);
+            lines.for_each(|line| abandon(line.as_fd()));
         })
     }
 

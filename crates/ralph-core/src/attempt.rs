@@ -170,8 +170,12 @@ mod dollars {
     const MICROS: f64 = 1_000_000.0;
 
     #[expect(clippy::cast_precision_loss, reason = "exact up to nine billion dollars")]
+    pub(super) fn of_micros(micros: u64) -> f64 {
+        micros as f64 / MICROS
+    }
+
     pub(super) fn serialize<S: Serializer>(micros: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-        micros.map(|micros| micros as f64 / MICROS).serialize(to)
+        micros.map(of_micros).serialize(to)
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative becomes zero")]
@@ -182,6 +186,11 @@ mod dollars {
 }
 
 impl Spend {
+    #[must_use]
+    pub fn dollars(self) -> Option<f64> {
+        self.cost_micros.map(dollars::of_micros)
+    }
+
     /// Adds what is known; a side that is unknown changes nothing.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

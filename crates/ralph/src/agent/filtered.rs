@@ -119,6 +119,16 @@ impl FilteredReader {
         out.extend(reports.into_iter().filter(is_no_text));
     }
 
+    /// Returns the parser of the agent's format, which talks with the agent where that is one's way.
+    pub fn inner(&mut self) -> &mut dyn Parser {
+        self.inner.as_mut()
+    }
+
+    /// See [`Parser::is_over`].
+    pub fn is_over(&self) -> bool {
+        self.inner.is_over()
+    }
+
     /// Returns how much memory the lines without an answer take, roughly.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes

@@ -20,6 +20,7 @@ pub enum Format {
     Qwen,
     Copilot,
     Goose,
+    Acp,
 }
 
 impl Format {
@@ -34,6 +35,7 @@ impl Format {
         Self::Qwen,
         Self::Copilot,
         Self::Goose,
+        Self::Acp,
     ];
 
     pub fn name(self) -> &'static str {
@@ -48,6 +50,7 @@ impl Format {
             Self::Qwen => "qwen",
             Self::Copilot => "copilot",
             Self::Goose => "goose",
+            Self::Acp => "acp",
         }
     }
 
@@ -55,6 +58,12 @@ impl Format {
     #[must_use]
     pub fn is_json(self) -> bool {
         self != Self::Text
+    }
+
+    /// Tells whether the agent is talked to over its standard input, instead of finding the prompt there.
+    #[must_use]
+    pub fn is_talk(self) -> bool {
+        self == Self::Acp
     }
 
     /// Tells whether the agent's last record says that it is done. Where it is missing the agent was cut off, however
@@ -71,7 +80,8 @@ impl Format {
             | Self::Gemini
             | Self::Qwen
             | Self::Copilot
-            | Self::Goose => true,
+            | Self::Goose
+            | Self::Acp => true,
         }
     }
 }
@@ -125,7 +135,7 @@ mod tests {
         let error = "json".parse::<Format>().unwrap_err();
         assert_eq!(
             error.hint(),
-            "choose one of text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose"
+            "choose one of text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose, acp"
         );
     }
 }

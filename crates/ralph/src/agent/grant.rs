@@ -119,6 +119,16 @@ impl Grants {
         }
     }
 
+    /// Returns the permission that holds where the user asked for this. Where the agent's own settings decide, what it
+    /// asks for is refused.
+    #[must_use]
+    pub fn given(&self, asked: Option<Permission>) -> Permission {
+        asked.unwrap_or(match self.usual {
+            Usual::Given(permission) => permission,
+            Usual::Own(_) => Permission::Ask,
+        })
+    }
+
     /// Returns what to start with where the user asked for this.
     pub(super) fn grant(&self, asked: Option<Permission>) -> Option<Grant> {
         match (asked, self.usual) {

@@ -1,6 +1,7 @@
 //! The agents: how each coding program is started, and how its output becomes plain facts.
 //! Pure: this room starts no process, opens no file and reads no clock. It never decides anything.
 mod about;
+mod acp;
 mod amp;
 mod classify;
 mod claude;
@@ -53,7 +54,7 @@ pub use grant::{Grant, Grants, Permission, UnknownPermission, Usual};
 pub use hear::hear;
 pub use job::{Invocation, Job, StdinText};
 pub use obstacle::{Obstacle, Surroundings};
-pub use parser::{Before, Counts, Parser, parser};
+pub use parser::{Before, Counts, Parser, Talk, Then, Words, parser};
 pub use preset::{Overrides, Preset};
 pub use registry::{AGENTS, Agent, PoliteSignal, Program, Sessions, UnknownAgent, find};
 pub use render::render;

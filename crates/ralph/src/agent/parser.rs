@@ -1,9 +1,10 @@
 //! The one shape of every parser: bytes in, events out, in chunks of any size.
 use super::event::AgentEvent;
 use super::format::Format;
+use super::grant::Permission;
 use super::json::Malformed;
 use super::lines::{Line, Lines};
-use super::{amp, claude, cline, codex, copilot, gemini, goose, opencode, qwen, text};
+use super::{acp, amp, claude, cline, codex, copilot, gemini, goose, opencode, qwen, text};
 
 /// Reads one agent process's output, from its first byte to its last.
 pub trait Parser: Send {
@@ -17,13 +18,53 @@ pub trait Parser: Send {
     fn continues(&mut self, _before: Before) {}
     /// Says that nobody looks: what only people would see (tools, thoughts) need not be told.
     fn unwatched(&mut self) {}
+    /// Begins to talk with the agent, where its format is a talk: see [`Format::is_talk`].
+    fn converse(&mut self, _talk: Talk) {}
+    /// Takes what the agent is to be told now. Who only listens has nothing to say.
+    fn take_words(&mut self) -> Words {
+        Words::default()
+    }
+    /// Tells the agent to give up its turn, where it can be told.
+    fn interrupt(&mut self) {}
+    /// Tells whether a talk has ended: nothing that the agent prints now is work.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+/// What an agent that is talked to is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Talk {
+    pub prompt: String,
+    /// The folder to work in, by its whole path.
+    pub folder: String,
+    /// The session to go on with.
+    pub session: Option<String>,
+    pub model: Option<String>,
+    pub permission: Permission,
+}
+
+/// Bytes for the agent's standard input.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    pub bytes: Vec<u8>,
+    pub then: Then,
+}
+
+/// Whether more words follow.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    #[default]
+    GoOn,
+    End,
 }
 
 /// What a session had used before it was resumed. `None` is unknown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Before {
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
+    pub cost_usd: Option<f64>,
 }
 
 /// How many records were seen. An output without a single recognised one is not what we took it for.
@@ -49,6 +90,7 @@ pub fn parser(format: Format) -> Box<dyn Parser> {
         Format::Qwen => Box::new(qwen::parser()),
         Format::Copilot => Box::new(copilot::parser()),
         Format::Goose => Box::new(goose::parser()),
+        Format::Acp => Box::new(acp::parser()),
     }
 }
 
@@ -70,6 +112,20 @@ pub(super) trait Records: Send {
     fn continues(&mut self, _before: Before) {}
     /// See [`Parser::unwatched`].
     fn unwatched(&mut self) {}
+    /// The output has ended.
+    fn end(&mut self, _out: &mut Vec<AgentEvent>) {}
+    /// See [`Parser::converse`].
+    fn converse(&mut self, _talk: Talk) {}
+    /// See [`Parser::take_words`].
+    fn take_words(&mut self) -> Words {
+        Words::default()
+    }
+    /// See [`Parser::interrupt`].
+    fn interrupt(&mut self) {}
+    /// See [`Parser::is_over`].
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// The parser of every format with one JSON record a line.
@@ -95,6 +151,7 @@ impl<R: Records> Parser for JsonStream<R> {
     fn finish(&mut self, out: &mut Vec<AgentEvent>) {
         let Self { lines, counts, records } = self;
         lines.finish(&mut |line| read(records, counts, line, out));
+        records.end(out);
     }
 
     fn counts(&self) -> Counts {
@@ -107,6 +164,22 @@ impl<R: Records> Parser for JsonStream<R> {
 
     fn unwatched(&mut self) {
         self.records.unwatched();
+    }
+
+    fn converse(&mut self, talk: Talk) {
+        self.records.converse(talk);
+    }
+
+    fn take_words(&mut self) -> Words {
+        self.records.take_words()
+    }
+
+    fn interrupt(&mut self) {
+        self.records.interrupt();
+    }
+
+    fn is_over(&self) -> bool {
+        self.records.is_over()
     }
 }
 

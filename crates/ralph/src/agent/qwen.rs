@@ -107,7 +107,7 @@ mod tests {
     fn a_resumed_session_pays_only_for_what_is_new() {
         let recorded = include_bytes!("../../tests/it/transcripts/qwen/sid-resume.stdout");
         let (mut parser, mut out) = (crate::agent::parser(Format::Qwen), Vec::new());
-        parser.continues(Before { input_tokens: Some(203), output_tokens: Some(40) });
+        parser.continues(Before { input_tokens: Some(203), output_tokens: Some(40), ..Before::default() });
         parser.push(recorded, &mut out);
         let added = AgentEvent::Usage { input_tokens: Some(203), output_tokens: Some(40), cost_usd: None };
         assert!(out.contains(&added), "{out:?}");

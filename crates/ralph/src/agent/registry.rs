@@ -1,5 +1,6 @@
 //! The agents we know. A new one is a file beside this one and a line in [`AGENTS`].
 use super::about::{About, Machine, Trap};
+use super::acp::Acp;
 use super::amp::Amp;
 use super::claude::Claude;
 use super::cline::Cline;
@@ -21,7 +22,7 @@ use super::text::Text;
 use crate::suggest;
 
 pub const AGENTS: &[&dyn Agent] =
-    &[&Claude, &Codex, &Opencode, &Gemini, &Qwen, &Copilot, &Cline, &Goose, &Amp, &Text, &Demo];
+    &[&Claude, &Codex, &Opencode, &Gemini, &Qwen, &Copilot, &Cline, &Goose, &Amp, &Acp, &Text, &Demo];
 
 /// Everything that is particular to one coding agent.
 pub trait Agent: Sync {
@@ -162,7 +163,7 @@ mod tests {
         let error = find("cluade").err().unwrap();
         assert_eq!(error.to_string(), "there is no agent named \"cluade\"");
         assert_eq!(error.hint(), "did you mean claude?");
-        let names = "claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, text, demo";
+        let names = "claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, acp, text, demo";
         assert_eq!(find("aider").err().unwrap().hint(), format!("choose one of {names}"));
     }
 

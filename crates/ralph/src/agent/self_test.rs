@@ -35,6 +35,8 @@ const RECORDINGS: &[(&str, &str, Comes)] = &[
     ("cline", recorded!("cline/401"), Comes::ToAFailure(ErrorKind::Auth)),
     ("goose", recorded!("goose/ok"), Comes::ToAClaim),
     ("goose", recorded!("goose/401"), Comes::ToAFailure(ErrorKind::Auth)),
+    ("acp", recorded!("acp/opencode-perm"), Comes::ToAClaim),
+    ("acp", recorded!("acp/gemini-401"), Comes::ToAFailure(ErrorKind::Auth)),
 ];
 
 /// Reads the recordings of an agent. Returns how many there are, or what was read wrongly.

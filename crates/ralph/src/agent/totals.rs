@@ -42,7 +42,11 @@ mod tests {
     #[test] // spec: A5, L8
     fn a_resumed_session_pays_only_for_what_is_new() {
         let mut totals = Totals::default();
-        totals.continue_from(Before { input_tokens: Some(100), output_tokens: Some(20) });
+        totals.continue_from(Before {
+            input_tokens: Some(100),
+            output_tokens: Some(20),
+            ..Before::default()
+        });
         assert_eq!(totals.grown_to(Some(250), Some(25)), usage(Some(150), Some(5)));
         assert_eq!(totals.grown_to(Some(260), None), usage(Some(10), None));
     }

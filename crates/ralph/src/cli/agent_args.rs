@@ -16,7 +16,7 @@ pub struct AgentArgs {
     /// claude]
     #[arg(long, value_parser = offer::agents(), hide_possible_values = true)]
     agent: Option<String>,
-    /// The program to start instead of the agent's own; required for --agent text
+    /// The program to start instead of the agent's own; required for --agent text and acp
     #[arg(long, value_name = "PATH", value_hint = ValueHint::CommandName)]
     agent_cmd: Option<String>,
     /// An argument for the agent; repeat for more

@@ -25,7 +25,7 @@ pub struct DetectArgs {
     /// The text inside <promise>…</promise>
     #[arg(long, required_unless_present = "batch")]
     promise: Option<String>,
-    /// The format of the output: text, claude, codex, amp, cline, opencode, gemini, qwen, copilot or goose
+    /// The format of the output: text, claude, codex, amp, cline, opencode, gemini, qwen, copilot, goose or acp
     #[arg(long, default_value = "text", value_parser = offer::formats(), hide_possible_values = true)]
     format: Format,
     /// The prompt that the agent was given; an echo of it does not count

@@ -153,7 +153,7 @@ fn needs_a_filter(adapter: &'static dyn Agent, written: &AgentSettings) -> Resul
 fn takes_a_model(adapter: &'static dyn Agent, model: &Setting<Option<String>>) -> Result<(), ConfigError> {
     let start = |model| adapter.invocation(&Job { model, ..Job::default() });
     match model.value.as_deref() {
-        Some(name) if start(Some(name)) == start(None) => {
+        Some(name) if !adapter.format().is_talk() && start(Some(name)) == start(None) => {
             let what = format!("an agent of type {} takes no model ({name:?})", adapter.name());
             let hint = "ralph does not know how this program is told: leave the model out, and say it in the \
                         program's own words by --agent-arg, or `args:` of the agent in the configuration";

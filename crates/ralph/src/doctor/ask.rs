@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::duration;
-use crate::process::{Exit, Job, JobSpec, Keeper, Listener, Order, Stdin, Tail, When, pump};
+use crate::process::{Exit, Input, Job, JobSpec, Keeper, Listener, Order, Stdin, Tail, When, pump};
 
 /// A version is short.
 const ANSWER: usize = 4_096;
@@ -64,7 +64,7 @@ fn silent(why: String) -> Answer {
 /// Returns how the program ended; none if it had to be killed.
 async fn listen(job: Job, ear: &mut Ear, patience: Duration) -> Option<io::Result<Exit>> {
     let (orders, mut received) = mpsc::unbounded_channel();
-    let mut pumping = std::pin::pin!(pump(job, Vec::new(), &mut received, ear));
+    let mut pumping = std::pin::pin!(pump(job, Input::Whole(Vec::new()), &mut received, ear));
     tokio::select! {
         pumped = &mut pumping => Some(pumped.map(|pumped| pumped.exit)),
         () = tokio::time::sleep(patience) => {

@@ -5,7 +5,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::listen::{AgentListener, Ears};
 use crate::fail::{self, Point};
-use crate::process::{Exit, JobSpec, Keeper, Order, SpawnError, pump};
+use crate::process::{Exit, Input, JobSpec, Keeper, Order, SpawnError, pump};
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -21,8 +21,9 @@ pub async fn run(
         Err(error) => return Box::new(not_started(error.to_string(), hope_of(&error))),
     };
     fail::point(Point::AgentSpawned);
+    let input = if ears.format.is_talk() { Input::Talk } else { Input::Whole(input.into_bytes()) };
     let mut listener = AgentListener::new(ears);
-    let report = match pump(job, input.into_bytes(), &mut orders, &mut listener).await {
+    let report = match pump(job, input, &mut orders, &mut listener).await {
         Ok(pumped) => {
             listener.settle(pumped.end, &mut orders).await;
             listener.report(ending(pumped.exit), &pumped.gone)

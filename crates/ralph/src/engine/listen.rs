@@ -1,8 +1,6 @@
 //! Listens to one agent: raw bytes to the log, records to the parser, own words to the claim finder. It keeps
 //! what the report of the attempt needs and nothing that grows with the output.
 use std::future::pending;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Leftovers, Spend, Stream, Trouble};
@@ -10,13 +8,14 @@ use ralph_core::claim::{Finder, Heard};
 use ralph_core::event::AttemptKey;
 use tokio::sync::mpsc;
 
+use super::last_heard::LastHeard;
 use super::news::{News, Shown};
 use super::plan::Audience;
 use super::reader::{FilteredDisplay, Reader, Said};
 use super::sieve::Answer;
 use super::trouble::{Step, Summed, Troubles};
-use crate::agent::{Agent, AgentEvent, Exit, FinalRecord, Format, Outside, Sessions, hear, untold};
-use crate::process::{End, Gone, Listener, Order, RawLog, Tail, When};
+use crate::agent::{self, Agent, AgentEvent, Exit, FinalRecord, Format, Outside, Sessions, hear, untold};
+use crate::process::{End, Gone, Listener, Order, RawLog, Speech, Tail, Then, When};
 use crate::redact;
 use crate::sanitize::sanitize;
 
@@ -34,32 +33,6 @@ const ALL_ANSWERS: Duration = Duration::from_secs(30);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// How long a display may lag behind when the agent has ended by itself.
 const LAST_LINES: Duration = Duration::from_secs(3);
-
-/// When the agent last printed something, in milliseconds since `base`.
-#[derive(Debug, Clone)]
-pub struct LastHeard {
-    base: Instant,
-    ms: Arc<AtomicU64>,
-}
-
-impl LastHeard {
-    #[must_use]
-    pub fn new() -> Self {
-        Self { base: Instant::now(), ms: Arc::new(AtomicU64::new(0)) }
-    }
-
-    pub fn now(&self) {
-        let ms = u64::try_from(self.base.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.ms.store(ms, Ordering::Relaxed);
-    }
-
-    /// Returns how long it has been silent.
-    #[must_use]
-    pub fn silence(&self) -> Duration {
-        let last = Duration::from_millis(self.ms.load(Ordering::Relaxed));
-        self.base.elapsed().saturating_sub(last)
-    }
-}
 
 /// What a listener is made from.
 pub struct Ears {
@@ -390,7 +363,9 @@ impl AgentListener {
 
     fn spoke(&mut self) {
         self.ears.heard.now();
-        self.goes_on();
+        if !self.ears.reader.is_over() {
+            self.goes_on();
+        }
     }
 
     /// New output after the final record: the agent is not done after all. It may come in the same piece.
@@ -447,6 +422,19 @@ impl Listener for AgentListener {
 
     fn has_room(&self) -> bool {
         self.ears.reader.has_room()
+    }
+
+    fn speech(&mut self) -> Speech {
+        let agent::Words { bytes, then } = self.ears.reader.parser().take_words();
+        let then = match then {
+            agent::Then::GoOn => Then::GoOn,
+            agent::Then::End => Then::End,
+        };
+        Speech { bytes, then }
+    }
+
+    fn interrupt(&mut self) {
+        self.ears.reader.parser().interrupt();
     }
 
     async fn attend(&mut self) {

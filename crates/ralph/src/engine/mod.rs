@@ -3,6 +3,7 @@
 mod attempt;
 mod clock;
 mod drive;
+mod last_heard;
 mod listen;
 mod means;
 mod news;

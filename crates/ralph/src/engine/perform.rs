@@ -13,7 +13,8 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::attempt::{self, not_started};
-use super::listen::{Ears, LastHeard, SessionAsked};
+use super::last_heard::LastHeard;
+use super::listen::{Ears, SessionAsked};
 use super::news::{News, Shown};
 use super::notes;
 use super::plan::{AgentChoice, Audience, RunPlan};
@@ -107,8 +108,12 @@ impl Hands {
             }
         };
         (self.heard, self.repeated) = (LastHeard::new(), LastHeard::new());
+        let talk = self.plan.talk(self.plan.agent_at(agent), &prompt, asked.resumed.clone());
         match self.ears(key, (asked, spent), Finder::new(self.plan.rules_with(nonce), &prompt)) {
-            Ok(ears) => self.launch(key, job, ears),
+            Ok(mut ears) => {
+                ears.reader.parser().converse(talk);
+                self.launch(key, job, ears);
+            }
             Err(error) => self.could_not(key, format!("a filter cannot be used: {error}")),
         }
     }
@@ -214,8 +219,9 @@ impl Hands {
             Audience::People => {}
             Audience::Nobody => parser.unwatched(),
         }
-        if let Some(Spend { input_tokens, output_tokens, .. }) = spent {
-            parser.continues(Before { input_tokens, output_tokens });
+        if let Some(spent) = spent {
+            let Spend { input_tokens, output_tokens, .. } = spent;
+            parser.continues(Before { input_tokens, output_tokens, cost_usd: spent.dollars() });
         }
         let filter = self.choice().response_filter()?;
         Ok(match filter {

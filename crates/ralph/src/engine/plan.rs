@@ -18,7 +18,7 @@ use super::notes::NOTES_VARIABLE;
 use super::template::{Template, read_text};
 use crate::agent::{
     Agent, Filter, FilterError, Format, Job, Obstacle, Overrides, Permission, Preset, Program, Sessions,
-    Surroundings,
+    Surroundings, Talk, Usual,
 };
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
@@ -152,10 +152,15 @@ impl AgentChoice {
     /// Says what the agent may do; nothing where the user's own arguments say it, or where ralph cannot know.
     #[must_use]
     pub fn means(&self) -> Option<String> {
+        let grants = self.adapter.grants();
         let is_own = self.overrides.args.is_some() && self.permission.is_none();
-        let is_known = matches!(self.adapter.program(), Program::Named(_));
-        (is_known && !is_own).then(|| {
-            let grants = self.adapter.grants();
+        let is_known = match self.adapter.program() {
+            Program::Named(_) => !is_own,
+            // What is asked for is answered in a talk, whatever the arguments are.
+            Program::Required => matches!(grants.usual, Usual::Given(_)),
+            Program::OwnBinary => false,
+        };
+        is_known.then(|| {
             let words = grants.means(self.permission);
             words.strip_prefix("may ").unwrap_or(words).to_owned()
         })
@@ -293,6 +298,18 @@ impl RunPlan {
             memory: self.max_memory.map(MemorySize::bytes),
         };
         Ok((spec, start.stdin.0))
+    }
+
+    /// Returns what an agent that is talked to is told.
+    #[must_use]
+    pub fn talk(&self, choice: &AgentChoice, prompt: &str, session: Option<String>) -> Talk {
+        Talk {
+            prompt: prompt.to_owned(),
+            folder: self.project.root.to_string_lossy().into_owned(),
+            session,
+            model: choice.model.clone(),
+            permission: choice.adapter.grants().given(choice.permission),
+        }
     }
 
     /// Returns how a check is started.

@@ -47,6 +47,22 @@ impl Reader {
         }))
     }
 
+    /// Returns the parser of the agent's format, which may have something to say.
+    pub(super) fn parser(&mut self) -> &mut dyn Parser {
+        match self {
+            Self::Format(parser) => parser.as_mut(),
+            Self::Filter(filtered) => filtered.reader.inner(),
+        }
+    }
+
+    /// Tells whether a talk with the agent has ended.
+    pub(super) fn is_over(&self) -> bool {
+        match self {
+            Self::Format(parser) => parser.is_over(),
+            Self::Filter(filtered) => filtered.reader.is_over(),
+        }
+    }
+
     /// Reads the next bytes.
     pub(super) fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
         match self {

@@ -9,11 +9,39 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
+use super::courtesy::Courtesy;
 use super::{Control, Ending, Exit, Gone, Job, Polite};
 
 /// Reads of this size are the fastest on pipes; a job that prints little never asks for so much.
 const LARGE_READ: usize = 512 * 1024;
 const SMALL_READ: usize = 16 * 1024;
+
+/// How many answers may wait for a job that does not read them before nothing more is heard from it.
+const UNREAD: usize = 1 << 20;
+
+/// What a job finds on its standard input.
+#[derive(Debug)]
+pub enum Input {
+    /// This, and then the end.
+    Whole(Vec<u8>),
+    /// What the listener says, for as long as it says: see [`Listener::speech`].
+    Talk,
+}
+
+/// What a listener says to a job.
+#[derive(Debug, Default)]
+pub struct Speech {
+    pub bytes: Vec<u8>,
+    pub then: Then,
+}
+
+/// Whether a listener has more to say later.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    #[default]
+    GoOn,
+    End,
+}
 
 /// What a job can be told while it runs.
 #[derive(Debug)]
@@ -57,6 +85,14 @@ pub trait Listener {
         true
     }
 
+    /// Takes what is to be said to a job that is talked to.
+    fn speech(&mut self) -> Speech {
+        Speech::default()
+    }
+
+    /// Finds the words that ask the job to stop, where it can be asked: [`Listener::speech`] has them then.
+    fn interrupt(&mut self) {}
+
     /// Waits for work of its own and does it. May be cancelled while it waits.
     fn attend(&mut self) -> impl Future<Output = ()> + Send {
         future::pending()
@@ -81,7 +117,7 @@ pub enum End {
 /// Runs a job to its end. Dropping the future kills the job.
 pub async fn pump(
     job: Job,
-    input: Vec<u8>,
+    input: Input,
     orders: &mut UnboundedReceiver<Order>,
     listener: &mut impl Listener,
 ) -> io::Result<Pumped> {
@@ -105,14 +141,23 @@ impl Pipes {
         orders: &mut UnboundedReceiver<Order>,
         listener: &mut impl Listener,
     ) -> Pumped {
-        let mut end = End::ByItself;
+        let (mut end, mut courtesy) = (End::ByItself, Courtesy::default());
         let exit = loop {
+            self.inlet.take_from(listener);
+            let has_room = listener.has_room() && self.inlet.has_room();
             tokio::select! {
-                Some(order) = orders.recv() => obey(control, order, &mut end),
+                Some(order) = orders.recv() => match order {
+                    Order::Stop { signal, grace } if self.inlet.is_told_to_stop(listener) => {
+                        end = End::OnOrder;
+                        courtesy.extend(signal, grace);
+                    }
+                    order => obey(control, order, &mut end),
+                },
                 () = listener.attend() => {}
-                () = self.out.fill(), if listener.has_room() => listener.stdout(&mut self.out.buffer, When::OnTime),
+                () = self.out.fill(), if has_room => listener.stdout(&mut self.out.buffer, When::OnTime),
                 () = self.err.fill() => listener.stderr(&mut self.err.buffer, When::OnTime),
                 () = self.inlet.pour() => {}
+                () = courtesy.over() => courtesy.insist(control),
                 exit = ending.exited() => break exit,
             }
         };
@@ -215,19 +260,61 @@ struct Inlet {
     pipe: Option<Sender>,
     input: Vec<u8>,
     written: usize,
+    /// Whether more input may follow.
+    then: Then,
+    /// How much of it may wait: the longest piece so far, however slowly it is read, and a few answers.
+    limit: usize,
 }
 
 impl Inlet {
-    fn new(pipe: Option<OwnedFd>, input: Vec<u8>) -> io::Result<Self> {
-        Ok(Self { pipe: pipe.map(Sender::from_owned_fd).transpose()?, input, written: 0 })
+    fn new(pipe: Option<OwnedFd>, input: Input) -> io::Result<Self> {
+        let (input, then) = match input {
+            Input::Whole(input) => (input, Then::End),
+            Input::Talk => (Vec::new(), Then::GoOn),
+        };
+        let pipe = pipe.map(Sender::from_owned_fd).transpose()?;
+        let limit = UNREAD + input.len();
+        Ok(Self { pipe, input, written: 0, then, limit })
     }
 
-    /// Waits for room and writes. Never returns once all is written: the pipe is closed then.
+    /// Takes what the listener has to say, where it talks with the job; tells whether that was anything.
+    fn take_from(&mut self, listener: &mut impl Listener) -> bool {
+        if self.then == Then::End {
+            return false;
+        }
+        let Speech { bytes, then } = listener.speech();
+        self.then = then;
+        if bytes.is_empty() || self.pipe.is_none() {
+            return false;
+        }
+        self.limit = self.limit.max(UNREAD + bytes.len());
+        if self.written == self.input.len() {
+            (self.input, self.written) = (bytes, 0);
+        } else {
+            self.input.extend(bytes);
+        }
+        true
+    }
+
+    /// Asks the job in its own language to stop; tells whether that could be said.
+    fn is_told_to_stop(&mut self, listener: &mut impl Listener) -> bool {
+        listener.interrupt();
+        self.take_from(listener)
+    }
+
+    fn has_room(&self) -> bool {
+        self.pipe.is_none() || self.input.len() - self.written <= self.limit
+    }
+
+    /// Waits for room and writes. Never returns once all is written: where no more follows, the pipe is closed then.
     async fn pour(&mut self) {
         while let Some(pipe) = &self.pipe {
             let rest = self.input.get(self.written..).unwrap_or_default();
             if rest.is_empty() {
-                self.close();
+                match self.then {
+                    Then::End => self.close(),
+                    Then::GoOn => {}
+                }
                 break;
             }
             let ready = pipe.writable().await;
@@ -244,5 +331,6 @@ impl Inlet {
     fn close(&mut self) {
         self.pipe = None;
         self.input = Vec::new();
+        self.written = 0;
     }
 }

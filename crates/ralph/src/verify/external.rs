@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ralph_core::evidence::{CheckEnding, CheckEvidence, Evidence, ExternalCheck, Seen, Verdict, judge_check};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use crate::process::{Exit, JobSpec, Keeper, Listener, LogBudget, Order, RawLog, Tail, When, pump};
+use crate::process::{Exit, Input, JobSpec, Keeper, Listener, LogBudget, Order, RawLog, Tail, When, pump};
 use crate::redact;
 use crate::sanitize::sanitize;
 
@@ -84,7 +84,7 @@ async fn run(
         Err(error) => return (CheckEnding::NotStarted { why: error.to_string() }, 0),
     };
     let (inner, mut received) = mpsc::unbounded_channel();
-    let mut pumping = std::pin::pin!(pump(job, Vec::new(), &mut received, capture));
+    let mut pumping = std::pin::pin!(pump(job, Input::Whole(Vec::new()), &mut received, capture));
     let mut time = TimeLeft::new(Duration::from_millis(check.timeout_ms));
     let mut timed_out = false;
     let pumped = loop {

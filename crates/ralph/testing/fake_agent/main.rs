@@ -59,8 +59,10 @@
 //!                               behind it, it uses a tool in between (`session.rs`)
 //! What real agents did (`replay.rs`):
 //!   replay PATH CODE    prints PATH.stdout and PATH.stderr, then exits so; a negative code is a signal
-//! Several starts (`script.rs`):
+//! Several starts (`script.rs`, `acp.rs`):
 //!   script FILE         one step per start; see there
+//!   acp FILE            the same in the Agent Client Protocol; see there
+mod acp;
 mod bytes;
 mod claude;
 mod family;
@@ -92,6 +94,7 @@ const MODES: &[&[(&str, Mode)]] = &[
     claude::MODES,
     session::MODES,
     script::MODES,
+    acp::MODES,
 ];
 
 fn main() -> ExitCode {

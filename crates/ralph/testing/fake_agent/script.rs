@@ -82,7 +82,7 @@ fn script(start: &Start) -> io::Result<u8> {
 }
 
 /// Returns the orders for the start of that number, from 1.
-fn step(file: &str, number: usize) -> Vec<&str> {
+pub(crate) fn step(file: &str, number: usize) -> Vec<&str> {
     let steps: Vec<Vec<&str>> = file
         .lines()
         .map(str::trim)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Modes that must leave stdin alone.
 const READS_NOTHING: &[&str] =
-    &["close-stdin", "no-read", "in-new-session", "daemon-first", "daemon-second", "eat-half"];
+    &["acp", "close-stdin", "no-read", "in-new-session", "daemon-first", "daemon-second", "eat-half"];
 
 pub(crate) struct Start {
     pub(crate) mode: String,

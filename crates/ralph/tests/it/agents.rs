@@ -47,7 +47,7 @@ fn what_is_installed_is_found_without_being_started() {
     assert_eq!(agent("cline")["permissions"]["edits"], Value::Null);
     assert_eq!(agent("demo")["status"], "built_in");
     let people = project.ralph(["agents"]).env("PATH", &path).output().expect(0);
-    assert_eq!(people.stdout.lines().count(), 12, "{}", people.stdout);
+    assert_eq!(people.stdout.lines().count(), 13, "{}", people.stdout);
 }
 
 // spec: A8

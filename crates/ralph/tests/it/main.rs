@@ -6,6 +6,7 @@ mod invariants;
 mod processes;
 mod terminal;
 
+mod acp;
 mod agents;
 mod attach;
 mod background;

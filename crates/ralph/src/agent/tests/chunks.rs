@@ -14,6 +14,7 @@ const SAMPLES: &[(Format, &str)] = &[
     (Format::Qwen, include_str!("../../../tests/it/transcripts/qwen/ok.stdout")),
     (Format::Copilot, include_str!("../../../tests/it/transcripts/copilot/ok.stdout")),
     (Format::Goose, include_str!("../../../tests/it/transcripts/goose/ok.stdout")),
+    (Format::Acp, include_str!("../../../tests/it/transcripts/acp/opencode-perm.stdout")),
     (Format::Text, "привет 完了 🎉\nfin"),
 ];
 

@@ -18,6 +18,7 @@ const FOLDERS: &[(&str, &str, usize)] = &[
     ("cline", "cline", 14),
     ("goose", "goose", 8),
     ("amp", "amp", 2),
+    ("acp", "acp", 24),
 ];
 
 /// Recordings that are not in the agent's JSON format at all.
@@ -181,6 +182,15 @@ fn a_recorded_failure_has_its_kind() {
         ("goose/401", ErrorKind::Auth),
         ("goose/429always", ErrorKind::RateLimit),
         ("amp/nokey", ErrorKind::Crash),
+        ("acp/opencode-401", ErrorKind::Auth),
+        ("acp/gemini-401", ErrorKind::Auth),
+        ("acp/goose-401", ErrorKind::Auth),
+        ("acp/cline", ErrorKind::Auth),
+        ("acp/copilot-429", ErrorKind::RateLimit),
+        ("acp/claude-429", ErrorKind::RateLimit),
+        ("acp/copilot-cancel", ErrorKind::Crash),
+        ("acp/opencode-cancel", ErrorKind::Crash),
+        ("acp/gemini-load-settle", ErrorKind::Unknown),
     ];
     let all = recordings();
     for (title, expected) in table {
@@ -216,6 +226,9 @@ fn a_recorded_answer_is_the_final_text_and_is_said_once() {
         assert_eq!(words(title), done, "{title}");
     }
     assert_eq!(words("cline/ok"), done);
+    for title in ["acp/opencode", "acp/copilot-load", "acp/opencode-load", "acp/gemini-load", "acp/goose-w"] {
+        assert_eq!(words(title), done, "{title}");
+    }
     assert_eq!(words("cline/mid-term"), "", "the run was aborted");
     assert_eq!(words("copilot/autopilot"), "Still working on it, not done yet.");
 }

@@ -10,7 +10,7 @@ fn an_agent_is_a_preset_changed_or_one_of_the_user_s_own_which_needs_a_type() {
     refused(
         yaml("agents:\n  mine:\n    cli: x"),
         "config.yaml:2: there is no agent named \"mine\", and it has no type",
-        "add `type:`, one of claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, text, demo",
+        "add `type:`, one of claude, codex, opencode, gemini, qwen, copilot, cline, goose, amp, acp, text, demo",
     );
     refused(
         yaml("agents: {claud: }"),

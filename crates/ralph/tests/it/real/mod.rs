@@ -6,6 +6,7 @@ mod scene;
 mod server;
 mod stories;
 
+mod acp;
 mod claude;
 mod codex;
 mod more;

@@ -13,7 +13,7 @@ const OPENCODE: Real = Real {
     needs: Needs::Nothing,
 };
 
-fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+pub(super) fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
     let model = json!({"name": "Scripted", "limit": {"context": 128_000, "output": 8_192},
         "cost": {"input": 1, "output": 2, "cache_read": 0.1}});
     let options = json!({"baseURL": format!("{}/v1", scene.server.url()), "apiKey": "scripted-key"});

@@ -7,7 +7,7 @@ use super::server::PATIENCE;
 use crate::harness::{Answer, wait_long};
 use crate::processes::is_alive;
 
-const DONE: &str = "The work is finished.\n\n<promise>DONE</promise>";
+pub const DONE: &str = "The work is finished.\n\n<promise>DONE</promise>";
 
 /// A claim with something in it that is said nowhere else.
 const LIE: &str = "I have counted them: there are seven.\n\n<promise>DONE</promise>";

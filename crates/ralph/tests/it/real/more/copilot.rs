@@ -10,7 +10,7 @@ const COPILOT: Real = Real {
     needs: Needs::Nothing,
 };
 
-fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+pub(super) fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
     vec![
         ("COPILOT_OFFLINE", "true".to_owned()),
         ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", scene.server.url())),

@@ -12,7 +12,7 @@ const GEMINI: Real = Real {
     needs: Needs::Nothing,
 };
 
-fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+pub(super) fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
     let settings = json!({"general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
         "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
         "security": {"auth": {"selectedType": "gemini-api-key"}}});

@@ -10,7 +10,7 @@ const GOOSE: Real = Real {
     needs: Needs::Everything,
 };
 
-fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+pub(super) fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
     vec![
         ("GOOSE_PROVIDER", "openai".to_owned()),
         ("GOOSE_MODEL", "scripted".to_owned()),

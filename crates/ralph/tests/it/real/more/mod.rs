@@ -1,4 +1,5 @@
 //! The agents that only `cargo xtask test --all-agents` installs and runs.
+mod acp;
 mod cline;
 mod copilot;
 mod gemini;

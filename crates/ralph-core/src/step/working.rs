@@ -31,10 +31,31 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
             let judgement = report.judge();
             ended(rest, iteration, Attempt { number: attempt, report, judgement }, (at, dice))
         }
-        EventKind::ResultSeen { .. } => result_seen(rest, iteration, attempt),
-        EventKind::SpokeAgain { .. } => spoke_again(rest, iteration, attempt),
-        EventKind::Repeating { .. } => repeats(rest, iteration, attempt),
-        EventKind::GotOn { .. } => got_on(rest, iteration, attempt),
+        EventKind::ResultSeen { .. } => {
+            let after_ms = rest.policy.timeouts.after_result_ms;
+            with_timer(
+                rest,
+                iteration,
+                attempt,
+                Effect::StartTimer { timer: Timer::AfterResult { key }, after_ms },
+            )
+        }
+        EventKind::SpokeAgain { .. } => {
+            with_timer(rest, iteration, attempt, Effect::CancelTimer { timer: Timer::AfterResult { key } })
+        }
+        // An agent that repeats requests has so long to get on.
+        EventKind::Repeating { .. } => {
+            let after_ms = rest.policy.timeouts.repeating_ms;
+            with_timer(
+                rest,
+                iteration,
+                attempt,
+                Effect::StartTimer { timer: Timer::Repeating { key }, after_ms },
+            )
+        }
+        EventKind::GotOn { .. } => {
+            with_timer(rest, iteration, attempt, Effect::CancelTimer { timer: Timer::Repeating { key } })
+        }
         EventKind::TimerFired { timer } => timed_out(rest, iteration, attempt, timer),
         EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
         EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
@@ -211,27 +232,9 @@ pub(super) fn faulted(rest: Rest, iteration: &Iteration, (attempt, what): (u32, 
     (state, core::iter::once(fact).chain(effects).collect())
 }
 
-fn result_seen(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
-    let timer = Timer::AfterResult { key: iteration.key(attempt) };
-    let effects = vec![Effect::StartTimer { timer, after_ms: rest.policy.timeouts.after_result_ms }];
-    (rest.enter(Phase::Working { iteration, attempt }), effects)
-}
-
-fn spoke_again(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
-    let timer = Timer::AfterResult { key: iteration.key(attempt) };
-    (rest.enter(Phase::Working { iteration, attempt }), vec![Effect::CancelTimer { timer }])
-}
-
-/// An agent that repeats requests has so long to get on.
-fn repeats(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
-    let timer = Timer::Repeating { key: iteration.key(attempt) };
-    let effects = vec![Effect::StartTimer { timer, after_ms: rest.policy.timeouts.repeating_ms }];
-    (rest.enter(Phase::Working { iteration, attempt }), effects)
-}
-
-fn got_on(rest: Rest, iteration: Iteration, attempt: u32) -> Step {
-    let timer = Timer::Repeating { key: iteration.key(attempt) };
-    (rest.enter(Phase::Working { iteration, attempt }), vec![Effect::CancelTimer { timer }])
+/// Goes on as before, with one timer started or cancelled.
+fn with_timer(rest: Rest, iteration: Iteration, attempt: u32, effect: Effect) -> Step {
+    (rest.enter(Phase::Working { iteration, attempt }), vec![effect])
 }
 
 fn timed_out(rest: Rest, iteration: Iteration, attempt: u32, timer: Timer) -> Step {

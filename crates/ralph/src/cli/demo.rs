@@ -94,13 +94,14 @@ fn introduce(stage: &Stage) {
 /// Says what was proven, and what to do next.
 fn conclude(stage: &Stage, id: &str) -> Result<(), Failure> {
     let paint = Paint::for_stream(&io::stdout());
-    let failed = |error: crate::demo::StageError| Failure::new(exit_code::INTERNAL, &error);
     out::line(&format!("\n{}", paint.paint(Tone::Bold, "What was proven")));
     for line in block_on(claims(stage, id))? {
         out::line(&format!("  {line}"));
     }
-    out::line(&format!("  commit   {}", stage.newest_commit().map_err(failed)?));
-    out::line(&format!("  change   {}", stage.newest_change().map_err(failed)?));
+    match stage.work().map_err(|error| Failure::new(exit_code::INTERNAL, &error))? {
+        Some((commit, change)) => out::line(&format!("  commit   {commit}\n  change   {change}")),
+        None => out::line("  nothing: the agent was stopped before it had done the work"),
+    }
     let title = paint.paint(Tone::Bold, "Now with your own agent, in your own project");
     out::line(&format!("\n{title}\n  ralph run 'Make the tests pass' --check 'cargo test'"));
     let root = stage.root.display();

@@ -73,14 +73,14 @@ impl Stage {
         Ok(Self { root })
     }
 
-    /// Returns the newest commit in one line.
-    pub fn newest_commit(&self) -> Result<String, StageError> {
-        Ok(git(&self.root, &["log", "-1", "--format=%h %s"])?.trim().to_owned())
-    }
-
-    /// Returns what the newest commit changed, in one line.
-    pub fn newest_change(&self) -> Result<String, StageError> {
-        Ok(git(&self.root, &["diff", "--shortstat", "HEAD~1", "HEAD"])?.trim().to_owned())
+    /// Returns the commit that the agent made and what it changed, a line each; `None` where it was stopped before.
+    pub fn work(&self) -> Result<Option<(String, String)>, StageError> {
+        let line = |args: &[&str]| git(&self.root, args).map(|said| said.trim().to_owned());
+        if line(&["rev-list", "--count", "HEAD"])? == "1" {
+            return Ok(None);
+        }
+        let commit = line(&["log", "-1", "--format=%h %s"])?;
+        Ok(Some((commit, line(&["diff", "--shortstat", "HEAD~1", "HEAD"])?)))
     }
 }
 

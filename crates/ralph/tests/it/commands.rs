@@ -2,6 +2,7 @@
 use serde_json::Value;
 
 use crate::harness::Project;
+use crate::terminal::Terminal;
 
 fn project_with_a_run() -> (Project, Value) {
     let project = Project::new();
@@ -133,6 +134,19 @@ fn many_runs_at_once_share_one_store() {
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert!(runs.as_array().unwrap().iter().all(|run| run["iterations"] == 5));
     assert_eq!(project.starts().len(), 40);
+}
+
+// spec: U2, L12
+#[test]
+fn a_demo_that_is_interrupted_says_that_nothing_was_proven() {
+    let project = Project::new();
+    let mut terminal = Terminal::start(project.ralph(["demo"]).env("TERM", "xterm").command());
+    terminal.wait_for("iteration 1/5");
+    terminal.press("\x03");
+    assert_eq!(terminal.wait().code(), Some(130));
+    let shown = terminal.shown();
+    assert!(shown.contains("nothing: the agent was stopped before it had done the work"), "{shown}");
+    assert!(!shown.contains("first version"), "{shown}");
 }
 
 // spec: U2, A9

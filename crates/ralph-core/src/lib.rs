@@ -13,6 +13,7 @@ pub mod attempt;
 pub mod backoff;
 pub mod claim;
 pub mod contradiction;
+pub mod criterion;
 pub mod effect;
 pub mod event;
 pub mod evidence;

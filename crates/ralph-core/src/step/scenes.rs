@@ -7,7 +7,7 @@ use crate::attempt::{Afterlife, AttemptReport, Ending, ErrorKind, Leftovers, Spe
 use crate::claim::{Claim, Contradiction, NoClaim, Reading};
 use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Timer};
-use crate::evidence::{CheckEvidence, Evidence, Verdict};
+use crate::evidence::{CheckEvidence, Evidence, Kind, Verdict};
 use crate::fact::Fact;
 use crate::outcome::Outcome;
 use crate::policy::{Policy, Proof};
@@ -110,14 +110,11 @@ pub(super) fn evidence(verdict: Verdict) -> Evidence {
         Verdict::CouldNotEvaluate => "Command could not run: exit code 127",
     };
     let check = CheckEvidence {
-        command: "make test".to_string(),
-        verdict,
-        reason: reason.to_string(),
         exit_code: Some(0),
         duration_ms: 5,
         tail: "1 failed".to_string(),
         log: "check.log".to_string(),
-        leftovers: 0,
+        ..CheckEvidence::plain(Kind::External, "make test".to_string(), verdict, reason.to_string())
     };
     Evidence { checks: [check].into() }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ralph_core::claim::{ClaimRules, Promise};
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::ExternalCheck;
 use ralph_core::outcome::exit_code;
 use ralph_core::policy::{Policy, Proof};
 
@@ -71,7 +71,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         follows: None,
         session: None,
         rules: ClaimRules::new(promise),
-        checks: vec![ExternalCheck::of_command(CHECK)],
+        checks: vec![ExternalCheck::of_command(CHECK).into()],
         policy: Policy { proof: Proof::Checks, ..Policy::new(5) },
         grace: Duration::from_secs(5),
         audience: Audience::People,

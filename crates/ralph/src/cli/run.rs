@@ -36,7 +36,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan, Failure> {
     let promise = args.promise()?;
-    let checks = settings.checks.value.clone();
+    let checks = settings.criteria();
     let proof = if checks.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
     Ok(RunPlan {
         id: uuid::Uuid::now_v7().to_string(),
@@ -211,7 +211,7 @@ pub fn introduce(plan: &RunPlan) {
         out::note("no checks: the claim alone decides, and nothing is verified");
     }
     for check in &plan.checks {
-        out::note(&format!("check     {}", check.command));
+        out::note(&format!("check     {}", check.shown()));
     }
 }
 

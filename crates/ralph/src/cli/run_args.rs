@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ralph_core::claim::Promise;
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::ExternalCheck;
 use ralph_core::outcome::exit_code;
 use ralph_core::policy::Context;
 

@@ -1,7 +1,7 @@
 //! Applies a document, level by level, to the settings. Unknown keys are errors with a suggestion.
 use std::collections::{BTreeMap, BTreeSet};
 
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::ExternalCheck;
 
 use super::error::{ConfigError, Refusal};
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};

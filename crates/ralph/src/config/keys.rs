@@ -1,7 +1,7 @@
 //! Every key of the configuration, once: its path, what it means, and the place in the settings that it fills.
 use std::time::Duration;
 
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::ExternalCheck;
 
 use super::origin::Setting;
 use super::settings::{AgentSettings, Settings};

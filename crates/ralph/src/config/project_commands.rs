@@ -50,7 +50,7 @@ impl Settings {
     fn checks(&self) -> impl Iterator<Item = ProjectCommand> {
         self.checks.value.iter().map(|check| ProjectCommand {
             key: "checks".to_owned(),
-            value: check.command.clone(),
+            value: check.command.to_string(),
             origin: self.checks.origin.clone(),
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::policy::{Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
 
 use super::origin::{Origin, Setting};
@@ -139,6 +139,12 @@ impl Settings {
     /// Returns what was written about the agent that is chosen now, to change it.
     pub fn agent_now(&mut self) -> &mut AgentSettings {
         self.agents.entry(self.agent.value.clone()).or_default()
+    }
+
+    /// Returns what a claim must survive.
+    #[must_use]
+    pub fn criteria(&self) -> Vec<Criterion> {
+        self.checks.value.iter().cloned().map(Criterion::from).collect()
     }
 
     /// Returns how claims are read.

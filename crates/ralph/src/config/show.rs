@@ -1,7 +1,7 @@
 //! The effective settings as a list: each key with its value and its origin.
 use std::time::Duration;
 
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::ExternalCheck;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
 
 /// A check is its command, unless more was said about it.
 fn check_value(check: &ExternalCheck) -> Value {
-    if *check == ExternalCheck::of_command(&check.command) {
+    if *check == ExternalCheck::of(check.command.clone()) {
         return json!(check.command);
     }
     json!({

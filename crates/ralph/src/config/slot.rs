@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::claim::{Contradictions, Matching, Scope};
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::ExternalCheck;
 use ralph_core::policy::Context;
 
 use super::document::{self, At};

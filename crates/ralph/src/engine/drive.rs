@@ -3,6 +3,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ralph_core::criterion::Criterion;
 use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, StopSignal, Timer};
 use ralph_core::evidence::Verdict;
@@ -190,7 +191,7 @@ impl Driver<'_> {
             agent: plan.agent.adapter.name().to_owned(),
             promise: plan.rules.promise.as_str().to_owned(),
             max_iterations: plan.policy.max_iterations,
-            checks: plan.checks.iter().map(|check| check.command.clone()).collect(),
+            checks: plan.checks.iter().map(Criterion::shown).collect(),
         }
     }
 

@@ -23,7 +23,7 @@ use super::sieve::Sieve;
 use crate::agent::{Before, FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
-use crate::verify::{Checker, check_all};
+use crate::verify::{Verifier, verify};
 
 /// How long a tree may take to die.
 const PUT_DOWN: Duration = Duration::from_secs(10);
@@ -247,19 +247,19 @@ impl Hands {
     }
 
     pub(super) fn run_checks(&mut self, key: AttemptKey, round: u32) {
-        let checker = Checker {
+        let verifier = Verifier {
             keeper: self.keeper.clone(),
+            ground: self.plan.checking_ground(),
             folder: self.plan.project.run_folder(&self.plan.id),
             name: check_log_name(key, round),
             logs: self.logs.clone(),
         };
-        let jobs = self.plan.checks.iter().map(|check| (check.clone(), self.plan.check_job(check)));
-        let jobs: Vec<_> = jobs.collect();
+        let criteria = self.plan.checks.clone();
         let (orders, mut received) = mpsc::unbounded_channel();
         let news = self.news.clone();
         let work = async move {
             fail::point(Point::VerifyStarted);
-            let evidence = check_all(&checker, jobs, &mut received).await;
+            let evidence = verify(&verifier, &criteria, &mut received).await;
             let _ = news.send(News::Verified(key, evidence));
         };
         self.running = Some(self.start(key, orders, work));

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Nonce};
-use ralph_core::event::Ground;
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::Criterion;
+use ralph_core::event;
 use ralph_core::policy::Policy;
 use ralph_core::prompt::{self, Completion, Notes, Parts, PromptPlan};
 use ralph_core::template::Expanded;
@@ -25,6 +25,7 @@ use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
 use crate::project::Project;
 use crate::session_file::SessionFile;
+use crate::verify::Ground;
 
 /// Longer prompts are mistakes.
 const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
@@ -54,7 +55,7 @@ pub struct RunPlan {
     /// Where all that the agent prints is copied to.
     pub session: Option<SessionFile>,
     pub rules: ClaimRules,
-    pub checks: Vec<ExternalCheck>,
+    pub checks: Vec<Criterion>,
     pub policy: Policy,
     pub grace: Duration,
     pub audience: Audience,
@@ -205,10 +206,10 @@ fn compiled(source: Option<String>) -> Result<Option<String>, FilterError> {
 impl RunPlan {
     /// Looks whether another iteration may begin.
     #[must_use]
-    pub fn ground(&self) -> Ground {
+    pub fn ground(&self) -> event::Ground {
         match &self.follows {
-            Some(plan) if !plan.is_file() => Ground::NoPlan,
-            Some(_) | None => Ground::Firm,
+            Some(plan) if !plan.is_file() => event::Ground::NoPlan,
+            Some(_) | None => event::Ground::Firm,
         }
     }
 
@@ -220,7 +221,7 @@ impl RunPlan {
         (iteration, notes): (u32, &str),
     ) -> io::Result<Expanded> {
         let Expanded { text: task, unknown } = self.prompt.read(iteration, self.policy.max_iterations)?;
-        let checks: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
+        let checks: Vec<String> = self.checks.iter().map(Criterion::shown).collect();
         let completion = self.prompt.completion();
         let file = self.notes_name();
         let notes = match completion {
@@ -312,18 +313,13 @@ impl RunPlan {
         }
     }
 
-    /// Returns how a check is started.
+    /// Returns where checks run.
     #[must_use]
-    pub fn check_job(&self, check: &ExternalCheck) -> JobSpec {
-        JobSpec {
-            program: "/bin/sh".into(),
-            args: vec!["-c".into(), check.command.clone().into()],
+    pub fn checking_ground(&self) -> Ground {
+        Ground {
+            root: self.project.root.clone(),
             env: self.child_environment(&[], Vec::new()),
-            cwd: self.project.root.clone(),
             run_id: self.id.clone(),
-            stdin: Stdin::Null,
-            linger: JobSpec::LINGER,
-            memory: None,
         }
     }
 

@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::claim::ClaimRules;
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::policy::Policy;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named};
@@ -37,7 +37,8 @@ pub struct RunSettings {
     #[serde(default)]
     fallback: Vec<StoredAgent>,
     rules: ClaimRules,
-    checks: Vec<ExternalCheck>,
+    #[serde(deserialize_with = "criteria")]
+    checks: Vec<Criterion>,
     policy: Policy,
     grace_ms: u64,
     max_memory_mb: Option<u64>,
@@ -165,6 +166,24 @@ impl RunSettings {
     }
 }
 
+/// Reads criteria. Runs of before had commands only.
+fn criteria<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Criterion>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Criterion(Criterion),
+        Command(ExternalCheck),
+    }
+    let stored = Vec::<Stored>::deserialize(from)?;
+    Ok(stored
+        .into_iter()
+        .map(|stored| match stored {
+            Stored::Criterion(criterion) => criterion,
+            Stored::Command(check) => check.into(),
+        })
+        .collect())
+}
+
 fn hash(path: &Path) -> Option<String> {
     let words = read_text(path).ok()?;
     let digest = Sha256::digest(words.as_bytes());
@@ -190,7 +209,7 @@ mod tests {
             follows: Some("/somewhere/plan.md".into()),
             session: Some(SessionFile::new(Path::new("/somewhere/logs"), 1 << 30)),
             rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
-            checks: vec![ExternalCheck::of_command("make")],
+            checks: vec![ExternalCheck::of_command("make").into()],
             policy: Policy::new(7),
             grace: Duration::from_millis(1_500),
             audience: Audience::Nobody,
@@ -271,6 +290,16 @@ mod tests {
         let gone = settings.json().unwrap().replace("\"adapter\":\"text\"", "\"adapter\":\"gone\"");
         let refused = again(RunSettings::parse(&gone).unwrap());
         assert!(matches!(refused, Err(SettingsError::Agent { .. })));
+    }
+
+    // spec: L13, V2
+    #[test]
+    fn commands_of_before_are_criteria_now() {
+        let settings = RunSettings::of(&plan(PromptSource::Text("do it".to_owned())));
+        let mut old: serde_json::Value = serde_json::from_str(&settings.json().unwrap()).unwrap();
+        old["checks"] = serde_json::json!([{"command": "make", "success_exit_code": 0, "output_contains": null,
+            "output_not_contains": null, "timeout_ms": 300_000}]);
+        assert_eq!(RunSettings::parse(&old.to_string()).unwrap(), settings);
     }
 
     // spec: L6, L13

@@ -1,62 +1,32 @@
 //! External checks: a command in the work tree, its whole output in a log, its end in the evidence.
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ralph_core::evidence::{CheckEnding, CheckEvidence, Evidence, ExternalCheck, Seen, Verdict, judge_check};
+use ralph_core::criterion::ExternalCheck;
+use ralph_core::evidence::{CheckEnding, CheckEvidence, Kind, Seen, judge_check};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use crate::process::{Exit, Input, JobSpec, Keeper, Listener, LogBudget, Order, RawLog, Tail, When, pump};
+use super::Verifier;
+use crate::process::{Exit, Input, Listener, Order, RawLog, Tail, When, pump};
 use crate::redact;
 use crate::sanitize::sanitize;
 
 /// How much of a check's output goes into the evidence.
 const TAIL_BYTES: usize = 8_192;
 
-/// Where checks run and leave their output.
-pub struct Checker {
-    pub keeper: Keeper,
-    pub folder: PathBuf,
-    /// The name that the logs begin with.
-    pub name: String,
-    /// The room for them.
-    pub logs: LogBudget,
-}
-
-/// Runs checks one after the other. The first that does not accept ends it: its reason is the verdict's.
-pub async fn check_all(
-    checker: &Checker,
-    checks: Vec<(ExternalCheck, JobSpec)>,
-    orders: &mut UnboundedReceiver<Order>,
-) -> Evidence {
-    let mut evidence = Evidence::default();
-    for (position, (check, job)) in checks.into_iter().enumerate() {
-        let name = format!("{}.check-{}.log", checker.name, position + 1);
-        let one = check_one(checker, (check, job), name, orders).await;
-        let accepted = one.verdict == Verdict::Accepted;
-        evidence.checks.push(one);
-        if !accepted {
-            break;
-        }
-    }
-    evidence
-}
-
-async fn check_one(
-    checker: &Checker,
-    (check, job): (ExternalCheck, JobSpec),
+/// Runs a check's command once, its output in the log of that name.
+pub(super) async fn check(
+    verifier: &Verifier,
+    check: &ExternalCheck,
     log: String,
     orders: &mut UnboundedReceiver<Order>,
 ) -> CheckEvidence {
     let began = Instant::now();
-    let mut capture = Capture::new(&check, RawLog::new(checker.folder.join(&log), &checker.logs));
-    let (ending, leftovers) = run(checker, (&check, job), orders, &mut capture).await;
+    let mut capture = Capture::new(check, RawLog::new(verifier.folder.join(&log), &verifier.logs));
+    let (ending, leftovers) = run(verifier, check, orders, &mut capture).await;
     // A log that is not whole does not change what the check says.
     let _ = capture.log.finish();
-    let (verdict, reason) = judge_check(&check, &ending, capture.seen());
+    let (verdict, reason) = judge_check(check, &ending, capture.seen());
     CheckEvidence {
-        command: check.command,
-        verdict,
-        reason: harmless(&reason),
         exit_code: match ending {
             CheckEnding::Exited { code } => Some(code),
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
@@ -65,6 +35,7 @@ async fn check_one(
         tail: harmless(&capture.tail.finish()),
         log,
         leftovers,
+        ..CheckEvidence::plain(Kind::External, check.command.to_string(), verdict, harmless(&reason))
     }
 }
 
@@ -74,14 +45,19 @@ fn harmless(text: &str) -> String {
 }
 
 async fn run(
-    checker: &Checker,
-    (check, job): (&ExternalCheck, JobSpec),
+    verifier: &Verifier,
+    check: &ExternalCheck,
     orders: &mut UnboundedReceiver<Order>,
     capture: &mut Capture,
 ) -> (CheckEnding, u32) {
-    let job = match checker.keeper.spawn(job).await {
+    let not_started = |why: String| (CheckEnding::NotStarted { why }, 0);
+    let job = match verifier.ground.job(check) {
         Ok(job) => job,
-        Err(error) => return (CheckEnding::NotStarted { why: error.to_string() }, 0),
+        Err(error) => return not_started(error.to_string()),
+    };
+    let job = match verifier.keeper.spawn(job).await {
+        Ok(job) => job,
+        Err(error) => return not_started(error.to_string()),
     };
     let (inner, mut received) = mpsc::unbounded_channel();
     let mut pumping = std::pin::pin!(pump(job, Input::Whole(Vec::new()), &mut received, capture));
@@ -103,7 +79,7 @@ async fn run(
         }
     };
     match pumped {
-        Err(error) => (CheckEnding::NotStarted { why: error.to_string() }, 0),
+        Err(error) => not_started(error.to_string()),
         Ok(pumped) if timed_out => (CheckEnding::TimedOut, pumped.gone.killed),
         Ok(pumped) => (ending(pumped.exit), pumped.gone.killed),
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ralph_core::claim::Promise;
-use ralph_core::evidence::ExternalCheck;
+use ralph_core::criterion::Criterion;
 use ralph_core::outcome::exit_code;
 use ralph_core::policy::{Policy, Proof, WhenExhausted};
 
@@ -131,9 +131,9 @@ impl Order<'_> {
     }
 
     /// What was built is checked; a plan and an analysis are not.
-    fn checks(&self, settings: &Settings) -> Vec<ExternalCheck> {
+    fn checks(&self, settings: &Settings) -> Vec<Criterion> {
         match self.mode {
-            Mode::Build => settings.checks.value.clone(),
+            Mode::Build => settings.criteria(),
             Mode::Plan | Mode::Prompt => Vec::new(),
         }
     }

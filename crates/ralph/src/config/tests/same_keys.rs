@@ -42,7 +42,7 @@ fn schema_and_parser_agree_on_agents_and_checks_too() {
         let default = &check["properties"][key.path]["default"];
         let text = format!("checks: [{{command: x, {}: {default}}}]", key.path);
         let settings = yaml(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(settings.checks.value, [ralph_core::evidence::ExternalCheck::of_command("x")], "{text}");
+        assert_eq!(settings.checks.value, [ralph_core::criterion::ExternalCheck::of_command("x")], "{text}");
     }
 }
 

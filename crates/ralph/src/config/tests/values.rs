@@ -43,7 +43,7 @@ fn every_key_that_exists_now_has_an_effect() {
     assert_eq!((rules.matching, rules.scope), (Matching::Exact, Scope::Iteration));
     assert_eq!(rules.contradictions, Contradictions::On { extra: vec!["not quite".to_owned()] });
     let check = &settings.checks.value[1];
-    assert_eq!((settings.checks.value[0].command.as_str(), check.command.as_str()), ("cargo test", "make"));
+    assert_eq!((&settings.checks.value[0].command, &check.command), (&"cargo test".into(), &"make".into()));
     assert_eq!((check.success_exit_code, check.timeout_ms), (3, 60_000));
     assert_eq!(
         (check.output_contains.as_deref(), check.output_not_contains.as_deref()),

@@ -1,56 +1,12 @@
-//! What the checks saw, and the verdict that follows from it. A verifier brings evidence; the verdict is given
-//! here and nowhere else.
+//! What the run of a check's command says.
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::Verdict;
+use crate::criterion::ExternalCheck;
 use crate::text::signal_words;
-
-/// Three values: "could not evaluate" is neither a pass nor a verified failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    Accepted,
-    Rejected,
-    CouldNotEvaluate,
-}
-
-impl Verdict {
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::CouldNotEvaluate => "could_not_evaluate",
-        }
-    }
-}
-
-/// An external command that must succeed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExternalCheck {
-    pub command: String,
-    pub success_exit_code: i32,
-    pub output_contains: Option<String>,
-    pub output_not_contains: Option<String>,
-    pub timeout_ms: u64,
-}
-
-impl ExternalCheck {
-    /// Returns the check that `--check COMMAND` means.
-    #[must_use]
-    pub fn of_command(command: &str) -> Self {
-        Self {
-            command: command.to_string(),
-            success_exit_code: 0,
-            output_contains: None,
-            output_not_contains: None,
-            timeout_ms: 300_000,
-        }
-    }
-}
 
 /// What happened when a check's command ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,22 +23,6 @@ pub enum CheckEnding {
 pub struct Seen {
     pub wanted: bool,
     pub forbidden: bool,
-}
-
-/// The evidence of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckEvidence {
-    pub command: String,
-    pub verdict: Verdict,
-    pub reason: String,
-    pub exit_code: Option<i32>,
-    pub duration_ms: u64,
-    /// The end of the output, bounded and safe to show.
-    pub tail: String,
-    /// Where the whole output is, relative to the state folder.
-    pub log: String,
-    /// Descendants that the command left behind; they were killed.
-    pub leftovers: u32,
 }
 
 /// Returns verdict and reason for one run of a check's command.
@@ -123,52 +63,6 @@ fn judge_exit(check: &ExternalCheck, code: i32, seen: Seen) -> (Verdict, String)
     }
 }
 
-/// All that was seen when a claim was verified.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Evidence {
-    pub checks: Vec<CheckEvidence>,
-}
-
-impl Evidence {
-    /// Gives the verdict: accepted only if there is evidence and all of it accepts. A check that failed
-    /// outranks one that could not be evaluated.
-    #[must_use]
-    pub fn verdict(&self) -> Verdict {
-        if self.checks.is_empty() {
-            return Verdict::CouldNotEvaluate;
-        }
-        let any = |wanted: Verdict| self.checks.iter().any(|check| check.verdict == wanted);
-        if any(Verdict::Rejected) {
-            Verdict::Rejected
-        } else if any(Verdict::CouldNotEvaluate) {
-            Verdict::CouldNotEvaluate
-        } else {
-            Verdict::Accepted
-        }
-    }
-
-    /// Returns the reason for the verdict, naming the check that decided.
-    #[must_use]
-    pub fn reason(&self) -> String {
-        let verdict = self.verdict();
-        match self.checks.iter().find(|check| check.verdict == verdict) {
-            None => "there was nothing to check".to_string(),
-            Some(_) if verdict == Verdict::Accepted => {
-                let count = self.checks.len();
-                format!("{count} {} passed", if count == 1 { "check" } else { "checks" })
-            }
-            Some(check) => format!("`{}`: {}", check.command, check.reason),
-        }
-    }
-
-    /// Returns the end of the deciding check's output.
-    #[must_use]
-    pub fn tail(&self) -> &str {
-        let verdict = self.verdict();
-        self.checks.iter().find(|check| check.verdict == verdict).map_or("", |check| check.tail.as_str())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,20 +71,6 @@ mod tests {
 
     fn check() -> ExternalCheck {
         ExternalCheck::of_command("make test")
-    }
-
-    fn evidence(verdicts: &[Verdict]) -> Evidence {
-        let checks = verdicts.iter().map(|&verdict| CheckEvidence {
-            command: "make".to_string(),
-            verdict,
-            reason: verdict.as_str().to_string(),
-            exit_code: None,
-            duration_ms: 1,
-            tail: String::new(),
-            log: String::new(),
-            leftovers: 0,
-        });
-        Evidence { checks: checks.collect() }
     }
 
     // spec: V2
@@ -244,20 +124,5 @@ mod tests {
         assert_eq!(judge_check(&check(), &unspawned, NOTHING).0, Verdict::CouldNotEvaluate);
         let shot = CheckEnding::Signalled { signal: 9 };
         assert_eq!(judge_check(&check(), &shot, NOTHING).0, Verdict::CouldNotEvaluate);
-    }
-
-    #[test]
-    fn no_evidence_accepts_nothing() {
-        assert_eq!(evidence(&[]).verdict(), Verdict::CouldNotEvaluate);
-    }
-
-    #[test]
-    fn one_failed_check_rejects_whatever_the_others_say() {
-        use Verdict::{Accepted, CouldNotEvaluate, Rejected};
-        assert_eq!(evidence(&[Accepted, CouldNotEvaluate, Rejected]).verdict(), Rejected);
-        assert_eq!(evidence(&[Accepted, CouldNotEvaluate]).verdict(), CouldNotEvaluate);
-        assert_eq!(evidence(&[Accepted, Accepted]).verdict(), Accepted);
-        assert_eq!(evidence(&[Accepted, Rejected]).reason(), "`make`: rejected");
-        assert_eq!(evidence(&[Accepted, Accepted]).reason(), "2 checks passed");
     }
 }

@@ -1,0 +1,160 @@
+//! What must hold before a claim is believed. Criteria are written when a task is made and fixed when a run starts.
+mod command;
+mod external;
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+pub use command::CheckCommand;
+pub use external::ExternalCheck;
+
+/// One requirement, and how it is verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// What people call it; without a name it is called by what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How often a failure is looked at again, in case it was chance.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u32,
+    #[serde(flatten)]
+    pub method: Method,
+}
+
+/// The five ways of verifying.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "method", content = "config", rename_all = "snake_case")]
+pub enum Method {
+    /// The claim itself, which was found before anything is verified.
+    StringMatch,
+    /// A command must succeed.
+    External(ExternalCheck),
+    /// A model judges the work.
+    Semantic(SemanticCheck),
+    /// Several of these, by name.
+    MultiStage(StagedCheck),
+    /// A program of the user's decides.
+    Plugin(PluginCheck),
+}
+
+/// What a judge is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SemanticCheck {
+    /// What must be true, one finding each. Where there is nothing to judge, no model is asked.
+    pub check_for: Vec<String>,
+    /// Words of the agent that reject at once, in any letter case.
+    pub negative_patterns: Vec<String>,
+    /// The judge's model, where the criterion names one.
+    pub model: Option<String>,
+}
+
+/// Stages that are verified one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedCheck {
+    pub stages: Vec<Stage>,
+    /// The first required failure ends it; else all stages run.
+    pub require_all: bool,
+    /// External stages that stand side by side run at once.
+    pub parallel: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    /// An optional stage that fails only warns.
+    pub required: bool,
+    #[serde(flatten)]
+    pub criterion: Criterion,
+}
+
+/// A program that is asked with JSON and answers with JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginCheck {
+    pub plugin: String,
+    /// What it is told besides, as JSON text.
+    pub config: String,
+    pub timeout_ms: u64,
+}
+
+impl Criterion {
+    #[must_use]
+    pub fn of(method: Method) -> Self {
+        Self { name: None, retries: 0, method }
+    }
+
+    /// Returns what people read of it in one line.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{name}: {}", self.method.shown()),
+            None => self.method.shown(),
+        }
+    }
+}
+
+impl From<ExternalCheck> for Criterion {
+    fn from(check: ExternalCheck) -> Self {
+        Self::of(Method::External(check))
+    }
+}
+
+impl Method {
+    /// Returns the name under which it is written.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::StringMatch => "string_match",
+            Self::External(_) => "external",
+            Self::Semantic(_) => "semantic",
+            Self::MultiStage(_) => "multi_stage",
+            Self::Plugin(_) => "plugin",
+        }
+    }
+
+    /// Returns what it does, in one line.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::StringMatch => "the promise itself".to_string(),
+            Self::External(check) => check.command.to_string(),
+            Self::Semantic(check) => counted("judged criterion", "judged criteria", check.check_for.len()),
+            Self::MultiStage(staged) => counted("stage", "stages", staged.stages.len()),
+            Self::Plugin(check) => format!("plugin {}", check.plugin),
+        }
+    }
+}
+
+fn counted(one: &str, many: &str, count: usize) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: V2, V4
+    #[test]
+    fn a_criterion_is_stored_and_read_back_unchanged() {
+        let stage = |required, method| Stage { required, criterion: Criterion::of(method) };
+        let judged =
+            SemanticCheck { check_for: ["no secrets".to_string()].into(), ..SemanticCheck::default() };
+        let stages = [
+            stage(true, Method::External(ExternalCheck::of_command("make test"))),
+            stage(false, Method::Semantic(judged)),
+            stage(true, Method::StringMatch),
+        ];
+        let staged = StagedCheck { stages: stages.into(), require_all: true, parallel: false };
+        let criterion =
+            Criterion { name: Some("all".to_string()), retries: 2, method: Method::MultiStage(staged) };
+        let stored = serde_json::to_string(&criterion).unwrap();
+        assert_eq!(serde_json::from_str::<Criterion>(&stored).unwrap(), criterion);
+        assert_eq!(criterion.shown(), "all: 3 stages");
+    }
+}

@@ -1,0 +1,246 @@
+//! What the checks saw, and the verdict that follows from it. A verifier brings evidence; the verdict is given
+//! here and nowhere else.
+mod external;
+mod stages;
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+pub use external::{CheckEnding, Seen, judge_check};
+pub use stages::{is_settled, judge_stages};
+
+/// Three values: "could not evaluate" is neither a pass nor a verified failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Accepted,
+    Rejected,
+    CouldNotEvaluate,
+}
+
+impl Verdict {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::CouldNotEvaluate => "could_not_evaluate",
+        }
+    }
+}
+
+/// What kind of evidence it is: the methods of criteria, and what ralph looks at by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    StringMatch,
+    #[default]
+    External,
+    Semantic,
+    MultiStage,
+    Plugin,
+    /// Whether what was sealed when the run started is still as it was.
+    Seal,
+    /// Whether the work is committed.
+    Commit,
+}
+
+impl Kind {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StringMatch => "string_match",
+            Self::External => "external",
+            Self::Semantic => "semantic",
+            Self::MultiStage => "multi_stage",
+            Self::Plugin => "plugin",
+            Self::Seal => "seal",
+            Self::Commit => "commit",
+        }
+    }
+}
+
+/// The evidence of one criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckEvidence {
+    #[serde(default)]
+    pub method: Kind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What was looked at, in one line: of an external check, its command.
+    pub command: String,
+    pub verdict: Verdict,
+    pub reason: String,
+    pub exit_code: Option<i32>,
+    pub duration_ms: u64,
+    /// The end of the output, bounded and safe to show.
+    pub tail: String,
+    /// Where the whole output is, relative to the run's folder; empty where there is none.
+    pub log: String,
+    /// Descendants that the command left behind; they were killed.
+    pub leftovers: u32,
+    /// An optional stage that fails only warns.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub required: bool,
+    /// How often it was looked at. More than once and accepted: it is flaky.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub tries: u32,
+    /// The result is an earlier one of the same run: nothing that it depends on had changed.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub cached: bool,
+    /// The SHA-256 of the whole output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What a judge found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Judgement>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<CheckEvidence>,
+}
+
+/// What a judge found, and who it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    pub judge: String,
+    pub model: Option<String>,
+    pub findings: Vec<Finding>,
+}
+
+/// A judge's answer to one criterion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    pub criterion: String,
+    pub met: bool,
+    /// The words on which the judge relies.
+    pub quotation: String,
+}
+
+impl CheckEvidence {
+    /// Returns evidence that has no output and took no time.
+    #[must_use]
+    pub fn plain(method: Kind, command: String, verdict: Verdict, reason: String) -> Self {
+        Self {
+            method,
+            name: None,
+            command,
+            verdict,
+            reason,
+            exit_code: None,
+            duration_ms: 0,
+            tail: String::new(),
+            log: String::new(),
+            leftovers: 0,
+            required: true,
+            tries: 1,
+            cached: false,
+            digest: None,
+            judgement: None,
+            stages: Vec::new(),
+        }
+    }
+
+    /// Tells whether it accepted only when it was looked at again.
+    #[must_use]
+    pub fn is_flaky(&self) -> bool {
+        self.tries > 1 && self.verdict == Verdict::Accepted
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_no(value: &bool) -> bool {
+    !*value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
+/// All that was seen when a claim was verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub checks: Vec<CheckEvidence>,
+}
+
+impl Evidence {
+    /// Gives the verdict: accepted only if there is evidence and all of it accepts. A check that failed
+    /// outranks one that could not be evaluated.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        if self.checks.is_empty() {
+            return Verdict::CouldNotEvaluate;
+        }
+        let any = |wanted: Verdict| self.checks.iter().any(|check| check.verdict == wanted);
+        if any(Verdict::Rejected) {
+            Verdict::Rejected
+        } else if any(Verdict::CouldNotEvaluate) {
+            Verdict::CouldNotEvaluate
+        } else {
+            Verdict::Accepted
+        }
+    }
+
+    /// Returns the reason for the verdict, naming the check that decided.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let verdict = self.verdict();
+        match self.checks.iter().find(|check| check.verdict == verdict) {
+            None => "there was nothing to check".to_string(),
+            Some(_) if verdict == Verdict::Accepted => {
+                let count = self.checks.len();
+                format!("{count} {} passed", if count == 1 { "check" } else { "checks" })
+            }
+            Some(check) => format!("`{}`: {}", check.command, check.reason),
+        }
+    }
+
+    /// Returns the end of the deciding check's output.
+    #[must_use]
+    pub fn tail(&self) -> &str {
+        let verdict = self.verdict();
+        self.checks.iter().find(|check| check.verdict == verdict).map_or("", |check| check.tail.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(verdicts: &[Verdict]) -> Evidence {
+        let checks = verdicts.iter().map(|&verdict| {
+            CheckEvidence::plain(Kind::External, "make".to_string(), verdict, verdict.as_str().to_string())
+        });
+        Evidence { checks: checks.collect() }
+    }
+
+    #[test]
+    fn no_evidence_accepts_nothing() {
+        assert_eq!(evidence(&[]).verdict(), Verdict::CouldNotEvaluate);
+    }
+
+    #[test]
+    fn one_failed_check_rejects_whatever_the_others_say() {
+        use Verdict::{Accepted, CouldNotEvaluate, Rejected};
+        assert_eq!(evidence(&[Accepted, CouldNotEvaluate, Rejected]).verdict(), Rejected);
+        assert_eq!(evidence(&[Accepted, CouldNotEvaluate]).verdict(), CouldNotEvaluate);
+        assert_eq!(evidence(&[Accepted, Accepted]).verdict(), Accepted);
+        assert_eq!(evidence(&[Accepted, Rejected]).reason(), "`make`: rejected");
+        assert_eq!(evidence(&[Accepted, Accepted]).reason(), "2 checks passed");
+    }
+}

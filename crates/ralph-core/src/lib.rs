@@ -23,6 +23,7 @@ pub mod limits;
 pub mod outcome;
 pub mod policy;
 pub mod prompt;
+pub mod receipt;
 pub mod redact;
 pub mod retention;
 pub mod state;

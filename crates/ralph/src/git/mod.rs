@@ -1,9 +1,20 @@
-//! Calls to the git program. It never cleans, resets or deletes anything.
+//! Calls to the git program. It never cleans, resets or deletes anything of the user's.
+mod checkout;
+mod plain;
+mod snapshot;
+mod temporary;
+#[cfg(test)]
+mod testing;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+pub use checkout::{Checkout, CheckoutError};
+pub use plain::ELSEWHERE;
+pub use snapshot::{commit_with_tree, snapshot};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -11,6 +22,8 @@ pub enum GitError {
     NotStarted { source: io::Error },
     #[error("`git {command}` failed: {stderr}")]
     Failed { command: String, stderr: String },
+    #[error("the folder {} that git needs cannot be made", path.display())]
+    Folder { path: PathBuf, source: io::Error },
 }
 
 /// Runs git in a folder and returns what it printed.
@@ -33,7 +46,12 @@ pub fn is_tracked(folder: &Path, path: &Path) -> Result<bool, GitError> {
 }
 
 fn printed(folder: &Path, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
-    let output = Command::new("git").args(args).current_dir(folder).stdin(Stdio::null()).output();
+    finished(Command::new("git").current_dir(folder), args)
+}
+
+/// Runs a prepared call to its end.
+fn finished(command: &mut Command, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
+    let output = command.args(args).stdin(Stdio::null()).output();
     let output = output.map_err(|source| GitError::NotStarted { source })?;
     if output.status.success() {
         return Ok(output.stdout);

@@ -1,0 +1,163 @@
+//! A commit in a folder of its own: a repository that borrows the objects of the first one, and nothing else. It never
+//! touches the user's work tree, index, references or configuration.
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::GitError;
+use super::plain::Plain;
+use super::temporary::Temporary;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CheckoutError {
+    #[error("the commit {commit} is not in the repository any more")]
+    NoCommit { commit: String, source: GitError },
+    #[error("the commit {commit} cannot be checked out")]
+    Git { commit: String, source: GitError },
+}
+
+/// The files of a commit. They are gone with this value.
+#[derive(Debug)]
+pub struct Checkout {
+    folder: Temporary,
+}
+
+impl Checkout {
+    /// Checks out a commit of the repository at `root` into a new temporary folder, which lies outside of the project:
+    /// programs that look for files in the folders above theirs must not find those of the user's work tree.
+    pub fn make(root: &Path, commit: &str) -> Result<Self, CheckoutError> {
+        let plain = Plain::at(root);
+        let failed = |source| CheckoutError::Git { commit: commit.to_owned(), source };
+        plain
+            .bytes(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
+            .map_err(|source| CheckoutError::NoCommit { commit: commit.to_owned(), source })?;
+        let folder = Temporary::make("checkout").map_err(failed)?;
+        let checkout = Self { folder };
+        checkout.fill(&plain, root, commit).map_err(failed)?;
+        Ok(checkout)
+    }
+
+    /// Returns the root of the checked out files.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.folder.path
+    }
+
+    fn fill(&self, from: &Plain<'_>, root: &Path, commit: &str) -> Result<(), GitError> {
+        let git = Plain::at(self.path());
+        git.bytes(&["init", "--quiet", "--template="])?;
+        self.borrow(&from.inside("objects")?, &from.inside("shallow")?)
+            .map_err(|source| self.folder.failed(source))?;
+        git.bytes(&["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit])?;
+        // Checks may ask for branches and tags by their names.
+        let mut fetch =
+            ["fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head"].map(OsString::from).to_vec();
+        fetch.push(root.into());
+        fetch.extend(["heads", "remotes", "tags"].map(|kind| format!("+refs/{kind}/*:refs/{kind}/*").into()));
+        git.bytes(&fetch).map(drop)
+    }
+
+    fn borrow(&self, objects: &Path, shallow: &Path) -> io::Result<()> {
+        let own = self.path().join(".git");
+        std::fs::create_dir_all(own.join("objects/info"))?;
+        let line = [objects.as_os_str().as_bytes(), b"\n"].concat();
+        std::fs::write(own.join("objects/info/alternates"), line)?;
+        if shallow.is_file() {
+            std::fs::copy(shallow, own.join("shallow"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::git;
+    use crate::git::testing::{commit_all, repository};
+
+    // spec: V10, V14
+    #[test]
+    fn a_checkout_holds_what_was_committed_and_nothing_that_was_not() {
+        let (_temp, root) = repository();
+        let commit = commit_all(&root);
+        fs::write(root.join("file"), "changed").unwrap();
+        fs::write(root.join("leftover"), "").unwrap();
+        let checkout = Checkout::make(&root, &commit).unwrap();
+        assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "first");
+        assert!(!checkout.path().join("leftover").exists());
+        assert!(!checkout.path().starts_with(&root), "nothing of the work tree lies above it");
+        let head = git(checkout.path(), &["rev-parse", "HEAD"]).unwrap();
+        assert_eq!(head.trim(), commit);
+        let branch = git(&root, &["branch", "--show-current"]).unwrap();
+        assert_eq!(git(checkout.path(), &["rev-parse", branch.trim()]).unwrap().trim(), commit);
+    }
+
+    // spec: V10, V14
+    #[test]
+    fn a_checkout_leaves_no_trace_in_the_repository_and_none_of_itself() {
+        let (_temp, root) = repository();
+        let commit = commit_all(&root);
+        let files = || -> Vec<_> {
+            let listed = std::process::Command::new("find").arg(root.join(".git")).output().unwrap();
+            String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned).collect()
+        };
+        let before = files();
+        let checkout = Checkout::make(&root, &commit).unwrap();
+        let path = checkout.path().to_path_buf();
+        fs::write(path.join("file"), "a check may do this").unwrap();
+        git(&path, &["add", "--all"]).unwrap();
+        drop(checkout);
+        assert!(!path.exists());
+        assert_eq!(files(), before);
+        assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "first");
+    }
+
+    // spec: V10, V14
+    #[test]
+    fn neither_a_hook_nor_a_filter_nor_a_replaced_object_changes_what_is_checked_out() {
+        let (_temp, root) = repository();
+        let commit = commit_all(&root);
+        fs::write(root.join("file"), "second").unwrap();
+        let second = commit_all(&root);
+        git(&root, &["replace", &commit, &second]).unwrap();
+        git(&root, &["config", "filter.weaker.smudge", "echo smudged"]).unwrap();
+        fs::create_dir_all(root.join(".git/info")).unwrap();
+        fs::write(root.join(".git/info/attributes"), "file filter=weaker\n").unwrap();
+        let hook = root.join(".git/hooks/post-checkout");
+        fs::create_dir_all(hook.parent().unwrap()).unwrap();
+        fs::write(&hook, "#!/bin/sh\necho hooked > file\n").unwrap();
+        fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let checkout = Checkout::make(&root, &commit).unwrap();
+        assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "first");
+    }
+
+    // spec: V14
+    #[test]
+    fn a_commit_that_is_gone_is_told_from_every_other_trouble() {
+        let (_temp, root) = repository();
+        commit_all(&root);
+        let refused = Checkout::make(&root, &"1".repeat(40)).unwrap_err();
+        assert!(matches!(refused, CheckoutError::NoCommit { .. }), "{refused}");
+    }
+
+    // spec: V10
+    #[test]
+    fn a_work_tree_beside_its_repository_and_a_shallow_clone_can_be_checked_out() {
+        let (temp, root) = repository();
+        commit_all(&root);
+        fs::write(root.join("file"), "second").unwrap();
+        let commit = commit_all(&root);
+        let beside = temp.path().join("beside");
+        git(&root, &["worktree", "add", "--quiet", "--detach", beside.to_str().unwrap()]).unwrap();
+        let shallow = temp.path().join("shallow");
+        let from = format!("file://{}", root.display());
+        git(&root, &["clone", "--quiet", "--depth=1", &from, shallow.to_str().unwrap()]).unwrap();
+        for place in [beside, shallow] {
+            let checkout = Checkout::make(&place, &commit).unwrap();
+            assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "second");
+        }
+    }
+}

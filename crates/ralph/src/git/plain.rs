@@ -1,0 +1,71 @@
+//! Calls that only the repository itself shapes: no hook, no monitor and no replaced object has a say, and no variable
+//! leads git elsewhere. Whoever works in the repository could have set any of them.
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{GitError, finished};
+
+/// The variables that lead git to another repository, index or object than those of the folder it stands in.
+pub const ELSEWHERE: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// A folder to call git in, and what it is told there.
+pub(super) struct Plain<'a> {
+    folder: &'a Path,
+    env: Vec<(&'static str, PathBuf)>,
+}
+
+impl<'a> Plain<'a> {
+    pub(super) fn at(folder: &'a Path) -> Self {
+        Self { folder, env: Vec::new() }
+    }
+
+    pub(super) fn with(mut self, name: &'static str, path: PathBuf) -> Self {
+        self.env.push((name, path));
+        self
+    }
+
+    /// Runs git and returns what it printed.
+    pub(super) fn bytes<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        let mut command = Command::new("git");
+        command.current_dir(self.folder);
+        for name in ELSEWHERE {
+            command.env_remove(name);
+        }
+        command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_TERMINAL_PROMPT", "0");
+        command.envs(self.env.iter().map(|(name, path)| (name, path)));
+        command.args(["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+        let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+        finished(&mut command, &args)
+    }
+
+    /// The same, where what it prints is one line.
+    pub(super) fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.bytes(args)?).trim_end().to_owned())
+    }
+
+    /// Returns a path inside the repository's own folder.
+    pub(super) fn inside(&self, name: &str) -> Result<PathBuf, GitError> {
+        let mut path = self.bytes(&["rev-parse", "--path-format=absolute", "--git-path", name])?;
+        path.truncate(path.strip_suffix(b"\n").map_or(path.len(), <[u8]>::len));
+        Ok(OsString::from_vec(path).into())
+    }
+}

@@ -83,6 +83,9 @@ pub mod exit_code {
 /// What a run without its plan says.
 pub const NO_PLAN: &str = "Implementation plan not found. Run 'ralph plan' first.";
 
+/// What the reason of a stage that sends work back begins with.
+const SENT_BACK: &str = "the work is sent back: ";
+
 /// The end of a run: outcome, reason for people, exit code for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
@@ -134,6 +137,27 @@ impl Ended {
     pub fn faulted(what: &str) -> Self {
         let reason = alloc::format!("a fault inside ralph: {what}");
         Self { outcome: Outcome::Failed, reason, exit_code: exit_code::INTERNAL }
+    }
+
+    /// Returns the end of a stage whose role judged the work of another, and sends it back. It needs no human, so the
+    /// exit code is that of work that is not complete.
+    #[must_use]
+    pub fn sent_back(reason: &str) -> Self {
+        let reason = alloc::format!("{SENT_BACK}{reason}");
+        Self { outcome: Outcome::Blocked, reason, exit_code: exit_code::NOT_COMPLETE }
+    }
+
+    /// Tells whether the work was sent back.
+    #[must_use]
+    pub fn is_sent_back(&self) -> bool {
+        self.outcome == Outcome::Blocked && self.exit_code == exit_code::NOT_COMPLETE
+    }
+
+    /// Returns why the work was sent back, if it was.
+    #[must_use]
+    pub fn sent_back_because(&self) -> Option<&str> {
+        let reason = self.reason.strip_prefix(SENT_BACK).unwrap_or(&self.reason);
+        self.is_sent_back().then_some(reason)
     }
 
     #[must_use]

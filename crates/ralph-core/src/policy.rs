@@ -18,6 +18,19 @@ pub struct Policy {
     pub when_exhausted: WhenExhausted,
     #[serde(default)]
     pub rate_limits: RateLimits,
+    #[serde(default)]
+    pub judging: Judging,
+}
+
+/// Whether the agent looks at the work of another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judging {
+    /// `<reject>` says nothing here.
+    #[default]
+    No,
+    /// `<reject>` ends the run and sends the work back.
+    Yes,
 }
 
 /// What a run does about the limits of providers.
@@ -112,6 +125,7 @@ impl Policy {
             nonce: NonceUse::Off,
             when_exhausted: WhenExhausted::NotComplete,
             rate_limits: RateLimits::default(),
+            judging: Judging::No,
         }
     }
 }

@@ -13,6 +13,8 @@ mod working;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod failures;
 #[cfg(test)]
+mod judging_tests;
+#[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod limit_tests;
 #[cfg(test)]

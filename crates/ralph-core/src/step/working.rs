@@ -15,7 +15,7 @@ use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, Millis, Timer};
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
 use crate::outcome::{Ended, Outcome};
-use crate::policy::Proof;
+use crate::policy::{Judging, Proof};
 use crate::prompt::Feedback;
 use crate::state::{Iteration, Phase, StopWhy, Stopping};
 use crate::text::tail_of;
@@ -146,8 +146,14 @@ fn good(
     let mut effects = attempt_facts(&iteration, (number, &report), (IterationStatus::Finished, None));
     rest.remember(&iteration, &report);
     rest.limits.in_a_row = 0;
-    let (state, more) = match (&report.reading.blocked, &report.reading.claim) {
-        (Some(reason), _) => blocked(rest, &iteration, reason, when.0),
+    let rejects = report.reading.reject.as_deref().filter(|_| rest.policy.judging == Judging::Yes);
+    let halts = match (&report.reading.blocked, rejects) {
+        (Some(reason), _) => Some(Ended::new(Outcome::Blocked, format!("the agent is blocked: {reason}"))),
+        (None, Some(reason)) => Some(Ended::sent_back(reason)),
+        (None, None) => None,
+    };
+    let (state, more) = match (halts, &report.reading.claim) {
+        (Some(ended), _) => next::conclude(rest, &iteration, (IterationStatus::Finished, when.0), ended),
         (None, Claim::None { .. }) => {
             effects.push(claim_fact(key, &report, Standing::Open));
             next::go_on(rest, &iteration, Carry::NoClaim, when)
@@ -176,11 +182,6 @@ fn claimed(rest: Rest, iteration: Iteration, attempt: u32, at: Millis) -> Step {
             next::conclude(rest, &iteration, (IterationStatus::Finished, at), ended)
         }
     }
-}
-
-fn blocked(rest: Rest, iteration: &Iteration, reason: &str, at: Millis) -> Step {
-    let ended = Ended::new(Outcome::Blocked, format!("the agent is blocked: {reason}"));
-    next::conclude(rest, iteration, (IterationStatus::Finished, at), ended)
 }
 
 /// Why an attempt failed, and whether the agent had begun to work at all.

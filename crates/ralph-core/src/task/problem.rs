@@ -1,0 +1,18 @@
+//! What is wrong with a task that was written, and what to write instead.
+use alloc::string::String;
+
+/// A field that cannot stay as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {what}")]
+pub struct Problem {
+    /// Its path: names joined by dots, places in lists by number: `completion.qa.verification_config.stages.0.config`.
+    pub field: String,
+    pub what: String,
+    pub hint: String,
+}
+
+impl Problem {
+    pub fn new(field: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { field: field.into(), what: what.into(), hint: hint.into() }
+    }
+}

@@ -1,0 +1,220 @@
+//! What a task means for a role, one sentence a test.
+use super::*;
+use crate::task::{ACCEPTANCE, CompletionSpec, WrittenTime};
+
+fn rules() -> RoleRules {
+    RoleRules {
+        is_loop: true,
+        max_iterations: None,
+        default_max_iterations: 10,
+        promise: None,
+        default_verification: MethodName::StringMatch,
+        verify_promises: true,
+    }
+}
+
+fn acceptance() -> Vec<String> {
+    vec!["login works".to_string(), "401 for bad tokens".to_string()]
+}
+
+fn task(role: &Role, block: Option<RoleSpec>) -> Task {
+    let mut completion = CompletionSpec {
+        outcome: "Tokens are required".to_string(),
+        acceptance_criteria: acceptance(),
+        ..CompletionSpec::default()
+    };
+    if let Some(place) = completion.place_of(role) {
+        *place = block;
+    }
+    Task {
+        id: "T-1".to_string(),
+        title: "Add auth".to_string(),
+        completion: Some(completion),
+        ..Task::default()
+    }
+}
+
+fn settled(role: &Role, block: Option<RoleSpec>, rules: &RoleRules) -> Resolved {
+    resolve(&task(role, block), role, rules, NoCriteria::Warn).unwrap()
+}
+
+fn with_config(method: MethodName, config: VerificationConfig) -> Option<RoleSpec> {
+    Some(RoleSpec {
+        verification_method: Some(method),
+        verification_config: Some(config),
+        ..RoleSpec::default()
+    })
+}
+
+fn method_of(resolved: Resolved) -> Method {
+    let [criterion] = <[Criterion; 1]>::try_from(resolved.criteria).unwrap();
+    criterion.method
+}
+
+// spec: T7
+#[test]
+fn a_role_without_a_block_is_judged_by_the_acceptance_criteria() {
+    for role in Role::KNOWN {
+        let resolved = settled(&role, None, &rules());
+        assert_eq!(resolved.promise.as_str(), role.usual_promise());
+        assert_eq!(Some(resolved.max_iterations), role.usual_iterations());
+        assert_eq!(resolved.description, format!("Complete {role} stage for: Add auth"));
+        let Method::Semantic(check) = method_of(resolved) else { panic!("{role}") };
+        assert_eq!(check.check_for, acceptance());
+    }
+}
+
+// spec: T7
+#[test]
+fn what_the_task_says_of_a_role_comes_first() {
+    let block = RoleSpec {
+        promise: Some("AUTH_DONE".to_string()),
+        description: Some("Committed".to_string()),
+        verification_method: Some(MethodName::StringMatch),
+        max_iterations: Some(3),
+        ..RoleSpec::default()
+    };
+    let configured = RoleRules { max_iterations: Some(7), promise: Some("OURS".to_string()), ..rules() };
+    let resolved = settled(&Role::Coder, Some(block), &configured);
+    assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("AUTH_DONE", 3));
+    assert_eq!(resolved.description, "Committed");
+    assert_eq!(method_of(resolved), Method::StringMatch);
+}
+
+// spec: T7
+#[test]
+fn what_the_configuration_says_of_a_role_comes_before_what_is_usual() {
+    let configured = RoleRules { max_iterations: Some(7), promise: Some("OURS".to_string()), ..rules() };
+    let resolved = settled(&Role::Coder, None, &configured);
+    assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("OURS", 7));
+}
+
+// spec: T7
+#[test]
+fn other_roles_promise_a_complete_stage_and_have_the_default_method_and_iterations() {
+    let own = Role::parse("docs").unwrap();
+    let resolved = settled(&own, None, &rules());
+    assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("STAGE_COMPLETE", 10));
+    assert_eq!(method_of(resolved), Method::StringMatch);
+    let judged = RoleRules { default_verification: MethodName::Semantic, ..rules() };
+    assert!(matches!(method_of(settled(&own, None, &judged)), Method::Semantic(_)));
+}
+
+// spec: T7
+#[test]
+fn the_role_s_own_method_applies_where_its_block_names_none() {
+    let config =
+        VerificationConfig { command: Some(CheckCommand::from("make")), ..VerificationConfig::default() };
+    let block = RoleSpec { verification_config: Some(config), ..RoleSpec::default() };
+    assert!(matches!(method_of(settled(&Role::Coder, Some(block), &rules())), Method::External(_)));
+    let named = RoleSpec { promise: Some("OK".to_string()), ..RoleSpec::default() };
+    let Method::Semantic(check) = method_of(settled(&Role::Reviewer, Some(named), &rules())) else {
+        panic!()
+    };
+    assert_eq!(check.check_for, acceptance());
+}
+
+// spec: T7
+#[test]
+fn without_verify_promises_the_claim_alone_decides_and_that_is_said() {
+    let trusting = RoleRules { verify_promises: false, ..rules() };
+    let resolved = settled(&Role::Coder, None, &trusting);
+    assert!(resolved.criteria.is_empty());
+    assert_eq!(
+        resolved.warnings,
+        ["verify_promises is false: the claim alone decides, and nothing is verified"]
+    );
+}
+
+// spec: T6
+#[test]
+fn a_task_without_a_completion_spec_runs_by_string_match_with_a_warning_or_is_refused() {
+    let bare = Task { completion: None, ..task(&Role::Coder, None) };
+    let resolved = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Warn).unwrap();
+    assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("IMPLEMENTATION_COMPLETE", 15));
+    assert!(resolved.warnings[0].starts_with("task T-1 has no completion spec"), "{:?}", resolved.warnings);
+    assert_eq!(method_of(resolved), Method::StringMatch);
+    let refused = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Refuse).unwrap_err();
+    assert_eq!(refused.field, "completion");
+}
+
+// spec: P2
+#[test]
+fn a_stage_that_is_no_loop_is_one_pass_and_still_checked() {
+    let single = RoleRules { is_loop: false, max_iterations: Some(7), ..rules() };
+    let resolved = settled(&Role::Reviewer, None, &single);
+    assert_eq!((resolved.max_iterations, resolved.criteria.len()), (1, 1));
+}
+
+// spec: V2
+#[test]
+fn an_external_check_has_the_usual_values_where_none_are_written() {
+    let config =
+        VerificationConfig { command: Some(CheckCommand::from("make")), ..VerificationConfig::default() };
+    let block = with_config(MethodName::External, config.clone());
+    let check = ExternalCheck::of_command("make");
+    assert_eq!(method_of(settled(&Role::Coder, block, &rules())), Method::External(check.clone()));
+    let config = VerificationConfig {
+        success_exit_code: Some(3),
+        timeout: Some(WrittenTime::Seconds(2)),
+        retries: Some(1),
+        ..config
+    };
+    let resolved = settled(&Role::Coder, with_config(MethodName::External, config), &rules());
+    assert_eq!(resolved.criteria[0].retries, 1);
+    let check = ExternalCheck { success_exit_code: 3, timeout_ms: 2_000, ..check };
+    assert_eq!(method_of(resolved), Method::External(check));
+}
+
+// spec: V3
+#[test]
+fn the_acceptance_criteria_are_put_into_what_a_judge_looks_for() {
+    let judged = |check_for, negative_patterns| {
+        let config = VerificationConfig { check_for, negative_patterns, ..VerificationConfig::default() };
+        let method = method_of(settled(&Role::Qa, with_config(MethodName::Semantic, config), &rules()));
+        let Method::Semantic(check) = method else { panic!("{method:?}") };
+        check.check_for
+    };
+    assert_eq!(judged(Some(CheckFor::Text(ACCEPTANCE.to_string())), None), acceptance());
+    let mixed = vec!["no secrets".to_string(), ACCEPTANCE.to_string()];
+    let filled = ["no secrets", "login works", "401 for bad tokens"];
+    assert_eq!(judged(Some(CheckFor::List(mixed)), None), filled);
+    assert!(judged(Some(CheckFor::List(vec![])), None).is_empty(), "nothing is to be judged");
+    assert!(judged(None, Some(vec!["TODO".to_string()])).is_empty(), "patterns need no judge");
+}
+
+// spec: V3
+#[test]
+fn values_are_put_in_once_and_never_expanded_again() {
+    let mut sly = task(&Role::Reviewer, None);
+    let spec = sly.completion.as_mut().unwrap();
+    spec.acceptance_criteria = vec![ACCEPTANCE.to_string()];
+    let resolved = resolve(&sly, &Role::Reviewer, &rules(), NoCriteria::Warn).unwrap();
+    let Method::Semantic(check) = method_of(resolved) else { panic!() };
+    assert_eq!(check.check_for, [ACCEPTANCE]);
+}
+
+// spec: V4
+#[test]
+fn stages_have_a_name_a_method_and_are_required_unless_said() {
+    let stages = vec![
+        StageSpec::default(),
+        StageSpec {
+            name: Some("tests".to_string()),
+            method: Some(MethodName::External),
+            config: Some(VerificationConfig {
+                command: Some(CheckCommand::from("make")),
+                ..Default::default()
+            }),
+            required: Some(false),
+        },
+    ];
+    let config = VerificationConfig { stages: Some(stages), ..VerificationConfig::default() };
+    let block = with_config(MethodName::MultiStage, config);
+    let Method::MultiStage(staged) = method_of(settled(&Role::Qa, block, &rules())) else { panic!() };
+    assert!(staged.require_all && !staged.parallel);
+    let [first, second] = <[Stage; 2]>::try_from(staged.stages).unwrap();
+    assert_eq!((first.criterion.name.as_deref(), first.required), (Some("unnamed"), true));
+    assert_eq!(first.criterion.method, Method::StringMatch);
+    assert_eq!((second.criterion.name.as_deref(), second.required), (Some("tests"), false));
+}

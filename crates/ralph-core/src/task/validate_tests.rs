@@ -1,0 +1,163 @@
+//! Tasks that cannot stay as they were written, one sentence a test.
+use alloc::string::ToString;
+use alloc::vec;
+
+use super::*;
+
+fn task() -> Task {
+    let completion = CompletionSpec {
+        outcome: "It works".to_string(),
+        acceptance_criteria: vec!["the tests pass".to_string()],
+        ..CompletionSpec::default()
+    };
+    Task {
+        id: "T-1".to_string(),
+        title: "Make it work".to_string(),
+        completion: Some(completion),
+        ..Task::default()
+    }
+}
+
+fn with(change: impl FnOnce(&mut Task)) -> Result<(), (String, String)> {
+    let mut task = task();
+    change(&mut task);
+    validate(&task).map_err(|problem| (problem.field, problem.what))
+}
+
+fn with_role(role: &Role, block: RoleSpec) -> Result<(), (String, String)> {
+    with(|task| *task.completion.as_mut().unwrap().place_of(role).unwrap() = Some(block))
+}
+
+fn of(method: Option<MethodName>, config: VerificationConfig) -> RoleSpec {
+    RoleSpec { verification_method: method, verification_config: Some(config), ..RoleSpec::default() }
+}
+
+fn field<T>(refused: Result<T, (String, String)>) -> String {
+    refused.map(|_| "accepted").unwrap_err().0
+}
+
+// spec: T1
+#[test]
+fn a_task_needs_an_id_and_a_title() {
+    assert_eq!(with(|_| ()), Ok(()));
+    assert_eq!(field(with(|task| task.id = "../x".to_string())), "id");
+    assert_eq!(field(with(|task| task.title = " ".to_string())), "title");
+    assert_eq!(field(with(|task| task.title = "a\nb".to_string())), "title");
+    assert_eq!(field(with(|task| task.priority = Some(0))), "priority");
+    assert_eq!(
+        field(with(|task| task.dependencies = Some(vec!["a".to_string(), String::new()]))),
+        "dependencies.1"
+    );
+}
+
+// spec: T2
+#[test]
+fn outcome_and_acceptance_are_required() {
+    let spec = |change: fn(&mut CompletionSpec)| with(|task| change(task.completion.as_mut().unwrap()));
+    assert_eq!(field(spec(|spec| spec.outcome.clear())), "completion.outcome");
+    assert_eq!(field(spec(|spec| spec.acceptance_criteria.clear())), "completion.acceptance_criteria");
+    assert_eq!(
+        field(spec(|spec| spec.acceptance_criteria.push(" ".into()))),
+        "completion.acceptance_criteria.1"
+    );
+    assert_eq!(with(|task| task.completion = None), Ok(()), "whoever says so may have no criteria");
+}
+
+// spec: T7
+#[test]
+fn external_without_a_command_and_multi_stage_without_stages_are_refused_at_creation() {
+    let bare = VerificationConfig::default;
+    let refused = with_role(&Role::Coder, of(Some(MethodName::External), bare())).unwrap_err();
+    assert_eq!(
+        refused,
+        ("completion.coder.verification_config.command".to_string(), "external without command".to_string())
+    );
+    let blank = VerificationConfig { command: Some(CheckCommand::from(" ")), ..bare() };
+    assert!(with_role(&Role::Coder, of(Some(MethodName::External), blank)).is_err());
+    let refused = with_role(&Role::Reviewer, of(Some(MethodName::MultiStage), bare())).unwrap_err();
+    assert_eq!(refused.1, "multi_stage without stages");
+    let none = VerificationConfig { stages: Some(vec![]), ..bare() };
+    assert!(with_role(&Role::Qa, of(None, none)).is_err());
+}
+
+// spec: T7
+#[test]
+fn the_role_s_own_method_is_held_to_the_same() {
+    let promised = RoleSpec { promise: Some("X".to_string()), ..RoleSpec::default() };
+    assert_eq!(
+        field(with_role(&Role::Coder, promised.clone())),
+        "completion.coder.verification_config.command"
+    );
+    assert_eq!(
+        field(with_role(&Role::Tester, promised.clone())),
+        "completion.tester.verification_config.command"
+    );
+    assert_eq!(field(with_role(&Role::Qa, promised.clone())), "completion.qa.verification_config.stages");
+    assert_eq!(with_role(&Role::Reviewer, promised.clone()), Ok(()));
+    let matched = RoleSpec { verification_method: Some(MethodName::StringMatch), ..promised };
+    assert_eq!(with_role(&Role::Coder, matched), Ok(()));
+}
+
+// spec: T2
+#[test]
+fn a_field_of_another_method_is_refused_with_its_name() {
+    let config =
+        VerificationConfig { check_for: Some(CheckFor::List(vec!["x".to_string()])), ..Default::default() };
+    let (field, what) = with_role(&Role::Coder, of(None, config)).unwrap_err();
+    assert_eq!(field, "completion.coder.verification_config.check_for");
+    assert_eq!(what, "it says nothing to the method external");
+}
+
+// spec: V2
+#[test]
+fn a_check_stays_in_the_work_tree() {
+    let inside = |folder: &str| {
+        let config = VerificationConfig {
+            command: Some(CheckCommand::from("make")),
+            working_dir: Some(folder.to_string()),
+            ..Default::default()
+        };
+        with_role(&Role::Coder, of(None, config))
+    };
+    for good in [".", "src", "a/../b", "./x//y"] {
+        assert_eq!(inside(good), Ok(()), "{good}");
+    }
+    for bad in ["/tmp", "..", "a/../../b", "../x"] {
+        assert_eq!(field(inside(bad)), "completion.coder.verification_config.working_dir", "{bad}");
+    }
+}
+
+// spec: V4
+#[test]
+fn stages_are_held_to_their_own_methods() {
+    let stage = |method, config| StageSpec { method, config, ..StageSpec::default() };
+    let staged = |stage| {
+        let config = VerificationConfig { stages: Some(vec![stage]), ..Default::default() };
+        with_role(&Role::Qa, of(None, config))
+    };
+    assert_eq!(staged(stage(None, None)), Ok(()), "a stage without a method is string_match");
+    let refused = staged(stage(Some(MethodName::External), None));
+    assert_eq!(field(refused), "completion.qa.verification_config.stages.0.config.command");
+}
+
+// spec: V3
+#[test]
+fn what_a_judge_looks_for_is_a_list_or_the_acceptance_criteria() {
+    let judged = |check_for| {
+        let config = VerificationConfig { check_for: Some(check_for), ..Default::default() };
+        with_role(&Role::Reviewer, of(None, config))
+    };
+    assert_eq!(judged(CheckFor::Text("{{ acceptance_criteria }}".to_string())), Ok(()));
+    assert_eq!(judged(CheckFor::List(vec![])), Ok(()));
+    assert!(judged(CheckFor::Text("no secrets".to_string())).is_err());
+    assert!(judged(CheckFor::List(vec![" ".to_string()])).is_err());
+}
+
+// spec: S1
+#[test]
+fn a_promise_is_the_text_inside_the_tag() {
+    for bad in ["", " \n", "<promise>X</promise>"] {
+        let block = RoleSpec { promise: Some(bad.to_string()), ..RoleSpec::default() };
+        assert_eq!(field(with_role(&Role::Reviewer, block)), "completion.reviewer.promise", "{bad:?}");
+    }
+}

@@ -1,0 +1,112 @@
+//! How a role or a stage is verified, as people write it. Which fields mean something depends on the method.
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::{MethodName, WrittenTime};
+use crate::criterion::CheckCommand;
+
+/// Stands for the acceptance criteria of the task.
+pub const ACCEPTANCE: &str = "{{acceptance_criteria}}";
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerificationConfig {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CheckCommand>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_contains: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_not_contains: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<WrittenTime>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_for: Option<CheckFor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negative_patterns: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require_all: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Vec<StageSpec>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// What a plugin is told besides, as JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// How often a failure is looked at again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+/// What a judge looks for: a list, or [`ACCEPTANCE`], which may also be one of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CheckFor {
+    Text(String),
+    List(Vec<String>),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageSpec {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<MethodName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<VerificationConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
+}
+
+impl StageSpec {
+    /// What a stage without a name is called.
+    pub const UNNAMED: &str = "unnamed";
+
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(Self::UNNAMED)
+    }
+
+    #[must_use]
+    pub fn method(&self) -> MethodName {
+        self.method.unwrap_or(MethodName::StringMatch)
+    }
+}
+
+impl VerificationConfig {
+    /// Returns the fields that were written, each with the methods to which it says something.
+    #[must_use]
+    pub fn written(&self) -> Vec<(&'static str, &'static [MethodName])> {
+        use MethodName::{External, MultiStage, Plugin, Semantic};
+        let fields: [(&str, bool, &[MethodName]); 16] = [
+            ("command", self.command.is_some(), &[External]),
+            ("success_exit_code", self.success_exit_code.is_some(), &[External]),
+            ("output_contains", self.output_contains.is_some(), &[External]),
+            ("output_not_contains", self.output_not_contains.is_some(), &[External]),
+            ("timeout", self.timeout.is_some(), &[External, Plugin]),
+            ("working_dir", self.working_dir.is_some(), &[External]),
+            ("env", self.env.is_some(), &[External]),
+            ("check_for", self.check_for.is_some(), &[Semantic]),
+            ("negative_patterns", self.negative_patterns.is_some(), &[Semantic]),
+            ("model", self.model.is_some(), &[Semantic]),
+            ("require_all", self.require_all.is_some(), &[MultiStage]),
+            ("parallel", self.parallel.is_some(), &[MultiStage]),
+            ("stages", self.stages.is_some(), &[MultiStage]),
+            ("plugin", self.plugin.is_some(), &[Plugin]),
+            ("config", self.config.is_some(), &[Plugin]),
+            ("retries", self.retries.is_some(), &[External, Semantic, MultiStage, Plugin]),
+        ];
+        fields.into_iter().filter(|(_, written, _)| *written).map(|(name, _, of)| (name, of)).collect()
+    }
+}

@@ -273,3 +273,22 @@ fn a_claim_tells_its_line_and_survives_storage() {
     let stored = serde_json::to_string(&reading).unwrap();
     assert_eq!(serde_json::from_str::<Reading>(&stored).unwrap(), reading);
 }
+
+// spec: S8, S10
+#[test]
+fn the_line_of_a_claim_is_counted_from_the_beginning_of_a_message_of_any_length() {
+    let line_of = |pieces: &[String]| {
+        let heard: Vec<Heard<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
+        match read_with(rules(), &heard).claim {
+            Claim::Made { line, .. } => line,
+            Claim::None { why } => panic!("{why}"),
+        }
+    };
+    let long: String = (1..=100_000).map(|number| format!("{number}\n")).collect();
+    assert_eq!(line_of(&[format!("{long}\n{TAG}")]), 100_002);
+    let bytes: Vec<char> = long.chars().collect();
+    let mut pieces: Vec<String> = bytes.chunks(7_001).map(|piece| piece.iter().collect()).collect();
+    pieces.push(format!("\n{TAG}"));
+    assert_eq!(line_of(&pieces), 100_002);
+    assert_eq!(line_of(&[format!("\n\nDone.\n\n{TAG}")]), 5);
+}

@@ -144,7 +144,13 @@ impl Finder {
         if text.trim().is_empty() {
             return Outcome::Nothing(NoClaim::NoWords);
         }
-        judge(&text, excerpt.fence.clone(), &self.rules)
+        match judge(&text, excerpt.fence.clone(), &self.rules) {
+            Outcome::Claim(claim) => Outcome::Claim(claim.moved_down(excerpt.above)),
+            other @ (Outcome::Blocked(_)
+            | Outcome::Rejected(_)
+            | Outcome::Nothing(_)
+            | Outcome::TakesBack(_)) => other,
+        }
     }
 
     fn reading(&self, outcome: Outcome, final_text: &str) -> Reading {

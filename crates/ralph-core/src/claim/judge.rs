@@ -7,6 +7,7 @@ use super::fence::FenceScan;
 use super::layout::Kind;
 use super::place::View;
 use super::promise::collapse;
+use super::quote::{quoted, shown};
 use super::retract::retraction;
 use super::standing::{Sense, Standing, standing};
 use super::tag::{Form, Label, Signal, Tag, unescape};
@@ -15,8 +16,6 @@ use crate::contradiction;
 
 /// Only this many tags are judged, from the last one on.
 const JUDGED_TAGS: usize = 32;
-/// How much of a line a reason shows.
-const SHOWN_CHARS: usize = 160;
 
 /// What one message says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,13 +85,13 @@ fn weigh(view: &View<'_>, tag: &Tag, rules: &ClaimRules) -> Weight {
 
 fn given(view: &View<'_>, tag: &Tag, rules: &ClaimRules) -> Outcome {
     if let Some(sentence) = retraction(view, tag.span.end) {
-        return Outcome::Nothing(NoClaim::Retracted { sentence: shortened(&sentence) });
+        return Outcome::Nothing(NoClaim::Retracted { sentence: quoted(&sentence) });
     }
     match tag.signal {
         Signal::Blocked => Outcome::Blocked(unescape(&tag.value)),
         Signal::Reject => Outcome::Rejected(unescape(&tag.value)),
         Signal::Promise if keeps(&tag.value, rules) => Outcome::Claim(claim(view, tag, rules)),
-        Signal::Promise => Outcome::Nothing(NoClaim::OtherPromise { found: shortened(&tag.value) }),
+        Signal::Promise => Outcome::Nothing(NoClaim::OtherPromise { found: shown(&tag.value) }),
     }
 }
 
@@ -137,13 +136,5 @@ fn plain_tag(span: core::ops::Range<usize>, promise: &str) -> Tag {
 
 /// Returns the line of the tag, for people.
 fn near(view: &View<'_>, tag: &Tag) -> String {
-    shortened(&collapse(cut(view.text, view.range(view.line(tag.span.start)))))
-}
-
-fn shortened(text: &str) -> String {
-    let mut out: String = text.chars().take(SHOWN_CHARS).collect();
-    if out.len() < text.len() {
-        out.push('\u{2026}');
-    }
-    out
+    shown(cut(view.text, view.range(view.line(tag.span.start))))
 }

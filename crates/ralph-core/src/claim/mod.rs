@@ -16,6 +16,7 @@ mod neutral;
 pub(crate) mod pattern;
 pub(crate) mod place;
 mod promise;
+pub(crate) mod quote;
 mod reading;
 mod region;
 mod retract;

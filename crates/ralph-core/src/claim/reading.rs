@@ -28,7 +28,7 @@ pub enum Claim {
     Made {
         /// The promise as the agent wrote it.
         text: String,
-        /// The line of the kept message, from 1.
+        /// The line of the message, from 1.
         line: u32,
         /// What else in the message says that work is open.
         contradiction: Option<Contradiction>,
@@ -38,6 +38,18 @@ pub enum Claim {
         /// The reason.
         why: NoClaim,
     },
+}
+
+impl Claim {
+    /// Returns the claim as it stands in a message with so many more lines above.
+    pub(crate) fn moved_down(self, lines: u32) -> Self {
+        match self {
+            Self::Made { text, line, contradiction } => {
+                Self::Made { text, line: line.saturating_add(lines), contradiction }
+            }
+            Self::None { why } => Self::None { why },
+        }
+    }
 }
 
 /// Why there is no claim.

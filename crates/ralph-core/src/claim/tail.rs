@@ -21,6 +21,8 @@ struct Kept {
     text: String,
     before: FenceScan,
     dropped: Dropped,
+    /// The lines that ended in what is not kept.
+    lines: Lines,
 }
 
 /// Whether the message is longer than what is kept.
@@ -38,6 +40,19 @@ pub(crate) struct Excerpt {
     pub(crate) text: String,
     pub(crate) fence: FenceScan,
     pub(crate) dropped: Dropped,
+    /// The lines of the message that stand above it.
+    pub(crate) above: u32,
+}
+
+/// Counts lines.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lines(u32);
+
+impl Lines {
+    fn feed(&mut self, text: &str) {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.0 = self.0.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX));
+    }
 }
 
 impl Tail {
@@ -61,10 +76,13 @@ impl Tail {
     pub(crate) fn excerpt(&self) -> Excerpt {
         let start = tail_start(&self.kept.text);
         let mut fence = self.kept.before.clone();
-        fence.feed(super::cut(&self.kept.text, 0..start));
+        let cut_off = super::cut(&self.kept.text, 0..start);
+        fence.feed(cut_off);
+        let mut lines = self.kept.lines;
+        lines.feed(cut_off);
         let dropped = if start > 0 { Dropped::Head } else { self.kept.dropped };
         let text = visible(super::cut(&self.kept.text, start..self.kept.text.len()));
-        Excerpt { text, fence, dropped }
+        Excerpt { text, fence, dropped, above: lines.0 }
     }
 
     #[cfg(test)]
@@ -76,7 +94,7 @@ impl Tail {
 impl Kept {
     fn push(&mut self, run: &str) {
         // White space before the first words is layout; without this rule an empty message would count.
-        let run = if self.text.is_empty() { run.trim_start() } else { run };
+        let run = if self.text.is_empty() { self.after_blank(run) } else { run };
         if run.len() >= 2 * KEPT_BYTES {
             return self.replace_by_end_of(run);
         }
@@ -84,15 +102,24 @@ impl Kept {
         if self.text.len() > 3 * KEPT_BYTES {
             let start = tail_start(&self.text);
             self.before.feed(super::cut(&self.text, 0..start));
+            self.lines.feed(super::cut(&self.text, 0..start));
             self.text.drain(..start);
             self.dropped = Dropped::Head;
         }
     }
 
+    fn after_blank<'a>(&mut self, run: &'a str) -> &'a str {
+        let words = run.trim_start();
+        self.lines.feed(super::cut(run, 0..run.len() - words.len()));
+        words
+    }
+
     fn replace_by_end_of(&mut self, run: &str) {
         let start = tail_start(run);
-        self.before.feed(&self.text);
-        self.before.feed(super::cut(run, 0..start));
+        for gone in [self.text.as_str(), super::cut(run, 0..start)] {
+            self.before.feed(gone);
+            self.lines.feed(gone);
+        }
         self.text.clear();
         self.text.push_str(super::cut(run, start..run.len()));
         self.dropped = Dropped::Head;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::cut;
 use crate::claim::place::View;
+use crate::claim::quote::{quoted, quoted_around};
 use crate::claim::words::{Word, find as find_pattern, words};
 use sections::{Section, Sentence};
 
@@ -41,7 +42,7 @@ pub(crate) fn find(view: &View<'_>, extra: &[String]) -> Option<Contradiction> {
     });
     told.or_else(|| {
         let shown = tables::open_row(view).or_else(|| logs::failure(view, &all))?;
-        let text: String = cut(view.text, shown).trim().into();
+        let text = quoted(cut(view.text, shown));
         Some(Contradiction { phrase: text.clone(), sentence: text })
     })
 }
@@ -84,6 +85,7 @@ fn report(view: &View<'_>, sentence: &Sentence, hit: &Range<usize>) -> Contradic
     let start = sentence.words.first().map_or(0, |word| word.at);
     let from = sentence.words.get(hit.start).map_or(start, |word| word.at);
     let to = sentence.words.get(hit.end).map_or(sentence.end, |word| word.at);
-    let text = |range: Range<usize>| cut(view.text, range).trim().into();
-    Contradiction { phrase: text(from..to), sentence: text(start..sentence.end) }
+    let phrase = cut(view.text, from..to);
+    let sentence = quoted_around(cut(view.text, start..sentence.end), phrase);
+    Contradiction { phrase: quoted(phrase), sentence }
 }

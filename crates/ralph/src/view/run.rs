@@ -23,7 +23,10 @@ pub struct RunView {
 
 impl RunView {
     pub async fn load(store: &Store, run: RunRow) -> Result<Self, StoreError> {
-        let iterations = store.iterations(&run.id).await?;
+        let mut iterations = store.iterations(&run.id).await?;
+        if run.status != "running" {
+            iterations.iter_mut().for_each(cut_short);
+        }
         let attempts = store.attempts(&run.id).await?;
         let checks = store.checks(&run.id).await?;
         let logs = from_here(&store.path().with_file_name("runs").join(&run.id));
@@ -157,6 +160,13 @@ impl RunView {
 
     fn log_path(&self, log: &str) -> String {
         self.logs.join(log).display().to_string()
+    }
+}
+
+/// An iteration whose ralph died was not ended by anybody.
+fn cut_short(iteration: &mut IterationRow) {
+    if iteration.status == "running" {
+        "interrupted".clone_into(&mut iteration.status);
     }
 }
 

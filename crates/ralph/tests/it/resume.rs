@@ -45,6 +45,11 @@ fn after_a_kill_while_the_agent_works_its_iteration_is_done_again_under_the_same
     );
     // The second start may die before it has done anything at all, so that files tell the agent what to do.
     crash(&project, project.run_shell(&agent), "agent.spawned:2");
+    let dead = show(&project);
+    assert_eq!(
+        (&dead["outcome"], &dead["iterations"][1]["status"]),
+        (&"interrupted".into(), &"interrupted".into())
+    );
     fs::write(&last, "").unwrap();
     let answer = resume(&project).output().expect(0);
     let events = answer.events();

@@ -188,7 +188,7 @@ impl Driver<'_> {
         let plan = &self.hands.plan;
         Fact::RunStarted {
             kind: plan.kind.to_owned(),
-            agent: plan.agent.adapter.name().to_owned(),
+            agent: plan.agent.name.clone(),
             promise: plan.rules.promise.as_str().to_owned(),
             max_iterations: plan.policy.max_iterations,
             checks: plan.checks.iter().map(Criterion::shown).collect(),
@@ -324,7 +324,7 @@ impl Driver<'_> {
         let plan = &self.hands.plan;
         let new = NewRun {
             kind: plan.kind,
-            agent: plan.agent.adapter.name(),
+            agent: &plan.agent.name,
             promise: plan.rules.promise.as_str(),
             settings,
             owner: &self.hold.owner().json(),

@@ -46,6 +46,18 @@ fn shown(answer: &Answer, key: &str) -> (Value, String, String) {
     (found["value"].clone(), text("layer"), text("origin"))
 }
 
+// spec: G2, O1
+#[test]
+fn the_journal_calls_an_agent_by_the_name_that_the_user_gave_it() {
+    let project = Project::new();
+    file(&project, ".ralph/config.yaml", scripted("complete"));
+    let answer = run(&project).output().expect(0);
+    assert_eq!(answer.events()[0]["agent"], "mine");
+    let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
+    let show = project.ralph(["show", "--json"]).output().expect(0).json();
+    assert_eq!((&runs[0]["agent"], &show["agent"]), (&"mine".into(), &"mine".into()));
+}
+
 // spec: G1, G2, A2, C8
 #[test]
 fn a_run_takes_agent_checks_and_limits_from_the_project_s_file() {

@@ -40,7 +40,8 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use ralph_core::outcome::exit_code;
 
 use crate::agent::FILTER_COMMAND;
@@ -71,7 +72,10 @@ Examples:
 Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 6 blocked,
 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
 
+/// Only the command that was asked for is described to the parser: describing them all takes longer than most of what
+/// follows.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
     Run(Box<run_args::RunArgs>),
     Plan(Box<classic::PlanArgs>),
@@ -103,7 +107,7 @@ enum Command {
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match parse(args.into_iter().collect()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
@@ -115,6 +119,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
                 .hint("please report what stands above"))
         });
     ExitCode::from(exit_code_of(result))
+}
+
+/// Whoever gets an answer instead of a command gets one that knows of all commands.
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    match Cli::try_parse_from(&args) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => {
+            let mut whole = Cli::command();
+            whole.build();
+            Cli::from_arg_matches(&whole.try_get_matches_from(args)?)
+        }
+        parsed => parsed,
+    }
 }
 
 /// Returns what a command is worth to scripts, and tells people why it failed.

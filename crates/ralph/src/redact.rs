@@ -21,13 +21,8 @@ static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(|| RwLock::new(Known::of_e
 
 impl Known {
     fn of_environment() -> Self {
-        let list = std::env::vars_os().flat_map(|(name, value)| found(&name, &value)).collect();
-        Self { prepared: Arc::new(Secrets::new(&[])), list }.prepared()
-    }
-
-    fn prepared(mut self) -> Self {
-        self.prepared = Arc::new(Secrets::new(&self.list));
-        self
+        let list: Vec<_> = std::env::vars_os().flat_map(|(name, value)| found(&name, &value)).collect();
+        Self { prepared: Arc::new(Secrets::new(&list)), list }
     }
 }
 

@@ -87,12 +87,16 @@ fn is_still_named(file: &File, path: &Path) -> bool {
 }
 
 /// Writes who has the lock. Where several may have it, no single one stands for them.
+///
+/// The next one is written over the last, and cut only where it is shorter: file systems take long to empty a file.
 fn sign(file: &mut File, sharing: Sharing, owner: &Owner) -> io::Result<()> {
-    file.set_len(0)?;
-    match sharing {
-        Sharing::Alone => file.write_all(owner.json().as_bytes()),
-        Sharing::Parallel => Ok(()),
-    }
+    let signature = match sharing {
+        Sharing::Alone => owner.json(),
+        Sharing::Parallel => String::new(),
+    };
+    file.write_all(signature.as_bytes())?;
+    let length = signature.len() as u64;
+    if file.metadata()?.len() == length { Ok(()) } else { file.set_len(length) }
 }
 
 fn signed(file: &mut File) -> Option<Owner> {

@@ -104,8 +104,9 @@ fn overwrite_command_line(start: usize, end: usize, name: &str) {
 /// memory of this process, which stands still meanwhile: nothing is copied, as a fork would.
 #[expect(unsafe_code, reason = "std does the same, but lets nothing happen between its clone and its exec")]
 pub(super) fn start_child(mut body: &mut dyn FnMut()) -> io::Result<Pid> {
-    let mut stack = vec![0_u128; CHILD_STACK / size_of::<u128>()];
-    let top = stack.as_mut_ptr_range().end.cast::<c_void>();
+    // Not filled: the child uses little of it, and every page that is touched costs time.
+    let mut stack = Vec::<u128>::with_capacity(CHILD_STACK / size_of::<u128>());
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: the child has a stack of its own, and this process, which has no other thread, sleeps until the child
     // has ended or become another program. The body lives until then.

@@ -288,7 +288,7 @@ impl Line {
 
     /// Reads once; blocks if nothing is there.
     fn listen(&mut self) -> Link {
-        let mut buffer = [0; 64 * 1024];
+        let mut buffer = [0; 4 * 1024];
         match self.socket.read(&mut buffer) {
             Ok(0) => Link::Closed,
             Ok(count) => {

@@ -1,7 +1,9 @@
 //! Statements that take effect together or not at all. SQLite runs in a thread of its own, and a step of a
 //! loop has a dozen statements: they go there as one, because each trip costs more than most statements.
+use std::borrow::Cow;
+
 use ralph_core::fact::Fact;
-use sqlx::sqlite::{SqliteArguments, SqliteConnection};
+use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection};
 
 use super::given::fact_sum;
@@ -13,7 +15,8 @@ type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 /// One statement with its values, in the order of its question marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Statement {
-    pub(super) sql: &'static str,
+    /// Written by this program alone; what others say stands in the values.
+    pub(super) sql: Cow<'static, str>,
     pub(super) values: Vec<Value>,
 }
 
@@ -68,24 +71,35 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 /// Makes a statement: `sql!("UPDATE … WHERE id = ?", id)`.
 macro_rules! sql {
     ($sql:literal $(, $value:expr)* $(,)?) => {
-        $crate::store::batch::Statement { sql: $sql, values: vec![$($value.into()),*] }
+        $crate::store::batch::Statement { sql: $sql.into(), values: vec![$($value.into()),*] }
     };
 }
 pub(super) use sql;
 
-/// Returns the statement that adds a fact to the journal.
-pub(super) fn event(at: At<'_>, seq: i64, fact: &Fact, body: &str) -> Statement {
-    let body = Value::from(body);
-    let sum = fact_sum(at.run, (seq, at.at.0), body.text());
-    sql!(
-        "INSERT INTO events (run, seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?, ?)",
-        at.run,
-        seq,
-        at.at.0,
-        fact.name(),
-        body,
-        sum
-    )
+/// One fact on its way into the journal.
+pub(super) struct Line<'a> {
+    pub(super) at: At<'a>,
+    pub(super) seq: i64,
+    pub(super) fact: &'a Fact,
+    /// The fact as JSON.
+    pub(super) body: String,
+}
+
+/// Returns the statement that adds facts to the journal. There must be one.
+pub(super) fn events(lines: &[Line<'_>]) -> Statement {
+    let mut sql =
+        String::from("INSERT INTO events (run, seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?, ?)");
+    sql.push_str(&", (?, ?, ?, ?, ?, ?)".repeat(lines.len() - 1));
+    Statement { sql: sql.into(), values: lines.iter().flat_map(Line::values).collect() }
+}
+
+impl Line<'_> {
+    fn values(&self) -> [Value; 6] {
+        let (run, at) = (self.at.run, self.at.at.0);
+        let body = Value::from(self.body.as_str());
+        let sum = fact_sum(run, (self.seq, at), body.text());
+        [run.into(), self.seq.into(), at.into(), self.fact.name().into(), body, sum.into()]
+    }
 }
 
 /// Runs any number of statements in one transaction, one trip each.
@@ -95,31 +109,33 @@ pub(super) async fn execute_many(
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for Statement { sql, values } in statements {
-        bound(sqlx::query(sql), values).execute(&mut *transaction).await?;
+        bound(sqlx::query(AssertSqlSafe(sql.into_owned())), values).execute(&mut *transaction).await?;
     }
     transaction.commit().await
 }
 
-/// Runs statements in one transaction and in one trip.
+/// Runs statements in one transaction and in one trip, and then a question, whose answer it returns.
 pub(super) async fn execute(
     connection: &mut SqliteConnection,
     statements: Vec<Statement>,
-) -> Result<(), sqlx::Error> {
+    question: Option<&'static str>,
+) -> Result<Vec<SqliteRow>, sqlx::Error> {
     let mut text = String::from("BEGIN IMMEDIATE;");
     for statement in &statements {
-        text.push_str(statement.sql);
+        text.push_str(&statement.sql);
         text.push(';');
     }
-    text.push_str("COMMIT");
-    // Every part is a literal of this program; values are bound, never written into the text.
+    text.push_str("COMMIT;");
+    text.push_str(question.unwrap_or_default());
+    // Every part was written by this program; values are bound, never written into the text.
     let values = statements.into_iter().flat_map(|statement| statement.values);
     let query = bound(sqlx::query(AssertSqlSafe(text)), values);
-    let done = query.execute(&mut *connection).await;
+    let done = query.fetch_all(&mut *connection).await;
     if done.is_err() {
         // Fails where the transaction never began; the first error is the one that matters.
         let _ = sqlx::raw_sql("ROLLBACK").execute(connection).await;
     }
-    done.map(drop)
+    done
 }
 
 fn bound(query: Query, values: impl IntoIterator<Item = Value>) -> Query {

@@ -15,9 +15,22 @@ pub(super) struct Given<'a> {
     pub(super) settings: &'a str,
 }
 
+/// Who drives a run, and under which number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owned<'a> {
+    pub(super) fence: i64,
+    /// JSON.
+    pub(super) owner: Option<&'a str>,
+}
+
+impl Owned<'_> {
+    /// No engine of this store drives it.
+    pub(super) const BY_NOBODY: Self = Self { fence: 0, owner: None };
+}
+
 impl Given<'_> {
     /// Returns the statement that stores a run with its loop, to be followed by so many facts.
-    pub(super) fn insert(&self, state: &Value, facts: i64) -> Statement {
+    pub(super) fn insert(&self, state: &Value, facts: i64, owned: Owned<'_>) -> Statement {
         let [kind, agent, promise, settings] =
             [self.kind, self.agent, self.promise, self.settings].map(Value::from);
         let stored = Given {
@@ -31,8 +44,8 @@ impl Given<'_> {
         sql!(
             "INSERT INTO runs
                 (id, kind, status, agent, promise, max_iterations, started_at, settings, sum, settings_sum,
-                 loop, facts, loop_sum)
-             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 loop, facts, loop_sum, fence, owner)
+             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             self.id,
             kind,
             agent,
@@ -44,7 +57,9 @@ impl Given<'_> {
             settings_sum,
             state.clone(),
             facts,
-            loop_sum(state.text(), facts)
+            loop_sum(state.text(), facts),
+            owned.fence,
+            owned.owner
         )
     }
 

@@ -29,11 +29,11 @@ pub use take_over::StoredRun;
 pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex as Lock, PoisonError};
+use std::sync::{Mutex as Lock, OnceLock, PoisonError};
 
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::Mutex;
 
 use guard::{Seen, Since};
 use open::Depth;
@@ -47,8 +47,8 @@ pub struct Store {
     place: Place,
     /// What this process wrote last, and how the files looked then.
     written: Lock<Option<(Written, Seen)>>,
-    /// Which database this is, read after the first write.
-    identity: OnceCell<String>,
+    /// Which database this is, read with the first write.
+    identity: OnceLock<String>,
 }
 
 #[derive(Clone)]
@@ -78,11 +78,9 @@ impl Store {
     }
 
     /// Remembers what was written, and how the files look now.
-    async fn remember(&self, written: Written) -> Result<(), StoreError> {
-        self.identity.get_or_try_init(|| self.read_identity()).await?;
+    fn remember(&self, written: Written) {
         let seen = Seen::now(&self.path);
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some((written, seen));
-        Ok(())
     }
 
     /// Refuses to go on when somebody removed, replaced or changed the files since the last write.

@@ -2,12 +2,12 @@
 //! damaged is refused, and left as it lies.
 use std::io;
 use std::path::Path;
-use std::sync::Mutex as Lock;
+use std::sync::{Mutex as Lock, OnceLock};
 use std::time::Duration;
 
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::Mutex;
 
 use super::header::{Inside, judge};
 use super::migrate::{self, KNOWN};
@@ -67,7 +67,7 @@ impl Store {
             path: place.path.clone(),
             place,
             written: Lock::new(None),
-            identity: OnceCell::new(),
+            identity: OnceLock::new(),
         }
     }
 

@@ -8,6 +8,9 @@ use super::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
 
 type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
+/// Asks what tells this database from every other.
+pub(super) const IDENTITY: &str = "SELECT id FROM identity";
+
 /// One fact of the journal as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
@@ -107,8 +110,7 @@ impl Store {
 
     /// Returns what tells this database from every other.
     pub(super) async fn read_identity(&self) -> Result<String, StoreError> {
-        let found: Vec<String> =
-            self.rows(sqlx::query("SELECT id FROM identity"), |row| row.try_get(0)).await?;
+        let found: Vec<String> = self.rows(sqlx::query(IDENTITY), |row| row.try_get(0)).await?;
         Ok(found.concat())
     }
 

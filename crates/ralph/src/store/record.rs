@@ -2,10 +2,12 @@
 use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use ralph_core::state::Loop;
+use sqlx::Row;
 
-use super::batch::{Statement, Value, event, execute, sql};
-use super::given::{Given, loop_sum};
+use super::batch::{Line, Statement, Value, events, execute, sql};
+use super::given::{Given, Owned, loop_sum};
 use super::project::{At, project};
+use super::read::IDENTITY;
 use super::{Store, StoreError, Written};
 
 /// What is stored of a new run beside its first step.
@@ -58,12 +60,12 @@ impl Store {
             started_at: first.at.0,
             settings: run.settings,
         };
-        let owned =
-            sql!("UPDATE runs SET fence = ?, owner = ? WHERE id = ?", first.fence, run.owner, first.run);
-        let mut statements = vec![given.insert(&state, first.facts_after()), owned];
+        let owned = Owned { fence: first.fence, owner: Some(run.owner) };
+        let mut statements = vec![given.insert(&state, first.facts_after(), owned)];
         self.journal(first, &mut statements)?;
         self.write(statements).await.map_err(|source| self.failed(source))?;
-        self.remember(first.written(&state)).await
+        self.remember(first.written(&state));
+        Ok(())
     }
 
     /// Stores one step: journal, projections and loop, all or nothing.
@@ -73,25 +75,38 @@ impl Store {
         let mut statements = vec![fenced(entry, &state)];
         self.journal(entry, &mut statements)?;
         match self.write(statements).await {
-            Ok(()) => self.remember(entry.written(&state)).await,
+            Ok(()) => {
+                self.remember(entry.written(&state));
+                Ok(())
+            }
             Err(error) if is_fence(&error) => Err(self.taken_over(entry.run).await),
             Err(source) => Err(self.failed(source)),
         }
     }
 
     fn journal(&self, entry: &Entry<'_>, statements: &mut Vec<Statement>) -> Result<(), StoreError> {
-        for (seq, fact) in (entry.seq..).zip(entry.facts) {
-            let body = self.encode(fact)?;
-            let at = At { run: entry.run, at: entry.at };
-            statements.push(event(at, seq, fact, &body));
-            statements.extend(project(at, fact));
+        let at = At { run: entry.run, at: entry.at };
+        let lines = (entry.seq..)
+            .zip(entry.facts)
+            .map(|(seq, fact)| Ok(Line { at, seq, fact, body: self.encode(fact)? }))
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        if !lines.is_empty() {
+            statements.push(events(&lines));
         }
+        statements.extend(entry.facts.iter().flat_map(|fact| project(at, fact)));
         Ok(())
     }
 
+    /// Writes, and finds out with the first write which database this is.
     async fn write(&self, statements: Vec<Statement>) -> Result<(), sqlx::Error> {
         let mut connection = self.connection.lock().await;
-        execute(&mut connection, statements).await
+        if self.identity.get().is_some() {
+            return execute(&mut connection, statements, None).await.map(drop);
+        }
+        let answer = execute(&mut connection, statements, Some(IDENTITY)).await?;
+        let found = answer.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+        self.identity.get_or_init(|| found.concat());
+        Ok(())
     }
 
     async fn taken_over(&self, run: &str) -> StoreError {

@@ -4,8 +4,8 @@ use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use serde::{Deserialize, Serialize};
 
-use super::batch::{self, Statement};
-use super::given::Given;
+use super::batch::{self, Line, Statement};
+use super::given::{Given, Owned};
 use super::project::{At, project};
 use super::{Store, StoreError};
 
@@ -64,7 +64,7 @@ impl Store {
         for imported in facts {
             let body = self.encode(&imported.fact)?;
             let at = At { run: &header.id, at: imported.at };
-            statements.push(batch::event(at, imported.seq, &imported.fact, &body));
+            statements.push(batch::events(&[Line { at, seq: imported.seq, fact: &imported.fact, body }]));
             statements.extend(project(at, &imported.fact));
         }
         let mut connection = self.connection.lock().await;
@@ -87,5 +87,5 @@ fn new_run(header: &RunHeader) -> Statement {
         started_at: header.started_at,
         settings: &header.settings.to_string(),
     };
-    given.insert(&header.state.to_string().as_str().into(), header.facts)
+    given.insert(&header.state.to_string().as_str().into(), header.facts, Owned::BY_NOBODY)
 }

@@ -27,9 +27,16 @@ pub enum Show {
     Background(Background),
 }
 
+/// How a run is told: while it goes on, and at its end.
+pub struct Told {
+    pub report: Elsewhere,
+    pub is_summed_up: bool,
+}
+
 impl Show {
     /// Starts the report of a run that has at most so many iterations.
-    pub fn report(self, max_iterations: u32) -> Result<Elsewhere, Failure> {
+    pub fn told(self, max_iterations: u32) -> Result<Told, Failure> {
+        let is_summed_up = !matches!(self, Self::Json);
         let report = match self {
             Self::Json => Elsewhere::start(|| JsonReport::new(io::stdout())),
             Self::People(detail) => {
@@ -37,7 +44,8 @@ impl Show {
             }
             Self::Background(background) => Elsewhere::start(move || background.report(max_iterations)),
         };
-        report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))
+        let report = report.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+        Ok(Told { report, is_summed_up })
     }
 }
 

@@ -134,7 +134,8 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
     }
     sweep(&row.id);
     let left = Beginning::Left(Box::new(TakenUp { stored, changed }));
-    tell(plan, left, Means { keeper, hold, store }, show).await
+    let told = show.told(plan.policy.max_iterations)?;
+    tell(plan, left, Means { keeper, hold, store }, told).await
 }
 
 /// Makes the plan of a stored run again, and says what is not as it was.

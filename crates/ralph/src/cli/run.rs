@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::policy::{Context, Policy, Proof};
+use tokio::task::yield_now;
 
 use super::agent_args::AgentArgs;
 use super::detach::start;
-use super::output_args::Show;
+use super::output_args::{Show, Told};
 use super::run_args::RunArgs;
 use super::{block_on, out, trust};
 use crate::config::Settings;
@@ -19,7 +20,7 @@ use crate::lock::Sharing;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
 use crate::project::Project;
 use crate::redact;
-use crate::report::{Paint, SessionLog, Tone};
+use crate::report::{Elsewhere, Paint, SessionLog, Tone};
 use crate::session_file::SessionFile;
 use crate::store::{Opening, RunRow, Store};
 use crate::view::{money, one_or_many, short_id};
@@ -142,30 +143,33 @@ pub fn with_keeper<W: Future<Output = Result<u8, Failure>>>(
 
 async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure> {
     let state = plan.project.state();
-    // While SQLite opens its files in a thread of its own, this one does what else must be done.
+    let is_introduced = matches!(show, Show::People(_));
+    // While SQLite opens its files in a thread of its own, this one does what else must be done. It looks up after each
+    // part, because SQLite must be told the next step.
     let meanwhile = async {
         let tree = TreeHold::take(&plan, Clock::start().now()).await;
+        yield_now().await;
         redact::prepare();
-        tree
+        yield_now().await;
+        (tree, show.told(plan.policy.max_iterations))
     };
-    let (store, tree) = tokio::join!(Store::open(&state, Opening::Create), meanwhile);
+    let (store, (tree, told)) = tokio::join!(Store::open(&state, Opening::Create), meanwhile);
     let Some(store) = store? else {
         return Err(Failure::plain(exit_code::INTERNAL, "the database was not created"));
     };
     let hold = Hold::take(&plan, tree?).await?;
-    if let Show::People(_) = show {
+    if is_introduced {
         introduce(&plan);
     }
-    tell(plan, Beginning::New, Means { keeper, hold, store }, show).await
+    tell(plan, Beginning::New, Means { keeper, hold, store }, told?).await
 }
 
 /// Drives a run to its end before the eyes of a report, and of a session log where it keeps one; says how it ended.
-pub async fn tell(plan: RunPlan, from: Beginning, means: Means, show: Show) -> Result<u8, Failure> {
+pub async fn tell(plan: RunPlan, from: Beginning, means: Means, told: Told) -> Result<u8, Failure> {
     let id = plan.id.clone();
     let (story, began) = (Story::of(&plan), Instant::now());
-    let is_told = !matches!(show, Show::Json);
-    let (ended, store) = watched(plan, from, means, show).await?;
-    if is_told {
+    let (ended, store) = watched(plan, from, means, told.report).await?;
+    if told.is_summed_up {
         let row = store.runs_like(&id).await?.into_iter().next();
         story.summarise(&ended, began.elapsed(), row.as_ref());
     }
@@ -177,9 +181,8 @@ async fn watched(
     plan: RunPlan,
     from: Beginning,
     means: Means,
-    show: Show,
+    mut report: Elsewhere,
 ) -> Result<(Ended, Store), Failure> {
-    let mut report = show.report(plan.policy.max_iterations)?;
     let Some(file) = plan.session.clone() else {
         return Ok(engine::run(plan, from, means, &mut report).await?);
     };

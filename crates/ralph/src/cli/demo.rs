@@ -94,18 +94,18 @@ fn introduce(stage: &Stage) {
 /// Says what was proven, and what to do next.
 fn conclude(stage: &Stage, id: &str) -> Result<(), Failure> {
     let paint = Paint::for_stream(&io::stdout());
-    out::line(&format!("\n{}", paint.paint(Tone::Bold, "What was proven")));
+    out::say(&format!("\n{}", paint.paint(Tone::Bold, "What was proven")));
     for line in block_on(claims(stage, id))? {
-        out::line(&format!("  {line}"));
+        out::say(&format!("  {line}"));
     }
     match stage.work().map_err(|error| Failure::new(exit_code::INTERNAL, &error))? {
-        Some((commit, change)) => out::line(&format!("  commit   {commit}\n  change   {change}")),
-        None => out::line("  nothing: the agent was stopped before it had done the work"),
+        Some((commit, change)) => out::say(&format!("  commit   {commit}\n  change   {change}")),
+        None => out::say("  nothing: the agent was stopped before it had done the work"),
     }
     let title = paint.paint(Tone::Bold, "Now with your own agent, in your own project");
-    out::line(&format!("\n{title}\n  ralph run 'Make the tests pass' --check 'cargo test'"));
+    out::say(&format!("\n{title}\n  ralph run 'Make the tests pass' --check 'cargo test'"));
     let root = stage.root.display();
-    out::line(&format!("\nLook at this run again\n  cd {root} && {} show {}", own_name(), short_id(id)));
+    out::say(&format!("\nLook at this run again\n  cd {root} && {} show {}", own_name(), short_id(id)));
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use rustix::termios::tcgetattr;
 
 use crate::error::Failure;
 use crate::redact;
+use crate::report::fitted;
 
 /// Whether the reader of standard output went away.
 static LEFT: AtomicBool = AtomicBool::new(false);
@@ -16,8 +17,22 @@ static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Prints data. A reader that went away wanted no more; any other failure is remembered.
 pub fn data(text: &str) {
+    print(&redact::text(text));
+}
+
+/// Prints an answer for people: on a terminal, its lines fit.
+pub fn answer(text: &str) {
+    print(&fitted(&redact::text(text), &io::stdout()));
+}
+
+/// Prints one line of an answer for people.
+pub fn say(text: &str) {
+    answer(&format!("{text}\n"));
+}
+
+fn print(clean: &str) {
     let mut stdout = io::stdout().lock();
-    let printed = stdout.write_all(redact::text(text).as_bytes()).and_then(|()| stdout.flush());
+    let printed = stdout.write_all(clean.as_bytes()).and_then(|()| stdout.flush());
     if let Err(error) = printed {
         let told = if is_nobody_there(&error) { &LEFT } else { &LOST };
         told.store(true, Ordering::Relaxed);
@@ -46,9 +61,10 @@ pub fn line(text: &str) {
     data(&format!("{text}\n"));
 }
 
-/// Prints a note for people.
+/// Prints a note for people: on a terminal, its lines fit.
 pub fn note(text: &str) {
-    complain(&format!("{text}\n"));
+    let clean = redact::text(text);
+    warn(&format!("{}\n", fitted(&clean, &io::stderr())));
 }
 
 /// Prints a question and leaves the answer on the same line.
@@ -66,10 +82,14 @@ pub fn failure(failure: &Failure) {
     for hint in &failure.hints {
         text.push_str(&format!("hint: {hint}\n"));
     }
-    complain(&text);
+    warn(&fitted(&redact::text(&text), &io::stderr()));
 }
 
 /// Prints text as it is to standard error. Where nobody reads, nothing can be said.
 pub fn complain(text: &str) {
-    let _ = io::stderr().lock().write_all(redact::text(text).as_bytes());
+    warn(&redact::text(text));
+}
+
+fn warn(clean: &str) {
+    let _ = io::stderr().lock().write_all(clean.as_bytes());
 }

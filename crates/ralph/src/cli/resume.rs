@@ -250,6 +250,6 @@ async fn repeat(store: &Store, row: &RunRow, stored: &StoredRun, audience: Audie
 
 fn say_again(row: &RunRow, ended: &Ended) {
     out::note(&format!("run {} has ended; nothing was started", short_id(&row.id)));
-    out::line(&format!("{}: {}", ended.outcome.as_str(), ended.reason));
-    out::line(&format!("details   ralph show {}", short_id(&row.id)));
+    out::say(&format!("{}: {}", ended.outcome.as_str(), ended.reason));
+    out::say(&format!("details   ralph show {}", short_id(&row.id)));
 }

@@ -243,7 +243,7 @@ impl Story {
     pub fn summarise(&self, ended: &Ended, took: Duration, row: Option<&RunRow>) {
         let paint = Paint::for_stream(&io::stdout());
         let tone = if ended.outcome == Outcome::Completed { Tone::Good } else { Tone::Bad };
-        out::line(&format!(
+        out::say(&format!(
             "\n{} after {} in {}: {}",
             paint.paint(tone, ended.outcome.as_str()),
             one_or_many(row.map_or(0, |row| row.iterations), "iteration"),
@@ -253,14 +253,14 @@ impl Story {
         if let Some(row) = row {
             spent(row);
             if ended.outcome == Outcome::Interrupted {
-                out::line(&format!("go on     ralph resume {}", short_id(&row.id)));
+                out::say(&format!("go on     ralph resume {}", short_id(&row.id)));
             }
         }
         if let Some(path) = self.session.as_ref().and_then(SessionFile::path) {
-            out::line(&format!("log       {}", path.display()));
+            out::say(&format!("log       {}", path.display()));
         }
         if let Some(caution) = self.caution(ended) {
-            out::line(caution);
+            out::say(caution);
         }
     }
 
@@ -283,6 +283,6 @@ fn spent(row: &RunRow) {
         (Some(input), Some(output)) => format!(", {input} tokens in, {output} out"),
         (_, _) => String::new(),
     };
-    out::line(&format!("spent     {}{tokens}", money(row.cost_micros)));
-    out::line(&format!("details   ralph show {}", short_id(&row.id)));
+    out::say(&format!("spent     {}{tokens}", money(row.cost_micros)));
+    out::say(&format!("details   ralph show {}", short_id(&row.id)));
 }

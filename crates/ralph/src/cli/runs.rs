@@ -26,7 +26,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
         } else if runs.is_empty() {
             out::note("no runs yet; start one with `ralph run`");
         } else {
-            runs.iter().for_each(|run| out::line(&run_line(run)));
+            runs.iter().for_each(|run| out::say(&run_line(run)));
         }
         Ok(0)
     })

@@ -26,7 +26,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
         if args.json {
             out::line(&view.json().to_string());
         } else {
-            out::data(&view.text());
+            out::answer(&view.text());
         }
         Ok(0)
     })

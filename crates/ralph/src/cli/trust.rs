@@ -40,28 +40,28 @@ pub fn run(args: &TrustArgs) -> Result<u8, Failure> {
     let settings = ConfigArgs::default().settings(Some(&project))?;
     let commands = &settings.of_project;
     if commands.is_empty() {
-        out::line("nothing to approve: the configuration of this project starts no commands of its own");
+        out::say("nothing to approve: the configuration of this project starts no commands of its own");
         return Ok(0);
     }
     for command in commands {
-        out::line(&shown(command));
+        out::say(&shown(command));
     }
     if args.show {
         let known = ledger()?.knows(&project.root, &seal(commands))?;
-        out::line(known_words(known));
+        out::say(known_words(known));
         return Ok(0);
     }
     approve(&project, &settings)?;
-    out::line(&format!("approved for {}", project.root.display()));
+    out::say(&format!("approved for {}", project.root.display()));
     Ok(0)
 }
 
 fn remove(project: &Project) -> Result<u8, Failure> {
     let root = project.root.display();
     if ledger()?.forget(&project.root)? {
-        out::line(&format!("the approval for {root} is taken back"));
+        out::say(&format!("the approval for {root} is taken back"));
     } else {
-        out::line(&format!("{root} was not approved"));
+        out::say(&format!("{root} was not approved"));
     }
     Ok(0)
 }

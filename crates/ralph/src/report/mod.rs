@@ -19,4 +19,5 @@ pub use json::JsonReport;
 pub use paint::{Paint, Tone};
 pub use plain::{Detail, PlainReport};
 pub use replay::Replay;
+pub use screen::fitted;
 pub use session_log::SessionLog;

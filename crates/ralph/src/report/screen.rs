@@ -1,7 +1,27 @@
 //! How wide the lines of a report may be. It is asked for every line, because windows change.
+use std::borrow::Cow;
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
-use super::wrap::wrapped;
+use super::wrap::{hanging, wrapped};
+
+/// Breaks the lines of a text for people between words, where it goes to a terminal that is too narrow for them.
+#[must_use]
+pub fn fitted<'a>(text: &'a str, stream: &(impl IsTerminal + AsFd)) -> Cow<'a, str> {
+    match stream.is_terminal().then(|| columns_of(stream)).flatten() {
+        Some(columns) => {
+            let broken = |line: &str| hanging(line, columns).join("\n");
+            text.split('\n').map(broken).collect::<Vec<_>>().join("\n").into()
+        }
+        None => text.into(),
+    }
+}
+
+/// Returns the columns of a terminal, unless it does not know its size.
+fn columns_of(terminal: &impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
 
 /// What a report is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +39,10 @@ impl Screen {
 
     /// Returns the columns, where there is a limit.
     pub(super) fn columns(self) -> Option<usize> {
-        let size = match self {
-            Self::Terminal => rustix::termios::tcgetwinsize(std::io::stderr()).ok()?,
-            Self::Endless => return None,
-        };
-        // A terminal that does not know its size has none.
-        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+        match self {
+            Self::Terminal => columns_of(&std::io::stderr()),
+            Self::Endless => None,
+        }
     }
 
     /// Breaks a text into rows that leave room for a margin. There is one at least.

@@ -1,5 +1,5 @@
 //! Breaks lines so that they fit a terminal. Text in, text out; it prints nothing.
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A terminal that is narrower than this is left to break lines itself.
 const LEAST_COLUMNS: usize = 16;
@@ -19,6 +19,47 @@ pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
         }
         rest = later;
     }
+}
+
+/// Breaks a line between words only: what is longer than a row stays whole, so that it can be copied. What follows stands
+/// below the words behind the label, as in `outcome  exhausted: …`.
+pub(super) fn hanging(line: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(LEAST_COLUMNS);
+    let indent = hang(line, columns / 2);
+    let mut rows = vec![String::new()];
+    for word in line.split_inclusive(' ') {
+        match rows.last_mut() {
+            Some(row) if is_for(word, row, (indent, columns)) => row.push_str(word),
+            Some(_) | None => rows.push(format!("{:indent$}{word}", "")),
+        }
+    }
+    rows.iter().map(|row| row.trim_end().to_owned()).collect()
+}
+
+/// Tells whether a word belongs into this row: there is room for it, or a new row would have no more. Spaces begin no row.
+fn is_for(word: &str, row: &str, (indent, columns): (usize, usize)) -> bool {
+    let taken = width(row);
+    let word = word.trim_end();
+    taken + width(word) <= columns || taken <= indent || row.trim().is_empty() || word.is_empty()
+}
+
+/// Returns how far the rows after the first are indented.
+fn hang(line: &str, most: usize) -> usize {
+    let words = line.trim_start_matches(' ');
+    let own = line.len() - words.len();
+    let behind_label = words.find("  ").map(|gap| {
+        let value = words[gap..].trim_start_matches(' ');
+        width(&line[..line.len() - value.len()])
+    });
+    [behind_label, Some(own)].into_iter().flatten().find(|indent| *indent <= most).unwrap_or(0)
+}
+
+/// Returns how many columns a text takes. Colours take none.
+fn width(text: &str) -> usize {
+    let mut pieces = text.split("\x1b[");
+    let plain = pieces.next().unwrap_or_default();
+    let coloured = pieces.map(|piece| piece.split_once('m').map_or(piece, |(_, text)| text));
+    std::iter::once(plain).chain(coloured).map(UnicodeWidthStr::width).sum()
 }
 
 /// Cuts a line that is only a glimpse anyway, and marks the cut.
@@ -53,7 +94,6 @@ fn end_within(text: &str, room: usize) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use unicode_width::UnicodeWidthStr;
 
     #[test] // spec: U1
     fn a_line_is_broken_between_words() {
@@ -98,7 +138,59 @@ mod tests {
         assert_eq!(fitting("● Bash  cargo test", 17), "● Bash  cargo te…");
     }
 
+    #[test] // spec: U1
+    fn what_follows_a_label_stands_below_the_words_behind_it() {
+        assert_eq!(
+            hanging("outcome  exhausted: no claim within two iterations", 30),
+            ["outcome  exhausted: no claim", "         within two iterations"]
+        );
+        assert_eq!(
+            hanging("  claimed   the last message says so", 26),
+            ["  claimed   the last", "            message says", "            so"]
+        );
+        assert_eq!(hanging("", 30), [""]);
+        assert_eq!(
+            hanging("a label that is far too long  and words", 20),
+            ["a label that is far", "too long  and words"]
+        );
+    }
+
+    #[test] // spec: U1
+    fn a_word_that_is_longer_than_a_row_can_still_be_copied() {
+        assert_eq!(
+            hanging("log  see /home/me/project/.ralph/logs/build.log there", 20),
+            ["log  see", "     /home/me/project/.ralph/logs/build.log", "     there"]
+        );
+        let alone = "log  /home/me/project/.ralph/logs/build.log";
+        assert_eq!(hanging(alone, 20), [alone], "a label does not stand alone");
+    }
+
+    #[test] // spec: U1
+    fn the_spaces_between_columns_begin_no_row() {
+        assert_eq!(
+            hanging("4711  completed      1 iteration  1 check passed", 24),
+            ["4711  completed      1", "      iteration  1 check", "      passed"]
+        );
+        assert_eq!(hanging("4711  exhausted         no claim", 16), ["4711  exhausted", "      no claim"]);
+    }
+
+    #[test] // spec: U1
+    fn colours_take_no_room() {
+        assert_eq!(hanging("\x1b[1mralph run\x1b[0m · twenty", 18), ["\x1b[1mralph run\x1b[0m · twenty"]);
+    }
+
     proptest! {
+        #[test] // spec: U1
+        fn no_word_is_broken_and_none_is_lost(line in "[ a-zé完]{0,200}", columns in 16_usize..90) {
+            let rows = hanging(&line, columns);
+            let words: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+            prop_assert_eq!(words, line.split_whitespace().collect::<Vec<_>>());
+            // Or one word is too long, alone or behind a label.
+            let before_last = |row: &str| row.rfind(' ').map_or(0, |end| row[..end].trim_end().width());
+            let fits = |row: &String| row.width() <= columns || before_last(row) <= columns / 2;
+            prop_assert!(rows.iter().all(fits), "{:?}", rows);
+        }
+
         #[test] // spec: U1
         fn nothing_is_lost_and_no_row_is_too_wide(line in "[ a-zé完]{0,200}", columns in 16_usize..90) {
             let rows = wrapped(&line, columns);

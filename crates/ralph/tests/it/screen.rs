@@ -56,6 +56,47 @@ fn what_is_too_long_for_the_terminal_goes_on_below_its_beginning() {
     assert!(rows.iter().any(|row| row.chars().count() == 40 && row.starts_with("── iteration 1/1 ─")));
 }
 
+/// Tells whether a row is not wider than the terminal, or has one word that cannot be broken behind its label.
+fn fits(row: &str, columns: u16) -> bool {
+    row.chars().count() <= usize::from(columns) || row.split_whitespace().count() <= 2
+}
+
+// spec: U1
+#[test]
+fn introduction_and_summary_fit_a_narrow_terminal() {
+    let rows = rows(44);
+    let wide: Vec<_> = rows.iter().filter(|row| !fits(row, 44)).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    stands(
+        &rows,
+        &["check     echo 'the third case of the table", "          says something else than the code"],
+    );
+}
+
+// spec: U1
+#[test]
+fn no_answer_breaks_a_word_on_a_narrow_terminal() {
+    let project = Project::new();
+    std::fs::create_dir(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", format!("checks: [{:?}]\n", LONG_STORY[1]));
+    project.trust();
+    project.run(&["complete"]).args(["--max-iterations", "1"]).output().expect(3);
+    let calls: [&[&str]; 3] = [&["runs"], &["show"], &["trust", "--show"]];
+    for call in calls {
+        let told = |columns| {
+            let mut terminal = Terminal::start_with(project.ralph(call).command(), columns);
+            assert_eq!(terminal.wait().code(), Some(0), "{call:?}: {}", terminal.shown());
+            terminal.rows()
+        };
+        let (whole, narrow) = (told(0).join(" "), told(44));
+        let wide: Vec<_> = narrow.iter().filter(|row| !fits(row, 44)).collect();
+        assert!(wide.is_empty(), "{call:?}: {wide:#?}");
+        let narrow = narrow.join(" ");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&whole), "{call:?}");
+    }
+}
+
 // spec: U1, A4
 #[test]
 fn a_terminal_that_does_not_know_its_size_gets_whole_lines() {

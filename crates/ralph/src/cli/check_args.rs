@@ -10,7 +10,7 @@ use crate::config::Settings;
 #[command(next_help_heading = "Proof")]
 pub struct CheckArgs {
     /// Longest time for one check, whatever the configuration says of it [built-in: 5m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     check_timeout: Option<Duration>,
 }
 

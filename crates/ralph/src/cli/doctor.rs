@@ -33,7 +33,7 @@ pub struct DoctorArgs {
     /// Agents to look at, instead of all
     agents: Vec<String>,
     /// How long an agent may take to say its version
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", allow_hyphen_values = true, value_parser = time)]
     timeout: Duration,
     /// Prints {status, agents, checks}
     #[arg(long)]

@@ -28,7 +28,7 @@ use crate::view::{bytes, one_or_many, short_id};
   ralph gc --older-than 7d --keep 20")]
 pub struct GcArgs {
     /// Only runs that ended at least so long ago
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "30d", allow_hyphen_values = true, value_parser = time)]
     older_than: Duration,
     /// Spares the newest N runs, however old they are
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = spared_runs)]

@@ -14,25 +14,25 @@ pub struct LimitArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = retries)]
     max_retries: Option<u32>,
     /// Longest time for one iteration [built-in: 60m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     timeout: Option<Duration>,
     /// Longest silence of the agent [built-in: 10m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     idle_timeout: Option<Duration>,
     /// How long the agent may stay alive after its final record [built-in: 30s]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     after_result: Option<Duration>,
     /// Longest waiting for rate limits, all waits together [built-in: 6h]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     max_rate_limit_wait: Option<Duration>,
     /// Time to clean up between being asked to stop and being killed [built-in: 5s]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     grace: Option<Duration>,
     /// Kills an agent that uses more memory than this with all its descendants: 512M, 4G; a bare number is MB
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = memory)]
     max_memory: Option<MemorySize>,
     /// Most room for the raw logs of the run: of what is longer, beginning and end are kept [built-in: 1G]
-    #[arg(long, value_name = "SIZE", value_parser = log_size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = log_size)]
     log_limit: Option<MemorySize>,
 }
 

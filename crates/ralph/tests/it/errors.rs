@@ -167,6 +167,24 @@ fn a_number_that_makes_no_sense_is_refused_with_what_would() {
     }
 }
 
+// spec: U1
+#[test]
+fn a_time_or_size_with_a_minus_is_refused_with_what_would_do() {
+    let project = Project::new();
+    let times = ["--timeout", "--idle-timeout", "--after-result", "--max-rate-limit-wait", "--grace"];
+    let run = |flag, value| ["run", "x", flag, value];
+    let mut calls: Vec<([&str; 4], &str)> =
+        times.iter().map(|flag| (run(flag, "-5s"), "write 500ms, 30s, 10m or 2h")).collect();
+    calls.push((run("--check-timeout", "-1"), "write 500ms, 30s, 10m or 2h"));
+    calls.push((run("--max-memory", "-4G"), "write 512M or 4G"));
+    calls.push((run("--log-limit", "-1"), "write 100M or 1G"));
+    calls.push((["gc", "--dry-run", "--older-than", "-30d"], "write 500ms, 30s, 10m or 2h"));
+    for (call, words) in calls {
+        let stderr = refused(&project, project.ralph(call).output(), 64);
+        assert!(stderr.contains(words), "{call:?}: {stderr}");
+    }
+}
+
 // fault: 58
 #[test]
 fn a_state_folder_that_cannot_be_used_stops_before_anything_is_started() {
@@ -194,10 +212,11 @@ fn a_database_of_a_newer_version_is_refused_and_not_touched() {
         });
     };
     set_version(999);
-    let before = fs::read(&database).unwrap();
+    let folders = || fs::read_dir(project.state().join("runs")).unwrap().count();
+    let before = (fs::read(&database).unwrap(), folders());
     let answer = project.run(&["complete"]).output().expect(10);
     assert!(answer.stderr.contains("schema 999"), "{}", answer.stderr);
-    assert_eq!(fs::read(&database).unwrap(), before);
+    assert_eq!((fs::read(&database).unwrap(), folders()), before);
     assert_eq!(project.starts().len(), 1, "nothing more was started");
 }
 

@@ -14,7 +14,9 @@ use super::run_args::RunArgs;
 use super::{block_on, out, trust};
 use crate::config::Settings;
 use crate::duration;
-use crate::engine::{self, AgentChoice, Beginning, Clock, Hold, Means, PROJECT_VARIABLE, RunPlan, TreeHold};
+use crate::engine::{
+    self, AgentChoice, Beginning, Clock, EngineError, Hold, Means, PROJECT_VARIABLE, RunPlan, TreeHold,
+};
 use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
@@ -147,21 +149,32 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
     // While SQLite opens its files in a thread of its own, this one does what else must be done. It looks up after each
     // part, because SQLite must be told the next step.
     let meanwhile = async {
-        let tree = TreeHold::take(&plan, Clock::start().now()).await;
+        let hold = hold(&plan).await;
         yield_now().await;
         redact::prepare();
         yield_now().await;
-        (tree, show.told(plan.policy.max_iterations))
+        (hold, show.told(plan.policy.max_iterations))
     };
-    let (store, (tree, told)) = tokio::join!(Store::open(&state, Opening::Create), meanwhile);
-    let Some(store) = store? else {
-        return Err(Failure::plain(exit_code::INTERNAL, "the database was not created"));
+    let (store, (hold, told)) = tokio::join!(Store::open(&state, Opening::Create), meanwhile);
+    let (store, hold) = match (store, hold) {
+        (Ok(Some(store)), hold) => (store, hold?),
+        (Ok(None), _) => return Err(Failure::plain(exit_code::INTERNAL, "the database was not created")),
+        (Err(error), hold) => {
+            hold.into_iter().for_each(|hold| hold.forget(&plan));
+            return Err(error.into());
+        }
     };
-    let hold = Hold::take(&plan, tree?).await?;
     if is_introduced {
         introduce(&plan);
     }
     tell(plan, Beginning::New, Means { keeper, hold, store }, told?).await
+}
+
+/// Takes the locks of a new run.
+async fn hold(plan: &RunPlan) -> Result<Hold, EngineError> {
+    let tree = TreeHold::take(plan, Clock::start().now()).await?;
+    yield_now().await;
+    Hold::take(plan, tree).await
 }
 
 /// Drives a run to its end before the eyes of a report, and of a session log where it keeps one; says how it ended.

@@ -57,4 +57,11 @@ impl Hold {
         tracing::debug!(run = plan.id, state = %state.display(), "holds the locks");
         Ok(Self { owner, _run: run, _tree: tree })
     }
+
+    /// Lets go of a run that will never be stored: nothing of it shall be found.
+    pub fn forget(self, plan: &RunPlan) {
+        // The lock is removed while it is held; whoever waits for it looks again. What else lies there stays.
+        let _ = std::fs::remove_file(plan.project.run_lock(&plan.id));
+        let _ = std::fs::remove_dir(plan.project.run_folder(&plan.id));
+    }
 }

@@ -34,18 +34,19 @@ pub struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Starts the thread and makes the report there.
+    /// Starts the thread. The report is made there when there is something to show: a spinner must not turn before.
     pub fn start<W: Watcher>(make: impl FnOnce() -> W + Send + 'static) -> std::io::Result<Self> {
         let (queue, queued) = channel();
         let (end, ended) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         let left = Arc::clone(&waiting);
         let show = move || {
-            let mut report = make();
-            for seen in queued {
-                show(&mut report, &seen, &left);
+            if let Ok(first) = queued.recv() {
+                let mut report = make();
+                for seen in std::iter::once(first).chain(queued) {
+                    show(&mut report, &seen, &left);
+                }
             }
-            drop(report);
             // Nobody waits any more: the process ends.
             let _ = end.send(());
         };

@@ -65,6 +65,7 @@ fn fits(row: &str, columns: u16) -> bool {
 #[test]
 fn introduction_and_summary_fit_a_narrow_terminal() {
     let rows = rows(44);
+    assert!(rows[0].starts_with("ralph run "), "{rows:#?}");
     let wide: Vec<_> = rows.iter().filter(|row| !fits(row, 44)).collect();
     assert!(wide.is_empty(), "{wide:#?}");
     stands(

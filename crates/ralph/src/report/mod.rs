@@ -1,5 +1,6 @@
 //! How a running loop looks: plain text for people, JSON lines for programs. Reports watch; they never steer.
 mod announced;
+mod bottom;
 mod countdown;
 mod elsewhere;
 mod hidden;

@@ -8,6 +8,7 @@ use ralph_core::event::Millis;
 use ralph_core::evidence::{CheckEvidence, Verdict};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
 
+use super::bottom::Bottom;
 use super::countdown::{Countdown, until_words};
 use super::hidden::without_secrets;
 use super::paint::{Paint, Tone};
@@ -80,7 +81,7 @@ impl<W: Write + IsTerminal> PlainReport<W> {
 
 fn spinner() -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_finish(indicatif::ProgressFinish::AndClear);
-    bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+    bar.set_draw_target(ProgressDrawTarget::term_like_with_hz(Box::new(Bottom::default()), 10));
     if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} · {elapsed} {wide_msg}") {
         bar.set_style(style);
     }

@@ -63,6 +63,21 @@ fn fits(row: &str, columns: u16) -> bool {
 
 // spec: U1
 #[test]
+fn what_a_terminal_shows_for_ctrl_c_stays_in_the_row_that_is_removed() {
+    let project = Project::new();
+    let mut terminal = Terminal::start_with(project.run_on("do it", &["hang", "60"]).command(), 60);
+    terminal.wait_for("iteration 1/10 ·");
+    terminal.press("\x03");
+    assert_eq!(terminal.wait().code(), Some(130), "{}", terminal.shown());
+    let shown = terminal.shown();
+    let (until, _) = shown.split_once("^C").unwrap();
+    let row = until.rsplit(['\r', '\n']).next().unwrap();
+    let row = row.trim_start_matches("\x1b[2K");
+    assert!(row.contains("iteration 1/10 ·") && row.chars().count() + "^C".len() <= 60, "{row:?}");
+}
+
+// spec: U1
+#[test]
 fn introduction_and_summary_fit_a_narrow_terminal() {
     let rows = rows(44);
     assert!(rows[0].starts_with("ralph run "), "{rows:#?}");

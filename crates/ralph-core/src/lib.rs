@@ -20,6 +20,7 @@ pub mod event;
 pub mod evidence;
 pub mod fact;
 pub mod journal;
+pub mod judge;
 pub mod limits;
 pub mod outcome;
 pub mod policy;

@@ -1,6 +1,7 @@
 //! What must hold before a claim is believed. Criteria are written when a task is made and fixed when a run starts.
 mod command;
 mod external;
+pub mod template;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -78,10 +79,67 @@ pub struct PluginCheck {
     pub timeout_ms: u64,
 }
 
+impl StagedCheck {
+    /// Returns the stages in groups: those of a group may be looked at side by side. Only commands are, and only
+    /// where that was asked for.
+    #[must_use]
+    pub fn groups(&self) -> Vec<&[Stage]> {
+        let is_command = |stage: &Stage| matches!(stage.criterion.method, Method::External(_));
+        let together = |a: &Stage, b: &Stage| self.parallel && is_command(a) && is_command(b);
+        self.stages.chunk_by(together).collect()
+    }
+}
+
+impl PluginCheck {
+    /// How long a plugin may take where nothing else is said.
+    pub const USUAL_TIMEOUT_MS: u64 = ExternalCheck::USUAL_TIMEOUT_MS;
+
+    /// Tells whether a text can name a plugin: it cannot lead out of the folder of plugins.
+    #[must_use]
+    pub fn is_name(name: &str) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        !name.is_empty() && !name.starts_with(['.', '-']) && name.bytes().all(is_plain)
+    }
+}
+
 impl Criterion {
     #[must_use]
     pub fn of(method: Method) -> Self {
         Self { name: None, retries: 0, method }
+    }
+
+    /// Tells whether a model must be asked about it.
+    #[must_use]
+    pub fn needs_a_judge(&self) -> bool {
+        match &self.method {
+            Method::Semantic(check) => !check.check_for.is_empty(),
+            Method::MultiStage(staged) => staged.stages.iter().any(|stage| stage.criterion.needs_a_judge()),
+            Method::StringMatch | Method::External(_) | Method::Plugin(_) => false,
+        }
+    }
+
+    /// Returns the names of the plugins that it starts.
+    #[must_use]
+    pub fn plugins(&self) -> Vec<&str> {
+        match &self.method {
+            Method::Plugin(check) => [check.plugin.as_str()].into(),
+            Method::MultiStage(staged) => {
+                staged.stages.iter().flat_map(|stage| stage.criterion.plugins()).collect()
+            }
+            Method::StringMatch | Method::External(_) | Method::Semantic(_) => Vec::new(),
+        }
+    }
+
+    /// Limits the time of everything that it starts.
+    pub fn limit_time(&mut self, ms: u64) {
+        match &mut self.method {
+            Method::External(check) => check.timeout_ms = ms,
+            Method::Plugin(check) => check.timeout_ms = ms,
+            Method::MultiStage(staged) => {
+                staged.stages.iter_mut().for_each(|stage| stage.criterion.limit_time(ms));
+            }
+            Method::StringMatch | Method::Semantic(_) => {}
+        }
     }
 
     /// Returns what people read of it in one line.
@@ -138,6 +196,32 @@ fn is_zero(count: &u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // spec: V4
+    #[test]
+    fn only_commands_that_stand_together_run_side_by_side_and_only_if_asked() {
+        let stage = |method| Stage { required: true, criterion: Criterion::of(method) };
+        let command = || stage(Method::External(ExternalCheck::of_command("true")));
+        let judged = stage(Method::Semantic(SemanticCheck::default()));
+        let stages = [command(), command(), judged, command(), command(), command()].to_vec();
+        let mut staged = StagedCheck { stages, require_all: true, parallel: true };
+        let sizes =
+            |staged: &StagedCheck| staged.groups().iter().map(|group| group.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(&staged), [2, 1, 3]);
+        staged.parallel = false;
+        assert_eq!(sizes(&staged), [1; 6]);
+    }
+
+    // spec: V5
+    #[test]
+    fn the_name_of_a_plugin_cannot_leave_its_folder() {
+        for name in ["coverage", "api_1.py", "no-secrets"] {
+            assert!(PluginCheck::is_name(name), "{name}");
+        }
+        for name in ["", ".", "..", "../x", "a/b", "/bin/true", ".hidden", "-rf", "a b", "a\0b", "é"] {
+            assert!(!PluginCheck::is_name(name), "{name}");
+        }
+    }
 
     // spec: V2, V4
     #[test]

@@ -1,6 +1,8 @@
 //! What the checks saw, and the verdict that follows from it. A verifier brings evidence; the verdict is given
 //! here and nowhere else.
 mod external;
+mod plugin;
+mod retries;
 mod stages;
 
 use alloc::format;
@@ -9,7 +11,11 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::Spend;
+
 pub use external::{CheckEnding, Seen, judge_check};
+pub use plugin::{LONGEST_ANSWER, judge_plugin};
+pub use retries::after_retries;
 pub use stages::{is_settled, judge_stages};
 
 /// Three values: "could not evaluate" is neither a pass nor a verified failure.
@@ -94,9 +100,15 @@ pub struct CheckEvidence {
     /// The SHA-256 of the whole output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Nobody could look, and the user had said that the claim alone shall count then.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub unverified: bool,
     /// What a judge found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
+    /// What a judge used, all tries together; nothing where no model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend: Option<Spend>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<CheckEvidence>,
 }
@@ -116,6 +128,8 @@ pub struct Finding {
     pub met: bool,
     /// The words on which the judge relies.
     pub quotation: String,
+    #[serde(default)]
+    pub reason: String,
 }
 
 impl CheckEvidence {
@@ -137,7 +151,9 @@ impl CheckEvidence {
             tries: 1,
             cached: false,
             digest: None,
+            unverified: false,
             judgement: None,
+            spend: None,
             stages: Vec::new(),
         }
     }
@@ -210,12 +226,24 @@ impl Evidence {
         }
     }
 
+    /// Returns what the judges used; nothing where none was asked.
+    #[must_use]
+    pub fn spend(&self) -> Option<Spend> {
+        spend_of(&self.checks)
+    }
+
     /// Returns the end of the deciding check's output.
     #[must_use]
     pub fn tail(&self) -> &str {
         let verdict = self.verdict();
         self.checks.iter().find(|check| check.verdict == verdict).map_or("", |check| check.tail.as_str())
     }
+}
+
+/// Adds up what checks used. A check with stages has their sum.
+#[must_use]
+pub fn spend_of(checks: &[CheckEvidence]) -> Option<Spend> {
+    checks.iter().filter_map(|check| check.spend).reduce(Spend::plus)
 }
 
 #[cfg(test)]
@@ -242,5 +270,15 @@ mod tests {
         assert_eq!(evidence(&[Accepted, Accepted]).verdict(), Accepted);
         assert_eq!(evidence(&[Accepted, Rejected]).reason(), "`make`: rejected");
         assert_eq!(evidence(&[Accepted, Accepted]).reason(), "2 checks passed");
+    }
+
+    // spec: L8, V3
+    #[test]
+    fn what_judges_used_is_added_up_and_nothing_is_unknown_where_none_was_asked() {
+        let mut seen = evidence(&[Verdict::Accepted, Verdict::Accepted, Verdict::Rejected]);
+        assert_eq!(seen.spend(), None);
+        let used = |tokens| Some(Spend { input_tokens: Some(tokens), ..Spend::default() });
+        (seen.checks[0].spend, seen.checks[2].spend) = (used(3), used(4));
+        assert_eq!(seen.spend(), used(7));
     }
 }

@@ -20,7 +20,8 @@ const OWN: &str = "\
     silence_ms spec_id spoke_again stage stages started_at stayed_after_result stderr_tail \
     stop.requested stopping string_match success_exit_code template timed_out timeout_ms timeouts \
     timer_fired too_silent understood unknown_records unwatched variables verdicts verification_config \
-    verification_method verified verified_by verifying waited_ms when_exhausted working_dir wrong_nonce";
+    verification_method verified verified_by verifying waited_ms when_exhausted working_dir wrong_nonce \
+    on_error unverified";
 
 /// Tells whether a text stands in the words of our own records.
 #[must_use]

@@ -40,6 +40,7 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
 }
 
 fn verified(mut rest: Rest, iteration: &Iteration, evidence: Evidence, when: (Millis, u32)) -> Step {
+    rest.spent = rest.spent.plus(evidence.spend().unwrap_or_default());
     let verdict = evidence.verdict();
     let reason = evidence.reason();
     let feedback = Feedback { reason: reason.clone(), tail: evidence.tail().into() };

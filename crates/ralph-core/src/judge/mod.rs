@@ -1,0 +1,16 @@
+//! What a judge is asked, and what its answer is worth. A judge is a model: it reads words that the judged agent wrote,
+//! so nothing that it says counts unless it has the one form that was asked for and quotes what it was shown.
+mod answer;
+mod material;
+mod on_error;
+mod question;
+mod verdict;
+
+pub use answer::{Answer, Unusable, read_answer};
+pub use material::{Fence, Material};
+pub use on_error::OnError;
+pub use question::{SYSTEM, question};
+pub use verdict::{found_negative, weigh};
+
+#[cfg(test)]
+mod tests;

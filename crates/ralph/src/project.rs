@@ -59,6 +59,18 @@ impl Project {
         self.home.join("logs")
     }
 
+    /// Returns the folder of the plugins that verify.
+    #[must_use]
+    pub fn verifiers(&self) -> PathBuf {
+        self.home.join(if self.home == self.root { ".ralph-verifiers" } else { "verifiers" })
+    }
+
+    /// Returns the folder of the project's own templates of checks.
+    #[must_use]
+    pub fn templates(&self) -> PathBuf {
+        self.home.join(if self.home == self.root { ".ralph-templates" } else { "templates" })
+    }
+
     /// Returns the file in which the agents of one run keep their notes.
     #[must_use]
     pub fn notes(&self, run: &str) -> PathBuf {

@@ -34,7 +34,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("work", &["agent", "verify", "git", "process", "store", "engine"]),
     // Hands: they know one part of the world each, and start programs only through `process`.
     ("agent", &["process"]),
-    ("verify", &["process"]),
+    // A judge is an agent that is asked once, without its tools.
+    ("verify", &["process", "agent"]),
     ("git", &["process"]),
     // What is a repository, and what belongs to it, only git knows.
     ("project", &["git"]),
@@ -241,11 +242,7 @@ mod tests {
     #[test]
     fn lists_in_braces_are_read_to_their_end() {
         let text = "use crate::{\n    agent::{self, engine},\n    process, Failure,\n    store::Store};";
-        found(
-            "crates/ralph/src/verify/x.rs",
-            text,
-            &["`verify` may not use `agent`", "`verify` may not use `store`"],
-        );
+        found("crates/ralph/src/verify/x.rs", text, &["`verify` may not use `store`"]);
     }
 
     #[test]

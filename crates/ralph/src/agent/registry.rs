@@ -37,6 +37,17 @@ pub trait Agent: Sync {
     /// Returns how to start it for this job.
     fn invocation(&self, job: &Job<'_>) -> Invocation;
 
+    /// Returns how to ask it one question without any tools, in a conversation that is forgotten; `None` where it
+    /// cannot be asked so. Permission, session and extra arguments of the job mean nothing here.
+    fn one_shot(&self, _job: &Job<'_>) -> Option<Invocation> {
+        None
+    }
+
+    /// Returns a model that costs little, where one is known by a lasting name.
+    fn cheap_model(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns what it may do unasked, by permission.
     fn grants(&self) -> Grants;
 
@@ -175,6 +186,27 @@ mod tests {
             assert_eq!(start.stdin.0, "SECRET PLAN");
             assert!(start.args.iter().all(|arg| !arg.contains("SECRET")), "{}", agent.name());
             assert!(start.env.iter().all(|(_, value)| !value.contains("SECRET")), "{}", agent.name());
+            let Some(question) = agent.one_shot(&job) else { continue };
+            assert_eq!(question.stdin.0, "SECRET PLAN");
+            assert!(question.args.iter().all(|arg| !arg.contains("SECRET")), "{}", agent.name());
+        }
+    }
+
+    #[test] // spec: V3
+    fn who_can_be_asked_without_tools_gets_no_permission_and_no_session() {
+        let extra = ["--extra".to_owned()];
+        let job = Job {
+            session: Some("abc"),
+            permission: Some(crate::agent::Permission::Full),
+            extra_args: &extra,
+            ..Job::default()
+        };
+        let able: Vec<_> = AGENTS.iter().filter(|agent| agent.one_shot(&job).is_some()).collect();
+        assert_eq!(able.iter().map(|agent| agent.name()).collect::<Vec<_>>(), ["claude", "codex", "text"]);
+        for agent in able {
+            let args = agent.one_shot(&job).unwrap().args;
+            assert!(!args.iter().any(|arg| arg == "abc" || arg.contains("dangerously")), "{args:?}");
+            assert!(!args.contains(&"--extra".to_owned()), "{args:?}");
         }
     }
 

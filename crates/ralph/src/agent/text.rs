@@ -39,6 +39,12 @@ impl Agent for Text {
         job.start(self.program(), &[]).finished_by(job, &[])
     }
 
+    /// Whether it has tools only the user knows, who made it a judge.
+    fn one_shot(&self, job: &Job<'_>) -> Option<Invocation> {
+        let job = Job { extra_args: &[], ..*job };
+        Some(self.invocation(&job))
+    }
+
     fn about(&self) -> About {
         ABOUT
     }

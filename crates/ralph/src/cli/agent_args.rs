@@ -77,7 +77,7 @@ impl AgentArgs {
     }
 }
 
-fn tried(settings: &Settings, chosen: Chosen, extra_args: Vec<String>) -> Result<AgentChoice, Failure> {
+pub fn tried(settings: &Settings, chosen: Chosen, extra_args: Vec<String>) -> Result<AgentChoice, Failure> {
     let written = settings.agents.get(&chosen.name).cloned().unwrap_or_default();
     let choice = AgentChoice {
         name: chosen.name,

@@ -19,6 +19,6 @@ impl CheckArgs {
     pub fn apply(&self, settings: &mut Settings) {
         let Some(time) = self.check_timeout else { return };
         let timeout_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        settings.checks.value.iter_mut().for_each(|check| check.timeout_ms = timeout_ms);
+        settings.checks.value.iter_mut().for_each(|check| check.criterion.limit_time(timeout_ms));
     }
 }

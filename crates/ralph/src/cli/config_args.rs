@@ -31,9 +31,14 @@ impl ConfigArgs {
 
     /// Returns the files. One that the user names stands in for the project's, whatever that holds.
     pub fn files(&self, project: Option<&Project>) -> Result<Files, Failure> {
-        let project = project.filter(|_| self.config.is_none());
-        let found = config::find(project, |name| std::env::var_os(name))?;
-        Ok(Files { project: self.config.clone().or(found.project), ..found })
+        let of_file = project.filter(|_| self.config.is_none());
+        let found = config::find(of_file, |name| std::env::var_os(name))?;
+        Ok(Files {
+            project: self.config.clone().or(found.project),
+            templates: project.map(Project::templates),
+            verifiers: project.map(Project::verifiers),
+            ..found
+        })
     }
 }
 

@@ -72,6 +72,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         session: None,
         rules: ClaimRules::new(promise),
         checks: vec![ExternalCheck::of_command(CHECK).into()],
+        judge: None,
         policy: Policy { proof: Proof::Checks, ..Policy::new(5) },
         grace: Duration::from_secs(5),
         audience: Audience::People,

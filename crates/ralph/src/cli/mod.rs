@@ -21,6 +21,7 @@ mod follow;
 mod gc;
 mod import;
 mod init;
+mod judge;
 mod limit_args;
 mod man;
 mod offer;
@@ -32,6 +33,7 @@ mod run;
 mod run_args;
 mod runs;
 mod show;
+mod templates;
 mod trace;
 mod trust;
 mod values;
@@ -96,6 +98,7 @@ enum Command {
     Agents(agents::AgentsArgs),
     Detect(detect::DetectArgs),
     Doctor(doctor::DoctorArgs),
+    Templates(templates::TemplatesArgs),
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -168,6 +171,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Agents(args) => agents::run(&args),
         Command::Detect(args) => detect::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Templates(args) => templates::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -11,7 +11,7 @@ use super::agent_args::AgentArgs;
 use super::detach::start;
 use super::output_args::{Show, Told};
 use super::run_args::RunArgs;
-use super::{block_on, out, trust};
+use super::{block_on, judge, out, trust};
 use crate::config::Settings;
 use crate::duration;
 use crate::engine::{
@@ -45,6 +45,7 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         id: uuid::Uuid::now_v7().to_string(),
         kind: "run",
         rules: settings.claim_rules(promise),
+        judge: judge::choose(settings, &project, &checks)?,
         checks,
         agent: args.agent.choice(settings, &project)?,
         fallback: AgentArgs::fallback(settings, &project)?,

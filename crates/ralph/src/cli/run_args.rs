@@ -15,8 +15,9 @@ use super::detach::DetachArgs;
 use super::detect::SignalArgs;
 use super::limit_args::LimitArgs;
 use super::output_args::OutputArgs;
+use super::templates;
 use super::values::iterations;
-use crate::config::Settings;
+use crate::config::{Check, Settings, Templates};
 use crate::engine::{PromptSource, read_bounded};
 use crate::error::Failure;
 use crate::project::Project;
@@ -57,6 +58,10 @@ pub struct RunArgs {
     /// A shell command that must succeed before a claim is believed, in place of the configured ones; repeat for more
     #[arg(long, value_name = "CMD", help_heading = "Proof")]
     pub check: Vec<String>,
+    /// A ready check with its values, such as 'pytest-coverage min=90', in place of the configured ones; repeat for more
+    /// (`ralph templates` lists them)
+    #[arg(long, value_name = "TEMPLATE", help_heading = "Proof")]
+    pub check_template: Vec<String>,
     #[command(flatten)]
     pub checking: CheckArgs,
     /// Stops after so many iterations, done or not [built-in: 10]
@@ -97,18 +102,21 @@ impl RunArgs {
         settings.context.flag(self.fresh.then_some(Context::Fresh), "--fresh");
         settings.signals.nonce.flag(self.nonce.then_some(true), "--nonce");
         settings.default_max_iterations.flag(self.max_iterations, "--max-iterations");
-        let checks = self.checks()?;
-        settings.checks.flag((!checks.is_empty()).then_some(checks), "--check");
+        let checks = self.checks(&settings.templates)?;
+        let flag = if self.check.is_empty() { "--check-template" } else { "--check" };
+        settings.checks.flag((!checks.is_empty()).then_some(checks), flag);
         self.checking.apply(&mut settings);
         Ok(settings)
     }
 
-    fn checks(&self) -> Result<Vec<ExternalCheck>, Failure> {
+    fn checks(&self, templates: &Templates) -> Result<Vec<Check>, Failure> {
         if self.check.iter().any(|command| command.trim().is_empty()) {
             return Err(Failure::usage("--check is empty")
                 .hint("give the command that must succeed, or leave it out"));
         }
-        Ok(self.check.iter().map(|command| ExternalCheck::of_command(command)).collect())
+        let commands = self.check.iter().map(|command| Ok(ExternalCheck::of_command(command).into()));
+        let ready = self.check_template.iter().map(|written| templates::chosen(templates, written));
+        commands.chain(ready).collect()
     }
 
     /// Reads the prompt once, so that a mistake shows before anything is started.

@@ -45,6 +45,30 @@ impl Settings {
         names.iter().map(fallback).collect()
     }
 
+    /// Returns the agent that judges.
+    pub fn judging(&self, root: &Path) -> Result<Chosen, ConfigError> {
+        let Setting { value: name, origin } = &self.judge.agent;
+        let nothing = AgentSettings::default();
+        let written = self.agents.get(name).unwrap_or(&nothing);
+        let own = AgentSettings::is_written(&self.judge.model);
+        let model = if own { &self.judge.model } else { &nothing.model };
+        let chosen = Chosen { permission: None, ..self.agent_named((name, origin), written, model, root)? };
+        let refused = |what: String| Refusal::new(what).at(origin.to_string());
+        if chosen.adapter.one_shot(&Job::default()).is_none() {
+            let able = agent::AGENTS.iter().filter(|agent| agent.one_shot(&Job::default()).is_some());
+            let able: Vec<&str> = able.map(|agent| agent.name()).collect();
+            let mut error =
+                refused(format!("the agent {name} cannot judge: it cannot be asked without its tools"));
+            error.hint =
+                Some(format!("choose one of {}, or one of `agents` of such a type", able.join(", ")));
+            return Err(error);
+        }
+        match &chosen.overrides.response_filter {
+            Some(_) => Err(refused(format!("the agent {name} cannot judge: it has a response filter"))),
+            None => Ok(chosen),
+        }
+    }
+
     fn agent_named(
         &self,
         (name, origin): (&str, &Origin),

@@ -6,6 +6,7 @@ use super::error::{ConfigError, Refusal};
 use super::origin::{Setting, Source};
 use super::settings::Settings;
 use super::slot::{Bounds, Shape, Slot};
+use super::templates::Templates;
 use super::yaml::{Content, Node};
 use crate::shell_words;
 use crate::suggest;
@@ -45,7 +46,9 @@ pub(super) fn apply(settings: &mut Settings, text: &str, source: &Source) -> Res
 
 fn fill(slot: Slot<'_>, assignment: &Assignment, source: &Source) -> Result<(), ConfigError> {
     let node = |content| Node { line: assignment.line, column: 1, content };
-    let at = At { source, path: assignment.key.clone() };
+    // A classic file has no key that could name one.
+    let none = Templates::default();
+    let at = At { source, path: assignment.key.clone(), templates: &none };
     let content = match slot.shape() {
         Shape::Words => {
             words(&assignment.value).map_err(|refusal| at.refuse(&node(Content::Nothing), refusal))?

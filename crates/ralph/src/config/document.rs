@@ -1,13 +1,12 @@
 //! Applies a document, level by level, to the settings. Unknown keys are errors with a suggestion.
 use std::collections::{BTreeMap, BTreeSet};
 
-use ralph_core::criterion::ExternalCheck;
-
 use super::error::{ConfigError, Refusal};
-use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};
+use super::keys::{AGENT_KEYS, KEYS, Key, Place};
 use super::origin::{Setting, Source};
 use super::settings::{AgentSettings, Settings};
-use super::slot::{scalar, text};
+use super::slot::scalar;
+use super::templates::Templates;
 use super::yaml::{self, Content, Entry, Node};
 use crate::duration;
 use crate::suggest;
@@ -16,6 +15,7 @@ use crate::suggest;
 pub(super) struct At<'a> {
     pub source: &'a Source,
     pub path: String,
+    pub templates: &'a Templates,
 }
 
 impl At<'_> {
@@ -25,15 +25,16 @@ impl At<'_> {
         Refusal { what, hint: refusal.hint }.at(self.source.place(node.line, Some(node.column)))
     }
 
-    fn below(&self, name: &str) -> Self {
+    pub(super) fn below(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        Self { source: self.source, path }
+        Self { source: self.source, path, templates: self.templates }
     }
 }
 
 /// Applies a whole document.
 pub(super) fn apply(settings: &mut Settings, text: &str, source: &Source) -> Result<(), ConfigError> {
-    let at = At { source, path: String::new() };
+    let templates = settings.templates.clone();
+    let at = At { source, path: String::new(), templates: &templates };
     let root = read(text, source)?;
     settings.layer(|settings| fill(KEYS, settings, &root, &at))
 }
@@ -47,7 +48,7 @@ pub(super) fn read(text: &str, source: &Source) -> Result<Node, ConfigError> {
 }
 
 /// Fills a table of keys from a map. `at.path` is where the table begins.
-fn fill<S>(keys: &[Key<S>], target: &mut S, node: &Node, at: &At<'_>) -> Result<(), ConfigError> {
+pub(super) fn fill<S>(keys: &[Key<S>], target: &mut S, node: &Node, at: &At<'_>) -> Result<(), ConfigError> {
     level(keys, target, node, &Level { at, inside: String::new() })
 }
 
@@ -78,7 +79,7 @@ fn level<S>(keys: &[Key<S>], target: &mut S, node: &Node, here: &Level<'_>) -> R
     Ok(())
 }
 
-fn entries<'a>(node: &'a Node, at: &At<'_>) -> Result<&'a [Entry], ConfigError> {
+pub(super) fn entries<'a>(node: &'a Node, at: &At<'_>) -> Result<&'a [Entry], ConfigError> {
     match &node.content {
         Content::Map(entries) => Ok(entries),
         // A table of which everything is commented out.
@@ -149,44 +150,6 @@ pub(super) fn agents(
         fill(AGENT_KEYS, agent, &entry.node, &at)?;
     }
     Ok(())
-}
-
-/// Reads a list of checks: commands, or tables with a command.
-pub(super) fn checks(node: &Node, at: &At<'_>) -> Result<Vec<ExternalCheck>, ConfigError> {
-    match &node.content {
-        Content::Nothing => Ok(Vec::new()),
-        Content::List(items) => items.iter().map(|item| check(item, at)).collect(),
-        Content::Text(_) | Content::Map(_) => {
-            let refusal = Refusal::new("a list is expected").hint("write one `- COMMAND` a line");
-            Err(at.refuse(node, refusal))
-        }
-    }
-}
-
-fn check(node: &Node, at: &At<'_>) -> Result<ExternalCheck, ConfigError> {
-    let Content::Map(_) = &node.content else {
-        let command = text(node).map_err(|refusal| at.refuse(node, refusal))?;
-        return command_check(&command).map_err(|refusal| at.refuse(node, refusal));
-    };
-    let mut draft = CheckDraft::default();
-    fill(CHECK_KEYS, &mut draft, node, at)?;
-    let command = draft.command.value.unwrap_or_default();
-    let check = command_check(&command).map_err(|refusal| at.refuse(node, refusal))?;
-    Ok(ExternalCheck {
-        success_exit_code: draft.success_exit_code.value.cast_signed(),
-        output_contains: draft.output_contains.value,
-        output_not_contains: draft.output_not_contains.value,
-        timeout_ms: u64::try_from(draft.timeout.value.as_millis()).unwrap_or(u64::MAX),
-        ..check
-    })
-}
-
-fn command_check(command: &str) -> Result<ExternalCheck, Refusal> {
-    match command.trim() {
-        "" => Err(Refusal::new("a check without a command")
-            .hint("write the command that must succeed: `- cargo test` or `- {command: cargo test}`")),
-        _ => Ok(ExternalCheck::of_command(command)),
-    }
 }
 
 /// Accepts the default of a key that has no effect yet, and nothing else.

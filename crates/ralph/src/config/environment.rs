@@ -43,7 +43,8 @@ fn set(
     value: &str,
     source: &Source,
 ) -> Result<(), ConfigError> {
-    let at = At { source, path: String::new() };
+    let templates = settings.templates.clone();
+    let at = At { source, path: String::new(), templates: &templates };
     match &key.place {
         Place::Later { default } => document::later(default, &document::read(value, source)?, &at),
         Place::Slot(slot) => {

@@ -16,6 +16,10 @@ pub struct Files {
     pub user: Option<PathBuf>,
     /// The project's file.
     pub project: Option<PathBuf>,
+    /// The folder of the project's own templates of checks.
+    pub templates: Option<PathBuf>,
+    /// The folder of the project's plugins.
+    pub verifiers: Option<PathBuf>,
 }
 
 /// What is where a file may be.
@@ -35,8 +39,9 @@ pub fn find(
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
     let folder = folder.map(|folder| folder.join("ralph"));
     folder.as_deref().map_or(Ok(()), refuse_misnamed)?;
+    let (templates, verifiers) = (project.map(Project::templates), project.map(Project::verifiers));
     let project = project.map(project_file).transpose()?.flatten();
-    Ok(Files { user: folder.map(|folder| folder.join("config.yaml")), project })
+    Ok(Files { user: folder.map(|folder| folder.join("config.yaml")), project, templates, verifiers })
 }
 
 fn project_file(project: &Project) -> Result<Option<PathBuf>, ConfigError> {

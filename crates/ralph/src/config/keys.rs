@@ -1,7 +1,9 @@
 //! Every key of the configuration, once: its path, what it means, and the place in the settings that it fills.
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ralph_core::criterion::ExternalCheck;
+use ralph_core::criterion::template::Values;
+use ralph_core::criterion::{CheckCommand, ExternalCheck, Stage};
 
 use super::origin::Setting;
 use super::settings::{AgentSettings, Settings};
@@ -42,7 +44,7 @@ pub(super) const KEYS: &[Key<Settings>] = &[
         |s| Slot::Texts(&mut s.fallback)),
     key("context", "continue: the agent of `run` goes on in its own session; fresh: it remembers nothing",
         |s| Slot::Context(&mut s.context)),
-    key("checks", "Commands that must succeed before a claim is believed", |s| Slot::Checks(&mut s.checks)),
+    key("checks", "What must hold before a claim is believed: commands, or tables with another method", |s| Slot::Checks(&mut s.checks)),
     key("specs_dir", "The folder of the specifications; $SPECS_DIR in prompts", |s| Slot::Text(&mut s.specs_dir)),
     key("vars", "Variables for prompts, by name", |s| Slot::Table(&mut s.vars)),
     key("ralph.default_max_iterations", "Most iterations where nothing else is said",
@@ -107,9 +109,14 @@ pub(super) const KEYS: &[Key<Settings>] = &[
     later("verification.isolation", "workspace", "Where claims are checked"),
     later("verification.guard", "[]", "Files that must not change before a claim"),
     later("verification.baseline", "true", "Runs checks once before the start"),
-    later("verification.judge.agent", "claude", "The agent that judges"),
-    later("verification.judge.model", "haiku", "The model that judges"),
-    later("verification.judge.on_error", "reject", "When the judge fails"),
+    key("verification.judge.agent", "The agent that judges: claude, codex, or one of `agents` of type text",
+        |s| Slot::Text(&mut s.judge.agent)),
+    key("verification.judge.model", "The model that judges; without it a cheap one of the agent's",
+        |s| Slot::MaybeText(&mut s.judge.model)),
+    key("verification.judge.on_error", "When the judge fails: reject, or string_match (the claim alone counts, unverified)",
+        |s| Slot::OnError(&mut s.judge.on_error)),
+    key("verification.judge.timeout", "Longest time for one question to the judge",
+        |s| Slot::Time(&mut s.judge.timeout)),
     later("session.enabled", "true", "Loops inside agent sessions"),
     later("session.max_iterations", "100", "Most iterations of a loop in a session"),
     later("session.promise", "DONE", "The promise of a loop in a session"),
@@ -137,35 +144,85 @@ pub(super) const AGENT_KEYS: &[Key<AgentSettings>] = &[
 
 /// A check that is written as a table.
 pub(super) struct CheckDraft {
-    pub command: Setting<Option<String>>,
+    pub name: Setting<Option<String>>,
+    pub method: Setting<Option<String>>,
+    pub retries: Setting<u32>,
+    pub required: Setting<bool>,
+    pub command: Setting<Option<CheckCommand>>,
     pub success_exit_code: Setting<u32>,
     pub output_contains: Setting<Option<String>>,
     pub output_not_contains: Setting<Option<String>>,
     pub timeout: Setting<Duration>,
+    pub working_dir: Setting<Option<String>>,
+    pub env: BTreeMap<String, Setting<String>>,
+    pub check_for: Setting<Vec<String>>,
+    pub negative_patterns: Setting<Vec<String>>,
+    pub model: Setting<Option<String>>,
+    pub stages: Setting<Vec<Stage>>,
+    pub require_all: Setting<bool>,
+    pub parallel: Setting<bool>,
+    pub plugin: Setting<Option<String>>,
+    pub config: Setting<Option<serde_json::Value>>,
+    pub template: Setting<Option<String>>,
+    pub with: Setting<BTreeMap<String, Values>>,
 }
 
 impl Default for CheckDraft {
     fn default() -> Self {
-        let usual = ExternalCheck::of_command("");
         Self {
+            required: Setting::built_in(true),
+            require_all: Setting::built_in(true),
+            timeout: Setting::built_in(Duration::from_millis(ExternalCheck::USUAL_TIMEOUT_MS)),
+            name: Setting::default(),
+            method: Setting::default(),
+            retries: Setting::default(),
             command: Setting::default(),
             success_exit_code: Setting::default(),
             output_contains: Setting::default(),
             output_not_contains: Setting::default(),
-            timeout: Setting::built_in(Duration::from_millis(usual.timeout_ms)),
+            working_dir: Setting::default(),
+            env: BTreeMap::new(),
+            check_for: Setting::default(),
+            negative_patterns: Setting::default(),
+            model: Setting::default(),
+            stages: Setting::default(),
+            parallel: Setting::default(),
+            plugin: Setting::default(),
+            config: Setting::default(),
+            template: Setting::default(),
+            with: Setting::default(),
         }
     }
 }
 
 #[rustfmt::skip]
 pub(super) const CHECK_KEYS: &[Key<CheckDraft>] = &[
-    key("command", "The command, run by /bin/sh -c", |c| Slot::MaybeText(&mut c.command)),
+    key("name", "What people call it", |c| Slot::MaybeText(&mut c.name)),
+    key("method", "string_match, external, semantic, multi_stage or plugin; without it, what the other keys say",
+        |c| Slot::MaybeText(&mut c.method)),
+    key("retries", "How often a failure is looked at again; that is told", |c| Slot::Count(&mut c.retries, Bounds::CHECK_RETRIES)),
+    key("required", "In a stage: false only warns", |c| Slot::Flag(&mut c.required)),
+    key("command", "A text for /bin/sh -c, or a list: a program and its arguments", |c| Slot::Command(&mut c.command)),
     key("success_exit_code", "The exit code that means success",
         |c| Slot::Count(&mut c.success_exit_code, Bounds::EXIT_CODES)),
     key("output_contains", "A text that the output must hold", |c| Slot::MaybeText(&mut c.output_contains)),
     key("output_not_contains", "A text that the output must not hold",
         |c| Slot::MaybeText(&mut c.output_not_contains)),
-    key("timeout", "Longest time for the command", |c| Slot::Time(&mut c.timeout)),
+    key("timeout", "Longest time for a command or a plugin", |c| Slot::Time(&mut c.timeout)),
+    key("working_dir", "The folder for the command, inside the work tree", |c| Slot::MaybeText(&mut c.working_dir)),
+    key("env", "Variables for the command, by name", |c| Slot::Table(&mut c.env)),
+    key("check_for", "What a judge must find to be true, one finding each", |c| Slot::Strings(&mut c.check_for)),
+    key("negative_patterns", "Words of the agent's report that reject at once, in any letter case",
+        |c| Slot::Strings(&mut c.negative_patterns)),
+    key("model", "The judge's model for this check", |c| Slot::MaybeText(&mut c.model)),
+    key("stages", "Checks, one after the other", |c| Slot::Stages(&mut c.stages)),
+    key("require_all", "The first required stage that fails ends the check; false: all stages run",
+        |c| Slot::Flag(&mut c.require_all)),
+    key("parallel", "Stages that are commands and stand together run side by side", |c| Slot::Flag(&mut c.parallel)),
+    key("plugin", "An executable of .ralph/verifiers", |c| Slot::MaybeText(&mut c.plugin)),
+    key("config", "What the plugin is told; without a plugin, the keys of the method", |c| Slot::Json(&mut c.config)),
+    key("template", "A ready check; `ralph templates` lists them", |c| Slot::MaybeText(&mut c.template)),
+    key("with", "The values of the template's parameters, by name", |c| Slot::With(&mut c.with)),
 ];
 
 /// Returns the variable that sets a key. Agents and prompt variables have none: their names are the user's.

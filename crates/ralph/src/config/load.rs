@@ -6,6 +6,7 @@ use super::error::{ConfigError, Refusal};
 use super::files::{self, Files, Found};
 use super::origin::{FileLayer, Source};
 use super::settings::Settings;
+use super::templates::Templates;
 use super::{assignments, classic, document, environment};
 
 /// The file that the user names in place of the project's.
@@ -21,7 +22,11 @@ pub fn load(
     named: Named<'_>,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<Settings, ConfigError> {
-    let mut settings = Settings::default();
+    let mut settings = Settings {
+        templates: Templates { folder: files.templates.clone() },
+        verifiers: files.verifiers.clone(),
+        ..Settings::default()
+    };
     if let Some(path) = &files.user {
         file(&mut settings, FileLayer::User, path)?;
     }

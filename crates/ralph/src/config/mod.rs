@@ -1,6 +1,7 @@
 //! The configuration in layers: built-in, the user's file, the project's file, the environment, flags. Every
 //! value knows where it comes from. Files are read, never run; nothing here starts a program or prints.
 mod assignments;
+mod checks;
 mod chosen;
 mod classic;
 mod document;
@@ -15,11 +16,14 @@ mod schema;
 mod settings;
 mod show;
 mod slot;
+mod templates;
+mod written_check;
 mod yaml;
 
 #[cfg(test)]
 mod tests;
 
+pub use checks::Check;
 pub use chosen::Chosen;
 pub use error::ConfigError;
 pub use files::{Files, find};
@@ -27,5 +31,6 @@ pub use load::{Named, load};
 pub use origin::{FileLayer, Origin, Setting};
 pub use project_commands::ProjectCommand;
 pub use schema::schema;
-pub use settings::{AgentSettings, Limits, Settings, Signals};
+pub use settings::{AgentSettings, JudgeSettings, Limits, Settings, Signals};
 pub use show::Shown;
+pub use templates::{KnownTemplate, Templates};

@@ -1,6 +1,10 @@
 //! What the project's own file wants to have started. Somebody else may have written it.
-use super::origin::Origin;
+use ralph_core::criterion::{Criterion, ExternalCheck, Method, PluginCheck};
+use sha2::{Digest, Sha256};
+
+use super::origin::{FileLayer, Origin};
 use super::settings::{AgentSettings, Settings};
+use super::written_check::written;
 
 /// A command, or a part of one, that came with the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +22,15 @@ impl Settings {
     /// command. Filters run inside ralph and start nothing.
     #[must_use]
     pub fn project_commands(&self) -> Vec<ProjectCommand> {
-        let agent = &self.agent.value;
-        let written = self.agents.get(agent).map(|written| of_agent(agent, written));
+        let judge = self.checks.value.iter().any(|check| check.criterion.needs_a_judge());
+        let agents = [Some(&self.agent.value), judge.then_some(&self.judge.agent.value)];
+        let written = agents.into_iter().flatten().filter_map(|name| Some((name, self.agents.get(name)?)));
+        let plugins = self.checks.value.iter().flat_map(|check| check.criterion.plugins());
         written
-            .into_iter()
-            .flatten()
+            .flat_map(|(name, written)| of_agent(name, written))
             .chain(self.permission())
             .chain(self.checks())
+            .chain(plugins.filter_map(|name| self.plugin(name)))
             .filter(|command| command.origin.is_project())
             .collect()
     }
@@ -32,9 +38,15 @@ impl Settings {
     /// Returns every command of the project layer, whether a run would start it or not.
     pub(super) fn all_project_commands(&self) -> Vec<ProjectCommand> {
         let agents = self.agents.iter().flat_map(|(name, written)| of_agent(name, written));
+        let folder = self.verifiers.as_deref().and_then(|folder| std::fs::read_dir(folder).ok());
+        let files = folder.into_iter().flatten().filter_map(|file| file.ok()?.file_name().into_string().ok());
+        let mut plugins: Vec<String> = files.filter(|name| PluginCheck::is_name(name)).collect();
+        plugins.sort();
         agents
             .chain(self.permission())
             .chain(self.checks())
+            .chain(self.templates.project_commands())
+            .chain(plugins.iter().filter_map(|name| self.plugin(name)))
             .filter(|command| command.origin.is_project())
             .collect()
     }
@@ -50,9 +62,44 @@ impl Settings {
     fn checks(&self) -> impl Iterator<Item = ProjectCommand> {
         self.checks.value.iter().map(|check| ProjectCommand {
             key: "checks".to_owned(),
-            value: check.command.to_string(),
-            origin: self.checks.origin.clone(),
+            value: started(&check.criterion),
+            origin: check.template.clone().unwrap_or_else(|| self.checks.origin.clone()),
         })
+    }
+
+    /// A plugin came with the project, whoever wrote that it shall be started. Its content is what is approved.
+    fn plugin(&self, name: &str) -> Option<ProjectCommand> {
+        let path = self.verifiers.as_ref()?.join(name);
+        let mut digest = Sha256::new();
+        let hashed = std::fs::File::open(&path).and_then(|mut file| {
+            let mut piece = vec![0; 64 * 1024];
+            loop {
+                match std::io::Read::read(&mut file, &mut piece)? {
+                    0 => return Ok(()),
+                    count => digest.update(piece.get(..count).unwrap_or_default()),
+                }
+            }
+        });
+        let value = match hashed {
+            Ok(()) => digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+            Err(error) => error.to_string(),
+        };
+        let origin = Origin::File { layer: FileLayer::Project, path, line: 1 };
+        Some(ProjectCommand { key: format!("verifiers.{name}"), value, origin })
+    }
+}
+
+/// Returns the command of a check that is nothing else, and all of any other.
+fn started(criterion: &Criterion) -> String {
+    match &criterion.method {
+        Method::External(check) if ExternalCheck::of(check.command.clone()) == *check => {
+            check.command.to_string()
+        }
+        Method::External(_)
+        | Method::StringMatch
+        | Method::Semantic(_)
+        | Method::MultiStage(_)
+        | Method::Plugin(_) => written(criterion).to_string(),
     }
 }
 

@@ -4,13 +4,15 @@ use serde_json::{Map, Value, json};
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};
 use super::settings::{AgentSettings, Settings};
 use super::show::single;
-use super::slot::{Bounds, CONTEXT, MATCHING, OWN_FORMAT, SCOPE, Slot};
+use super::slot::{Bounds, CONTEXT, MATCHING, ON_ERROR, OWN_FORMAT, SCOPE, Slot};
 use super::yaml::{self, Content, Node};
 use crate::agent::{Format, Permission};
 
 /// The pattern of `30s`, `10m`, `2h`; a bare number is seconds.
 const TIME: &str = "^[0-9]+(ms|s|m|min|h|d)?$";
 const SIZE: &str = "^[0-9]+[MG]?$";
+/// Where the schema of a check stands: stages are checks again.
+const CHECK: &str = "#/$defs/check";
 const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 
 /// Returns the schema.
@@ -20,6 +22,7 @@ pub fn schema() -> Value {
     if let Some(top) = schema.as_object_mut() {
         top.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
         top.insert("title".to_owned(), json!("ralph configuration"));
+        top.insert("$defs".to_owned(), json!({ "check": check() }));
     }
     schema
 }
@@ -107,8 +110,22 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
         Slot::Checks(_) => json!({
             "type": ["array", "null"],
-            "items": { "anyOf": [{ "type": "string", "minLength": 1 }, check()] },
+            "items": { "anyOf": [{ "type": "string", "minLength": 1 }, { "$ref": CHECK }] },
         }),
+        Slot::Stages(_) => json!({ "type": ["array", "null"], "items": { "$ref": CHECK } }),
+        Slot::Command(_) => json!({
+            "type": ["string", "array", "null"], "minLength": 1, "items": { "type": "string" }, "minItems": 1,
+        }),
+        Slot::Strings(_) => json!({ "type": ["array", "string", "null"], "items": { "type": "string" } }),
+        Slot::Json(_) => json!({}),
+        Slot::With(_) => json!({
+            "type": ["object", "null"],
+            "additionalProperties": {
+                "type": ["string", "number", "boolean", "array"],
+                "items": { "type": ["string", "number", "boolean"] },
+            },
+        }),
+        Slot::OnError(_) => json!({ "enum": ON_ERROR.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Agents(_) => json!({
             "type": ["object", "null"],
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]+$" },
@@ -120,6 +137,8 @@ fn kind(slot: &Slot<'_>) -> Value {
 fn check() -> Value {
     let mut schema = table(CHECK_KEYS, "", &mut CheckDraft::default());
     schema["type"] = json!("object");
-    schema["required"] = json!(["command"]);
+    let parts =
+        ["command", "template", "plugin", "stages", "check_for", "negative_patterns", "method", "config"];
+    schema["anyOf"] = parts.iter().map(|part| json!({ "required": [part] })).collect();
     schema
 }

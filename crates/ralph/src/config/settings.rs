@@ -1,14 +1,18 @@
 //! The effective settings: one field per key that has an effect. Layers are applied from the lowest to the
 //! highest; each replaces value and origin together.
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
-use ralph_core::criterion::{Criterion, ExternalCheck};
+use ralph_core::criterion::Criterion;
+use ralph_core::judge::OnError;
 use ralph_core::policy::{Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
 
+use super::checks::Check;
 use super::origin::{Origin, Setting};
 use super::project_commands::ProjectCommand;
+use super::templates::Templates;
 use crate::agent::{Format, Permission};
 use crate::memory_size::MemorySize;
 
@@ -26,7 +30,12 @@ pub struct Settings {
     pub default_max_iterations: Setting<u32>,
     pub limits: Limits,
     pub signals: Signals,
-    pub checks: Setting<Vec<ExternalCheck>>,
+    pub checks: Setting<Vec<Check>>,
+    pub judge: JudgeSettings,
+    /// Where ready checks are found.
+    pub templates: Templates,
+    /// The folder of the plugins.
+    pub verifiers: Option<PathBuf>,
     pub specs_dir: Setting<String>,
     /// Variables for prompts.
     pub vars: BTreeMap<String, Setting<String>>,
@@ -55,6 +64,15 @@ pub struct Signals {
     pub scope: Setting<Scope>,
     pub nonce: Setting<bool>,
     pub contradictions: Setting<Contradictions>,
+}
+
+/// Who judges, and what its silence means.
+#[derive(Debug, Clone)]
+pub struct JudgeSettings {
+    pub agent: Setting<String>,
+    pub model: Setting<Option<String>>,
+    pub on_error: Setting<OnError>,
+    pub timeout: Setting<Duration>,
 }
 
 /// What was written about one agent. A part that nobody wrote is `None` and built-in: the preset's holds.
@@ -87,10 +105,24 @@ impl Default for Settings {
             limits: Limits::default(),
             signals: Signals::default(),
             checks: Setting::default(),
+            judge: JudgeSettings::default(),
+            templates: Templates::default(),
+            verifiers: None,
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
             of_project: Vec::new(),
             warnings: Vec::new(),
+        }
+    }
+}
+
+impl Default for JudgeSettings {
+    fn default() -> Self {
+        Self {
+            agent: Setting::built_in("claude".to_owned()),
+            model: Setting::default(),
+            on_error: Setting::default(),
+            timeout: Setting::built_in(Duration::from_secs(300)),
         }
     }
 }
@@ -144,7 +176,7 @@ impl Settings {
     /// Returns what a claim must survive.
     #[must_use]
     pub fn criteria(&self) -> Vec<Criterion> {
-        self.checks.value.iter().cloned().map(Criterion::from).collect()
+        self.checks.value.iter().map(|check| check.criterion.clone()).collect()
     }
 
     /// Returns how claims are read.

@@ -1,14 +1,12 @@
 //! The effective settings as a list: each key with its value and its origin.
-use std::time::Duration;
-
-use ralph_core::criterion::ExternalCheck;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::keys::{AGENT_KEYS, KEYS, Place};
 use super::origin::{Origin, Setting};
 use super::settings::Settings;
-use super::slot::{CONTEXT, MATCHING, OWN_FORMAT, SCOPE, Slot, contradictions_value};
+use super::slot::{CONTEXT, MATCHING, ON_ERROR, OWN_FORMAT, SCOPE, Slot, contradictions_value};
+use super::written_check::written;
 use crate::duration;
 
 /// Values of agents' variables may be secrets.
@@ -95,24 +93,20 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Context(slot) => of(slot, |found| json!(name_of(CONTEXT, found))),
         Slot::Scope(slot) => of(slot, |found| json!(name_of(SCOPE, found))),
         Slot::Contradictions(slot) => of(slot, contradictions_value),
-        Slot::Checks(slot) => of(slot, |checks| checks.iter().map(check_value).collect()),
+        Slot::Checks(slot) => {
+            of(slot, |checks| checks.iter().map(|check| written(&check.criterion)).collect())
+        }
+        Slot::Command(slot) => of(slot, |command| json!(command)),
+        Slot::Strings(slot) => of(slot, |texts| json!(texts)),
+        Slot::Stages(slot) => {
+            of(slot, |stages| stages.iter().map(|stage| written(&stage.criterion)).collect())
+        }
+        Slot::Json(slot) => of(slot, |value| json!(value)),
+        Slot::With(slot) => of(slot, |with| json!(with)),
+        Slot::OnError(slot) => of(slot, |found| json!(name_of(ON_ERROR, found))),
         // Tables are shown entry by entry.
         Slot::Table(_) | Slot::Agents(_) => (json!({}), Origin::BuiltIn),
     }
-}
-
-/// A check is its command, unless more was said about it.
-fn check_value(check: &ExternalCheck) -> Value {
-    if *check == ExternalCheck::of(check.command.clone()) {
-        return json!(check.command);
-    }
-    json!({
-        "command": check.command,
-        "success_exit_code": check.success_exit_code,
-        "output_contains": check.output_contains,
-        "output_not_contains": check.output_not_contains,
-        "timeout": duration::write(Duration::from_millis(check.timeout_ms)),
-    })
 }
 
 fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> Option<&'static str> {

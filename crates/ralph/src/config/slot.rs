@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::claim::{Contradictions, Matching, Scope};
-use ralph_core::criterion::ExternalCheck;
+use ralph_core::criterion::template::Values;
+use ralph_core::criterion::{CheckCommand, Stage};
+use ralph_core::judge::OnError;
 use ralph_core::policy::Context;
 
+use super::checks::{self, Check};
 use super::document::{self, At};
 use super::error::{ConfigError, Refusal};
 use super::origin::Setting;
@@ -35,7 +38,13 @@ pub(super) enum Slot<'a> {
     Context(&'a mut Setting<Context>),
     Scope(&'a mut Setting<Scope>),
     Contradictions(&'a mut Setting<Contradictions>),
-    Checks(&'a mut Setting<Vec<ExternalCheck>>),
+    Checks(&'a mut Setting<Vec<Check>>),
+    Command(&'a mut Setting<Option<CheckCommand>>),
+    Strings(&'a mut Setting<Vec<String>>),
+    Stages(&'a mut Setting<Vec<Stage>>),
+    Json(&'a mut Setting<Option<serde_json::Value>>),
+    With(&'a mut Setting<BTreeMap<String, Values>>),
+    OnError(&'a mut Setting<OnError>),
     Agents(&'a mut BTreeMap<String, AgentSettings>),
 }
 
@@ -59,11 +68,16 @@ impl Bounds {
     pub(super) const ITERATIONS: Self = Self(1, 1_000_000);
     pub(super) const RETRIES: Self = Self(0, 1_000_000);
     pub(super) const EXIT_CODES: Self = Self(0, 255);
+    /// More tries of one check would make anything pass.
+    pub(super) const CHECK_RETRIES: Self = Self(0, 10);
 }
 
 pub(super) const MATCHING: &[(&str, Matching)] = &[("loose", Matching::Loose), ("exact", Matching::Exact)];
 pub(super) const CONTEXT: &[(&str, Context)] = &[("continue", Context::Continue), ("fresh", Context::Fresh)];
 pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteration", Scope::Iteration)];
+
+pub(super) const ON_ERROR: &[(&str, OnError)] =
+    &[("reject", OnError::Reject), ("string_match", OnError::StringMatch)];
 
 /// The adapter's own JSON format, as the classic configuration calls it.
 pub(super) const OWN_FORMAT: &str = "json";
@@ -72,7 +86,14 @@ impl Slot<'_> {
     pub(super) fn shape(&self) -> Shape {
         match self {
             Self::MaybeTexts(_) => Shape::Words,
-            Self::Texts(_) | Self::Contradictions(_) | Self::Checks(_) => Shape::List,
+            Self::Texts(_)
+            | Self::Contradictions(_)
+            | Self::Checks(_)
+            | Self::Command(_)
+            | Self::Strings(_)
+            | Self::Stages(_)
+            | Self::Json(_)
+            | Self::With(_) => Shape::List,
             Self::Text(_)
             | Self::MaybeText(_)
             | Self::Table(_)
@@ -86,6 +107,7 @@ impl Slot<'_> {
             | Self::Matching(_)
             | Self::Context(_)
             | Self::Scope(_)
+            | Self::OnError(_)
             | Self::Agents(_) => Shape::One,
         }
     }
@@ -111,7 +133,13 @@ impl Slot<'_> {
             Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::table(slot, node, at),
-            Self::Checks(slot) => slot.set(document::checks(node, at)?, origin),
+            Self::Checks(slot) => slot.set(checks::checks(node, at)?, origin),
+            Self::Command(slot) => slot.set(maybe(node, checks::command).map_err(refused)?, origin),
+            Self::Strings(slot) => slot.set(checks::strings(node).map_err(refused)?, origin),
+            Self::Stages(slot) => slot.set(checks::stages(node, at)?, origin),
+            Self::Json(slot) => slot.set(Some(checks::json(node)).filter(|value| !value.is_null()), origin),
+            Self::With(slot) => slot.set(checks::with(node, at)?, origin),
+            Self::OnError(slot) => slot.set(choice(node, ON_ERROR).map_err(refused)?, origin),
             Self::Agents(slot) => return document::agents(slot, node, at),
         }
         Ok(())

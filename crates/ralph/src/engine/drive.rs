@@ -240,6 +240,7 @@ impl Driver<'_> {
             News::Faulted(key, what) => self.happened(EventKind::Faulted { key, what }).await,
             News::AttemptEnded(key, report) => {
                 fail::point(Point::AgentExitedUnrecorded);
+                self.hands.remember(key, &report);
                 if !self.hands.plan.project.root.is_dir() {
                     let root = self.hands.plan.project.root.display();
                     let what = format!("the workspace {root} is gone: the agent removed it");

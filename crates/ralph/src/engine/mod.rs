@@ -3,6 +3,7 @@
 mod attempt;
 mod clock;
 mod drive;
+mod judge;
 mod last_heard;
 mod listen;
 mod means;
@@ -22,6 +23,7 @@ mod watch;
 
 pub use clock::Clock;
 pub use drive::{Beginning, EngineError, TakenUp, run};
+pub use judge::JudgeChoice;
 pub use means::{Hold, Means, TreeHold};
 pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;

@@ -1,9 +1,11 @@
 //! The hands of the driver: starts agents and checks as tasks and passes orders to whatever is running.
 use std::any::Any;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
 use std::time::Duration;
 
-use ralph_core::attempt::{Hope, Spend};
+use ralph_core::attempt::{AttemptReport, Hope, Spend};
 use ralph_core::claim::{Finder, Nonce};
 use ralph_core::event::AttemptKey;
 use ralph_core::prompt::PromptPlan;
@@ -13,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::attempt::{self, not_started};
+use super::judge::JudgeChoice;
 use super::last_heard::LastHeard;
 use super::listen::{Ears, SessionAsked};
 use super::news::{News, Shown};
@@ -22,8 +25,9 @@ use super::reader::{FilteredDisplay, Reader};
 use super::sieve::Sieve;
 use crate::agent::{Before, FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
+use crate::hearing::read_output;
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
-use crate::verify::{Verifier, verify};
+use crate::verify::{Claimed, Verifier, verify};
 
 /// How long a tree may take to die.
 const PUT_DOWN: Duration = Duration::from_secs(10);
@@ -45,6 +49,8 @@ pub(super) struct Hands {
     unknown: BTreeSet<String>,
     /// The notes as they were when this iteration began.
     notes: (u32, String),
+    /// What the agent said last, and when.
+    said: Option<(AttemptKey, String)>,
 }
 
 /// One start of an agent.
@@ -84,6 +90,7 @@ impl Hands {
             agent: 0,
             unknown: BTreeSet::new(),
             notes: (0, String::new()),
+            said: None,
         }
     }
 
@@ -246,6 +253,30 @@ impl Hands {
         let _ = self.news.send(News::AttemptEnded(key, report));
     }
 
+    /// Remembers what an agent said last: it may be a claim that is verified.
+    pub(super) fn remember(&mut self, key: AttemptKey, report: &AttemptReport) {
+        self.said = Some((key, report.reading.final_text.clone()));
+    }
+
+    /// Returns what the agent claimed. A resumed run has not heard it, and reads it again.
+    fn claimed(&self, key: AttemptKey) -> Claimed {
+        let name = format!("{}.ndjson", log_name(key));
+        let output = self.plan.project.run_folder(&self.plan.id).join(name);
+        let report = match &self.said {
+            Some((said, report)) if *said == key => report.clone(),
+            Some(_) | None => self.read_again(&output),
+        };
+        Claimed { promise: self.plan.rules.promise.as_str().to_owned(), report, output }
+    }
+
+    /// What cannot be read was not said: nothing is proven by it.
+    fn read_again(&self, output: &Path) -> String {
+        let rules = self.plan.rules.clone();
+        let reading =
+            File::open(output).and_then(|mut file| read_output(self.choice().format(), rules, "", &mut file));
+        reading.map(|reading| reading.final_text).unwrap_or_default()
+    }
+
     pub(super) fn run_checks(&mut self, key: AttemptKey, round: u32) {
         let verifier = Verifier {
             keeper: self.keeper.clone(),
@@ -253,13 +284,16 @@ impl Hands {
             folder: self.plan.project.run_folder(&self.plan.id),
             name: check_log_name(key, round),
             logs: self.logs.clone(),
+            verifiers: self.plan.project.verifiers(),
+            claim: self.claimed(key),
+            judge: self.plan.judge.as_ref().map(JudgeChoice::judge),
         };
         let criteria = self.plan.checks.clone();
-        let (orders, mut received) = mpsc::unbounded_channel();
+        let (orders, received) = mpsc::unbounded_channel();
         let news = self.news.clone();
         let work = async move {
             fail::point(Point::VerifyStarted);
-            let evidence = verify(&verifier, &criteria, &mut received).await;
+            let evidence = verify(&verifier, &criteria, received).await;
             let _ = news.send(News::Verified(key, evidence));
         };
         self.running = Some(self.start(key, orders, work));

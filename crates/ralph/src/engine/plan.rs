@@ -13,6 +13,7 @@ use ralph_core::prompt::{self, Completion, Notes, Parts, PromptPlan};
 use ralph_core::template::Expanded;
 use serde::{Deserialize, Serialize};
 
+use super::judge::JudgeChoice;
 use super::listen::SessionAsked;
 use super::notes::NOTES_VARIABLE;
 use super::template::{Template, read_text};
@@ -56,6 +57,8 @@ pub struct RunPlan {
     pub session: Option<SessionFile>,
     pub rules: ClaimRules,
     pub checks: Vec<Criterion>,
+    /// Who judges, where a check asks for a judge.
+    pub judge: Option<JudgeChoice>,
     pub policy: Policy,
     pub grace: Duration,
     pub audience: Audience,

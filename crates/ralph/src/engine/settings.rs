@@ -8,6 +8,7 @@ use ralph_core::policy::Policy;
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::judge::StoredJudge;
 use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named};
 use super::stored_agent::StoredAgent;
 use super::template::read_text;
@@ -39,6 +40,8 @@ pub struct RunSettings {
     rules: ClaimRules,
     #[serde(deserialize_with = "criteria")]
     checks: Vec<Criterion>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judge: Option<StoredJudge>,
     policy: Policy,
     grace_ms: u64,
     max_memory_mb: Option<u64>,
@@ -87,6 +90,7 @@ impl RunSettings {
             fallback: plan.fallback.iter().map(StoredAgent::of).collect(),
             rules: plan.rules.clone(),
             checks: plan.checks.clone(),
+            judge: plan.judge.as_ref().map(StoredJudge::of),
             policy: plan.policy.clone(),
             grace_ms: u64::try_from(plan.grace.as_millis()).unwrap_or(u64::MAX),
             max_memory_mb: plan.max_memory.map(MemorySize::mb),
@@ -134,6 +138,13 @@ impl RunSettings {
         };
         let agent = again(self.agent)?;
         let fallback = self.fallback.into_iter().map(again).collect::<Result<_, E>>()?;
+        let judge = match self.judge {
+            Some(judge) => {
+                let env = env(&judge.agent)?;
+                Some(judge.choice(env).map_err(|source| SettingsError::Agent { source })?)
+            }
+            None => None,
+        };
         Ok(RunPlan {
             id: place.id,
             kind,
@@ -145,6 +156,7 @@ impl RunSettings {
             session: self.session_logs.as_deref().map(|folder| SessionFile::new(folder, log_limit.bytes())),
             rules: self.rules,
             checks: self.checks,
+            judge,
             policy: self.policy,
             grace: Duration::from_millis(self.grace_ms),
             audience: place.audience,
@@ -193,9 +205,11 @@ fn hash(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use ralph_core::claim::Promise;
+    use ralph_core::judge::OnError;
 
     use super::*;
     use crate::agent::{self, Format, Overrides, Permission};
+    use crate::engine::JudgeChoice;
 
     fn plan(prompt: PromptSource) -> RunPlan {
         let root = PathBuf::from("/somewhere");
@@ -210,6 +224,12 @@ mod tests {
             session: Some(SessionFile::new(Path::new("/somewhere/logs"), 1 << 30)),
             rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
             checks: vec![ExternalCheck::of_command("make").into()],
+            judge: Some(JudgeChoice {
+                agent: choice("judge"),
+                on_error: OnError::StringMatch,
+                timeout: Duration::from_secs(9),
+                base: "abc".to_owned(),
+            }),
             policy: Policy::new(7),
             grace: Duration::from_millis(1_500),
             audience: Audience::Nobody,
@@ -304,11 +324,17 @@ mod tests {
 
     // spec: L6, L13
     #[test]
-    fn settings_of_before_have_no_fallback() {
+    fn settings_of_before_have_no_fallback_and_no_judge() {
         let settings = RunSettings::of(&plan(PromptSource::Text("do it".to_owned())));
         let mut old: serde_json::Value = serde_json::from_str(&settings.json().unwrap()).unwrap();
-        assert_eq!(old["fallback"][0]["agent"], "other");
-        old.as_object_mut().unwrap().remove("fallback");
-        assert!(again(RunSettings::parse(&old.to_string()).unwrap()).unwrap().fallback.is_empty());
+        assert_eq!(
+            (&old["fallback"][0]["agent"], &old["judge"]["agent"]),
+            (&"other".into(), &"judge".into())
+        );
+        for key in ["fallback", "judge"] {
+            old.as_object_mut().unwrap().remove(key);
+        }
+        let plan = again(RunSettings::parse(&old.to_string()).unwrap()).unwrap();
+        assert!(plan.fallback.is_empty() && plan.judge.is_none());
     }
 }

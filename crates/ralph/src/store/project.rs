@@ -1,7 +1,7 @@
 //! The projections: what each fact changes in the tables that people read.
 use ralph_core::attempt::Spend;
 use ralph_core::event::Millis;
-use ralph_core::evidence::CheckEvidence;
+use ralph_core::evidence::{CheckEvidence, spend_of};
 use ralph_core::fact::{AttemptResult, Fact};
 
 use super::batch::{Statement, sql};
@@ -48,7 +48,9 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
                 .iter()
                 .zip(1_u32..)
                 .map(|(check, position)| check_seen(run, (*iteration, position), check));
-            std::iter::once(verdict).chain(seen).collect()
+            let judges = spend_of(checks).filter(|spend| *spend != Spend::default());
+            let judges = judges.into_iter().flat_map(|spend| spent(run, *iteration, spend));
+            std::iter::once(verdict).chain(seen).chain(judges).collect()
         }
         Fact::IterationEnded { iteration, status, duration_ms } => vec![sql!(
             "UPDATE iterations SET status = ?, duration_ms = ? WHERE run = ? AND number = ?",

@@ -2,21 +2,27 @@
 use std::time::Instant;
 
 use ralph_core::criterion::{Criterion, Method, Stage, StagedCheck};
-use ralph_core::evidence::{CheckEvidence, Evidence, Kind, Verdict, is_settled, judge_stages};
-use tokio::sync::mpsc::UnboundedReceiver;
+use ralph_core::evidence::{
+    CheckEvidence, Evidence, Kind, Verdict, after_retries, is_settled, judge_stages, spend_of,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{Verifier, external};
+use super::orders::Orders;
+use super::side_by_side::{Look, side_by_side};
+use super::{Spot, Verifier, external, plugin, semantic};
 use crate::process::Order;
 
 /// Verifies criteria one after the other. The first that does not accept ends it: its reason is the verdict's.
 pub async fn verify(
     verifier: &Verifier,
     criteria: &[Criterion],
-    orders: &mut UnboundedReceiver<Order>,
+    orders: UnboundedReceiver<Order>,
 ) -> Evidence {
+    let mut orders = Orders::new(orders);
     let mut evidence = Evidence::default();
     for (criterion, position) in criteria.iter().zip(1_u32..) {
-        let one = with_retries(verifier, criterion, position.to_string(), orders).await;
+        let spot = Spot { place: position.to_string(), before: &evidence.checks };
+        let one = with_retries(verifier, criterion, &spot, &mut orders).await;
         let accepted = one.verdict == Verdict::Accepted;
         evidence.checks.push(one);
         if !accepted {
@@ -30,69 +36,118 @@ pub async fn verify(
 async fn with_retries(
     verifier: &Verifier,
     criterion: &Criterion,
-    place: String,
-    orders: &mut UnboundedReceiver<Order>,
+    spot: &Spot<'_>,
+    orders: &mut Orders,
 ) -> CheckEvidence {
-    let mut tries = 1;
+    let mut earlier = Vec::new();
     loop {
-        let place = if tries == 1 { place.clone() } else { format!("{place}-try-{tries}") };
-        let seen = look(verifier, &criterion.method, &place, orders).await;
-        if seen.verdict == Verdict::Accepted || tries > criterion.retries {
-            return CheckEvidence { name: criterion.name.clone(), tries, ..seen };
+        let tries = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let place = if tries == 1 { spot.place.clone() } else { format!("{}-try-{tries}", spot.place) };
+        let seen = look(verifier, criterion, &Spot { place, before: spot.before }, orders).await;
+        if seen.verdict == Verdict::Accepted || tries > criterion.retries || orders.is_stopped() {
+            let name = criterion.name.clone();
+            let allowed = criterion.retries.saturating_add(1);
+            return after_retries(CheckEvidence { name, ..seen }, &earlier, allowed);
         }
-        tries += 1;
+        earlier.push(seen);
     }
 }
 
-/// Looks once. `place` is the number of the criterion; stages have theirs after a dot.
+/// Looks once.
 async fn look(
     verifier: &Verifier,
-    method: &Method,
-    place: &str,
-    orders: &mut UnboundedReceiver<Order>,
+    criterion: &Criterion,
+    spot: &Spot<'_>,
+    orders: &mut Orders,
 ) -> CheckEvidence {
-    match method {
+    match &criterion.method {
         Method::StringMatch => CheckEvidence::plain(
             Kind::StringMatch,
-            method.shown(),
+            criterion.method.shown(),
             Verdict::Accepted,
             "Promise found in output".to_owned(),
         ),
         Method::External(check) => {
-            external::check(verifier, check, format!("{}.check-{place}.log", verifier.name), orders).await
+            external::check(verifier, check, format!("{}.check-{}.log", verifier.name, spot.place), orders)
+                .await
         }
-        Method::MultiStage(staged) => Box::pin(stages(verifier, staged, place, orders)).await,
-        Method::Semantic(_) | Method::Plugin(_) => CheckEvidence::plain(
-            Kind::Semantic,
-            method.shown(),
-            Verdict::CouldNotEvaluate,
-            "this version cannot verify it".to_owned(),
-        ),
+        Method::Semantic(check) => semantic::check(verifier, check, spot, orders).await,
+        Method::Plugin(check) => {
+            plugin::check(verifier, check, (spot, criterion.name.as_deref()), orders).await
+        }
+        Method::MultiStage(staged) => stages(verifier, staged, spot, orders).await,
     }
 }
 
-async fn stages(
-    verifier: &Verifier,
-    staged: &StagedCheck,
-    place: &str,
-    orders: &mut UnboundedReceiver<Order>,
-) -> CheckEvidence {
-    let began = Instant::now();
-    let mut seen = Vec::new();
-    for (Stage { required, criterion }, position) in staged.stages.iter().zip(1_u32..) {
-        let stage = with_retries(verifier, criterion, format!("{place}.{position}"), orders).await;
-        seen.push(CheckEvidence { required: *required, ..stage });
-        if is_settled(staged.require_all, &seen) {
-            break;
+/// Stages may have stages of their own.
+fn stages<'a>(
+    verifier: &'a Verifier,
+    staged: &'a StagedCheck,
+    spot: &'a Spot<'_>,
+    orders: &'a mut Orders,
+) -> Look<'a, CheckEvidence> {
+    Box::pin(async move {
+        let began = Instant::now();
+        let mut seen: Vec<CheckEvidence> = Vec::new();
+        for group in staged.groups() {
+            let before = [spot.before, &seen].concat();
+            let first = Place { of: &spot.place, number: seen.len() + 1, before: &before };
+            seen.extend(one_group(verifier, group, &first, orders).await);
+            if is_settled(staged.require_all, &seen) || orders.is_stopped() {
+                break;
+            }
         }
+        let (verdict, reason) = judge_stages(staged.require_all, &seen);
+        let failed = seen.iter().find(|stage| stage.required && stage.verdict != Verdict::Accepted);
+        let shown = Method::MultiStage(staged.clone()).shown();
+        CheckEvidence {
+            tail: failed.map(|stage| stage.tail.clone()).unwrap_or_default(),
+            duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            leftovers: seen.iter().map(|stage| stage.leftovers).sum(),
+            unverified: seen.iter().any(|stage| stage.unverified),
+            spend: spend_of(&seen),
+            stages: seen,
+            ..CheckEvidence::plain(Kind::MultiStage, shown, verdict, reason)
+        }
+    })
+}
+
+/// Where the stages of a group stand.
+struct Place<'a> {
+    of: &'a str,
+    /// The number of the first one.
+    number: usize,
+    before: &'a [CheckEvidence],
+}
+
+async fn one_group(
+    verifier: &Verifier,
+    group: &[Stage],
+    first: &Place<'_>,
+    orders: &mut Orders,
+) -> Vec<CheckEvidence> {
+    let spot = |number| Spot { place: format!("{}.{number}", first.of), before: first.before };
+    if let [stage] = group {
+        return vec![one_stage(verifier, stage, spot(first.number), orders).await];
     }
-    let (verdict, reason) = judge_stages(staged.require_all, &seen);
-    let failed = seen.iter().find(|stage| stage.required && stage.verdict != Verdict::Accepted);
-    CheckEvidence {
-        tail: failed.map(|stage| stage.tail.clone()).unwrap_or_default(),
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        leftovers: seen.iter().map(|stage| stage.leftovers).sum(),
-        stages: seen,
-        ..CheckEvidence::plain(Kind::MultiStage, Method::MultiStage(staged.clone()).shown(), verdict, reason)
+    let (mut told, mut looks): (_, Vec<Look<'_, CheckEvidence>>) = (Vec::new(), Vec::new());
+    for (stage, number) in group.iter().zip(first.number..) {
+        let (tell, received) = unbounded_channel();
+        told.push(tell);
+        let spot = spot(number);
+        looks.push(Box::pin(async move {
+            let mut orders = Orders::new(received);
+            one_stage(verifier, stage, spot, &mut orders).await
+        }));
     }
+    side_by_side(orders, &told, looks).await
+}
+
+async fn one_stage(
+    verifier: &Verifier,
+    Stage { required, criterion }: &Stage,
+    spot: Spot<'_>,
+    orders: &mut Orders,
+) -> CheckEvidence {
+    CheckEvidence { required: *required, ..with_retries(verifier, criterion, &spot, orders).await }
 }

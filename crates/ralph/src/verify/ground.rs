@@ -29,8 +29,9 @@ impl Ground {
         let (program, args) = match &check.command {
             CheckCommand::Shell(text) => ("/bin/sh".into(), vec!["-c".into(), text.into()]),
             CheckCommand::Argv(words) => {
-                let mut words = words.iter().map(OsString::from);
-                (words.next().unwrap_or_default().into(), words.collect())
+                let mut words = words.iter();
+                let program = words.next().map_or_else(PathBuf::new, |program| self.program(program));
+                (program, words.map(OsString::from).collect())
             }
         };
         let mut env = self.env.clone();
@@ -46,6 +47,11 @@ impl Ground {
             linger: JobSpec::LINGER,
             memory: None,
         })
+    }
+
+    /// A program with a slash is meant from the work tree, wherever the check stands.
+    fn program(&self, written: &str) -> PathBuf {
+        if written.contains('/') { self.root.join(written) } else { written.into() }
     }
 
     /// Returns the folder that a check names, which lies in the work tree also by its links.
@@ -79,6 +85,21 @@ mod tests {
         assert_eq!((job.program.as_path(), job.args.len()), (Path::new("test"), 2));
         assert_eq!(job.args[1], "a b; touch c");
         assert_eq!(job.env, [("B".into(), "kept".into()), ("A".into(), "its".into())]);
+    }
+
+    // spec: V2
+    #[test]
+    fn a_program_with_a_slash_is_meant_from_the_work_tree() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(temp.path().join("sub")).unwrap();
+        let program = |written: &str| {
+            let command = CheckCommand::Argv(vec![written.to_owned()]);
+            let check = ExternalCheck { working_dir: Some("sub".to_owned()), ..ExternalCheck::of(command) };
+            ground(temp.path()).job(&check).unwrap().program
+        };
+        assert_eq!(program("./check.sh"), temp.path().join("./check.sh"));
+        assert_eq!(program("bin/check"), temp.path().join("bin/check"));
+        assert_eq!((program("make"), program("/bin/true")), ("make".into(), "/bin/true".into()));
     }
 
     // spec: V2

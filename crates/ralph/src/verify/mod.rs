@@ -1,14 +1,24 @@
 //! The verifiers: they look at what was claimed and bring evidence. They never decide what follows from it.
 mod criteria;
+mod diff;
 mod external;
 mod ground;
+mod judge;
+mod orders;
+mod plugin;
+mod program;
+mod semantic;
+mod side_by_side;
 
 use std::path::PathBuf;
+
+use ralph_core::evidence::CheckEvidence;
 
 use crate::process::{Keeper, LogBudget};
 
 pub use criteria::verify;
 pub use ground::Ground;
+pub use judge::Judge;
 
 /// All that a verification of one claim needs.
 pub struct Verifier {
@@ -20,4 +30,27 @@ pub struct Verifier {
     pub name: String,
     /// The room for them.
     pub logs: LogBudget,
+    /// The folder of the plugins.
+    pub verifiers: PathBuf,
+    pub claim: Claimed,
+    /// Who judges, where a criterion asks for a judge.
+    pub judge: Option<Judge>,
+}
+
+/// The claim that is verified.
+#[derive(Debug, Clone, Default)]
+pub struct Claimed {
+    pub promise: String,
+    /// The agent's last message, bounded.
+    pub report: String,
+    /// The file with all that the agent printed.
+    pub output: PathBuf,
+}
+
+/// Which criterion is looked at.
+struct Spot<'a> {
+    /// Its number; stages have theirs after a dot, further tries after that.
+    place: String,
+    /// What was seen before it.
+    before: &'a [CheckEvidence],
 }

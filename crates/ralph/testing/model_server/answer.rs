@@ -40,6 +40,10 @@ impl Desk {
             self.log.aside(&request)?;
             return side::plain(&request).send(stream);
         };
+        if let Some(finding) = side::judged(&request) {
+            self.log.aside(&request)?;
+            return Turned { stream, dialect, request: &request, turn: Turn(0) }.say(&finding);
+        }
         let has_tools = !(dialect.tools)(&request.body).is_empty();
         if !has_tools {
             self.log.aside(&request)?;

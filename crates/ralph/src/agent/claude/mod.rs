@@ -7,6 +7,8 @@ mod spend;
 
 pub(super) use reader::{parser, parser_of_copies};
 
+use ralph_core::judge::SYSTEM;
+
 use super::about::{About, Machine, Trap};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
@@ -17,6 +19,21 @@ use super::registry::{Agent, Program, Sessions};
 
 /// `stream-json` is refused without `--verbose`.
 const ARGS: &[&str] = &["-p", "--output-format", "stream-json", "--verbose"];
+
+/// No tools, no settings or memories of the user's or the project's, and no session file.
+const ONE_SHOT: &[&str] = &[
+    "-p",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--safe-mode",
+    "--strict-mcp-config",
+    "--no-session-persistence",
+    "--tools",
+    "",
+    "--system-prompt",
+    SYSTEM,
+];
 
 /// A background task would keep the process alive after its final result.
 const ENV: &[(&str, &str)] = &[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")];
@@ -70,6 +87,15 @@ impl Agent for Claude {
     fn invocation(&self, job: &Job<'_>) -> Invocation {
         let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
         start.flag("--model", job.model).flag("--resume", job.session).finished_by(job, ENV)
+    }
+
+    fn one_shot(&self, job: &Job<'_>) -> Option<Invocation> {
+        let job = Job { args: None, extra_args: &[], ..*job };
+        Some(job.start(self.program(), ONE_SHOT).flag("--model", job.model).finished_by(&job, ENV))
+    }
+
+    fn cheap_model(&self) -> Option<&'static str> {
+        Some("haiku")
     }
 
     fn about(&self) -> About {

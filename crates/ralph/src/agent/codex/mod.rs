@@ -16,6 +16,44 @@ use super::registry::{Agent, PoliteSignal, Program, Sessions};
 const ARGS: &[&str] =
     &["exec", "--json", "--skip-git-repo-check", "-c", "features.unbounded_connection_retries=false"];
 
+/// No session file, no rules, documents or skills of the user's or the project's. What is left of its tools can change
+/// nothing in this sandbox, and finds an empty folder.
+const ONE_SHOT: &[&str] = &[
+    "exec",
+    "--json",
+    "--ephemeral",
+    "--ignore-rules",
+    "--skip-git-repo-check",
+    "--sandbox",
+    "read-only",
+    "-c",
+    "web_search=\"disabled\"",
+    "-c",
+    "project_doc_max_bytes=0",
+    "-c",
+    "features.shell_tool=false",
+    "-c",
+    "features.unified_exec=false",
+    "-c",
+    "features.plugins=false",
+    "-c",
+    "features.apps=false",
+    "-c",
+    "features.hooks=false",
+    "-c",
+    "features.goals=false",
+    "-c",
+    "features.multi_agent=false",
+    "-c",
+    "features.view_image=false",
+    "-c",
+    "features.skill_search=false",
+    "-c",
+    "features.tool_suggest=false",
+    "-c",
+    "features.unbounded_connection_retries=false",
+];
+
 const GRANTS: Grants = Grants {
     ask: Ok(Grant::of_flags(
         &["--sandbox", "read-only"],
@@ -65,6 +103,11 @@ impl Agent for Codex {
             start.args.extend(["resume", thread, "-"].map(str::to_owned));
         }
         start
+    }
+
+    fn one_shot(&self, job: &Job<'_>) -> Option<Invocation> {
+        let job = Job { args: None, extra_args: &[], ..*job };
+        Some(job.start(self.program(), ONE_SHOT).flag("--model", job.model).finished_by(&job, &[]))
     }
 
     fn about(&self) -> About {

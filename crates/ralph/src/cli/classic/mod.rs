@@ -18,7 +18,7 @@ use super::agent_args::AgentArgs;
 use super::check_args::CheckArgs;
 use super::detach::start;
 use super::run::{self, refuse_recursion};
-use super::trust;
+use super::{judge, trust};
 use crate::config::Settings;
 use crate::engine::{NOTES_VARIABLE, PromptSource, RunPlan, Template};
 use crate::error::Failure;
@@ -119,6 +119,7 @@ impl Order<'_> {
             follows: (self.mode == Mode::Build).then(|| project.home.join("implementation_plan.md")),
             session: Some(SessionFile::new(&project.session_logs(), settings.limits.log_limit.value.bytes())),
             rules: settings.claim_rules(promise),
+            judge: judge::choose(settings, &project, &self.checks(settings))?,
             checks: self.checks(settings),
             policy: self.policy(settings),
             grace: settings.limits.grace.value,

@@ -47,7 +47,7 @@ fn lists_in_variables_are_written_as_in_a_file_and_an_empty_variable_is_none() {
         ("RALPH_SIGNALS_CONTRADICTIONS", "false"),
     ];
     with_variables(&mut settings, &variables).unwrap();
-    let commands: Vec<_> = settings.checks.value.iter().map(|check| check.command.to_string()).collect();
+    let commands: Vec<_> = settings.checks.value.iter().map(|check| check.criterion.method.shown()).collect();
     assert_eq!(commands, ["cargo test", "make: x"]);
     assert_eq!(settings.signals.contradictions.value, Contradictions::Off);
     assert_eq!(settings.model.origin, Origin::BuiltIn);

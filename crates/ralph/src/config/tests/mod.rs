@@ -1,5 +1,6 @@
 //! The layers together, without any file.
 
+mod checks;
 mod classic_file;
 mod layers;
 mod of_agents;

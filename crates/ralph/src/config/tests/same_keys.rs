@@ -1,4 +1,6 @@
 //! Parser, schema, list and guide know the same keys.
+use ralph_core::criterion::ExternalCheck;
+
 use super::*;
 
 // spec: G1
@@ -36,20 +38,21 @@ fn schema_and_parser_agree_on_agents_and_checks_too() {
         let text = format!("agents: {{claude: {{{}: {default}}}}}", key.path);
         yaml(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
-    let check = &schema["properties"]["checks"]["items"]["anyOf"][1];
+    let check = &schema["$defs"]["check"];
     assert_eq!(leaves(check), keys::CHECK_KEYS.len());
     for key in keys::CHECK_KEYS.iter().filter(|key| key.path != "command") {
         let default = &check["properties"][key.path]["default"];
         let text = format!("checks: [{{command: x, {}: {default}}}]", key.path);
         let settings = yaml(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(settings.checks.value, [ralph_core::criterion::ExternalCheck::of_command("x")], "{text}");
+        assert_eq!(settings.checks.value, [Check::from(ExternalCheck::of_command("x"))], "{text}");
     }
 }
 
 // spec: G1
 #[test]
 fn what_is_shown_can_be_written_into_a_file_and_means_the_same() {
-    let text = "checks: [a, {command: b, timeout: 90s, output_contains: x}]\nlimits: {max_memory: 512, grace: 1500ms}\n\
+    let text = "checks: [a, {command: b, timeout: 90s, output_contains: x}, {command: [c, d e]}, {check_for: f, retries: 2},\
+                {stages: [{plugin: p, config: {a: [1, x]}}, {command: g, required: false}], parallel: true, name: h}]\nlimits: {max_memory: 512, grace: 1500ms}\n\
                 signals: {contradictions: [almost], match: exact}\nmodel: null\nagents: {claude: {output_format: json, args: []}}";
     let settings = yaml(text).unwrap();
     let mut again = Settings::default();

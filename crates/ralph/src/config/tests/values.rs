@@ -1,4 +1,6 @@
 //! What may be written, and what is refused with its place.
+use ralph_core::criterion::Method;
+
 use super::*;
 
 // spec: G2
@@ -42,8 +44,12 @@ fn every_key_that_exists_now_has_an_effect() {
     let rules = settings.claim_rules(ralph_core::claim::Promise::parse("DONE").unwrap());
     assert_eq!((rules.matching, rules.scope), (Matching::Exact, Scope::Iteration));
     assert_eq!(rules.contradictions, Contradictions::On { extra: vec!["not quite".to_owned()] });
-    let check = &settings.checks.value[1];
-    assert_eq!((&settings.checks.value[0].command, &check.command), (&"cargo test".into(), &"make".into()));
+    let commands = settings.criteria();
+    let [Method::External(first), Method::External(check)] = [&commands[0].method, &commands[1].method]
+    else {
+        panic!("{commands:?}");
+    };
+    assert_eq!((&first.command, &check.command), (&"cargo test".into(), &"make".into()));
     assert_eq!((check.success_exit_code, check.timeout_ms), (3, 60_000));
     assert_eq!(
         (check.output_contains.as_deref(), check.output_not_contains.as_deref()),

@@ -73,6 +73,12 @@ impl Server {
         self.events("asked").into_iter().map(|event| event["body"].clone()).collect()
     }
 
+    /// Returns the bodies of the questions to a judge.
+    pub fn judged(&self) -> Vec<Value> {
+        let aside = self.events("aside").into_iter().map(|event| event["body"].clone());
+        aside.filter(|body| body.to_string().contains("-----BEGIN CRITERIA ")).collect()
+    }
+
     /// Waits until so many requests have come.
     pub fn wait_for(&self, requests: usize) {
         let what = format!("the agent has asked the model {requests} times");

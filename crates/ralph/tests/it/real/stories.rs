@@ -45,6 +45,39 @@ pub fn a_lie_is_rejected_and_real_work_is_proven(agent: &'static Real) {
     assert_eq!(sessions(&answer)[0] == sessions(&answer)[1], goes_on, "{}", answer.stdout);
 }
 
+/// The same agent judges, asked once and without its tools: the lie is found out, the work is quoted.
+// spec: A10, V3
+pub fn a_judge_without_tools_finds_the_lie_and_the_work(agent: &'static Real) {
+    let scene = Scene::new(agent, |project| {
+        let file = project.root().join("greeting.txt");
+        json!([{"say": LIE}, {"write": {"path": file, "content": "hello\n"}}, {"say": DONE}])
+    });
+    let config = scene.project.outside("judge.yaml");
+    let text = format!(
+        "verification: {{judge: {{agent: {}}}}}\nchecks: [{{check_for: [there is a greeting]}}]\n",
+        agent.name
+    );
+    std::fs::write(&config, text).unwrap();
+    let config = config.display().to_string();
+    let answer = scene.run("Write a greeting.").args(["--config", &config, "--max-iterations", "2"]).output();
+    let answer = answer.expect(0);
+    let verdicts: Vec<Value> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["rejected", "accepted"], "{}", answer.stdout);
+    let check = answer.named("verdict").pop().unwrap()["checks"][0].clone();
+    assert_eq!(check["judgement"]["findings"][0]["quotation"], "hello", "{check}");
+    assert!(check["spend"]["output_tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{check}");
+    let judged = scene.server.judged();
+    assert_eq!(judged.len(), 2);
+    for body in judged {
+        let tools = body["tools"].as_array().cloned().unwrap_or_default();
+        let names: Vec<String> = tools.iter().map(|tool| tool["name"].to_string().to_lowercase()).collect();
+        let runs =
+            |name: &String| ["bash", "shell", "exec", "web", "read"].iter().any(|word| name.contains(word));
+        assert!(!names.iter().any(runs), "{names:?}");
+        assert!(!body.to_string().contains("Write a greeting."), "it knows nothing of the conversation");
+    }
+}
+
 // spec: A10, A8
 pub fn an_invalid_key_is_reported(agent: &'static Real) {
     let scene = Scene::new(agent, |_| json!([{"refuse": {"status": 401}}]));

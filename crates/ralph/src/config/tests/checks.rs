@@ -1,0 +1,167 @@
+//! Checks with every method, and templates.
+use ralph_core::criterion::{CheckCommand, Criterion, Method};
+use ralph_core::judge::OnError;
+
+use super::*;
+
+fn one(text: &str) -> Criterion {
+    let mut all =
+        yaml(&format!("checks:\n  - {text}")).unwrap_or_else(|error| panic!("{text}: {error}")).criteria();
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+fn method(text: &str) -> Method {
+    one(text).method
+}
+
+// spec: V2
+#[test]
+fn a_command_can_be_a_list_with_a_folder_and_variables() {
+    let text = "{command: [pytest, 'a b', -x], working_dir: sub, env: {A: '1'}, retries: 2, name: unit}";
+    let criterion = one(text);
+    assert_eq!((criterion.name.as_deref(), criterion.retries), (Some("unit"), 2));
+    let Method::External(check) = criterion.method else { panic!() };
+    assert_eq!(check.command, CheckCommand::Argv(["pytest", "a b", "-x"].map(str::to_owned).into()));
+    assert_eq!((check.working_dir.as_deref(), check.env["A"].as_str()), (Some("sub"), "1"));
+}
+
+// spec: V3, V4, V5
+#[test]
+fn the_method_is_the_one_whose_parts_are_written() {
+    let Method::Semantic(check) = method("{check_for: it works, negative_patterns: [TODO, FIXME]}") else {
+        panic!()
+    };
+    assert_eq!((check.check_for, check.negative_patterns.len()), (vec!["it works".to_owned()], 2));
+    assert_eq!(method("{method: string_match}"), Method::StringMatch);
+    let Method::Plugin(check) = method("{plugin: cover, config: {least: 80, of: [a]}, timeout: 9}") else {
+        panic!()
+    };
+    assert_eq!((check.config.as_str(), check.timeout_ms), (r#"{"least":80,"of":["a"]}"#, 9_000));
+    let Method::MultiStage(staged) =
+        method("{stages: [make, {check_for: x, required: false}], require_all: false}")
+    else {
+        panic!();
+    };
+    assert!(!staged.require_all && staged.stages[0].required && !staged.stages[1].required);
+}
+
+// spec: V4
+#[test]
+fn the_parts_of_a_method_may_stand_in_a_table_of_their_own() {
+    let nested = method(
+        "{method: multi_stage, config: {stages: [{name: t, method: external, config: {command: make}}, \
+         {method: plugin, config: {plugin: p, config: {a: 1}}}]}}",
+    );
+    let flat = method("{stages: [{name: t, command: make}, {plugin: p, config: {a: 1}}]}");
+    assert_eq!(nested, flat);
+}
+
+// spec: V2, V5, V6
+#[test]
+fn what_is_no_check_is_refused_with_its_place_and_a_hint() {
+    let table = [
+        (
+            "{method: extrenal, command: x}",
+            "checks: there is no method \"extrenal\"",
+            "did you mean external?",
+        ),
+        ("{command: x, check_for: y}", "checks: it is external and semantic at once", "write two checks"),
+        (
+            "{method: plugin, command: x}",
+            "checks: its method is plugin, but what is written belongs to external",
+            "",
+        ),
+        ("{method: multi_stage}", "checks: a check of several stages has none", "add `stages:`"),
+        (
+            "{plugin: ../x}",
+            "checks: \"../x\" is no name of a plugin",
+            "a plugin is an executable file in .ralph/verifiers, called by its name alone",
+        ),
+        ("{template: pytset}", "checks: there is no template named \"pytset\"", "did you mean pytest?"),
+        (
+            "{template: pytest-coverage, with: {mni: 3}}",
+            "checks: the template pytest-coverage has no parameter \"mni\"",
+            "did you mean min?",
+        ),
+        (
+            "{template: pytest-coverage, with: {min: 180}}",
+            "checks: min: \"180\" is not a whole number between 0 and 100",
+            "",
+        ),
+        ("{command: x, with: {a: b}}", "checks: `with:` belongs to a template", "add `template: NAME`"),
+        (
+            "{command: x, required: false}",
+            "checks: `required: false` means something only in a stage",
+            "make it a stage of a check with `stages:`",
+        ),
+    ];
+    for (text, what, hint) in table {
+        let text = format!("checks:\n  - {text}");
+        refused(yaml(&text), &format!("config.yaml:2:5: {what}"), hint);
+    }
+    for text in
+        ["{command: []}", "{command: ['']}", "{retries: 99, command: x}", "{template: make, with: [a]}"]
+    {
+        assert!(yaml(&format!("checks:\n  - {text}")).is_err(), "{text}");
+    }
+}
+
+// spec: V6
+#[test]
+fn a_template_is_used_by_name_with_values() {
+    let criterion = one("{template: pytest-coverage, with: {min: 85, paths: [tests, e2e]}, retries: 1}");
+    assert_eq!(criterion.retries, 1);
+    assert_eq!(
+        criterion.shown(),
+        "pytest-coverage: python3 -m pytest --cov=. --cov-fail-under=85 -- tests e2e"
+    );
+}
+
+// spec: V6
+#[test]
+fn a_template_of_the_project_replaces_a_built_in_one_and_must_be_approved() {
+    let temp = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(temp.path().join(name), text).unwrap();
+    write(
+        "make.yaml",
+        "about: Ours\nparameters: {what: {about: The target, type: words}}\ncheck: {command: [./make, '{{what}}']}",
+    );
+    write("sh.yaml", "parameters: {x: {}}\ncheck: 'test {{x}}'");
+    write("odd.yaml", "paramters: {}\ncheck: x");
+    let templates = Templates { folder: Some(temp.path().to_path_buf()) };
+    let with = |values: &[&str]| {
+        [("what".to_owned(), values.iter().map(|value| (*value).to_owned()).collect())].into()
+    };
+    let check = templates.criterion("make", &with(&["a", "b c"])).unwrap();
+    assert_eq!(check.criterion.shown(), "make: ./make a 'b c'");
+    assert!(check.template.is_some_and(|origin| origin.is_project()));
+    let shell = templates.criterion("sh", &Default::default()).unwrap_err();
+    assert!(shell.what.contains("{{x}} stands in a shell command"), "{shell}");
+    let odd = templates.criterion("odd", &Default::default()).unwrap_err();
+    assert!(odd.what.contains("odd.yaml:1:1: there is no key paramters"), "{odd}");
+    let mut settings = Settings { templates, ..Settings::default() };
+    let text = "checks: [{template: make, with: {what: [a]}}]";
+    document::apply(&mut settings, text, &source(FileLayer::User, "mine.yaml")).unwrap();
+    let keys: Vec<_> = settings.project_commands().into_iter().map(|command| command.key).collect();
+    assert_eq!(keys, ["checks"], "the words of the user's file start a command of the project's");
+}
+
+// spec: V3, X6
+#[test]
+fn the_judge_is_chosen_among_those_that_can_be_asked_without_tools() {
+    let text = "agents: {mine: {type: text, cli: ./j, env: {A: b}}}\nverification: {judge: {agent: mine, on_error: string_match}}\nchecks: [{check_for: x}]";
+    let settings = yaml(text).unwrap();
+    let root = PathBuf::from("/project");
+    assert_eq!(settings.judging(&root).unwrap().overrides.cli.as_deref(), Some("/project/./j"));
+    assert_eq!(settings.judge.on_error.value, OnError::StringMatch);
+    let keys: Vec<_> = settings.project_commands().into_iter().map(|command| command.key).collect();
+    assert_eq!(keys, ["agents.mine.cli", "agents.mine.env.A", "checks"]);
+    for (judge, what) in
+        [("gemini", "cannot judge: it cannot be asked without its tools"), ("cluade", "no agent named")]
+    {
+        let settings = yaml(&format!("verification: {{judge: {{agent: {judge}}}}}")).unwrap();
+        let error = settings.judging(&root).err().unwrap();
+        assert!(error.what.contains(what), "{error}");
+    }
+}

@@ -7,6 +7,7 @@ use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
 use super::run::{preflight, refuse_recursion, tell, with_keeper};
 use super::{block_on, out, pick, trust};
+use crate::config::{Part, Use};
 use crate::engine::{
     Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, StoredAgent,
     TakenUp, TreeHold,
@@ -207,7 +208,8 @@ impl<'a> Configured<'a> {
 
     fn values(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, Failure> {
         let configured = self.args.config.settings(Some(&self.project))?;
-        trust::ensure(&self.project, &configured)?;
+        let used = Use { agents: vec![&agent.name], permission: Part::Left, checks: Part::Left };
+        trust::ensure_use(&self.project, &configured, &used)?;
         let written = configured.agents.get(&agent.name).cloned().unwrap_or_default();
         let value = |name: &String| {
             let value = written.env.get(name).map(|setting| (name.clone(), setting.value.clone()));

@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     let plan = plan(args, &settings, project)?;
     refuse_recursion(&plan.project)?;
     preflight(&plan)?;
-    trust::ensure(&plan.project, &settings)?;
+    trust::ensure(&plan, &settings)?;
     start(plan, &args.output, &args.background)
 }
 

@@ -5,7 +5,8 @@ use clap::Args;
 
 use super::config_args::ConfigArgs;
 use super::out;
-use crate::config::{ProjectCommand, Settings};
+use crate::config::{Part, ProjectCommand, Settings, Use};
+use crate::engine::RunPlan;
 use crate::error::Failure;
 use crate::project::Project;
 use crate::sanitize::sanitize;
@@ -13,7 +14,8 @@ use crate::trust::{Knowledge, Ledger, Seal, TrustError};
 
 /// Approves the commands that this project's configuration wants to start
 ///
-/// A repository can carry commands that somebody else wrote: an agent's program, its arguments and variables, checks.
+/// A repository can carry commands that somebody else wrote: an agent's program, its arguments and variables, checks,
+/// what the agent may do unasked.
 /// ralph starts none of them before you have approved them once; when one changes, it asks again. What you type
 /// yourself, and the file that you name with --config, needs no approval.
 #[derive(Debug, Args)]
@@ -72,10 +74,18 @@ pub fn approve(project: &Project, settings: &Settings) -> Result<(), Failure> {
 }
 
 /// Lets a run go on if it starts no command of the project's own, or the user has approved them.
-///
-/// People at a terminal are asked; everyone else hears what to do.
-pub fn ensure(project: &Project, settings: &Settings) -> Result<(), Failure> {
-    if settings.project_commands().is_empty() {
+pub fn ensure(plan: &RunPlan, settings: &Settings) -> Result<(), Failure> {
+    let used = Use {
+        agents: plan.agents().map(|agent| agent.name.as_str()).collect(),
+        permission: Part::Used,
+        checks: if plan.checks.is_empty() { Part::Left } else { Part::Used },
+    };
+    ensure_use(&plan.project, settings, &used)
+}
+
+/// The same for a part of the settings. People at a terminal are asked; everyone else hears what to do.
+pub fn ensure_use(project: &Project, settings: &Settings, used: &Use<'_>) -> Result<(), Failure> {
+    if settings.project_commands(used).is_empty() {
         return Ok(());
     }
     match ledger()?.knows(&project.root, &seal(&settings.of_project))? {

@@ -175,6 +175,12 @@ fn needs_a_filter(adapter: &'static dyn Agent, written: &AgentSettings) -> Resul
 
 /// A model that would change nothing about how the agent is started was meant to change something.
 fn takes_a_model(adapter: &'static dyn Agent, model: &Setting<Option<String>>) -> Result<(), ConfigError> {
+    if let Some(name) = model.value.as_deref().filter(|name| name.starts_with('-')) {
+        // Some agents would read it as a flag of their own, which may allow them anything.
+        return Err(Refusal::new(format!("{name:?} is no model: it begins with a hyphen"))
+            .hint("name the model in the agent's own words, such as opus")
+            .at(model.origin.to_string()));
+    }
     let start = |model| adapter.invocation(&Job { model, ..Job::default() });
     match model.value.as_deref() {
         Some(name) if !adapter.format().is_talk() && start(Some(name)) == start(None) => {

@@ -29,7 +29,7 @@ pub use error::ConfigError;
 pub use files::{Files, find};
 pub use load::{Named, load};
 pub use origin::{FileLayer, Origin, Setting};
-pub use project_commands::ProjectCommand;
+pub use project_commands::{Part, ProjectCommand, Use};
 pub use schema::schema;
 pub use settings::{AgentSettings, JudgeSettings, Limits, Settings, Signals};
 pub use show::Shown;

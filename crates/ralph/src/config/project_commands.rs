@@ -16,20 +16,43 @@ pub struct ProjectCommand {
     pub origin: Origin,
 }
 
+/// What of the settings is about to be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use<'a> {
+    /// Every agent that may be started, the fallbacks too.
+    pub agents: Vec<&'a str>,
+    pub permission: Part,
+    pub checks: Part,
+}
+
+/// Whether a part of the settings is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Used,
+    Left,
+}
+
+impl Part {
+    fn of<T>(self, commands: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        commands.filter(move |_| self == Self::Used)
+    }
+}
+
 impl Settings {
-    /// Returns every command of the project layer that a run with these settings would start: program, arguments
-    /// and variables of the chosen agent, and the checks; and what the agent may do unasked, which is as good as a
-    /// command. Filters run inside ralph and start nothing.
+    /// Returns every command of the project layer that this use would start: adapter, program, arguments and variables
+    /// of the agents, and the checks with their plugins and their judge; and what agents may do unasked, which is as good
+    /// as a command. Filters run inside ralph and start nothing.
     #[must_use]
-    pub fn project_commands(&self) -> Vec<ProjectCommand> {
-        let judge = self.checks.value.iter().any(|check| check.criterion.needs_a_judge());
-        let agents = [Some(&self.agent.value), judge.then_some(&self.judge.agent.value)];
-        let written = agents.into_iter().flatten().filter_map(|name| Some((name, self.agents.get(name)?)));
-        let plugins = self.checks.value.iter().flat_map(|check| check.criterion.plugins());
-        written
+    pub fn project_commands(&self, used: &Use<'_>) -> Vec<ProjectCommand> {
+        let checks = || used.checks.of(self.checks.value.iter().map(|check| &check.criterion));
+        let judge = checks().any(Criterion::needs_a_judge).then_some(self.judge.agent.value.as_str());
+        let is_used = |name: &str| used.agents.contains(&name) || judge == Some(name);
+        let agents = self.agents.iter().filter(|(name, _)| is_used(name));
+        let plugins = checks().flat_map(Criterion::plugins);
+        agents
             .flat_map(|(name, written)| of_agent(name, written))
-            .chain(self.permission())
-            .chain(self.checks())
+            .chain(used.permission.of(self.permission().into_iter()))
+            .chain(used.checks.of(self.checks()))
             .chain(plugins.filter_map(|name| self.plugin(name)))
             .filter(|command| command.origin.is_project())
             .collect()
@@ -109,10 +132,11 @@ fn of_agent(name: &str, written: &AgentSettings) -> Vec<ProjectCommand> {
         value,
         origin: origin.clone(),
     };
+    let kind = written.kind.value.iter().map(|kind| command("type", kind.clone(), &written.kind.origin));
     let cli = written.cli.value.iter().map(|cli| command("cli", cli.clone(), &written.cli.origin));
     let args = written.args.value.iter();
     let args = args.map(|args| command("args", serde_json::json!(args).to_string(), &written.args.origin));
     let env = written.env.iter();
     let env = env.map(|(name, value)| command(&format!("env.{name}"), value.value.clone(), &value.origin));
-    cli.chain(args).chain(env).collect()
+    kind.chain(cli).chain(args).chain(env).collect()
 }

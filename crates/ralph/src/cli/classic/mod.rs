@@ -76,7 +76,7 @@ fn run(order: &Order<'_>) -> Result<u8, Failure> {
     refuse_recursion(&plan.project)?;
     run::preflight(&plan)?;
     preflight::folders(&plan.project, &settings.specs_dir.value);
-    trust::ensure(&plan.project, &settings)?;
+    trust::ensure(&plan, &settings)?;
     preflight::implementation_plan(&plan)?;
     preflight::prompt(order.mode, &prompt, &plan.rules.promise)?;
     start(plan, &order.args.output, &order.args.background)

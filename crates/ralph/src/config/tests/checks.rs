@@ -15,6 +15,13 @@ fn method(text: &str) -> Method {
     one(text).method
 }
 
+/// Returns the keys of the project that a run with these settings would start.
+fn keys(settings: &Settings) -> Vec<String> {
+    let agents = vec![settings.agent.value.as_str()];
+    let used = Use { agents, permission: Part::Used, checks: Part::Used };
+    settings.project_commands(&used).into_iter().map(|command| command.key).collect()
+}
+
 // spec: V2
 #[test]
 fn a_command_can_be_a_list_with_a_folder_and_variables() {
@@ -143,7 +150,7 @@ fn a_template_of_the_project_replaces_a_built_in_one_and_must_be_approved() {
     let mut settings = Settings { templates, ..Settings::default() };
     let text = "checks: [{template: make, with: {what: [a]}}]";
     document::apply(&mut settings, text, &source(FileLayer::User, "mine.yaml")).unwrap();
-    let keys: Vec<_> = settings.project_commands().into_iter().map(|command| command.key).collect();
+    let keys = keys(&settings);
     assert_eq!(keys, ["checks"], "the words of the user's file start a command of the project's");
 }
 
@@ -155,8 +162,8 @@ fn the_judge_is_chosen_among_those_that_can_be_asked_without_tools() {
     let root = PathBuf::from("/project");
     assert_eq!(settings.judging(&root).unwrap().overrides.cli.as_deref(), Some("/project/./j"));
     assert_eq!(settings.judge.on_error.value, OnError::StringMatch);
-    let keys: Vec<_> = settings.project_commands().into_iter().map(|command| command.key).collect();
-    assert_eq!(keys, ["agents.mine.cli", "agents.mine.env.A", "checks"]);
+    let keys = keys(&settings);
+    assert_eq!(keys, ["agents.mine.type", "agents.mine.cli", "agents.mine.env.A", "checks"]);
     for (judge, what) in
         [("gemini", "cannot judge: it cannot be asked without its tools"), ("cluade", "no agent named")]
     {

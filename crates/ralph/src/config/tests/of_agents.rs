@@ -67,18 +67,39 @@ fn a_model_for_an_agent_that_cannot_be_told_one_is_refused_where_it_was_written(
 }
 
 // spec: X6
+// fault: 83
 #[test]
 fn commands_that_came_with_the_project_are_told_from_those_of_the_user() {
-    let text = "agent: mine\nagents: {mine: {type: text, cli: ./a, args: [x], env: {PATH: /evil}, response_filter: .a}, other: {type: text, cli: b}}\nchecks: [rm -rf x]";
-    let mut settings = yaml(text).unwrap();
-    let keys = |settings: &Settings| {
-        settings.project_commands().into_iter().map(|command| command.key).collect::<Vec<_>>()
+    let text = "agent: mine\npermission: full\nagents: {mine: {type: text, cli: ./a, args: [x], env: {PATH: /evil}, response_filter: .a}, other: {type: text, cli: b}}\nchecks: [rm -rf x]";
+    let keys = |settings: &Settings, agents: &[&'static str], checks| {
+        let used = Use { agents: agents.to_vec(), permission: Part::Used, checks };
+        let commands = settings.project_commands(&used).into_iter();
+        commands.map(|command| command.key.replace("agents.", "")).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(keys(&settings), ["agents.mine.cli", "agents.mine.args", "agents.mine.env.PATH", "checks"]);
-    settings.checks.flag(Some(Vec::new()), "--check");
-    settings.agent.flag(Some("claude".to_owned()), "--agent");
-    assert!(keys(&settings).is_empty());
+    let settings = yaml(text).unwrap();
+    assert_eq!(
+        keys(&settings, &["mine"], Part::Used),
+        "mine.type mine.cli mine.args mine.env.PATH permission checks"
+    );
+    assert_eq!(keys(&settings, &["claude"], Part::Left), "permission");
+    assert_eq!(keys(&settings, &["claude", "other"], Part::Left), "other.type other.cli permission");
     let mut named = Settings::default();
     document::apply(&mut named, text, &source(FileLayer::Named, "mine.yaml")).unwrap();
-    assert!(named.project_commands().is_empty(), "what the user names is the user's");
+    assert_eq!(keys(&named, &["mine", "other"], Part::Used), "", "what the user names is the user's");
+    let mut flagged = settings.clone();
+    flagged.checks.flag(Some(Vec::new()), "--check");
+    flagged.permission.flag(Some(None), "--permission");
+    assert_eq!(keys(&flagged, &["claude"], Part::Used), "");
+}
+
+// spec: X6, A6
+// fault: 83
+#[test]
+fn a_model_that_an_agent_might_read_as_a_flag_is_refused() {
+    let error = |text: &str| yaml(text).unwrap().chosen(&PathBuf::from("/")).err().unwrap().to_string();
+    let general = error("agent: gemini\nmodel: --yolo");
+    assert_eq!(general, "config.yaml:2: \"--yolo\" is no model: it begins with a hyphen");
+    let own = yaml("fallback: [gemini]\nagents: {gemini: {model: -y}}").unwrap();
+    let fallback = own.fallbacks(&PathBuf::from("/")).err().unwrap();
+    assert_eq!(fallback.to_string(), "config.yaml:2: \"-y\" is no model: it begins with a hyphen");
 }

@@ -8,7 +8,7 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    #[error("{text:?} is not a duration: write 500ms, 30s, 10m or 2h (a bare number is seconds)")]
+    #[error("{text:?} is not a duration: write 500ms, 30s, 10m, 2h or 7d (a bare number is seconds)")]
     Malformed { text: String },
     #[error("{text:?} is no time at all: it must be more than zero")]
     Zero { text: String },

@@ -105,7 +105,6 @@ impl From<TrustError> for Failure {
             TrustError::Unreadable { path, .. } | TrustError::Unwritable { path, .. } => {
                 failure.hint(format!("look at {} and its folder", path.display()))
             }
-            TrustError::NotText { .. } => failure.hint("give the folder another name, or use --config"),
         }
     }
 }
@@ -165,14 +164,11 @@ impl From<LockError> for Failure {
                 format!("another ralph is at work here: run {}, {owner}", owner.run),
             )
             .cause(format!("it has the lock {}", path.display()))
-            .hint(format!(
-                "wait for it, stop it with `kill {}`, or start beside it with --parallel: both then change the same files",
-                owner.process.pid
-            )),
+            .hint(format!("wait for it, or stop it with `kill {}`", owner.process.pid)),
             LockError::Taken { path, owner: None } => {
                 Self::plain(exit_code::STATE, "other runs are at work here")
                     .cause(format!("they have the lock {}", path.display()))
-                    .hint("`ralph runs` lists them; wait, or start beside them with --parallel")
+                    .hint("`ralph runs` lists them; wait for them")
             }
             LockError::Unusable { path, .. } => Self::new(exit_code::STATE, &error)
                 .hint(format!("make {} a file that you can write, or remove it", path.display())),

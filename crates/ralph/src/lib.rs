@@ -1,5 +1,6 @@
 //! The hands of `ralph`: everything that touches the world. What to do is decided in `ralph-core`.
 pub mod agent;
+pub mod bounded_lines;
 pub mod cli;
 pub mod config;
 pub mod demo;

@@ -71,6 +71,12 @@ impl Project {
         self.home.join(if self.home == self.root { ".ralph-templates" } else { "templates" })
     }
 
+    /// Returns the file that names the session logs of one run.
+    #[must_use]
+    pub fn session_list(&self, run: &str) -> PathBuf {
+        self.run_folder(run).join("session-logs")
+    }
+
     /// Returns the file in which the agents of one run keep their notes.
     #[must_use]
     pub fn notes(&self, run: &str) -> PathBuf {

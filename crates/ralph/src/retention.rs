@@ -1,4 +1,4 @@
-//! Takes away the raw logs and the notes of runs, and nothing else: never through a link. Mends logs that a killed
+//! Takes away the raw logs, the session logs and the notes of runs, and nothing else: never through a link. Mends logs that a killed
 //! process left in pieces.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -116,19 +116,29 @@ fn join(log: &Path, pieces: &BTreeSet<u64>) -> io::Result<()> {
 const KILLED: &str =
     "[ralph: it was killed here; bytes may be missing, or repeated, before the end of the log that follows]";
 
-/// Returns how many bytes the notes of a run take, if they are a file in a real folder.
+/// Returns how many bytes a file takes, if it is one in a real folder.
 #[must_use]
-pub fn notes_size(notes: &Path) -> u64 {
-    private::regular_file(notes).and_then(|file| file.metadata()).map_or(0, |found| found.len())
+pub fn file_size(file: &Path) -> u64 {
+    private::regular_file(file).and_then(|file| file.metadata()).map_or(0, |found| found.len())
 }
 
 /// Removes the notes of a run. A link in their place goes, and what it leads to stays.
 pub fn remove_notes(notes: &Path) -> Result<(), RetentionError> {
-    let path = notes.to_path_buf();
-    let folder = notes.parent().map(fs::symlink_metadata);
+    remove_file(notes)
+}
+
+/// Removes session logs of a run. Links in their place go, and what they lead to stays.
+pub fn remove_session_logs(logs: &[PathBuf]) -> Result<(), RetentionError> {
+    logs.iter().try_for_each(|log| remove_file(log))
+}
+
+/// Removes a file that may be gone already. The folder that it lies in must be a real one.
+fn remove_file(file: &Path) -> Result<(), RetentionError> {
+    let path = file.to_path_buf();
+    let folder = file.parent().map(fs::symlink_metadata);
     match folder {
         Some(Ok(folder)) if !folder.is_dir() => Err(RetentionError::NotOurs { path }),
-        Some(Ok(_)) => match fs::remove_file(notes) {
+        Some(Ok(_)) => match fs::remove_file(file) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(RetentionError::Stays { path, source })
             }
@@ -204,12 +214,12 @@ mod tests {
         fs::write(&outside, "x").unwrap();
         let notes = folder.join("run.md");
         fs::write(&notes, "four").unwrap();
-        assert_eq!(notes_size(&notes), 4);
+        assert_eq!(file_size(&notes), 4);
         remove_notes(&notes).unwrap();
         assert!(!notes.exists());
         remove_notes(&notes).unwrap();
         std::os::unix::fs::symlink(&outside, &notes).unwrap();
-        assert_eq!(notes_size(&notes), 0);
+        assert_eq!(file_size(&notes), 0);
         remove_notes(&notes).unwrap();
         assert!(outside.exists() && notes.symlink_metadata().is_err());
         let elsewhere = temp.path().join("elsewhere");

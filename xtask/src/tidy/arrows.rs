@@ -10,6 +10,7 @@ const ANY: &str = "*";
 
 /// Small rooms. Everyone may use them, and they use no other, unless a line below says so.
 const COMMON: &[&str] = &[
+    "bounded_lines",
     "duration",
     "fail",
     "memory_size",

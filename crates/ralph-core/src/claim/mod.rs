@@ -29,7 +29,7 @@ pub(crate) mod words;
 
 pub use finder::{Finder, Heard};
 pub use neutral::neutralise;
-pub use promise::{EmptyPromise, Nonce, Promise};
+pub use promise::{Nonce, Promise, PromiseError};
 pub use reading::{Claim, Mention, NoClaim, Reading};
 pub use rules::{ClaimRules, Contradictions, Matching, PlainLine, Scope};
 pub use tail::KEPT_BYTES;

@@ -5,21 +5,28 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// The text between the promise tags. It is never blank.
+/// The text between the promise tags. It is never blank, and nobody can choose a single letter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Promise(String);
 
-/// A blank promise was given: it would be kept by silence.
+/// A promise that would be kept by silence, or by chance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the promise is empty")]
-pub struct EmptyPromise;
+pub enum PromiseError {
+    #[error("the promise is empty")]
+    Empty,
+    #[error("the promise is a single letter")]
+    OneLetter,
+}
 
 impl Promise {
     /// Reads a promise; white space around it is layout and inner white space is one blank.
-    pub fn parse(text: &str) -> Result<Self, EmptyPromise> {
-        let text = collapse(text);
-        if text.is_empty() { Err(EmptyPromise) } else { Ok(Self(text)) }
+    pub fn parse(text: &str) -> Result<Self, PromiseError> {
+        let promise = Self::try_from(String::from(text))?;
+        match promise.0.chars().nth(1) {
+            None => Err(PromiseError::OneLetter),
+            Some(_) => Ok(promise),
+        }
     }
 
     /// Returns the promised text.
@@ -29,10 +36,12 @@ impl Promise {
 }
 
 impl TryFrom<String> for Promise {
-    type Error = EmptyPromise;
+    type Error = PromiseError;
 
-    fn try_from(text: String) -> Result<Self, EmptyPromise> {
-        Self::parse(&text)
+    /// Reads a promise that was stored. Earlier versions took a single letter.
+    fn try_from(text: String) -> Result<Self, PromiseError> {
+        let text = collapse(&text);
+        if text.is_empty() { Err(PromiseError::Empty) } else { Ok(Self(text)) }
     }
 }
 
@@ -83,10 +92,23 @@ mod tests {
     use super::*;
 
     // spec: S1
+    // fault: 86
     #[test]
-    fn a_blank_promise_is_refused() {
-        assert_eq!(Promise::parse(""), Err(EmptyPromise));
-        assert_eq!(Promise::parse(" \n\t"), Err(EmptyPromise));
+    fn a_blank_promise_and_one_of_a_single_letter_are_refused() {
+        assert_eq!(Promise::parse(""), Err(PromiseError::Empty));
+        assert_eq!(Promise::parse(" \n\t"), Err(PromiseError::Empty));
+        for letter in ["x", " * ", "\u{e4}", "\u{5b8c}"] {
+            assert_eq!(Promise::parse(letter), Err(PromiseError::OneLetter), "{letter}");
+        }
+        assert_eq!(Promise::parse("OK").unwrap().as_str(), "OK");
+    }
+
+    // spec: S1, L13
+    #[test]
+    fn a_single_letter_that_was_stored_before_it_was_refused_can_still_be_read() {
+        let stored: Promise = serde_json::from_str("\"x\"").unwrap();
+        assert_eq!(stored.as_str(), "x");
+        assert!(serde_json::from_str::<Promise>("\" \"").is_err());
     }
 
     // spec: S1

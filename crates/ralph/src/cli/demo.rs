@@ -13,7 +13,7 @@ use super::run::execute;
 use super::{block_on, out};
 use crate::agent::{self, Overrides};
 use crate::demo::{CHECK, Stage, TASK};
-use crate::engine::{AgentChoice, Audience, PromptSource, RunPlan};
+use crate::engine::{AgentChoice, Audience, PromptSource, RunPlan, new_run_id};
 use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
@@ -54,7 +54,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
     let internal = |error: &(dyn std::error::Error + 'static)| Failure::new(exit_code::INTERNAL, error);
     let promise = Promise::parse("DONE").map_err(|error| internal(&error))?;
     Ok(RunPlan {
-        id: uuid::Uuid::now_v7().to_string(),
+        id: new_run_id(),
         kind: "demo",
         project: Project::around(&stage.root)?,
         agent: AgentChoice {
@@ -79,6 +79,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         max_memory: None,
         log_limit: MemorySize::GIGABYTE,
         sharing: Sharing::Alone,
+        configured: None,
     })
 }
 

@@ -1,5 +1,7 @@
 //! `ralph detect`: the claim finder by itself.
-use std::io::{self, BufRead};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use ralph_core::claim::{Claim, ClaimRules, Contradictions, Matching, Promise, Reading, Scope};
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::values::format;
 use super::{offer, out};
 use crate::agent::Format;
+use crate::bounded_lines::BoundedLines;
 use crate::config::Settings;
 use crate::error::Failure;
 use crate::hearing::read_output;
@@ -117,7 +120,7 @@ fn single(args: &DetectArgs) -> Result<u8, Failure> {
     let promise = Promise::parse(promise).map_err(|error| Failure::new(exit_code::USAGE, &error))?;
     let prompt = match &args.prompt_file {
         None => String::new(),
-        Some(path) => std::fs::read_to_string(path).map_err(|error| {
+        Some(path) => read_prompt(path).map_err(|error| {
             Failure::preflight(format!("the prompt file {} cannot be read", path.display())).cause(error)
         })?,
     };
@@ -134,6 +137,15 @@ fn single(args: &DetectArgs) -> Result<u8, Failure> {
     Ok(if answer.claimed { exit_code::COMPLETED } else { exit_code::NOT_COMPLETE })
 }
 
+fn read_prompt(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST_CASE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_CASE {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is longer than 64 MB"));
+    }
+    Ok(text)
+}
+
 /// One case of a batch.
 #[derive(Debug, Deserialize)]
 struct Case {
@@ -146,21 +158,18 @@ struct Case {
     prompt: Option<String>,
 }
 
+/// A longer output is read by itself, without `--batch`.
+const LONGEST_CASE: u64 = 64 << 20;
+
 fn batch(args: &DetectArgs) -> Result<u8, Failure> {
-    let mut stdin = io::stdin().lock();
-    let mut line = Vec::new();
-    let mut number = 0;
+    let mut lines = BoundedLines::new(io::stdin().lock(), LONGEST_CASE);
     loop {
-        line.clear();
-        number += 1;
-        let read = stdin.read_until(b'\n', &mut line);
-        let count = read.map_err(|error| Failure::preflight("standard input cannot be read").cause(error))?;
-        if count == 0 {
-            return Ok(0);
-        }
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
+        let line = lines.next_line();
+        let number = lines.number();
+        let line = line.map_err(|error| {
+            Failure::preflight(format!("line {number} of standard input cannot be read")).cause(error)
+        })?;
+        let Some(line) = line else { return Ok(0) };
         let answer = case(args, &line).map_err(|why| {
             Failure::usage(format!("line {number} of standard input is no case: {why}"))
                 .hint("a case is {\"id\", \"format\", \"promise\", \"output\", \"prompt\"?}")
@@ -175,9 +184,12 @@ fn case(args: &DetectArgs, line: &[u8]) -> Result<Answer, String> {
         None => args.format,
         Some(name) => format(name)?,
     };
-    let Ok(promise) = Promise::parse(&case.promise) else {
-        let why = "an empty promise never completes".to_owned();
-        return Ok(Answer { id: Some(case.id), claimed: false, contradiction: false, why, line: None });
+    let promise = match Promise::parse(&case.promise) {
+        Ok(promise) => promise,
+        Err(error) => {
+            let why = format!("{error}: it never completes");
+            return Ok(Answer { id: Some(case.id), claimed: false, contradiction: false, why, line: None });
+        }
     };
     let prompt = case.prompt.unwrap_or_default();
     let rules = args.signals.rules(promise);

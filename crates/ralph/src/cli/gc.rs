@@ -1,4 +1,5 @@
 //! `ralph gc`.
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,11 +14,12 @@ use super::{block_on, out};
 use crate::error::Failure;
 use crate::lock::{self, Owner, Sharing};
 use crate::project::Project;
-use crate::retention::{RetentionError, RunFolders, notes_size, remove_notes};
+use crate::retention::{RetentionError, RunFolders, file_size, remove_notes, remove_session_logs};
+use crate::session_file;
 use crate::store::{LastSeen, Opening, Store};
 use crate::view::{bytes, one_or_many, short_id};
 
-/// Removes the raw logs of old runs
+/// Removes the raw logs and the session logs of old runs
 ///
 /// The journal and the notes stay, so that `ralph show` still tells what happened. A run that is going on is never
 /// touched, and nothing is that a link leads to. In runs that stay, logs that a killed ralph left in pieces are put
@@ -112,11 +114,12 @@ impl Collector<'_> {
                 return Ok(());
             }
         };
-        let notes = if self.args.all { notes_size(&self.project.notes(run)) } else { 0 };
+        let notes = if self.args.all { file_size(&self.project.notes(run)) } else { 0 };
+        let sessions: u64 = self.session_logs(run).iter().map(|log| file_size(log)).sum();
         if !self.args.dry_run && !self.really_remove(run, size.is_some()).await? {
             return Ok(());
         }
-        self.done.runs.push((run.to_owned(), size.unwrap_or(0) + notes));
+        self.done.runs.push((run.to_owned(), size.unwrap_or(0) + notes + sessions));
         Ok(())
     }
 
@@ -127,7 +130,10 @@ impl Collector<'_> {
             let Ok(_held) = lock::take(&self.project.run_lock(run), Sharing::Alone, &owner).await else {
                 return Ok(false);
             };
-            if let Err(failure) = self.folders.remove(run) {
+            // The list of the session logs goes with the folder, so it is needed until they are gone.
+            let removed =
+                remove_session_logs(&self.session_logs(run)).and_then(|()| self.folders.remove(run));
+            if let Err(failure) = removed {
                 self.done.failures.push(failure);
                 return Ok(false);
             }
@@ -141,6 +147,10 @@ impl Collector<'_> {
         }
         self.store.forget(run).await?;
         Ok(true)
+    }
+
+    fn session_logs(&self, run: &str) -> Vec<PathBuf> {
+        session_file::logs_of(&self.project.session_logs(), &self.project.session_list(run))
     }
 
     fn tidy(&mut self, run: &str) {

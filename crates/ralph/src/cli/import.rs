@@ -1,4 +1,6 @@
 //! `ralph import`.
+use std::fs::File;
+use std::io::BufReader;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,6 +9,7 @@ use ralph_core::fact::Fact;
 use serde::Deserialize;
 
 use super::{block_on, out};
+use crate::bounded_lines::BoundedLines;
 use crate::error::Failure;
 use crate::project::Project;
 use crate::store::{EXPORT_VERSION, ImportedFact, Opening, RunHeader, Store};
@@ -20,6 +23,12 @@ pub struct ImportArgs {
     file: PathBuf,
 }
 
+/// No fact is longer: what it quotes of an agent is bounded.
+const LONGEST_LINE: u64 = 16 << 20;
+
+/// More was not written by one run.
+const MOST_FACTS: usize = 4_000_000;
+
 /// The place of a fact in the journal.
 #[derive(Debug, Deserialize)]
 struct Place {
@@ -30,9 +39,10 @@ struct Place {
 
 pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let name = args.file.display();
-    let text = std::fs::read_to_string(&args.file)
+    let file = File::open(&args.file)
         .map_err(|error| Failure::preflight(format!("the file {name} cannot be read")).cause(error))?;
-    let (header, facts) = parse(&text).map_err(|(line, why)| {
+    let lines = Lines(BoundedLines::new(BufReader::new(file), LONGEST_LINE));
+    let (header, facts) = parse(lines).map_err(|(line, why)| {
         Failure::preflight(format!("{name}, line {line}: {why}"))
             .hint("`ralph export` writes such files; nothing was stored")
     })?;
@@ -48,12 +58,24 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
     })
 }
 
+/// The numbered lines of the file; one that cannot be read names itself.
+struct Lines(BoundedLines<BufReader<File>>);
+
+impl Iterator for Lines {
+    type Item = Result<(usize, Vec<u8>), (usize, String)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.0.next_line();
+        let number = self.0.number();
+        line.map_err(|error| (number, error.to_string())).transpose().map(|line| Ok((number, line?)))
+    }
+}
+
 /// Parses a whole file; an error names its line.
-fn parse(text: &str) -> Result<(RunHeader, Vec<ImportedFact>), (usize, String)> {
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let (_, first) = lines.next().ok_or((1, "the file is empty".to_owned()))?;
-    let header: RunHeader =
-        serde_json::from_str(first).map_err(|error| (1, format!("this is no header of a run: {error}")))?;
+fn parse(mut lines: Lines) -> Result<(RunHeader, Vec<ImportedFact>), (usize, String)> {
+    let (_, first) = lines.next().unwrap_or_else(|| Err((1, "the file is empty".to_owned())))?;
+    let header: RunHeader = serde_json::from_slice(&first)
+        .map_err(|error| (1, format!("this is no header of a run: {error}")))?;
     if header.ralph_export > EXPORT_VERSION {
         let why =
             format!("format {} is newer than this ralph, which knows {EXPORT_VERSION}", header.ralph_export);
@@ -62,9 +84,14 @@ fn parse(text: &str) -> Result<(RunHeader, Vec<ImportedFact>), (usize, String)> 
     if header.id.parse::<uuid::Uuid>().is_err() {
         return Err((1, "the id is no UUID".to_owned()));
     }
-    let facts: Result<Vec<_>, _> =
-        lines.map(|(index, line)| fact(&header, line).map_err(|why| (index + 1, why))).collect();
-    let facts = facts?;
+    let mut facts = Vec::new();
+    for line in lines {
+        let (number, line) = line?;
+        facts.push(fact(&header, &line).map_err(|why| (number, why))?);
+        if facts.len() > MOST_FACTS {
+            return Err((number, format!("more than {MOST_FACTS} facts are no journal of one run")));
+        }
+    }
     sound(&header, &facts).map_err(|why| (facts.len() + 1, why))?;
     Ok((header, facts))
 }
@@ -85,12 +112,12 @@ fn sound(header: &RunHeader, facts: &[ImportedFact]) -> Result<(), String> {
     ralph_core::journal::check(&journal).map_err(|unsound| unsound.to_string())
 }
 
-fn fact(header: &RunHeader, line: &str) -> Result<ImportedFact, String> {
-    let place: Place = serde_json::from_str(line).map_err(|error| error.to_string())?;
+fn fact(header: &RunHeader, line: &[u8]) -> Result<ImportedFact, String> {
+    let place: Place = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     if place.run != header.id {
         return Err(format!("this fact belongs to run {}, not to {}", place.run, header.id));
     }
-    let fact: Fact = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let fact: Fact = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let at: jiff::Timestamp = place.at.parse().map_err(|error| format!("at is no time: {error}"))?;
     Ok(ImportedFact { seq: place.seq, at: Millis(at.as_millisecond()), fact })
 }

@@ -35,11 +35,24 @@ pub fn run(args: &InitArgs) -> Result<u8, Failure> {
         Failure::new(exit_code::PREFLIGHT, &error).hint("nothing that existed was changed; run it again")
     })?;
     let settings = ConfigArgs::default().settings(Some(&project))?;
-    if written.iter().any(|file| file.made == Made::New && file.path.ends_with("config.yaml")) {
-        trust::approve(&project, &settings)?;
-    }
-    tell(&found, &written);
-    Ok(0)
+    let is_ours = written.iter().any(|file| file.made == Made::New && file.path.ends_with("config.yaml"));
+    let approved = if is_ours { trust::approve(&project, &settings) } else { Ok(()) };
+    let next = match trust::is_approved(&project, &settings) {
+        Ok(true) => Next::Plan,
+        Ok(false) | Err(_) => Next::Approve,
+    };
+    tell(&found, &written, next);
+    approved
+        .map(|()| 0)
+        .map_err(|failure| failure.hint("the files are there; approve their commands later: ralph trust"))
+}
+
+/// What the user has to do first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// The configuration has commands that nobody has approved.
+    Approve,
+    Plan,
 }
 
 fn found(args: &InitArgs, root: &Path) -> Result<Found, Failure> {
@@ -57,7 +70,7 @@ fn found(args: &InitArgs, root: &Path) -> Result<Found, Failure> {
     Ok(Found { agent: Some(agent.name()), ..found })
 }
 
-fn tell(found: &Found, written: &[Written]) {
+fn tell(found: &Found, written: &[Written], next: Next) {
     for file in written {
         let what = match file.made {
             Made::New => "wrote",
@@ -76,7 +89,12 @@ fn tell(found: &Found, written: &[Written]) {
         checks => format!("checks {}", checks.join(", ")),
     });
     out::line(&format!(
-        "\nNext\n  write what you want into {}/\n  ralph plan      makes the plan\n  ralph build     works it off, one task an iteration",
+        "\nNext{}\n  write what you want into {}/\n  ralph plan      makes the plan\n  ralph build     works it off, one task an iteration",
+        match next {
+            Next::Approve =>
+                "\n  ralph trust     approves the commands of the configuration, after a look at them",
+            Next::Plan => "",
+        },
         found.specs_dir
     ));
 }

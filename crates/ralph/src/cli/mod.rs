@@ -71,8 +71,8 @@ Examples:
   ralph show                                        what the newest run did, and why
   ralph resume                                      go on after Ctrl-C, a crash or a reboot
 
-Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 6 blocked,
-10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
+Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 5 git failed,
+6 blocked, 7 over budget, 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
 
 /// Only the command that was asked for is described to the parser: describing them all takes longer than most of what
 /// follows.
@@ -138,16 +138,19 @@ fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
 
 /// Returns what a command is worth to scripts, and tells people why it failed.
 fn exit_code_of(result: Result<u8, Failure>) -> u8 {
-    let result = match result {
-        Ok(0) if out::is_lost() => {
-            Err(Failure::preflight("standard output cannot be written").hint("is its disk full?"))
-        }
-        other => other,
-    };
-    result.unwrap_or_else(|failure| {
+    let code = result.unwrap_or_else(|failure| {
         out::failure(&failure);
         failure.exit_code
-    })
+    });
+    if !out::is_lost() {
+        return code;
+    }
+    let lost =
+        Failure::preflight("standard output cannot be written: what should stand there is not complete");
+    out::failure(
+        &lost.hint("is its disk full? A run went on without it: `ralph show` and `ralph events` have it"),
+    );
+    if code == exit_code::COMPLETED { exit_code::PREFLIGHT } else { code }
 }
 
 fn dispatch(command: Command) -> Result<u8, Failure> {

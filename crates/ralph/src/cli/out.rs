@@ -31,10 +31,25 @@ pub fn say(text: &str) {
 }
 
 fn print(clean: &str) {
-    let mut stdout = io::stdout().lock();
-    let printed = stdout.write_all(clean.as_bytes()).and_then(|()| stdout.flush());
-    if let Err(error) = printed {
-        let told = if is_nobody_there(&error) { &LEFT } else { &LOST };
+    let _ = Watched.write_all(clean.as_bytes()).and_then(|()| Watched.flush());
+}
+
+/// Standard output for somebody who cannot tell of its failures himself: they are remembered.
+pub struct Watched;
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::stdout().write(bytes).inspect_err(remember)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush().inspect_err(remember)
+    }
+}
+
+fn remember(error: &io::Error) {
+    if error.kind() != io::ErrorKind::Interrupted {
+        let told = if is_nobody_there(error) { &LEFT } else { &LOST };
         told.store(true, Ordering::Relaxed);
     }
 }

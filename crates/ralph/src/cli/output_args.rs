@@ -5,6 +5,7 @@ use clap::Args;
 use ralph_core::outcome::exit_code;
 
 use super::detach::Background;
+use super::out;
 use crate::engine::{Audience, RunPlan};
 use crate::error::Failure;
 use crate::report::{Detail, Elsewhere, JsonReport, PlainReport};
@@ -38,7 +39,7 @@ impl Show {
     pub fn told(self, max_iterations: u32) -> Result<Told, Failure> {
         let is_summed_up = !matches!(self, Self::Json);
         let report = match self {
-            Self::Json => Elsewhere::start(|| JsonReport::new(io::stdout())),
+            Self::Json => Elsewhere::start(|| JsonReport::new(out::Watched)),
             Self::People(detail) => {
                 Elsewhere::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
             }

@@ -1,11 +1,13 @@
 //! `ralph resume`.
+use std::io;
+
 use clap::Args;
 use ralph_core::outcome::{Ended, exit_code};
 
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
-use super::run::{preflight, refuse_recursion, tell, with_keeper};
+use super::run::{preflight_again, refuse_recursion, tell, with_keeper};
 use super::{block_on, out, pick, trust};
 use crate::config::{Part, Use};
 use crate::engine::{
@@ -52,14 +54,13 @@ pub fn run(args: &ResumeArgs) -> Result<u8, Failure> {
 /// What a run has recorded is started again, and a record that came with the repository may be anybody's.
 fn refuse_tracked(project: &Project) -> Result<(), Failure> {
     let state = project.state();
-    let tracked = git::git(&project.root, &["ls-files", "-z", "--", &state.to_string_lossy()]);
-    let tracked = tracked.map_err(|error| Failure::new(exit_code::GIT, &error))?;
-    match tracked.split('\0').next() {
-        None | Some("") => Ok(()),
-        Some(file) => Err(Failure::plain(exit_code::STATE, "the recorded runs came with the repository")
-            .cause(format!("git tracks {file}"))
-            .hint("somebody else may have written them; start anew with `ralph run`")),
+    let tracked = git::is_tracked(&project.root, &state);
+    if !tracked.map_err(|error| Failure::new(exit_code::GIT, &error))? {
+        return Ok(());
     }
+    Err(Failure::plain(exit_code::STATE, "the recorded runs came with the repository")
+        .cause(format!("git tracks files in {}", state.display()))
+        .hint("somebody else may have written them; start anew with `ralph run`"))
 }
 
 /// What became of a run.
@@ -115,7 +116,7 @@ async fn look(args: &ResumeArgs, store: &Store, row: RunRow, project: Project) -
         return repeat(store, &row, &stored, args.output.audience()).await.map(Found::Ended);
     }
     let (plan, changed) = plan(args, &row, &stored, project)?;
-    preflight(&plan)?;
+    preflight_again(&plan)?;
     Ok(Found::Left(Box::new(Left { row, plan, changed })))
 }
 
@@ -162,18 +163,24 @@ fn plan(
         Failure::new(exit_code::PREFLIGHT, &error).hint(hint)
     };
     let settings = RunSettings::parse(&row.settings).map_err(refused)?;
-    let changed = settings.changes();
     let configured = Configured::of(args, &project);
+    let mut changed = settings.changes();
+    changed.extend(configured.changes(settings.configured()));
     let audience = args.output.audience();
     let place = Place { id: row.id.clone(), kind: row.kind.clone(), project, audience };
     let plan = settings.plan(place, |agent| configured.env(agent)).map_err(|error| match error {
         NoPlan::Settings(error) => refused(error),
         NoPlan::Env(failure) => failure,
     })?;
-    plan.prompt.read(1, 1).map_err(|error| {
-        Failure::preflight("the prompt of the run cannot be read any more").cause(error).hint(anew)
-    })?;
+    plan.prompt.read(1, 1).map_err(|error| lost_prompt(&plan, &error))?;
     Ok((plan, changed))
+}
+
+fn lost_prompt(plan: &RunPlan, error: &io::Error) -> Failure {
+    let path = plan.prompt.file().map(|path| format!(" {}", path.display())).unwrap_or_default();
+    Failure::preflight(format!("the prompt{path} of the run cannot be read any more"))
+        .cause(error)
+        .hint("put it back, or start anew with `ralph run`")
 }
 
 /// Why there is no plan.
@@ -188,7 +195,8 @@ impl From<SettingsError> for NoPlan {
     }
 }
 
-/// The configuration as it is now, of which only the values of the agents' variables are wanted: they are never stored.
+/// The configuration as it is now. The run keeps what it began with: only the values of the agents' variables are
+/// wanted, which are never stored.
 struct Configured<'a> {
     args: &'a ResumeArgs,
     project: Project,
@@ -197,6 +205,21 @@ struct Configured<'a> {
 impl<'a> Configured<'a> {
     fn of(args: &'a ResumeArgs, project: &Project) -> Self {
         Self { args, project: project.clone() }
+    }
+
+    /// Says what the configuration did not say when the run began, and what holds.
+    fn changes(&self, then: Option<&[String]>) -> Vec<String> {
+        let Some(then) = then else { return Vec::new() };
+        let mut changes = match self.args.config.settings(Some(&self.project)) {
+            Ok(now) => now.changes_since(then),
+            Err(failure) => vec![format!("the configuration is wrong now: {}", failure.message)],
+        };
+        if !changes.is_empty() {
+            changes.push(
+                "the run keeps the settings that it began with; a new run takes the new ones".to_owned(),
+            );
+        }
+        changes
     }
 
     fn env(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, NoPlan> {

@@ -18,7 +18,7 @@ use crate::engine::{
     self, AgentChoice, Beginning, Clock, EngineError, Hold, Means, PROJECT_VARIABLE, RunPlan, TreeHold,
 };
 use crate::error::Failure;
-use crate::lock::Sharing;
+use crate::lock::{LockError, Sharing};
 use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
 use crate::project::Project;
 use crate::redact;
@@ -42,7 +42,7 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
     let checks = settings.criteria();
     let proof = if checks.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
     Ok(RunPlan {
-        id: uuid::Uuid::now_v7().to_string(),
+        id: engine::new_run_id(),
         kind: "run",
         rules: settings.claim_rules(promise),
         judge: judge::choose(settings, &project, &checks)?,
@@ -61,6 +61,7 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         max_memory: settings.limits.max_memory.value,
         log_limit: settings.limits.log_limit.value,
         sharing: if args.parallel { Sharing::Parallel } else { Sharing::Alone },
+        configured: Some(settings.fingerprints.clone()),
         project,
     })
 }
@@ -80,27 +81,45 @@ pub fn refuse_recursion(project: &Project) -> Result<(), Failure> {
 
 /// Finds out before the first iteration whether the agent can be started at all.
 pub fn preflight(plan: &RunPlan) -> Result<(), Failure> {
-    plan.agents().try_for_each(|agent| preflight_agent(plan, agent))
+    plan.agents().try_for_each(|agent| {
+        let hint = "give --agent-cmd, or `cli:` in the configuration, the path of an executable file";
+        preflight_agent(plan, agent, hint)
+    })
 }
 
-fn preflight_agent(plan: &RunPlan, agent: &AgentChoice) -> Result<(), Failure> {
+/// The same for a run that goes on, whose agent nobody can name anew.
+pub fn preflight_again(plan: &RunPlan) -> Result<(), Failure> {
+    plan.agents().try_for_each(|agent| {
+        preflight_agent(
+            plan,
+            agent,
+            "put the program back where the run had it, or start anew with `ralph run`",
+        )
+    })
+}
+
+/// Looks at one agent; `hint` says where another program can be named.
+fn preflight_agent(plan: &RunPlan, agent: &AgentChoice, hint: &str) -> Result<(), Failure> {
     let job = plan.agent_job(agent, "", &agent.asked(None));
     let (spec, _) = job.map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     if spec.program.as_os_str().is_empty() {
         return Err(Failure::usage(format!("the agent {} needs a program", agent.name))
             .hint("name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration"));
     }
-    process::locate(&spec).map(drop).map_err(|error| unusable(agent, &error))?;
+    process::locate(&spec).map(drop).map_err(|error| unusable(agent, &error, hint))?;
     match agent.obstacle(rustix::process::geteuid().is_root()) {
         Some(obstacle) => Err(Failure::preflight(obstacle.what).hint(obstacle.hint)),
         None => Ok(()),
     }
 }
 
-fn unusable(agent: &AgentChoice, error: &SpawnError) -> Failure {
+fn unusable(agent: &AgentChoice, error: &SpawnError, hint: &str) -> Failure {
     let failure = Failure::new(exit_code::PREFLIGHT, error);
     match error {
-        SpawnError::NotFound { program } => not_found(agent, program),
+        SpawnError::NotFound { program } => not_found(agent, program, hint),
+        SpawnError::NotExecutable { program, .. } if program.is_dir() => {
+            Failure::preflight(format!("the agent program {} is a folder", program.display())).hint(hint)
+        }
         SpawnError::NotExecutable { program, .. } => {
             failure.hint(format!("make it executable: chmod +x {}", program.display()))
         }
@@ -118,11 +137,10 @@ fn unusable(agent: &AgentChoice, error: &SpawnError) -> Failure {
     }
 }
 
-fn not_found(agent: &AgentChoice, program: &Path) -> Failure {
+fn not_found(agent: &AgentChoice, program: &Path, hint: &str) -> Failure {
     let name = program.display();
     if name.to_string().contains('/') {
-        return Failure::preflight(format!("the agent program {name} does not exist"))
-            .hint("give --agent-cmd, or `cli:` in the configuration, the path of an executable file");
+        return Failure::preflight(format!("the agent program {name} does not exist")).hint(hint);
     }
     let path = std::env::var("PATH").unwrap_or_default();
     Failure::preflight(format!("the agent {name} was not found on PATH"))
@@ -158,7 +176,7 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
     };
     let (store, (hold, told)) = tokio::join!(Store::open(&state, Opening::Create), meanwhile);
     let (store, hold) = match (store, hold) {
-        (Ok(Some(store)), hold) => (store, hold?),
+        (Ok(Some(store)), hold) => (store, hold.map_err(|error| taken(&plan, error))?),
         (Ok(None), _) => return Err(Failure::plain(exit_code::INTERNAL, "the database was not created")),
         (Err(error), hold) => {
             hold.into_iter().for_each(|hold| hold.forget(&plan));
@@ -176,6 +194,17 @@ async fn hold(plan: &RunPlan) -> Result<Hold, EngineError> {
     let tree = TreeHold::take(plan, Clock::start().now()).await?;
     yield_now().await;
     Hold::take(plan, tree).await
+}
+
+/// Says how `ralph run`, and only that, can work beside others.
+fn taken(plan: &RunPlan, error: EngineError) -> Failure {
+    let is_taken = matches!(error, EngineError::Lock(LockError::Taken { .. }));
+    let failure = Failure::from(error);
+    if is_taken && plan.kind == "run" {
+        return failure
+            .hint("runs that were all started with --parallel work side by side, in the same files");
+    }
+    failure
 }
 
 /// Drives a run to its end before the eyes of a report, and of a session log where it keeps one; says how it ended.

@@ -42,10 +42,10 @@ pub struct RunArgs {
     #[command(flatten)]
     pub agent: AgentArgs,
     /// Goes on in the agent's own session from the second iteration on, where it can [built-in]
-    #[arg(long = "continue", help_heading = "Agent", overrides_with = "fresh")]
+    #[arg(long = "continue", help_heading = "Agent", conflicts_with = "fresh")]
     pub continued: bool,
     /// Starts every iteration from the whole prompt, with nothing remembered
-    #[arg(long, help_heading = "Agent", overrides_with = "continued")]
+    #[arg(long, help_heading = "Agent")]
     pub fresh: bool,
     /// The text inside <promise>…</promise> by which the agent claims completion
     #[arg(long, default_value = "DONE", help_heading = "Claims")]
@@ -122,6 +122,10 @@ impl RunArgs {
     /// Reads the prompt once, so that a mistake shows before anything is started.
     pub fn prompt(&self) -> Result<PromptSource, Failure> {
         let source = match (self.prompt.strip_prefix('@'), self.prompt.as_str()) {
+            (Some(""), _) => {
+                return Err(Failure::usage("@ stands alone, and no file behind it")
+                    .hint("after @ comes the path of a text file: ralph run @task.md"));
+            }
             (Some(path), _) => file_prompt(path)?,
             (None, "-") => PromptSource::Text(standard_input()?),
             (None, words) => PromptSource::Text(words.to_owned()),
@@ -146,18 +150,20 @@ fn file_prompt(path: &str) -> Result<PromptSource, Failure> {
         return Ok(PromptSource::File(absolute));
     }
     let file = std::fs::File::open(&absolute).map_err(|error| unreadable(path, &error))?;
-    words(path, file).map(PromptSource::Text)
+    words(file).map(PromptSource::Text).map_err(|error| unreadable(path, &error))
 }
 
 fn standard_input() -> Result<String, Failure> {
-    words("standard input", std::io::stdin().lock())
+    words(std::io::stdin().lock()).map_err(|error| {
+        Failure::preflight("the prompt cannot be read from standard input")
+            .cause(error)
+            .hint("- stands for standard input: send the words there, as in echo 'Tidy up' | ralph run -")
+    })
 }
 
-fn words(name: &str, from: impl Read) -> Result<String, Failure> {
-    let bytes = read_bounded(from).map_err(|error| unreadable(name, &error))?;
-    String::from_utf8(bytes).map_err(|_| {
-        unreadable(name, &std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text"))
-    })
+fn words(from: impl Read) -> std::io::Result<String> {
+    let no_text = |_| std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text");
+    String::from_utf8(read_bounded(from)?).map_err(no_text)
 }
 
 fn unreadable(what: &str, error: &std::io::Error) -> Failure {

@@ -68,8 +68,18 @@ fn remove(project: &Project) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Remembers that the user has approved the project's commands as they are now.
+/// Tells whether everything that the project's configuration could start is approved, or nothing needs to be.
+pub fn is_approved(project: &Project, settings: &Settings) -> Result<bool, Failure> {
+    let commands = &settings.of_project;
+    Ok(commands.is_empty() || ledger()?.knows(&project.root, &seal(commands))? == Knowledge::Approved)
+}
+
+/// Remembers that the user has approved the project's commands as they are now. Where there are none, there is nothing
+/// to remember.
 pub fn approve(project: &Project, settings: &Settings) -> Result<(), Failure> {
+    if settings.of_project.is_empty() {
+        return Ok(());
+    }
     Ok(ledger()?.approve(&project.root, &seal(&settings.of_project))?)
 }
 

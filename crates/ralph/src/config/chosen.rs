@@ -197,10 +197,20 @@ fn takes_a_model(adapter: &'static dyn Agent, model: &Setting<Option<String>>) -
 fn program(cli: &str, origin: &Origin, root: &Path) -> String {
     match origin {
         Origin::File { .. } if cli.contains('/') && Path::new(cli).is_relative() => {
-            root.join(cli).to_string_lossy().into_owned()
+            match root.join(cli).to_str() {
+                Some(path) => path.to_owned(),
+                None => from_here(root, cli),
+            }
         }
         Origin::File { .. } | Origin::BuiltIn | Origin::Environment { .. } | Origin::Flag { .. } => {
             cli.to_owned()
         }
     }
+}
+
+/// Names a program of a root whose path is no text from where the user stands, which is in or below it.
+fn from_here(root: &Path, cli: &str) -> String {
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    let depth = here.strip_prefix(root).map_or(0, |below| below.components().count());
+    format!("./{}{cli}", "../".repeat(depth))
 }

@@ -1,5 +1,5 @@
-//! The classic configuration: `KEY=value`. The names of old keep their meaning; any other key is a variable
-//! for prompts. An empty value of a known key is the same as none.
+//! The classic configuration: `KEY=value`. Every key is a variable for prompts, and the names of old keep their meaning
+//! as well; an empty value of these is the same as none.
 use super::assignments::{self, Assignment};
 use super::document::At;
 use super::error::{ConfigError, Refusal};
@@ -38,8 +38,7 @@ pub(super) fn apply(settings: &mut Settings, text: &str, source: &Source) -> Res
                 fill(slot(settings), assignment, source)?;
             }
         }
-        let others = written.iter().filter(|written| KNOWN.iter().all(|(name, _)| *name != written.key));
-        others.for_each(|assignment| variable(settings, assignment, source));
+        written.iter().for_each(|assignment| variable(settings, assignment, source));
         Ok(())
     })
 }
@@ -66,7 +65,8 @@ fn words(line: &str) -> Result<Content, Refusal> {
 
 fn variable(settings: &mut Settings, assignment: &Assignment, source: &Source) {
     let names: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
-    if let Some(name) = suggest::near(&assignment.key, &names) {
+    let is_known = names.contains(&assignment.key.as_str());
+    if let Some(name) = suggest::near(&assignment.key, &names).filter(|_| !is_known) {
         settings.warnings.push(format!(
             "{}: {} is only a variable for prompts; did you mean {name}?",
             source.place(assignment.line, None),

@@ -8,6 +8,7 @@ mod document;
 mod environment;
 mod error;
 mod files;
+mod fingerprint;
 mod keys;
 mod load;
 mod origin;

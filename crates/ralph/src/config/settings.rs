@@ -41,6 +41,8 @@ pub struct Settings {
     pub vars: BTreeMap<String, Setting<String>>,
     /// Everything that the project's own file wants to have started, also where a higher layer says otherwise.
     pub of_project: Vec<ProjectCommand>,
+    /// What all layers below the flags said, to tell later whether they have changed.
+    pub fingerprints: Vec<String>,
     /// What is not wrong, but probably not meant.
     pub warnings: Vec<String>,
 }
@@ -111,6 +113,7 @@ impl Default for Settings {
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
             of_project: Vec::new(),
+            fingerprints: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -62,7 +62,7 @@ pub struct Stage {
 impl Stage {
     /// Makes a new repository in the folder for temporary files.
     pub fn build() -> Result<Self, StageError> {
-        let root = std::env::temp_dir().join(format!("ralph-demo-{}", uuid::Uuid::now_v7().simple()));
+        let root = std::env::temp_dir().join(format!("ralph-demo-{}", uuid::Uuid::new_v4().simple()));
         let failed = |source| StageError::Folder { path: root.clone(), source };
         std::fs::DirBuilder::new().mode(0o700).create(&root).map_err(failed)?;
         for (name, text) in [(SCRIPT, UNFINISHED), ("test.sh", TEST)] {

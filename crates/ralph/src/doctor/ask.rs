@@ -35,7 +35,7 @@ pub(super) async fn version(keeper: &Keeper, program: &Path, patience: Duration)
         args: vec!["--version".into()],
         env: std::env::vars_os().collect(),
         cwd: std::env::temp_dir(),
-        run_id: uuid::Uuid::now_v7().to_string(),
+        run_id: uuid::Uuid::new_v4().to_string(),
         stdin: Stdin::Null,
         linger: JobSpec::LINGER,
         memory: None,

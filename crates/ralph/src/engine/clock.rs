@@ -65,13 +65,37 @@ impl Clock {
 /// Returns dice for the rules.
 #[must_use]
 pub fn dice() -> u32 {
-    let (_, random) = uuid::Uuid::now_v7().as_u64_pair();
+    let (_, random) = uuid::Uuid::new_v4().as_u64_pair();
     (random & u64::from(u32::MAX)) as u32
+}
+
+/// Returns an id for a new run. Ids sort by time; a clock from before 1970 makes the oldest ones.
+#[must_use]
+pub fn new_run_id() -> String {
+    run_id_at(SystemTime::now())
+}
+
+fn run_id_at(wall: SystemTime) -> String {
+    let wall = wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let time = uuid::Timestamp::from_unix(uuid::NoContext, wall.as_secs(), wall.subsec_nanos());
+    uuid::Uuid::new_v7(time).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // fault: 68
+    // spec: L1
+    #[test]
+    fn ids_of_runs_sort_by_time_and_a_clock_before_1970_makes_one_too() {
+        let second = Duration::from_secs(1);
+        let times = [SystemTime::UNIX_EPOCH - second, SystemTime::UNIX_EPOCH + second, SystemTime::now()];
+        let ids = times.map(run_id_at);
+        assert!(ids.is_sorted(), "{ids:?}");
+        assert!(ids.iter().all(|id| id.parse::<uuid::Uuid>().is_ok()));
+        assert_ne!(new_run_id(), new_run_id());
+    }
 
     // spec: L7
     #[test]

@@ -77,7 +77,7 @@ impl Hands {
         news: mpsc::UnboundedSender<News>,
         shown: mpsc::Sender<Shown>,
     ) -> Self {
-        let logs = LogBudget::new(plan.log_limit.bytes(), &plan.project.run_folder(&plan.id));
+        let logs = LogBudget::new(plan.room_for_logs(), &plan.project.run_folder(&plan.id));
         Self {
             plan,
             heard: LastHeard::new(),

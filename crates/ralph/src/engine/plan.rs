@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::judge::JudgeChoice;
 use super::listen::SessionAsked;
 use super::notes::NOTES_VARIABLE;
+use super::stored_path;
 use super::template::{Template, read_text};
 use crate::agent::{
     Agent, Filter, FilterError, Format, Job, Obstacle, Overrides, Permission, Preset, Program, Sessions,
@@ -68,6 +69,8 @@ pub struct RunPlan {
     pub log_limit: MemorySize,
     /// Whether other runs may work in the same tree meanwhile.
     pub sharing: Sharing,
+    /// What the configuration said when the run began, as fingerprints, where it was asked.
+    pub configured: Option<Vec<String>>,
 }
 
 /// Whether anybody looks at what the agent does.
@@ -96,7 +99,7 @@ pub struct AgentChoice {
 #[serde(rename_all = "snake_case")]
 pub enum PromptSource {
     Text(String),
-    File(PathBuf),
+    File(#[serde(with = "stored_path")] PathBuf),
     /// A prompt by itself: its variables are filled in, and nothing is added.
     Template(Template),
 }
@@ -128,6 +131,12 @@ impl PromptSource {
             Self::Template(_) => Completion::Own,
         }
     }
+}
+
+/// Returns how many bytes of what a run's logs may take are for its session logs.
+#[must_use]
+pub fn session_room(log_limit: MemorySize) -> u64 {
+    log_limit.bytes() / 2
 }
 
 /// Reads a prompt from wherever it comes: text that is not endless and not empty.
@@ -254,6 +263,15 @@ impl RunPlan {
     #[must_use]
     pub fn rules_with(&self, nonce: Option<Nonce>) -> ClaimRules {
         ClaimRules { nonce, ..self.rules.clone() }
+    }
+
+    /// Returns how many bytes the raw logs may take. A session log has the same words again, and half of the room.
+    #[must_use]
+    pub fn room_for_logs(&self) -> u64 {
+        match &self.session {
+            Some(_) => session_room(self.log_limit),
+            None => self.log_limit.bytes(),
+        }
     }
 
     /// Returns all agents, the preferred one first.

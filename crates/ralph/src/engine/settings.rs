@@ -9,8 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::judge::StoredJudge;
-use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named};
+use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named, session_room};
 use super::stored_agent::StoredAgent;
+use super::stored_path;
 use super::template::read_text;
 use crate::agent::UnknownAgent;
 use crate::lock::Sharing;
@@ -30,8 +31,10 @@ pub struct RunSettings {
     prompt: PromptSource,
     /// What the prompt file held when the run was last taken up: its SHA-256.
     prompt_hash: Option<String>,
+    #[serde(with = "stored_path::optional")]
     follows: Option<PathBuf>,
     /// The folder for session logs, where the run keeps one.
+    #[serde(with = "stored_path::optional")]
     session_logs: Option<PathBuf>,
     #[serde(flatten)]
     agent: StoredAgent,
@@ -47,6 +50,9 @@ pub struct RunSettings {
     max_memory_mb: Option<u64>,
     log_limit_mb: u64,
     parallel: bool,
+    /// What the configuration said when the run began. Runs of before do not know.
+    #[serde(default)]
+    configured: Option<Vec<String>>,
 }
 
 /// Why stored settings are no plan.
@@ -96,6 +102,7 @@ impl RunSettings {
             max_memory_mb: plan.max_memory.map(MemorySize::mb),
             log_limit_mb: plan.log_limit.mb(),
             parallel: plan.sharing == Sharing::Parallel,
+            configured: plan.configured.clone(),
         }
     }
 
@@ -136,6 +143,9 @@ impl RunSettings {
             let env = env(&agent)?;
             Ok(agent.choice(env).map_err(|source| SettingsError::Agent { source })?)
         };
+        let list = place.project.session_list(&place.id);
+        let session = self.session_logs.as_deref();
+        let session = session.map(|folder| SessionFile::new(folder, session_room(log_limit), &list));
         let agent = again(self.agent)?;
         let fallback = self.fallback.into_iter().map(again).collect::<Result<_, E>>()?;
         let judge = match self.judge {
@@ -153,7 +163,7 @@ impl RunSettings {
             fallback,
             prompt: self.prompt,
             follows: self.follows,
-            session: self.session_logs.as_deref().map(|folder| SessionFile::new(folder, log_limit.bytes())),
+            session,
             rules: self.rules,
             checks: self.checks,
             judge,
@@ -163,7 +173,14 @@ impl RunSettings {
             max_memory: self.max_memory_mb.and_then(MemorySize::of_mb),
             log_limit,
             sharing: if self.parallel { Sharing::Parallel } else { Sharing::Alone },
+            configured: self.configured,
         })
+    }
+
+    /// Returns what the configuration said when the run began.
+    #[must_use]
+    pub fn configured(&self) -> Option<&[String]> {
+        self.configured.as_deref()
     }
 
     /// Says what is not as it was when the run was last taken up.
@@ -221,7 +238,11 @@ mod tests {
             fallback: vec![choice("other")],
             prompt,
             follows: Some("/somewhere/plan.md".into()),
-            session: Some(SessionFile::new(Path::new("/somewhere/logs"), 1 << 30)),
+            session: Some(SessionFile::new(
+                Path::new("/somewhere/logs"),
+                1 << 30,
+                Path::new("/somewhere/list"),
+            )),
             rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
             checks: vec![ExternalCheck::of_command("make").into()],
             judge: Some(JudgeChoice {
@@ -236,6 +257,7 @@ mod tests {
             max_memory: MemorySize::parse("2G").ok(),
             log_limit: MemorySize::GIGABYTE,
             sharing: Sharing::Parallel,
+            configured: Some(vec!["0123456789abcdef fedcba9876543210".to_owned()]),
         }
     }
 

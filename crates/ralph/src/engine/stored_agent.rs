@@ -69,5 +69,7 @@ fn from_anywhere(program: String) -> String {
     if !program.contains('/') {
         return program;
     }
-    std::path::absolute(&program).map_or(program, |path: PathBuf| path.to_string_lossy().into_owned())
+    let absolute =
+        std::path::absolute(&program).ok().and_then(|path: PathBuf| path.to_str().map(str::to_owned));
+    absolute.unwrap_or(program)
 }

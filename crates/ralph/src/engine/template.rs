@@ -9,9 +9,11 @@ use ralph_core::template::{Expanded, expand};
 use serde::{Deserialize, Serialize};
 
 use super::plan::read_bounded;
+use super::stored_path;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
+    #[serde(with = "stored_path")]
     pub path: PathBuf,
     /// Values that stay the same for the whole run.
     pub variables: BTreeMap<String, String>,
@@ -74,7 +76,7 @@ mod tests {
         assert_eq!(template.fill(3, 9).unwrap().text, "other words 3");
     }
 
-    // fault: 81
+    // fault: 62
     #[test]
     fn what_is_no_text_file_is_refused_at_once() {
         let temp = tempfile::tempdir().unwrap();

@@ -223,7 +223,7 @@ mod tests {
     fn secrets_are_hidden_in_every_log_also_across_pieces_and_in_the_thread() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("log");
-        let session = SessionFile::new(temp.path(), u64::MAX);
+        let session = SessionFile::new(temp.path(), u64::MAX, &temp.path().join("list"));
         session.open(|_| "session".to_owned());
         let budget = LogBudget::new(u64::MAX, temp.path());
         let mut log = RawLog::new(path.clone(), &budget).also_to(Some(session.clone()));

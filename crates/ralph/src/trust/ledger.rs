@@ -1,8 +1,10 @@
 //! The user's list of approved projects: one small file in the user's own state folder, never in the repository.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -30,8 +32,6 @@ pub enum TrustError {
     Newer { path: PathBuf, version: u32 },
     #[error("the list of trusted projects {} cannot be written", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("the path {} is not UTF-8 text, and such a project cannot be remembered", root.display())]
-    NotText { root: PathBuf },
 }
 
 /// What is known of a project's commands.
@@ -75,7 +75,7 @@ impl Ledger {
 
     /// Tells what is known of these commands in the project at `root`.
     pub fn knows(&self, root: &Path, seal: &Seal) -> Result<Knowledge, TrustError> {
-        Ok(match self.read()?.projects.get(name_of(root)?) {
+        Ok(match self.read()?.projects.get(name_of(root).as_ref()) {
             Some(approval) if approval.commands == seal.as_str() => Knowledge::Approved,
             Some(_) => Knowledge::Changed,
             None => Knowledge::Unknown,
@@ -84,15 +84,15 @@ impl Ledger {
 
     /// Remembers that the user has approved these commands, and no others.
     pub fn approve(&self, root: &Path, seal: &Seal) -> Result<(), TrustError> {
-        let name = name_of(root)?.to_owned();
+        let name = name_of(root).into_owned();
         let approval = Approval { commands: seal.as_str().to_owned() };
         self.change(|projects| projects.insert(name, approval)).map(drop)
     }
 
     /// Forgets a project; tells whether it was known.
     pub fn forget(&self, root: &Path) -> Result<bool, TrustError> {
-        let name = name_of(root)?;
-        self.change(|projects| projects.remove(name)).map(|known| known.is_some())
+        let name = name_of(root);
+        self.change(|projects| projects.remove(name.as_ref())).map(|known| known.is_some())
     }
 
     fn read(&self) -> Result<Pages, TrustError> {
@@ -144,12 +144,20 @@ struct Versioned {
     version: u32,
 }
 
-fn name_of(root: &Path) -> Result<&str, TrustError> {
-    root.to_str().ok_or_else(|| TrustError::NotText { root: root.to_path_buf() })
+/// A path that is no text is written byte by byte, in a form that no path has.
+fn name_of(root: &Path) -> Cow<'_, str> {
+    root.to_str().map_or_else(
+        || {
+            let bytes = root.as_os_str().as_bytes().iter();
+            Cow::Owned(format!("bytes:{}", bytes.map(|byte| format!("{byte:02x}")).collect::<String>()))
+        },
+        Cow::Borrowed,
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -190,6 +198,19 @@ mod tests {
             assert!(ledger.approve(Path::new("/a"), &seal).is_err());
             assert_eq!(std::fs::read_to_string(&ledger.path).unwrap(), text);
         }
+    }
+
+    // spec: X6
+    #[test]
+    fn two_projects_whose_paths_are_no_text_are_not_taken_for_each_other() {
+        let temp = tempfile::tempdir().unwrap();
+        let ledger = ledger(temp.path());
+        let seal = Seal::of([("checks", "true")]);
+        let odd = |byte: u8| PathBuf::from(OsString::from_vec(vec![b'/', byte]));
+        ledger.approve(&odd(0xff), &seal).unwrap();
+        assert_eq!(ledger.knows(&odd(0xff), &seal).unwrap(), Knowledge::Approved);
+        assert_eq!(ledger.knows(&odd(0xfe), &seal).unwrap(), Knowledge::Unknown);
+        assert!(ledger.forget(&odd(0xff)).unwrap());
     }
 
     // spec: X6

@@ -264,3 +264,102 @@ fn data_that_cannot_be_written_is_an_error() {
         assert!(answer.output().expect(1).stderr.contains("standard output cannot be written"));
     }
 }
+
+// fault: 30, spec: U1
+#[test]
+fn a_folder_in_place_of_the_agent_is_called_one() {
+    let project = Project::new();
+    let stderr = refused(&project, run_with(&project, Path::new("/tmp")).output(), 1);
+    assert!(stderr.contains("the agent program /tmp is a folder") && !stderr.contains("chmod"), "{stderr}");
+}
+
+// spec: U1, C8
+#[test]
+fn a_prompt_that_is_not_there_gets_the_hint_that_fits() {
+    let project = Project::new();
+    let stderr = refused(&project, project.ralph(["run", "-", "--agent", "demo"]).output(), 1);
+    assert!(stderr.contains("it is empty") && stderr.contains("| ralph run -"), "{stderr}");
+    assert!(!stderr.contains('@'), "{stderr}");
+    let stderr = refused(&project, project.ralph(["run", "@", "--agent", "demo"]).output(), 64);
+    assert!(stderr.contains("@ stands alone") && stderr.contains("@task.md"), "{stderr}");
+}
+
+// spec: U1, C8
+#[test]
+fn flags_that_contradict_each_other_are_refused() {
+    let project = Project::new();
+    for flags in [["--fresh", "--continue"], ["--continue", "--fresh"]] {
+        let stderr = refused(&project, project.ralph(["run", "x"]).args(flags).output(), 64);
+        assert!(stderr.contains("--fresh") && stderr.contains("--continue"), "{stderr}");
+    }
+}
+
+// spec: U1, D5
+#[test]
+fn a_time_that_is_none_is_answered_with_all_units() {
+    let project = Project::new();
+    let stderr = refused(&project, project.ralph(["gc", "--older-than", "abc"]).output(), 64);
+    assert!(stderr.contains("500ms, 30s, 10m, 2h or 7d"), "{stderr}");
+}
+
+// fault: 86, spec: S1
+#[test]
+fn a_promise_of_one_letter_is_refused_like_an_empty_one() {
+    let project = Project::new();
+    for (promise, why) in [("x", "a single letter"), (" \u{e4} ", "a single letter"), (" ", "empty")] {
+        let call = project.ralph(["run", "x", "--agent", "demo", "--promise", promise]);
+        let stderr = refused(&project, call.output(), 64);
+        assert!(stderr.contains(why) && stderr.contains("--promise DONE"), "{stderr}");
+        let detected = project.ralph(["detect", "--promise", promise]).output();
+        assert!(refused(&project, detected, 64).contains(why));
+    }
+}
+
+/// Starts ralph with a file in place of its standard input or output.
+fn redirected<'a>(call: crate::harness::Call<'a>, to: &str) -> crate::harness::Call<'a> {
+    call.under("sh", ["-c".to_owned(), format!("exec \"$0\" \"$@\" {to}")])
+}
+
+// fault: 82, spec: D4, U1
+#[test]
+fn an_endless_file_is_refused_and_takes_no_memory() {
+    let project = Project::new();
+    let calls = [
+        project.ralph(["import", "/dev/zero"]),
+        redirected(project.ralph(["detect", "--batch"]), "</dev/zero"),
+        project.ralph(["detect", "--promise", "DONE", "--prompt-file", "/dev/zero"]),
+    ];
+    for call in calls {
+        let answer = call.output();
+        let peak = answer.peak_memory_kb;
+        let stderr = refused(&project, answer, 1);
+        assert!(stderr.contains(" MB") && stderr.contains("longer than"), "{stderr}");
+        assert!(peak < 200_000, "{peak} KB");
+    }
+}
+
+// fault: 19, 56, spec: U1
+#[test]
+fn output_that_is_lost_is_told_and_is_no_success() {
+    let project = Project::new();
+    let completed = redirected(project.run(&["complete"]), ">/dev/full").output().expect(1);
+    assert!(completed.stderr.contains("standard output cannot be written"), "{}", completed.stderr);
+    let failed = redirected(project.run(&["exit", "1"]).args(["--max-retries", "0"]), ">/dev/full");
+    let failed = failed.output().expect(4);
+    assert!(failed.stderr.contains("standard output cannot be written"), "{}", failed.stderr);
+    let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
+    assert_eq!((&runs[0]["status"], &runs[1]["status"]), (&"failed".into(), &"completed".into()));
+    let told = redirected(project.run_on("x", &["complete"]), ">/dev/full").output().expect(1);
+    assert!(told.stderr.contains("standard output cannot be written"), "{}", told.stderr);
+}
+
+// spec: C6, U1
+#[test]
+fn the_help_lists_every_exit_code_that_a_run_can_have() {
+    let project = Project::new();
+    let help = project.ralph(["--help"]).output().expect(0).stdout;
+    let codes = help.split_once("Exit codes: ").unwrap().1.replace('\n', " ");
+    for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "10 ", "64 ", "70 ", "130/143 "] {
+        assert!(codes.starts_with(code) || codes.contains(&format!(" {code}")), "{code}: {codes}");
+    }
+}

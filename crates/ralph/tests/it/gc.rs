@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use crate::harness::{Project, wait_until};
+use crate::harness::{FAKE_AGENT, Project, wait_until};
 
 /// Everything that has ended is older than this.
 const AT_ONCE: [&str; 3] = ["gc", "--older-than", "1ms"];
@@ -150,4 +150,40 @@ fn notes_stay_with_the_journal_and_go_with_it() {
 fn a_project_without_runs_has_nothing_to_remove() {
     let project = Project::new();
     assert_eq!(project.ralph(["gc"]).output().expect(0).stdout, "removed the logs of 0 runs: 0 bytes\n");
+}
+
+// spec: D5, C5
+#[test]
+fn the_session_logs_of_old_runs_go_with_their_raw_logs_and_other_files_stay() {
+    let project = Project::new();
+    let prompt = project.write("go.md", "Do it.\n<promise>COMPLETE</promise>\n");
+    let agent = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=complete"];
+    for _ in 0..2 {
+        project.ralph(["prompt".as_ref(), prompt.as_os_str()]).args(agent).output().expect(0);
+    }
+    let logs = project.root().join(".ralph/logs");
+    let names = || {
+        let names = fs::read_dir(&logs).unwrap().map(|log| log.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with("session-")).collect();
+        names.sort();
+        names
+    };
+    let taken = names();
+    assert_eq!(taken.len(), 2, "{taken:?}");
+    fs::write(logs.join("session-mine.log"), "mine").unwrap();
+    let precious = project.outside("precious");
+    fs::write(&precious, "x").unwrap();
+    let list = folders(&project)[0].join("session-logs");
+    let listed = fs::read_to_string(&list).unwrap();
+    fs::write(&list, format!("{listed}../../../precious\nsession-/../../../../precious.log\n")).unwrap();
+    let planned =
+        project.ralph(AT_ONCE).args(["--keep", "1", "--json", "--dry-run"]).output().expect(0).json();
+    let logged = fs::metadata(logs.join(&taken[0])).unwrap().len();
+    assert!(planned["freed_bytes"].as_u64().unwrap() > logged, "{planned}");
+    assert_eq!(names().len(), 3);
+    project.ralph(AT_ONCE).args(["--keep", "1"]).output().expect(0);
+    assert_eq!(names(), [taken[1].as_str(), "session-mine.log"]);
+    project.ralph(AT_ONCE).args(["--all"]).output().expect(0);
+    assert_eq!(names(), ["session-mine.log"]);
+    assert!(precious.exists());
 }

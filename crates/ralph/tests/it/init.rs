@@ -127,3 +127,44 @@ fn init_outside_of_a_repository_and_on_unwritable_ground_says_why() {
     let answer = project.ralph(["init", "--agent", "clade"]).output().expect(64);
     assert!(answer.stderr.contains("claude"), "{}", answer.stderr);
 }
+
+// spec: U2, X6
+#[test]
+fn without_a_place_for_approvals_the_files_are_written_and_the_next_step_is_to_approve_them() {
+    let project = Project::new();
+    project.write("Makefile", "test:\n\ttrue\n");
+    let homeless = |args: &[&str]| {
+        let path = path_with(&project, &["make"]);
+        let call = project.ralph(args).env("PATH", path);
+        call.with(|command| {
+            command.env_remove("HOME");
+        })
+    };
+    let answer = homeless(&["init"]).output().expect(1);
+    assert!(
+        answer.stderr.contains("HOME") && answer.stderr.contains("approve their commands later: ralph trust")
+    );
+    assert!(answer.stdout.contains("wrote  .ralph/config.yaml"), "{}", answer.stdout);
+    for again in [homeless(&["init"]), project.ralph(["init"])] {
+        let answer = again.output().expect(0);
+        assert!(answer.stdout.contains("\nNext\n  ralph trust "), "{}", answer.stdout);
+    }
+    project.ralph(["trust"]).output().expect(0);
+    assert!(!project.ralph(["init"]).output().expect(0).stdout.contains("ralph trust"));
+}
+
+// spec: U2, X6
+#[test]
+fn where_there_is_nothing_to_approve_no_home_is_needed() {
+    let project = Project::new();
+    let path = path_with(&project, &[]);
+    let answer = project
+        .ralph(["init"])
+        .env("PATH", path)
+        .with(|command| {
+            command.env_remove("HOME");
+        })
+        .output()
+        .expect(0);
+    assert!(answer.stdout.contains("checks none found") && !answer.stdout.contains("ralph trust"));
+}

@@ -246,10 +246,12 @@ fn an_agent_or_a_prompt_that_is_gone_is_an_error_and_the_run_stays_as_it_is() {
     fs::rename(&agent, &hidden).unwrap();
     let refused = resume(&project).output().expect(1);
     assert!(refused.stderr.contains("agent.sh does not exist"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("put the program back") && !refused.stderr.contains("--agent-cmd"));
     fs::rename(&hidden, &agent).unwrap();
     fs::remove_file(&prompt).unwrap();
     let refused = resume(&project).output().expect(1);
-    assert!(refused.stderr.contains("the prompt of the run cannot be read any more"), "{}", refused.stderr);
+    let named = format!("the prompt {} of the run cannot be read any more", prompt.display());
+    assert!(refused.stderr.contains(&named), "{}", refused.stderr);
     project.write("task.md", "words");
     resume(&project).output().expect(0);
 }

@@ -201,8 +201,8 @@ fn ambush(config: &str) -> Project {
 // fault: 83
 #[test]
 fn an_agent_of_the_repository_that_would_only_take_over_needs_approval_too() {
-    let named = ["--agent", "claude", "--agent-cmd", FAKE_AGENT, "--agent-arg=claude-api-error"];
-    let named = [&named[..], &["--agent-arg=rate_limit", "--max-retries", "0"]].concat();
+    let named = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=claude-api-error"];
+    let named = [&named[..], &["--agent-arg=rate_limit", "--output-format", "claude"]].concat();
     let ambushes = [
         ("fallback: [evil]\nagents: {evil: {type: text, cli: ./evil.sh}}\n", "agents.evil.cli: ./evil.sh"),
         (
@@ -232,8 +232,9 @@ fn an_agent_of_the_repository_that_would_only_take_over_needs_approval_too() {
 #[test]
 fn a_fallback_that_the_user_names_does_not_free_what_the_repository_says_of_it() {
     let project = ambush("agents: {codex: {cli: ./evil.sh, output_format: text}}\n");
-    let flags = ["--agent", "claude", "--agent-cmd", FAKE_AGENT, "--agent-arg=claude-api-error"];
-    let flags = [&flags[..], &["--agent-arg=rate_limit", "--fallback", "codex"]].concat();
+    let flags = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=claude-api-error"];
+    let flags = [&flags[..], &["--agent-arg=rate_limit", "--output-format", "claude", "--fallback", "codex"]]
+        .concat();
     let answer = project.ralph(RUN).args(&flags).output().expect(1);
     assert!(answer.stderr.contains("agents.codex.cli: ./evil.sh"), "{}", answer.stderr);
     assert!(!project.root().join("pwned").exists());

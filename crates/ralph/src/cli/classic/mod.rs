@@ -20,7 +20,7 @@ use super::detach::start;
 use super::run::{self, refuse_recursion};
 use super::{judge, trust};
 use crate::config::Settings;
-use crate::engine::{NOTES_VARIABLE, PromptSource, RunPlan, Template};
+use crate::engine::{NOTES_VARIABLE, PromptSource, RunPlan, Template, new_run_id, session_room};
 use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::project::Project;
@@ -82,6 +82,14 @@ fn run(order: &Order<'_>) -> Result<u8, Failure> {
     start(plan, &order.args.output, &order.args.background)
 }
 
+/// Returns the notes of a run as its prompts name them. A path that is no text is named from the root, where agents
+/// work.
+fn notes(project: &Project, run: &str) -> String {
+    let path = project.notes(run);
+    let from_root = path.strip_prefix(&project.root).unwrap_or(&path);
+    path.to_str().map_or_else(|| from_root.display().to_string(), str::to_owned)
+}
+
 impl Order<'_> {
     /// Returns the settings of all layers, the flags on top.
     fn settings(&self, project: &Project) -> Result<Settings, Failure> {
@@ -106,9 +114,11 @@ impl Order<'_> {
 
     fn run_plan(&self, settings: &Settings, project: Project, prompt: &Path) -> Result<RunPlan, Failure> {
         let promise = Promise::parse(PROMISE).map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = new_run_id();
         let mut variables = self.variables(settings);
-        variables.insert(NOTES_VARIABLE.to_owned(), project.notes(&id).display().to_string());
+        variables.insert(NOTES_VARIABLE.to_owned(), notes(&project, &id));
+        let room = session_room(settings.limits.log_limit.value);
+        let session = SessionFile::new(&project.session_logs(), room, &project.session_list(&id));
         let template = Template { path: prompt.to_path_buf(), variables };
         Ok(RunPlan {
             id,
@@ -117,7 +127,7 @@ impl Order<'_> {
             fallback: AgentArgs::fallback(settings, &project)?,
             prompt: PromptSource::Template(template),
             follows: (self.mode == Mode::Build).then(|| project.home.join("implementation_plan.md")),
-            session: Some(SessionFile::new(&project.session_logs(), settings.limits.log_limit.value.bytes())),
+            session: Some(session),
             rules: settings.claim_rules(promise),
             judge: judge::choose(settings, &project, &self.checks(settings))?,
             checks: self.checks(settings),
@@ -127,6 +137,7 @@ impl Order<'_> {
             max_memory: settings.limits.max_memory.value,
             log_limit: settings.limits.log_limit.value,
             sharing: Sharing::Alone,
+            configured: Some(settings.fingerprints.clone()),
             project,
         })
     }

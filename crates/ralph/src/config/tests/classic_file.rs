@@ -3,7 +3,7 @@ use super::*;
 
 // spec: C2
 #[test]
-fn the_classic_names_keep_their_meaning_and_any_other_key_is_a_variable() {
+fn the_classic_names_keep_their_meaning_and_every_key_is_a_variable() {
     let settings = old(
         "AGENT_TYPE=text\nAGENT_CLI=./agent.sh\nAGENT_ARGS=\"--a 'b c' $(d)\"\nAGENT_OUTPUT_FORMAT=json\n\
          AGENT_RESPONSE_FILTER=\"jq -r '.text'\"\nAGENT_DISPLAY_FILTER=.show\nSPECS_DIR=docs/specs\nMAX_RETRIES=1\n\
@@ -20,12 +20,14 @@ fn the_classic_names_keep_their_meaning_and_any_other_key_is_a_variable() {
     );
     assert_eq!((settings.specs_dir.value.as_str(), settings.limits.max_retries.value), ("docs/specs", 1));
     assert_eq!(settings.limits.max_retries.origin.to_string(), "config:8");
-    let vars: Vec<_> = settings.variables().into_iter().collect();
-    assert_eq!(
-        vars,
-        [("EMPTY", ""), ("PROJECT_GOAL", "Ship $(it)")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    );
+    let vars = settings.variables();
+    for (name, value) in
+        [("EMPTY", ""), ("PROJECT_GOAL", "Ship $(it)"), ("AGENT_TYPE", "text"), ("MAX_RETRIES", "1")]
+    {
+        assert_eq!(vars.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert_eq!(vars.len(), 10);
+    assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
 }
 
 // spec: C2, A2

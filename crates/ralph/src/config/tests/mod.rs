@@ -2,6 +2,7 @@
 
 mod checks;
 mod classic_file;
+mod fingerprints;
 mod layers;
 mod of_agents;
 mod same_keys;

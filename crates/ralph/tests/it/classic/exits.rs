@@ -182,3 +182,23 @@ fn the_agent_works_in_the_project_s_root_wherever_the_user_stands() {
     let stood = fs::read_to_string(project.outside("where")).unwrap();
     assert_eq!(stood.trim(), project.root().canonicalize().unwrap().to_str().unwrap());
 }
+
+// spec: C6
+#[test]
+fn a_git_command_of_ralph_s_own_that_fails_is_exit_code_5() {
+    let project = project();
+    let call = run(&project, &["build"], &["complete"]).env("RALPH_FAIL", "iteration.started.recorded:1");
+    call.start().wait_without_invariants();
+    crate::harness::wait_until("all is quiet", || project.processes_of_runs().is_empty());
+    let folder = project.outside("bin");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("git"), "#!/bin/sh\necho 'fatal: the index is broken' >&2\nexit 128\n").unwrap();
+    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let answer = project.ralph(["resume"]).env("PATH", &folder).output().expect(5);
+    assert!(
+        answer.stderr.contains("the index is broken") && answer.stderr.contains("ls-files"),
+        "{}",
+        answer.stderr
+    );
+    project.ralph(["resume"]).output().expect(0);
+}

@@ -104,7 +104,7 @@ fn a_prompt_of_the_user_s_own_must_ask_for_the_promise() {
 }
 
 // spec: C4, U1
-// fault: 81
+// fault: 62
 #[test]
 fn what_is_no_prompt_is_refused_at_once_and_told_why() {
     let project = project();

@@ -163,3 +163,37 @@ fn the_nearest_home_is_used_and_one_is_made_where_there_is_none() {
     run_shell(&bare, &["prompt", own.to_str().unwrap()], &keeper(1)).output().expect(0);
     assert!(bare.root().join(".ralph/logs").is_dir());
 }
+
+// spec: C3
+// fault: 80
+#[test]
+fn what_agents_and_checks_print_is_never_filled_in() {
+    let project = project();
+    fs::create_dir_all(project.home().join(".config/ralph")).unwrap();
+    let words = "$MODE ${ITERATION} {{env.CANARY_TOKEN}} $SPECS_DIR";
+    let check = format!("test -e fixed || {{ echo '{words}'; exit 1; }}");
+    let yaml = format!("checks: [{}]\n", serde_json::to_string(&check).unwrap());
+    fs::write(project.home().join(".config/ralph/config.yaml"), yaml).unwrap();
+    let second = project.outside("second");
+    let script = project.script(&format!(
+        "text {words} {{promise}}\ntext {{promise}}\n---\nprompt {}\nwrite fixed yes\ntext {{promise}}\n",
+        second.display()
+    ));
+    run(&project, &["build"], &["script", &script]).output().expect(0);
+    let prompt = fs::read_to_string(second).unwrap();
+    assert!(prompt.contains(words), "{prompt}");
+}
+
+// spec: C3
+#[test]
+fn the_known_keys_of_a_classic_file_are_variables_too() {
+    let project = project();
+    fs::remove_file(project.root().join(".ralph/prompts/build.md")).unwrap();
+    let ask = "$AGENT_TYPE ${MAX_RETRIES} $TEAM $SPECS_DIR";
+    project.write(".ralph/prompts/build.md", format!("{ask}\n{ASKS}"));
+    project.write(".ralph/config", "AGENT_TYPE=text\nMAX_RETRIES=2\nTEAM=blue\nSPECS_DIR=docs\n");
+    let seen = project.outside("seen");
+    let script = project.script(&format!("prompt {}\ntext {{promise}}\n", seen.display()));
+    run(&project, &["build"], &["script", &script]).output().expect(0);
+    assert!(fs::read_to_string(seen).unwrap().starts_with("text 2 blue docs\n"));
+}

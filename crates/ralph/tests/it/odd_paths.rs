@@ -1,0 +1,70 @@
+//! A project can lie anywhere, also where the path is no text.
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::harness::{FAKE_AGENT, Project};
+
+/// A repository whose path is not UTF-8, beside the usual one.
+fn odd(project: &Project) -> PathBuf {
+    let root = project.outside("odd").join(OsString::from_vec(b"caf\xe9 \xff".to_vec()));
+    fs::create_dir_all(&root).unwrap();
+    let git = Command::new("git").args(["init", "--quiet"]).current_dir(&root).status().unwrap();
+    assert!(git.success());
+    root
+}
+
+// spec: L13
+#[test]
+fn a_run_in_a_project_whose_path_is_no_text_goes_on_after_an_interruption() {
+    let project = Project::new();
+    let root = odd(&project);
+    fs::write(root.join("task.md"), "words").unwrap();
+    let go = project.outside("go");
+    let agent = ["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=wait-file"];
+    let call = project.ralph(["run", "@task.md", "--promise", "COMPLETE", "--json"]).args(agent);
+    let run = call.args([format!("--agent-arg={}", go.display())]).folder(&root).start();
+    run.wait_for_event("attempt.started");
+    run.signal(Signal::INT);
+    run.wait().expect(130);
+    fs::write(&go, "").unwrap();
+    let answer = project.ralph(["resume", "--json"]).folder(&root).output().expect(0);
+    assert_eq!(answer.finished()["outcome"], "completed");
+}
+
+// spec: U2, X6, C1
+#[test]
+fn the_method_works_in_a_project_whose_path_is_no_text() {
+    let project = Project::new();
+    let root = odd(&project);
+    fs::write(root.join("Makefile"), "test:\n\ttrue\n").unwrap();
+    let call = |args: &[&str]| project.ralph(args).folder(&root).output();
+    call(&["init", "--agent", "demo"]).expect(0);
+    assert!(call(&["trust", "--show"]).expect(0).stdout.ends_with("\napproved\n"));
+    call(&["plan"]).expect(0);
+    call(&["build"]).expect(0);
+    call(&["gc", "--older-than", "1ms"]).expect(0);
+}
+
+// spec: X6
+#[test]
+fn an_agent_of_such_a_project_is_found_from_its_root_and_from_below() {
+    let project = Project::new();
+    let root = odd(&project);
+    fs::create_dir_all(root.join(".ralph")).unwrap();
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("agent"), "#!/bin/sh\necho '<promise>COMPLETE</promise>'\n").unwrap();
+    fs::set_permissions(root.join("agent"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(root.join(".ralph/config.yaml"), "agent: mine\nagents: {mine: {type: text, cli: ./agent}}\n")
+        .unwrap();
+    project.ralph(["trust"]).folder(&root).output().expect(0);
+    for folder in [root.clone(), root.join("a/b")] {
+        let call = project.ralph(["run", "x", "--promise", "COMPLETE", "--json"]).folder(&folder);
+        assert_eq!(call.output().expect(0).finished()["outcome"], "completed");
+    }
+}

@@ -30,7 +30,7 @@ fn a_claim_on_the_last_allowed_iteration_counts() {
     assert_eq!(call.output().expect(0).finished()["iterations"], 3);
 }
 
-// spec: L4, V1, V2, C8
+// spec: L4, V2, C8
 #[test]
 fn a_rejected_claim_goes_back_to_the_agent_with_reason_and_evidence() {
     let project = Project::new();
@@ -190,4 +190,18 @@ fn a_prompt_file_is_read_again_for_every_iteration() {
     call.args(["--agent-arg", script.to_str().unwrap()]).output().expect(0);
     let lengths = prompt_lengths(&project);
     assert_eq!(lengths[1] - lengths[0], "these are other and longer words".len() - "first words".len());
+}
+
+// spec: V1
+#[test]
+fn without_checks_the_promise_itself_is_the_proof_and_only_this_one() {
+    let project = Project::new();
+    let steps = "text All done.\\n\\n<promise>DONE</promise>\n---\ntext I will print {promise} at the end.\n---\ntext Ready.\\n\\n<promise> complete </promise>\n";
+    let script = project.script(steps);
+    let answer = project.run(&["script", &script]).output().expect(0);
+    let claimed: Vec<bool> =
+        answer.named("claim").iter().map(|claim| claim["claim"]["claimed"].as_bool().unwrap()).collect();
+    assert_eq!(claimed, [false, false, true]);
+    assert!(answer.named("verdict").is_empty(), "there is nothing to run: {}", answer.stdout);
+    assert_eq!(answer.finished()["outcome"], "completed");
 }

@@ -63,3 +63,29 @@ fn a_ceiling_that_is_no_amount_of_memory_is_refused_before_anything_starts() {
         assert!(project.starts().is_empty());
     }
 }
+
+// fault: 9
+// spec: A4
+#[test]
+fn a_flood_does_not_bring_ralph_to_the_memory_that_it_may_have() {
+    let project = Project::new();
+    // An address is not a page: threads and SQLite reserve far more than they use.
+    let answer = project.run(&["flood", "300"]).under("prlimit", ["--as=700000000"]).output().expect(0);
+    assert_eq!(answer.finished()["outcome"], "completed");
+    assert!(answer.peak_memory_kb < 200_000, "I7: {} KB", answer.peak_memory_kb);
+}
+
+// fault: 9
+// spec: L13
+#[test]
+fn a_ralph_that_the_kernel_kills_in_the_middle_of_a_flood_goes_on_later() {
+    let project = Project::new();
+    let agent = "echo begun > ../begun; test -e ../again || { touch ../again; exec yes; }; echo '<promise>COMPLETE</promise>'";
+    let run = project.run_shell(agent).start();
+    project.wait_for("begun");
+    run.signal(Signal::KILL);
+    run.wait_without_invariants();
+    crate::harness::wait_until("the agent is gone", || project.processes_of_runs().is_empty());
+    let answer = project.ralph(["resume", "--json"]).output().expect(0);
+    assert_eq!(answer.finished()["iterations"], 1);
+}

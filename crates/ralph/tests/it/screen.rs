@@ -120,3 +120,48 @@ fn a_terminal_that_does_not_know_its_size_gets_whole_lines() {
     let whole = "  I changed the parser so that it reads whole lines, and the tests agree with that now.";
     assert!(rows.iter().any(|row| row == whole), "{rows:#?}");
 }
+
+/// Runs an agent of Claude's format that waits in its second iteration, and returns its terminal.
+fn waiting(project: &Project, no_colour: &str) -> Terminal {
+    let go = project.outside("go");
+    let script = project.script(&format!(
+        "init\ntool Bash make\nsay more\nresult more\n---\ninit\ntool Grep needle\nwait {}\nsay {{promise}}\nresult {{promise}}\n",
+        go.display()
+    ));
+    let call = project.run_on("do it", &["script", &script]).args(["--output-format", "claude", "--fresh"]);
+    let call = call.env("TERM", "xterm").env("NO_COLOR", no_colour);
+    Terminal::start_with(call.command(), 120)
+}
+
+// spec: U1
+#[test]
+fn the_progress_line_tells_iteration_time_tokens_cost_and_the_last_tool() {
+    let project = Project::new();
+    let mut terminal = waiting(&project, "");
+    crate::harness::wait_until("the progress line is complete", || {
+        let shown = terminal.shown();
+        let line = shown.rsplit('\r').find(|line| line.contains("iteration 2/10 ·")).unwrap_or_default();
+        ["s ", "· 10 tokens out", "· $0.01", "· Grep"].iter().all(|part| line.contains(part))
+    });
+    std::fs::write(project.outside("go"), "").unwrap();
+    assert_eq!(terminal.wait().code(), Some(0));
+}
+
+// spec: U1
+#[test]
+fn colours_are_off_where_no_color_is_set() {
+    for (no_colour, is_coloured) in [("", true), ("1", false)] {
+        let project = Project::new();
+        std::fs::write(project.outside("go"), "").unwrap();
+        let mut terminal = waiting(&project, no_colour);
+        assert_eq!(terminal.wait().code(), Some(0));
+        let shown = terminal.shown();
+        // Codes that end in m are colours; those that clear a line are none.
+        let coloured = shown.split("\u{1b}[").skip(1).any(|code| {
+            code.split_once(|end: char| end.is_ascii_alphabetic()).is_some_and(|(number, rest)| {
+                code.as_bytes().get(code.len() - rest.len() - 1) == Some(&b'm') && number.starts_with('1')
+            })
+        });
+        assert_eq!(coloured, is_coloured, "{shown:?}");
+    }
+}

@@ -11,7 +11,7 @@ const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
 const RUN: &str = "\"$RALPH\" run work --agent text --agent-cmd \"$AGENT\" --promise COMPLETE --json";
 
 /// Runs a script in the project, where it may mount what it likes: nobody else sees it.
-fn among_mounts(project: &Project, script: &str) -> Answer {
+pub fn among_mounts(project: &Project, script: &str) -> Answer {
     let call = project.ralph(["--version"]).with(|command| {
         let mut wrapped = Command::new("unshare");
         wrapped.args(["--map-root-user", "--mount", "sh", "-euc", script]).current_dir(project.root());

@@ -305,16 +305,24 @@ impl AttemptReport {
     }
 
     /// Judges an attempt that ralph ended because the agent only repeated requests: the error that it could not
-    /// overcome decides.
+    /// overcome decides, whatever it said of its end.
     #[must_use]
     pub fn judge_repeats(&self) -> Judgement {
-        match self.trouble.as_ref().or(self.repeating.as_ref()) {
+        match self.repeating.as_ref().or(self.trouble.as_ref()) {
             Some(trouble) => trouble.judge().because("the agent only repeated failed requests"),
             None => Judgement::Failed {
                 why: "the agent only repeated failed requests".to_string(),
                 hope: Hope::Retry,
             },
         }
+    }
+
+    /// Judges an attempt that ralph ended because the agent was silent. Where its last word was that a limit refused it,
+    /// it waits for that; any other silence is a time-out, which has no judgement.
+    #[must_use]
+    pub fn judge_silence(&self) -> Option<Judgement> {
+        let limit = self.repeating.as_ref().filter(|trouble| trouble.kind == ErrorKind::RateLimit)?;
+        Some(limit.judge().because("the agent was refused, and silent for too long"))
     }
 
     fn not_understood(&self) -> String {

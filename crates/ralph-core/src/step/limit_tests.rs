@@ -1,8 +1,8 @@
 //! One test per sentence about rate limits, and about agents that only repeat requests.
 use alloc::string::{String, ToString};
 
-use super::scenes::{Scene, crashes, in_session, key, quiet, refused, repeating};
-use crate::attempt::ErrorKind;
+use super::scenes::{Scene, crashes, in_session, key, quiet, refused, repeating, troubled};
+use crate::attempt::{AttemptReport, ErrorKind};
 use crate::effect::Effect;
 use crate::event::{EventKind, StopSignal, Timer};
 use crate::fact::{Fact, IterationStatus, NextStep};
@@ -232,6 +232,27 @@ fn an_agent_that_repeated_requests_over_a_rate_limit_is_waited_for_and_over_the_
         _ => None,
     });
     assert_eq!(reason, Some("the agent only repeated failed requests: API error"));
+}
+
+// spec: L6, L7
+#[test]
+fn an_agent_that_falls_silent_after_a_refusal_is_waited_for_and_after_any_other_word_timed_out() {
+    let silent = || Scene::started(alone()).fires(Timer::Silence { key: key(1, 1) });
+    let limited = silent().ended(1, 1, repeating(ErrorKind::RateLimit));
+    assert!(waited_for(&limited).is_some(), "{:?}", limited.fact_names());
+    for report in [repeating(ErrorKind::Network), quiet()] {
+        let timed_out = silent().ended(1, 1, report);
+        assert_eq!(timed_out.starts(), Some(key(2, 1)), "the iteration counts");
+    }
+}
+
+// spec: L6
+#[test]
+fn how_an_agent_ended_that_was_stopped_for_its_repeats_decides_nothing() {
+    let aborted =
+        AttemptReport { repeating: repeating(ErrorKind::RateLimit).repeating, ..troubled(ErrorKind::Crash) };
+    let scene = Scene::started(alone()).fires(Timer::Repeating { key: key(1, 1) }).ended(1, 1, aborted);
+    assert!(waited_for(&scene).is_some(), "{:?}", scene.fact_names());
 }
 
 // spec: L12, L13

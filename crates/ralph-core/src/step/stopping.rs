@@ -88,17 +88,20 @@ fn agent_gone(
     why: StopWhy,
     when: (Millis, u32),
 ) -> Step {
+    let judgement = match &why {
+        StopWhy::StayedAfterResult => Some(report.judge_output()),
+        StopWhy::OnlyRepeats => Some(report.judge_repeats()),
+        StopWhy::TooSilent => report.judge_silence(),
+        StopWhy::IterationTooLong | StopWhy::Signal { .. } | StopWhy::Broken { .. } => None,
+    };
+    if let Some(judgement) = judgement {
+        return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
+    }
     let (status, cause) = match &why {
-        StopWhy::StayedAfterResult => {
-            let judgement = report.judge_output();
-            return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
-        }
-        StopWhy::OnlyRepeats => {
-            let judgement = report.judge_repeats();
-            return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
-        }
         StopWhy::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
-        StopWhy::TooSilent => (IterationStatus::TimedOut, "the agent was silent for too long"),
+        StopWhy::TooSilent | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats => {
+            (IterationStatus::TimedOut, "the agent was silent for too long")
+        }
         StopWhy::Signal { .. } => (IterationStatus::Interrupted, "stopped by a signal"),
         StopWhy::Broken { what } => (IterationStatus::Failed, what.as_str()),
     };

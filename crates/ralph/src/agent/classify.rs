@@ -97,6 +97,16 @@ pub(super) fn by_status(status: Option<u64>, message: &str) -> ErrorKind {
     }
 }
 
+/// Returns the kind of a failure after which the agent asks again. A quota that is worth it is a limit, and what is not
+/// known was no answer at all.
+pub(super) fn of_repeat(message: &str) -> ErrorKind {
+    match by_words(message) {
+        ErrorKind::RateLimit | ErrorKind::Budget => ErrorKind::RateLimit,
+        ErrorKind::Overloaded => ErrorKind::Overloaded,
+        _ => ErrorKind::Network,
+    }
+}
+
 /// Returns whether a failure means that the session to resume is gone.
 pub fn session_is_lost(message: &str) -> bool {
     let message = message.to_lowercase();

@@ -18,6 +18,8 @@ pub enum AgentEvent {
     ToolCall { name: String, detail: String },
     /// An excerpt of what a tool answered, never the whole.
     ToolResult { ok: bool, excerpt: String },
+    /// It used a tool, or thought, and nobody looks: that it got on is all that is told.
+    AtWork,
     /// A record was too long to be read; it may have held words of the agent's.
     Unread,
     /// Somebody else spoke: whatever the agent said before belongs to an earlier turn.
@@ -34,6 +36,13 @@ pub enum AgentEvent {
     Error { kind: ErrorKind, message: String, fatal: bool },
     /// The agent's own final record. More may follow; then the last one counts.
     Finished { ok: bool },
+}
+
+/// Says that the agent got on, once for whatever comes in a row.
+pub(super) fn at_work(out: &mut Vec<AgentEvent>) {
+    if out.last() != Some(&AgentEvent::AtWork) {
+        out.push(AgentEvent::AtWork);
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub fn hear(finder: &mut Finder, event: &AgentEvent) {
         | AgentEvent::Thinking { .. }
         | AgentEvent::ToolCall { .. }
         | AgentEvent::ToolResult { .. }
+        | AgentEvent::AtWork
         | AgentEvent::Usage { .. }
         | AgentEvent::RateLimit { .. }
         | AgentEvent::Finished { .. } => {}

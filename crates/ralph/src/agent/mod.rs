@@ -3,6 +3,7 @@
 mod about;
 mod acp;
 mod amp;
+mod asides;
 mod classify;
 mod claude;
 mod cline;
@@ -44,6 +45,7 @@ mod voice;
 mod tests;
 
 pub use about::{About, Machine, Trap, Version, Weight};
+pub use asides::Asides;
 pub use classify::{error_kind, session_is_lost};
 pub use display::DisplayLines;
 pub use event::{AgentEvent, ErrorKind};

@@ -16,7 +16,8 @@ use super::registry::{Agent, Program, Sessions};
 use super::reset::Reset;
 use super::voice::Voice;
 
-const ARGS: &[&str] = &["run", "--format", "json"];
+/// Requests that it repeats it tells of in its log alone.
+const ARGS: &[&str] = &["run", "--format", "json", "--print-logs", "--log-level", "ERROR"];
 
 /// A rule that asks ends the whole run here, because nobody answers; what is denied is merely not there.
 const GRANTS: Grants = Grants {
@@ -90,6 +91,19 @@ impl Agent for Opencode {
     fn sessions(&self) -> Sessions {
         Sessions::Named
     }
+
+    fn aside(&self, line: &str) -> Option<AgentEvent> {
+        repeat(line)
+    }
+}
+
+/// Reads a line of its log: a request failed, and if that is for good a record follows. `small` ones are not its work.
+fn repeat(line: &str) -> Option<AgentEvent> {
+    let is_one = line.contains(" level=ERROR ") && line.contains(" message=\"stream error\" ");
+    let why = line.split_once(" error.error=\"").filter(|_| is_one && line.contains(" small=false "))?.1;
+    let message = why.trim_end().trim_end_matches('"').to_owned();
+    let kind = classify::of_repeat(&message);
+    Some(AgentEvent::Error { kind, message, fatal: false })
 }
 
 members!(
@@ -270,6 +284,22 @@ mod tests {
         let body = limited(r#""responseHeaders":{},"responseBody":"{\"m\":\"try again in 9s\"}""#);
         assert_eq!(body, Some(Reset::After { retry_after_ms: 9_000 }));
         assert_eq!(limited(r#""responseBody":"slow down""#), None);
+    }
+
+    #[test] // spec: L6
+    fn a_failed_request_in_its_log_is_one_that_it_repeats() {
+        let line = |small: &str| {
+            format!(
+                "timestamp=2026-11-16T06:39:46.911Z level=ERROR run=415a8eb4 message=\"stream error\" providerID=p \
+                 modelID=m session.id=ses_1 small={small} agent=build mode=primary \
+                 error.error=\"AI_APICallError: Rate limit reached\""
+            )
+        };
+        let message = "AI_APICallError: Rate limit reached".to_owned();
+        let expected = AgentEvent::Error { kind: ErrorKind::RateLimit, message, fatal: false };
+        assert_eq!(repeat(&line("false")), Some(expected));
+        assert_eq!(repeat(&line("true")), None, "a title is not its work");
+        assert_eq!(repeat("level=ERROR message=\"no such file\" error.error=\"x\""), None);
     }
 
     #[test] // spec: A5, A8

@@ -7,7 +7,7 @@ use super::cline::Cline;
 use super::codex::Codex;
 use super::copilot::Copilot;
 use super::demo::Demo;
-use super::event::ErrorKind;
+use super::event::{AgentEvent, ErrorKind};
 use super::format::Format;
 use super::gemini::Gemini;
 use super::goose::Goose;
@@ -74,6 +74,11 @@ pub trait Agent: Sync {
 
     /// Returns what an exit code means, where the agent gives it a meaning of its own.
     fn exit_meaning(&self, _code: i32) -> Option<(ErrorKind, &'static str)> {
+        None
+    }
+
+    /// Returns what a line of stderr tells of a request that the agent will repeat, where it tells that nowhere else.
+    fn aside(&self, _line: &str) -> Option<AgentEvent> {
         None
     }
 

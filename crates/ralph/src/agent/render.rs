@@ -22,6 +22,7 @@ pub fn render(event: &AgentEvent) -> Vec<String> {
         AgentEvent::Error { kind, message, .. } => one("! ", &format!("{}: {message}", kind.name())),
         AgentEvent::Unread => one("! ", UNREAD),
         AgentEvent::Started { .. }
+        | AgentEvent::AtWork
         | AgentEvent::Prompted
         | AgentEvent::Usage { .. }
         | AgentEvent::Finished { .. } => Vec::new(),

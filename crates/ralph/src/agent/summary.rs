@@ -83,7 +83,8 @@ impl Summary {
             | AgentEvent::Finished { .. }
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
-            | AgentEvent::ToolResult { .. } => {}
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::AtWork => {}
         }
     }
 

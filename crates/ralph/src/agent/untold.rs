@@ -36,6 +36,7 @@ impl FinalRecord {
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
+            | AgentEvent::AtWork
             | AgentEvent::Prompted => *self = Self::Awaited,
             AgentEvent::Usage { .. } | AgentEvent::RateLimit { .. } | AgentEvent::Error { .. } => {}
         }

@@ -10,11 +10,12 @@ use tokio::sync::mpsc;
 
 use super::last_heard::LastHeard;
 use super::news::{News, Shown};
-use super::plan::Audience;
 use super::reader::{FilteredDisplay, Reader, Said};
 use super::sieve::Answer;
 use super::trouble::{Step, Summed, Troubles};
-use crate::agent::{self, Agent, AgentEvent, Exit, FinalRecord, Format, Outside, Sessions, hear, untold};
+use crate::agent::{
+    self, Agent, AgentEvent, Asides, Exit, FinalRecord, Format, Outside, Sessions, hear, untold,
+};
 use crate::process::{End, Gone, Listener, Order, RawLog, Speech, Tail, Then, When};
 use crate::redact;
 use crate::sanitize::sanitize;
@@ -47,7 +48,6 @@ pub struct Ears {
     pub heard: LastHeard,
     pub repeated: LastHeard,
     pub session: SessionAsked,
-    pub audience: Audience,
     pub news: mpsc::UnboundedSender<News>,
     pub shown: mpsc::Sender<Shown>,
 }
@@ -79,14 +79,13 @@ pub struct AgentListener {
     troubles: Troubles,
     /// Whether the driver knows that the agent only repeats requests.
     told_repeating: bool,
-    /// The records that were seen when the driver was last told.
-    records: u64,
     final_record: FinalRecord,
     session: Option<String>,
     model: Option<String>,
     messages: Messages,
     spend: Spend,
     stderr: Tail,
+    asides: Asides,
     result: ResultRecord,
     /// What the driver knows of the result.
     told: ResultRecord,
@@ -126,13 +125,13 @@ impl AgentListener {
             events: Vec::new(),
             troubles: Troubles::default(),
             told_repeating: false,
-            records: 0,
             final_record: FinalRecord::default(),
             session: None,
             model: None,
             messages: Messages::default(),
             spend: Spend::default(),
             stderr: Tail::new(STDERR_BYTES),
+            asides: Asides::default(),
             result: ResultRecord::Awaited,
             told: ResultRecord::Awaited,
             went_on: false,
@@ -221,7 +220,6 @@ impl AgentListener {
         for event in &events {
             self.note(event);
         }
-        self.look_for_unseen_work(events.len());
         self.tell_about_repeats();
         self.tell_about_the_result();
         // A display that cannot follow misses something; the run does not wait for it.
@@ -334,20 +332,12 @@ impl AgentListener {
             AgentEvent::Finished { .. } => self.result = ResultRecord::Seen,
             AgentEvent::Prompted
             | AgentEvent::Unread
+            | AgentEvent::AtWork
             | AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
             | AgentEvent::RateLimit { .. }
             | AgentEvent::Error { .. } => {}
-        }
-    }
-
-    /// Where nobody looks, tools are records without events. An agent that uses them gets on.
-    fn look_for_unseen_work(&mut self, events: usize) {
-        let records = self.ears.reader.counts().recognised;
-        let new = records.saturating_sub(std::mem::replace(&mut self.records, records));
-        if self.ears.audience == Audience::Nobody && new > events as u64 {
-            self.troubles.got_on();
         }
     }
 
@@ -417,6 +407,9 @@ impl Listener for AgentListener {
     fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
         self.ears.heard.now();
         self.stderr.push(piece);
+        let mut told = std::mem::take(&mut self.events);
+        self.asides.push(self.ears.adapter, piece, &mut told);
+        self.absorb(told);
         self.ears.errors.write(piece);
     }
 
@@ -458,6 +451,7 @@ fn is_work(event: &AgentEvent) -> bool {
         AgentEvent::Started { .. }
         | AgentEvent::Prompted
         | AgentEvent::Unread
+        | AgentEvent::AtWork
         | AgentEvent::Text { .. }
         | AgentEvent::Thinking { .. }
         | AgentEvent::ToolCall { .. }

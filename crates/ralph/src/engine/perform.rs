@@ -196,7 +196,6 @@ impl Hands {
             adapter: self.choice().adapter,
             format: self.choice().format(),
             session,
-            audience: self.plan.audience,
             reader: self.reader(spent)?,
             display: self.display()?,
             finder,

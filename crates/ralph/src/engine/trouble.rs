@@ -45,6 +45,7 @@ impl Troubles {
             AgentEvent::Thinking { .. }
             | AgentEvent::ToolCall { .. }
             | AgentEvent::ToolResult { .. }
+            | AgentEvent::AtWork
             | AgentEvent::Unread
             | AgentEvent::Finished { ok: true } => self.got_on(),
             AgentEvent::RateLimit { reset, message } => {

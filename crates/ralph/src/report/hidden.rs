@@ -23,6 +23,7 @@ pub(super) fn without_secrets(event: &AgentEvent) -> AgentEvent {
             AgentEvent::Started { session: session.as_ref().map(hidden), model: model.as_ref().map(hidden) }
         }
         AgentEvent::Unread
+        | AgentEvent::AtWork
         | AgentEvent::Prompted
         | AgentEvent::Usage { .. }
         | AgentEvent::Finished { .. } => event.clone(),

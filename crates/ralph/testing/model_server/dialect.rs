@@ -39,7 +39,7 @@ pub(crate) fn body_asks_for_a_stream(request: &Request) -> bool {
 pub(crate) fn words(refusal: &Refusal) -> &'static str {
     match refusal.status {
         401 => "the scripted key is not valid",
-        429 => "the scripted limit is reached",
+        429 => "Rate limit reached, says the script",
         503 | 529 => "the scripted model is overloaded",
         _ => "the scripted server failed",
     }

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 
 use super::message::{Place, Update};
 use crate::agent::detail;
-use crate::agent::event::AgentEvent;
+use crate::agent::event::{AgentEvent, at_work};
 use crate::agent::json::{self, Malformed};
 
 /// More than this no agent has open at a time; what is older is forgotten.
@@ -40,17 +40,17 @@ impl Tools {
         let about = about(update)?;
         let status = json::name(update.status);
         let is_pending = matches!(status, "pending" | "");
-        let watched = self.audience == Audience::People;
+        let audience = self.audience;
         let tool = self.tool(update);
         if !tool.is_told && (!is_pending || about.is_telling) {
             tool.is_told = true;
             let name = json::start_of_string(update.name, NAME).unwrap_or_else(|| tool.name());
-            out.extend(watched.then_some(AgentEvent::ToolCall { name, detail: about.detail }));
+            tell(audience, AgentEvent::ToolCall { name, detail: about.detail }, out);
         }
         if matches!(status, "completed" | "failed") {
             self.open.pop_back();
             let excerpt = detail::excerpt(outcome(update));
-            out.extend(watched.then_some(AgentEvent::ToolResult { ok: status == "completed", excerpt }));
+            tell(audience, AgentEvent::ToolResult { ok: status == "completed", excerpt }, out);
         }
         Ok(())
     }
@@ -80,6 +80,13 @@ impl Tools {
 impl Tool {
     fn name(&self) -> String {
         if self.kind.is_empty() { "tool".to_owned() } else { self.kind.clone() }
+    }
+}
+
+fn tell(audience: Audience, event: AgentEvent, out: &mut Vec<AgentEvent>) {
+    match audience {
+        Audience::People => out.push(event),
+        Audience::Nobody => at_work(out),
     }
 }
 

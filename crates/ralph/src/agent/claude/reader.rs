@@ -6,7 +6,7 @@ use super::record::{Block, Content, Message, Record};
 use super::spend::Spend;
 use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
-use crate::agent::event::{AgentEvent, ErrorKind};
+use crate::agent::event::{AgentEvent, ErrorKind, at_work};
 use crate::agent::failing::fatal;
 use crate::agent::json::{self, Malformed, Raw};
 use crate::agent::parser::{Before, JsonStream, Parser, Records, Seen};
@@ -65,6 +65,7 @@ enum Watch {
 impl Records for Reader {
     fn record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<Seen, Malformed> {
         if self.watch == Watch::Unwatched && self.bulk.is_only_tool_result(line) {
+            at_work(out);
             return Ok(Seen::Recognised);
         }
         let record = Record::read(line)?;
@@ -107,7 +108,7 @@ impl Reader {
         for block in blocks(&record.message) {
             match json::name(block.kind) {
                 "text" if !record.is_nested => self.say(&record.message, block.text, out),
-                _ if self.watch == Watch::Unwatched => {}
+                "tool_use" | "server_tool_use" | "thinking" if self.watch == Watch::Unwatched => at_work(out),
                 "tool_use" | "server_tool_use" => out.push(tool_call(block)),
                 "thinking" if !record.is_nested => out.extend(thinking(block.thinking)),
                 _ => {}
@@ -122,7 +123,7 @@ impl Reader {
         for block in blocks(&record.message) {
             match json::name(block.kind) {
                 "text" if !record.is_nested => out.push(AgentEvent::Prompted),
-                _ if self.watch == Watch::Unwatched => {}
+                "tool_result" if self.watch == Watch::Unwatched => at_work(out),
                 "tool_result" => out.push(AgentEvent::ToolResult {
                     ok: !json::is_true(block.is_error),
                     excerpt: detail::excerpt(block.content),
@@ -279,8 +280,12 @@ fn retry(line: &[u8]) -> AgentEvent {
 fn retry_of_copies(line: &[u8]) -> AgentEvent {
     let [data] = json::pick_in(Some(line), ["data"]);
     let [attempt, most, delay] = json::pick_in(data, ["attempt", "maxRetries", "delayMs"]);
-    let number = |raw| json::count(raw).unwrap_or(0);
-    let message = format!("retry {} of {} in {} s", number(attempt), number(most), number(delay) / 1_000);
+    let message = match (json::count(attempt), json::count(most), json::count(delay)) {
+        (Some(attempt), Some(most), Some(delay)) => {
+            format!("retry {attempt} of {most} in {} s", delay / 1_000)
+        }
+        _ => "retry".to_owned(),
+    };
     AgentEvent::Error { kind: ErrorKind::RateLimit, message, fatal: false }
 }
 

@@ -69,7 +69,8 @@ fn where_nobody_looks_only_words_and_spending_are_told() {
     parser.push(lines.join("\n").as_bytes(), &mut events);
     parser.finish(&mut events);
     assert!(
-        matches!(events.as_slice(), [AgentEvent::Prompted, AgentEvent::Text { text, .. }] if text == "done"),
+        matches!(events.as_slice(),
+            [AgentEvent::AtWork, AgentEvent::Prompted, AgentEvent::Text { text, .. }] if text == "done"),
         "{events:?}"
     );
     assert_eq!(parser.counts().recognised, 3);

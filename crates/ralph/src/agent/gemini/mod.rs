@@ -1,10 +1,11 @@
 //! Gemini CLI: how it is started headless. How its output is read is next door.
 mod reader;
+mod repeat;
 
 pub(super) use reader::parser;
 
 use super::about::{About, Machine, Trap};
-use super::event::ErrorKind;
+use super::event::{AgentEvent, ErrorKind};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
@@ -77,6 +78,10 @@ impl Agent for Gemini {
 
     fn sessions(&self) -> Sessions {
         Sessions::Chosen
+    }
+
+    fn aside(&self, line: &str) -> Option<AgentEvent> {
+        repeat::told_by(line)
     }
 
     /// Of the status of an API error the lowest eight bits are left.

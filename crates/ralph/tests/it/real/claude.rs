@@ -4,7 +4,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::scene::{Needs, Real, Scene, Sessions, Set};
-use super::tests;
+use super::{stories, tests};
 
 const CLAUDE: Real = Real {
     name: "claude",
@@ -34,6 +34,19 @@ tests!(CLAUDE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_repo
     an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for,
     a_judge_without_tools_finds_the_lie_and_the_work);
+
+/// As people have it: it asks ten times, which takes minutes.
+const PATIENT: Real = Real {
+    settle: |scene| {
+        settle(scene).into_iter().filter(|(name, _)| *name != "CLAUDE_CODE_MAX_RETRIES").collect()
+    },
+    ..CLAUDE
+};
+
+#[test]
+fn an_agent_that_only_repeats_requests_is_stopped() {
+    stories::an_agent_that_only_repeats_requests_is_stopped(&PATIENT);
+}
 
 /// A subscriber is told when the limit is over, and that very second is waited for.
 // spec: A10, L6

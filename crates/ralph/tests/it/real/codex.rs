@@ -1,5 +1,8 @@
 //! Codex.
+use serde_json::json;
+
 use super::scene::{Needs, Real, Scene, Sessions, Set};
+use super::stories::DONE;
 use super::tests;
 
 /// `codex` is a script that starts the native program, as people have it.
@@ -45,3 +48,20 @@ tests!(CODEX: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_repor
     an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for,
     a_judge_without_tools_finds_the_lie_and_the_work);
+
+/// It is told to come back in ten minutes, says that it will, and is silent: that is no time-out but a limit.
+// spec: A10, L6, L7
+#[test]
+fn an_agent_that_is_silent_after_a_refusal_is_waited_for() {
+    let scene = Scene::new(
+        &CODEX,
+        |project| json!([{"refuse": {"status": 429, "retry_after": 600, "until": project.outside("open")}}, {"say": DONE}]),
+    );
+    let limits = ["--idle-timeout", "20s", "--max-rate-limit-wait", "10s", "--max-retries", "0"];
+    let running = scene.run("Do the work.").args(limits).start();
+    running.wait_for_event("limit.waiting");
+    std::fs::write(scene.project.outside("open"), "").unwrap();
+    let answer = running.wait().expect(0);
+    assert_eq!(answer.named("stop.requested")[0]["reason"], "the agent was silent for too long");
+    assert_eq!(answer.finished()["iterations"], 1);
+}

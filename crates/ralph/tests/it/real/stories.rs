@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::scene::{Real, Scene, Sessions};
 use super::server::PATIENCE;
-use crate::harness::{Answer, wait_long};
+use crate::harness::{Answer, Project, wait_long};
 use crate::processes::is_alive;
 
 pub const DONE: &str = "The work is finished.\n\n<promise>DONE</promise>";
@@ -175,13 +175,33 @@ pub fn a_limit_for_the_day_is_waited_for(agent: &'static Real) {
     waits_for_a_limit(agent, &json!({"resets_at": 0}));
 }
 
+/// The model is limited for ever, and the agent would go on asking: it is stopped by our rule, and what it was refused
+/// for is waited for.
+// spec: A10, L6, L7
+pub fn an_agent_that_only_repeats_requests_is_stopped(agent: &'static Real) {
+    let scene = Scene::new(agent, |project| limited_until(&json!({}), project));
+    let running = scene
+        .run("Do the work.")
+        .env("RALPH_LIMITS_RETRYING_TIMEOUT", "4s")
+        .args(["--max-rate-limit-wait", "10s", "--max-retries", "0"])
+        .start();
+    running.wait_for_event("limit.waiting");
+    std::fs::write(scene.project.outside("open"), "").unwrap();
+    let answer = running.wait().expect(0);
+    let stop = &answer.named("stop.requested")[0]["reason"];
+    assert_eq!(*stop, "the agent only repeated failed requests for too long");
+    assert_eq!(answer.finished()["iterations"], 1);
+}
+
+fn limited_until(limit: &Value, project: &Project) -> Value {
+    let mut refusal = limit.clone();
+    refusal["status"] = json!(429);
+    refusal["until"] = json!(project.outside("open"));
+    json!([{"refuse": refusal}, {"say": DONE}])
+}
+
 fn waits_for_a_limit(agent: &'static Real, limit: &Value) {
-    let scene = Scene::new(agent, |project| {
-        let mut refusal = limit.clone();
-        refusal["status"] = json!(429);
-        refusal["until"] = json!(project.outside("open"));
-        json!([{"refuse": refusal}, {"say": DONE}])
-    });
+    let scene = Scene::new(agent, |project| limited_until(limit, project));
     let limits = ["--max-rate-limit-wait", "10s", "--max-retries", "0"];
     let running = scene.run("Do the work.").args(limits).start();
     running.wait_for_event("limit.waiting");

@@ -325,6 +325,16 @@ impl AttemptReport {
         Some(limit.judge().because("the agent was refused, and silent for too long"))
     }
 
+    /// Judges an attempt that ralph ended because the agent opened no session: why it did not is known as far as it told.
+    #[must_use]
+    pub fn judge_handshake(&self) -> Judgement {
+        let cause = "the agent opened no session in time";
+        match &self.trouble {
+            Some(trouble) => trouble.judge().because(cause),
+            None => Judgement::Failed { why: cause.to_string(), hope: Hope::Retry },
+        }
+    }
+
     fn not_understood(&self) -> String {
         let what = match self.unknown_records {
             0 => "it printed no record at all".to_string(),

@@ -75,6 +75,10 @@ pub enum EventKind {
     Repeating { key: AttemptKey },
     /// The agent got on after it had only repeated requests.
     GotOn { key: AttemptKey },
+    /// The agent is talked to, and has to open a session before it can be asked for work.
+    HandshakeBegan { key: AttemptKey },
+    /// It has opened one, or said why not.
+    HandshakeDone { key: AttemptKey },
     /// The checks of a claim have run.
     Verified { key: AttemptKey, evidence: Evidence },
     /// A timer that the rules started has run out.
@@ -95,7 +99,9 @@ impl EventKind {
             Self::ResultSeen { .. }
             | Self::SpokeAgain { .. }
             | Self::Repeating { .. }
-            | Self::GotOn { .. } => true,
+            | Self::GotOn { .. }
+            | Self::HandshakeBegan { .. }
+            | Self::HandshakeDone { .. } => true,
             Self::Started
             | Self::Recovered { .. }
             | Self::AttemptEnded { .. }
@@ -120,6 +126,8 @@ pub enum Timer {
     AfterResult { key: AttemptKey },
     /// The agent has only repeated failed requests for too long.
     Repeating { key: AttemptKey },
+    /// An agent that is talked to has opened no session for too long.
+    Handshake { key: AttemptKey },
     /// The pause before a retry is over; `key` is the attempt to start.
     Retry { key: AttemptKey },
     /// A rate limit should be over; `key` is the attempt to start. It is due by either clock: the driver's own, which

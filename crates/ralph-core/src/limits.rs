@@ -57,10 +57,18 @@ pub struct Wait {
 pub(crate) enum WayOut {
     /// This agent is free.
     TakeOver { agent: u32 },
-    /// All are limited; this one is free first, after so long.
-    Wait { agent: u32, ms: u64, reset_at: Option<Millis> },
+    /// All are limited, and one is free first.
+    Wait(WaitFor),
     /// Waiting is no use: it takes longer than the run may wait.
     Nothing { ms: u64 },
+}
+
+/// How long to wait for which agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WaitFor {
+    pub(crate) agent: u32,
+    pub(crate) ms: u64,
+    pub(crate) reset_at: Option<Millis>,
 }
 
 impl Limits {
@@ -74,12 +82,21 @@ impl Limits {
             Some(reset) => later(reset.since(wall), dice).max(least),
             None => guess(self.in_a_row, dice),
         };
+        self.close(Shut { until: wall.plus(wait), reset_at: told });
+    }
+
+    /// Notes that the agent at work is of no use to this run any more.
+    pub(crate) fn give_up(&mut self) {
+        self.close(Shut { until: Millis(i64::MAX), reset_at: None });
+    }
+
+    fn close(&mut self, shut: Shut) {
         let at = self.agent as usize;
         if self.agents.len() <= at {
             self.agents.resize(at + 1, Shut::default());
         }
         if let Some(place) = self.agents.get_mut(at) {
-            *place = Shut { until: wall.plus(wait), reset_at: told };
+            *place = shut;
         }
     }
 
@@ -94,7 +111,7 @@ impl Limits {
         match reset_at {
             _ if left_ms == 0 => WayOut::Nothing { ms },
             Some(reset) if reset.since(wall) > left_ms => WayOut::Nothing { ms },
-            Some(_) | None => WayOut::Wait { agent, ms: ms.min(left_ms), reset_at },
+            Some(_) | None => WayOut::Wait(WaitFor { agent, ms: ms.min(left_ms), reset_at }),
         }
     }
 
@@ -215,14 +232,19 @@ mod tests {
     fn a_reset_beyond_what_may_be_waited_is_not_waited_for() {
         let limits = limited(Some(NOW.plus(7 * HOUR)));
         assert_eq!(limits.way_out(1, NOW, 6 * HOUR), WayOut::Nothing { ms: 7 * HOUR });
-        assert!(matches!(limits.way_out(1, NOW, 8 * HOUR), WayOut::Wait { ms, .. } if ms == 7 * HOUR));
+        assert!(
+            matches!(limits.way_out(1, NOW, 8 * HOUR), WayOut::Wait(WaitFor { ms, .. }) if ms == 7 * HOUR)
+        );
     }
 
     // spec: L6
     #[test]
     fn a_guess_is_waited_for_only_as_long_as_may_be_waited() {
         let mut limits = limited(None);
-        assert!(matches!(limits.way_out(1, NOW, 20_000), WayOut::Wait { ms: 20_000, reset_at: None, .. }));
+        assert!(matches!(
+            limits.way_out(1, NOW, 20_000),
+            WayOut::Wait(WaitFor { ms: 20_000, reset_at: None, .. })
+        ));
         limits.waited_ms = 20_000;
         assert_eq!(limits.way_out(1, NOW, 20_000), WayOut::Nothing { ms: 60_000 });
     }
@@ -232,7 +254,7 @@ mod tests {
     fn jitter_alone_never_makes_a_wait_too_long() {
         let mut limits = Limits::default();
         limits.shut(Some(NOW.plus(HOUR)), NOW, u32::MAX);
-        assert!(matches!(limits.way_out(1, NOW, HOUR), WayOut::Wait { ms: HOUR, .. }));
+        assert!(matches!(limits.way_out(1, NOW, HOUR), WayOut::Wait(WaitFor { ms: HOUR, .. })));
     }
 
     // spec: L6
@@ -253,7 +275,7 @@ mod tests {
         let mut limits = limited(Some(NOW.plus(2 * HOUR)));
         limits.put_to_work(1);
         limits.shut(Some(NOW.plus(HOUR)), NOW, 0);
-        assert!(matches!(limits.way_out(2, NOW, 6 * HOUR), WayOut::Wait { agent: 1, ms: HOUR, .. }));
+        assert!(matches!(limits.way_out(2, NOW, 6 * HOUR), WayOut::Wait(WaitFor { agent: 1, ms: HOUR, .. })));
     }
 
     // spec: L6

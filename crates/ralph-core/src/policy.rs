@@ -58,10 +58,17 @@ pub struct Timeouts {
     /// How long an agent may only repeat requests that failed.
     #[serde(default = "usual_repeating_ms")]
     pub repeating_ms: u64,
+    /// How long an agent that is talked to may take to open a session.
+    #[serde(default = "usual_handshake_ms")]
+    pub handshake_ms: u64,
 }
 
 fn usual_repeating_ms() -> u64 {
     Timeouts::default().repeating_ms
+}
+
+fn usual_handshake_ms() -> u64 {
+    Timeouts::default().handshake_ms
 }
 
 impl Default for Timeouts {
@@ -71,6 +78,7 @@ impl Default for Timeouts {
             silence_ms: 10 * 60_000,
             after_result_ms: 30_000,
             repeating_ms: 5 * 60_000,
+            handshake_ms: 2 * 60_000,
         }
     }
 }

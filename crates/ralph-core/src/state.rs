@@ -132,6 +132,8 @@ pub enum StopWhy {
     StayedAfterResult,
     /// It only repeated requests that failed.
     OnlyRepeats,
+    /// It was talked to, and opened no session.
+    NoHandshake,
     Signal {
         signal: StopSignal,
     },
@@ -195,7 +197,8 @@ impl Phase {
                     StopWhy::IterationTooLong
                     | StopWhy::TooSilent
                     | StopWhy::StayedAfterResult
-                    | StopWhy::OnlyRepeats,
+                    | StopWhy::OnlyRepeats
+                    | StopWhy::NoHandshake,
             }
             | Stopping::Checks { .. } => false,
         }

@@ -2,6 +2,7 @@
 //! any more. The tests hold every stored record against this list.
 
 const OWN: &str = "\
+    handshake_began handshake_done handshake_ms no_handshake \
     acceptance_criteria accepted after_ms after_result_ms agent.changed assignee attempt.ended \
     attempt.started attempt_ended attempt_started audience blind_verdicts cancelled check_for \
     claim_alone completed completion conditional configured continuation contradiction contradictions \

@@ -191,6 +191,41 @@ fn when_every_agent_is_limited_the_run_waits_for_the_one_that_is_free_first() {
 
 // spec: L6
 #[test]
+fn a_fallback_that_fails_does_not_fail_the_run_while_the_preferred_agent_will_return() {
+    let scene = Scene::started(with_agents(&["claude", "codex"])).ended(1, 1, refused(Some(HOUR)));
+    let scene = scene.ended(1, 2, crashes());
+    assert_eq!(scene.outcome(), None, "{}", scene.reason());
+    assert_eq!(waited_for(&scene).unwrap().1, Some(3_600));
+    let scene = scene.at(HOUR + 60_000).fires(limit(1, 3));
+    assert_eq!(scene.started_with(), Some((WHOLE, None, 0)));
+    assert_eq!(changed_to(&scene).unwrap().0, "claude");
+    let scene = scene.ended(1, 3, crashes());
+    assert_eq!(scene.outcome(), Some(Outcome::Failed), "the preferred one has no excuse");
+}
+
+// spec: L6
+#[test]
+fn a_fallback_that_failed_is_not_asked_again_and_the_next_one_takes_its_place() {
+    let agents = with_agents(&["claude", "codex", "mine"]);
+    let scene =
+        Scene::started(agents).ended(1, 1, refused(Some(HOUR))).ended(1, 2, troubled(ErrorKind::Auth));
+    let (agent, reason) = changed_to(&scene).unwrap();
+    assert_eq!((agent.as_str(), reason.as_str()), ("mine", "codex failed: API error"));
+    let scene = scene.ended(1, 3, refused(Some(2 * HOUR)));
+    assert_eq!(waited_for(&scene).unwrap().1, Some(3_600), "for claude, and codex is not tried");
+}
+
+// spec: L6
+#[test]
+fn a_fallback_that_fails_fails_the_run_where_the_preferred_agent_is_away_for_too_long() {
+    let scene = Scene::started(with_agents(&["claude", "codex"])).ended(1, 1, refused(Some(72 * HOUR)));
+    let scene = scene.ended(1, 2, crashes());
+    assert_eq!((scene.outcome(), scene.exit_code()), (Some(Outcome::Failed), Some(4)));
+    assert_eq!(scene.reason(), "the agent exited with code 1");
+}
+
+// spec: L6
+#[test]
 fn a_loop_that_waits_is_stored_and_read_back_unchanged_and_so_is_one_of_before() {
     let scene = Scene::started(with_agents(&["a", "b"])).ended(1, 1, refused(Some(HOUR)));
     let scene = scene.ended(1, 2, in_session("s", refused(Some(HOUR))));
@@ -202,7 +237,9 @@ fn a_loop_that_waits_is_stored_and_read_back_unchanged_and_so_is_one_of_before()
         old.as_object_mut().unwrap().remove(key).unwrap();
     }
     old["policy"].as_object_mut().unwrap().remove("rate_limits").unwrap();
-    old["policy"]["timeouts"].as_object_mut().unwrap().remove("repeating_ms").unwrap();
+    for key in ["repeating_ms", "handshake_ms"] {
+        old["policy"]["timeouts"].as_object_mut().unwrap().remove(key).unwrap();
+    }
     assert_eq!(serde_json::from_value::<Loop>(old).unwrap(), Loop::new(Policy::new(3)));
 }
 
@@ -253,6 +290,21 @@ fn how_an_agent_ended_that_was_stopped_for_its_repeats_decides_nothing() {
         AttemptReport { repeating: repeating(ErrorKind::RateLimit).repeating, ..troubled(ErrorKind::Crash) };
     let scene = Scene::started(alone()).fires(Timer::Repeating { key: key(1, 1) }).ended(1, 1, aborted);
     assert!(waited_for(&scene).is_some(), "{:?}", scene.fact_names());
+}
+
+// spec: L7, A1
+#[test]
+fn an_agent_that_is_talked_to_has_so_long_to_open_a_session_and_fails_with_what_it_told() {
+    let timer = Timer::Handshake { key: key(1, 1) };
+    let scene = Scene::started(alone()).on(EventKind::HandshakeBegan { key: key(1, 1) });
+    assert!(scene.does(&Effect::StartTimer { timer, after_ms: 120_000 }));
+    let scene = scene.on(EventKind::HandshakeDone { key: key(1, 1) });
+    assert!(scene.does(&Effect::CancelTimer { timer }));
+    let scene = scene.fires(timer);
+    assert!(scene.does(&Effect::StopAgent { key: key(1, 1) }));
+    let scene = scene.ended(1, 1, troubled(ErrorKind::Crash));
+    assert_eq!(scene.outcome(), Some(Outcome::Failed));
+    assert_eq!(scene.reason(), "the agent opened no session in time: API error");
 }
 
 // spec: L12, L13

@@ -1,4 +1,5 @@
 //! Rate limits. A refused attempt costs neither a retry nor an iteration: another agent takes over, or the run waits.
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -9,7 +10,7 @@ use crate::attempt::{Afterlife, AttemptReport};
 use crate::effect::Effect;
 use crate::event::{Event, EventKind, Millis, Timer};
 use crate::fact::{Fact, IterationStatus};
-use crate::limits::{Wait, WayOut};
+use crate::limits::{Wait, WaitFor, WayOut};
 use crate::outcome::{Ended, Outcome};
 use crate::policy::Context;
 use crate::state::{Iteration, Left, Phase, Session};
@@ -56,6 +57,8 @@ pub(super) fn on(rest: Rest, limited: Limited, event: Event) -> Step {
         | EventKind::SpokeAgain { .. }
         | EventKind::Repeating { .. }
         | EventKind::GotOn { .. }
+        | EventKind::HandshakeBegan { .. }
+        | EventKind::HandshakeDone { .. }
         | EventKind::Verified { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Faulted { .. } => rest.stay(limited.phase()),
@@ -78,25 +81,60 @@ pub(super) fn limited(
             let reason = format!("{} is rate limited: {why}", rest.agent_name(rest.limits.agent));
             take_over(rest, iteration, (attempt + 1, agent), (reason, at))
         }
-        WayOut::Wait { agent, ms, reset_at } => {
-            rest.limits.waited_ms = rest.limits.waited_ms.saturating_add(ms);
-            let wait = Wait { agent, until: rest.wall.plus(ms), planned_ms: ms, since: at };
-            let fact = Fact::LimitWaiting {
-                iteration: iteration.number,
-                attempt: attempt + 1,
-                agent: rest.agent_name(agent),
-                delay_ms: ms,
-                reset_at: reset_at.map(|reset| reset.0.div_euclid(1_000)),
-                reason: why,
-            };
-            let (state, effects) = sleep(rest, Limited { iteration, attempt: attempt + 1, wait }, ms);
-            (state, core::iter::once(record(fact)).chain(effects).collect())
-        }
+        WayOut::Wait(planned) => wait(rest, iteration, (attempt + 1, planned), (why, at)),
         WayOut::Nothing { ms } => {
             let ended = Ended::new(Outcome::OverBudget, too_long(&rest, &why, ms));
             next::conclude(rest, &iteration, (IterationStatus::Failed, at), ended)
         }
     }
+}
+
+/// A fallback has failed for good, and not over a limit. It is asked no more: one that is free takes its place, or the run
+/// waits for the one that is limited. Gives everything back where neither is possible: then the failure stands.
+pub(super) fn give_up_on_fallback(
+    mut rest: Rest,
+    iteration: Iteration,
+    (attempt, why): (u32, &str),
+    at: Millis,
+) -> Result<Step, Box<(Rest, Iteration)>> {
+    if rest.limits.agent == 0 {
+        return Err(Box::new((rest, iteration)));
+    }
+    let reason = format!("{} failed: {why}", rest.agent_name(rest.limits.agent));
+    rest.limits.give_up();
+    let failures = iteration.failures(attempt);
+    match rest.limits.way_out(rest.agents(), rest.wall, rest.policy.rate_limits.max_wait_ms) {
+        WayOut::TakeOver { agent } => {
+            let iteration = Iteration { excused: iteration.excused + failures, ..iteration };
+            Ok(take_over(rest, iteration, (attempt + 1, agent), (reason, at)))
+        }
+        WayOut::Wait(planned) => {
+            let iteration = Iteration { excused: iteration.excused + failures, ..iteration };
+            Ok(wait(rest, iteration, (attempt + 1, planned), (reason, at)))
+        }
+        WayOut::Nothing { .. } => Err(Box::new((rest, iteration))),
+    }
+}
+
+fn wait(
+    mut rest: Rest,
+    iteration: Iteration,
+    (attempt, planned): (u32, WaitFor),
+    (reason, at): (String, Millis),
+) -> Step {
+    let WaitFor { agent, ms, reset_at } = planned;
+    rest.limits.waited_ms = rest.limits.waited_ms.saturating_add(ms);
+    let wait = Wait { agent, until: rest.wall.plus(ms), planned_ms: ms, since: at };
+    let fact = Fact::LimitWaiting {
+        iteration: iteration.number,
+        attempt,
+        agent: rest.agent_name(agent),
+        delay_ms: ms,
+        reset_at: reset_at.map(|reset| reset.0.div_euclid(1_000)),
+        reason,
+    };
+    let (state, effects) = sleep(rest, Limited { iteration, attempt, wait }, ms);
+    (state, core::iter::once(record(fact)).chain(effects).collect())
 }
 
 fn too_long(rest: &Rest, why: &str, ms: u64) -> String {

@@ -102,6 +102,8 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
         | EventKind::SpokeAgain { key }
         | EventKind::Repeating { key }
         | EventKind::GotOn { key }
+        | EventKind::HandshakeBegan { key }
+        | EventKind::HandshakeDone { key }
         | EventKind::Verified { key, .. }
         | EventKind::Faulted { key, .. } => Some(*key),
         EventKind::TimerFired { timer } => match timer {
@@ -109,6 +111,7 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
             | Timer::Silence { key }
             | Timer::AfterResult { key }
             | Timer::Repeating { key }
+            | Timer::Handshake { key }
             | Timer::Retry { key }
             | Timer::Limit { key } => Some(*key),
         },

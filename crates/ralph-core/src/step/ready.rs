@@ -18,6 +18,8 @@ pub(super) fn on(rest: Rest, event: Event) -> Step {
         | EventKind::SpokeAgain { .. }
         | EventKind::Repeating { .. }
         | EventKind::GotOn { .. }
+        | EventKind::HandshakeBegan { .. }
+        | EventKind::HandshakeDone { .. }
         | EventKind::Verified { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Faulted { .. } => rest.stay(Phase::Ready),

@@ -69,7 +69,8 @@ fn stopped(rest: Rest, cut: Cut, stopping: Stopping, when: (Millis, u32)) -> Ste
         }
         // What it said last was not recorded, so nobody knows it any more.
         Stopping::Agent {
-            why: StopWhy::Signal { .. } | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats,
+            why:
+                StopWhy::Signal { .. } | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats | StopWhy::NoHandshake,
         } => cut_short(rest, cut, when),
         Stopping::Agent { why: StopWhy::IterationTooLong } => {
             timed_out(rest, &cut, "the iteration took too long", when)

@@ -54,6 +54,8 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
             | EventKind::SpokeAgain { .. }
             | EventKind::Repeating { .. }
             | EventKind::GotOn { .. }
+            | EventKind::HandshakeBegan { .. }
+            | EventKind::HandshakeDone { .. }
             | EventKind::Verified { .. }
             | EventKind::TimerFired { .. }
             | EventKind::Broken { .. },
@@ -76,7 +78,11 @@ fn interrupted_again(rest: Rest, stop: Stop, signal: StopSignal) -> Step {
         }
         Stopping::Agent {
             why:
-                StopWhy::IterationTooLong | StopWhy::TooSilent | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats,
+                StopWhy::IterationTooLong
+                | StopWhy::TooSilent
+                | StopWhy::StayedAfterResult
+                | StopWhy::OnlyRepeats
+                | StopWhy::NoHandshake,
         } => (Stopping::Agent { why: StopWhy::Signal { signal } }, vec![]),
     };
     (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
@@ -91,6 +97,7 @@ fn agent_gone(
     let judgement = match &why {
         StopWhy::StayedAfterResult => Some(report.judge_output()),
         StopWhy::OnlyRepeats => Some(report.judge_repeats()),
+        StopWhy::NoHandshake => Some(report.judge_handshake()),
         StopWhy::TooSilent => report.judge_silence(),
         StopWhy::IterationTooLong | StopWhy::Signal { .. } | StopWhy::Broken { .. } => None,
     };
@@ -99,7 +106,7 @@ fn agent_gone(
     }
     let (status, cause) = match &why {
         StopWhy::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
-        StopWhy::TooSilent | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats => {
+        StopWhy::TooSilent | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats | StopWhy::NoHandshake => {
             (IterationStatus::TimedOut, "the agent was silent for too long")
         }
         StopWhy::Signal { .. } => (IterationStatus::Interrupted, "stopped by a signal"),
@@ -117,7 +124,8 @@ fn agent_gone(
         StopWhy::IterationTooLong
         | StopWhy::TooSilent
         | StopWhy::StayedAfterResult
-        | StopWhy::OnlyRepeats => {
+        | StopWhy::OnlyRepeats
+        | StopWhy::NoHandshake => {
             rest.remember(&iteration, &report);
             next::go_on(rest, &iteration, Carry::TimedOut, when)
         }

@@ -35,6 +35,8 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         | EventKind::SpokeAgain { .. }
         | EventKind::Repeating { .. }
         | EventKind::GotOn { .. }
+        | EventKind::HandshakeBegan { .. }
+        | EventKind::HandshakeDone { .. }
         | EventKind::TimerFired { .. } => rest.stay(Phase::Verifying { iteration, attempt }),
     }
 }

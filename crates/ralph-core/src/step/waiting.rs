@@ -44,6 +44,8 @@ pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
         | EventKind::SpokeAgain { .. }
         | EventKind::Repeating { .. }
         | EventKind::GotOn { .. }
+        | EventKind::HandshakeBegan { .. }
+        | EventKind::HandshakeDone { .. }
         | EventKind::Verified { .. }
         | EventKind::Faulted { .. } => rest.stay(pause.phase()),
     }

@@ -26,12 +26,13 @@ fn any_key() -> impl Strategy<Value = AttemptKey> {
 }
 
 fn any_timer() -> impl Strategy<Value = Timer> {
-    (any_key(), 0..8).prop_map(|(key, which)| match which {
+    (any_key(), 0..9).prop_map(|(key, which)| match which {
         0 => Timer::Iteration { key },
         1 => Timer::Silence { key },
         2 => Timer::AfterResult { key },
         3 => Timer::Repeating { key },
-        4 | 5 => Timer::Limit { key },
+        4 => Timer::Handshake { key },
+        5 | 6 => Timer::Limit { key },
         _ => Timer::Retry { key },
     })
 }
@@ -63,6 +64,8 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         1 => any_key().prop_map(|key| EventKind::SpokeAgain { key }),
         1 => any_key().prop_map(|key| EventKind::Repeating { key }),
         1 => any_key().prop_map(|key| EventKind::GotOn { key }),
+        1 => any_key().prop_map(|key| EventKind::HandshakeBegan { key }),
+        1 => any_key().prop_map(|key| EventKind::HandshakeDone { key }),
         5 => (any_key(), verdicts)
             .prop_map(|(key, verdict)| EventKind::Verified { key, evidence: evidence(verdict) }),
         4 => any_timer().prop_map(|timer| EventKind::TimerFired { timer }),

@@ -56,6 +56,14 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         EventKind::GotOn { .. } => {
             with_timer(rest, iteration, attempt, Effect::CancelTimer { timer: Timer::Repeating { key } })
         }
+        EventKind::HandshakeBegan { .. } => {
+            let after_ms = rest.policy.timeouts.handshake_ms;
+            let timer = Timer::Handshake { key };
+            with_timer(rest, iteration, attempt, Effect::StartTimer { timer, after_ms })
+        }
+        EventKind::HandshakeDone { .. } => {
+            with_timer(rest, iteration, attempt, Effect::CancelTimer { timer: Timer::Handshake { key } })
+        }
         EventKind::TimerFired { timer } => timed_out(rest, iteration, attempt, timer),
         EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
         EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
@@ -196,20 +204,21 @@ fn failed(rest: Rest, iteration: Iteration, failure: Failure, when: (Millis, u32
     let Failure { attempt, why, hope, at_start } = failure;
     let (at, _) = when;
     let failures = iteration.failures(attempt);
-    let over = |ended| (IterationStatus::Failed, ended);
-    let (status, ended) = match hope {
-        Hope::Retry if failures <= rest.policy.max_retries => {
-            return wait(rest, iteration, (attempt, why), when);
-        }
-        Hope::Retry if failures == 1 => over(Ended::new(Outcome::Failed, why)),
-        Hope::Retry => {
-            let how = if at_start { "fails at start," } else { "failed" };
-            let reason = format!("the agent {how} {failures} times in a row: {why}");
-            over(Ended::new(Outcome::Failed, reason))
-        }
-        Hope::None => over(Ended::new(Outcome::Failed, why)),
+    if hope == Hope::Retry && failures <= rest.policy.max_retries {
+        return wait(rest, iteration, (attempt, why), when);
+    }
+    let (rest, iteration) = match limited::give_up_on_fallback(rest, iteration, (attempt, &why), at) {
+        Ok(step) => return step,
+        Err(back) => *back,
     };
-    next::conclude(rest, &iteration, (status, at), ended)
+    let reason = match hope {
+        Hope::Retry if failures > 1 => {
+            let how = if at_start { "fails at start," } else { "failed" };
+            format!("the agent {how} {failures} times in a row: {why}")
+        }
+        Hope::Retry | Hope::None => why,
+    };
+    next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::new(Outcome::Failed, reason))
 }
 
 /// Waits before the next attempt with the same prompt.
@@ -244,6 +253,7 @@ fn timed_out(rest: Rest, iteration: Iteration, attempt: u32, timer: Timer) -> St
         Timer::Silence { .. } => StopWhy::TooSilent,
         Timer::AfterResult { .. } => StopWhy::StayedAfterResult,
         Timer::Repeating { .. } => StopWhy::OnlyRepeats,
+        Timer::Handshake { .. } => StopWhy::NoHandshake,
         Timer::Retry { .. } | Timer::Limit { .. } => return rest.stay(Phase::Working { iteration, attempt }),
     };
     stop(rest, iteration, attempt, why)
@@ -263,6 +273,7 @@ fn stop_reason(why: &StopWhy) -> &str {
         StopWhy::TooSilent => "the agent was silent for too long",
         StopWhy::StayedAfterResult => "the agent stayed alive after its final record",
         StopWhy::OnlyRepeats => "the agent only repeated failed requests for too long",
+        StopWhy::NoHandshake => "the agent opened no session in time",
         StopWhy::Signal { .. } => "a signal asked the run to stop",
         StopWhy::Broken { what } => what,
     }

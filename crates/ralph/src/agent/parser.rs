@@ -26,6 +26,10 @@ pub trait Parser: Send {
     }
     /// Tells the agent to give up its turn, where it can be told.
     fn interrupt(&mut self) {}
+    /// Tells whether a talk is still at its beginning: the agent has opened no session yet.
+    fn is_opening(&self) -> bool {
+        false
+    }
     /// Tells whether a talk has ended: nothing that the agent prints now is work.
     fn is_over(&self) -> bool {
         false
@@ -122,6 +126,10 @@ pub(super) trait Records: Send {
     }
     /// See [`Parser::interrupt`].
     fn interrupt(&mut self) {}
+    /// See [`Parser::is_opening`].
+    fn is_opening(&self) -> bool {
+        false
+    }
     /// See [`Parser::is_over`].
     fn is_over(&self) -> bool {
         false
@@ -176,6 +184,10 @@ impl<R: Records> Parser for JsonStream<R> {
 
     fn interrupt(&mut self) {
         self.records.interrupt();
+    }
+
+    fn is_opening(&self) -> bool {
+        self.records.is_opening()
     }
 
     fn is_over(&self) -> bool {

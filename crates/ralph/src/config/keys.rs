@@ -55,6 +55,8 @@ pub(super) const KEYS: &[Key<Settings>] = &[
         |s| Slot::Time(&mut s.limits.after_result)),
     key("limits.retrying_timeout", "How long the agent may do nothing but repeat requests that failed",
         |s| Slot::Time(&mut s.limits.retrying_timeout)),
+    key("limits.handshake_timeout", "How long an agent that is talked to (acp) may take to open a session",
+        |s| Slot::Time(&mut s.limits.handshake_timeout)),
     key("limits.max_rate_limit_wait", "Longest waiting for rate limits in a run, all waits together",
         |s| Slot::Time(&mut s.limits.max_rate_limit_wait)),
     key("limits.grace", "Time to clean up between being asked to stop and being killed",

@@ -231,6 +231,8 @@ impl Driver<'_> {
             News::SpokeAgain(key) => self.happened(EventKind::SpokeAgain { key }).await,
             News::Repeating(key) => self.happened(EventKind::Repeating { key }).await,
             News::GotOn(key) => self.happened(EventKind::GotOn { key }).await,
+            News::HandshakeBegan(key) => self.happened(EventKind::HandshakeBegan { key }).await,
+            News::HandshakeDone(key) => self.happened(EventKind::HandshakeDone { key }).await,
             News::Verified(key, evidence) => {
                 if evidence.verdict() == Verdict::Accepted {
                     fail::point(Point::VerifyPassedUnrecorded);

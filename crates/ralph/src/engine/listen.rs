@@ -77,6 +77,8 @@ pub struct AgentListener {
     began: Instant,
     events: Vec<AgentEvent>,
     troubles: Troubles,
+    /// Whether the driver knows that a talk is at its beginning.
+    told_opening: bool,
     /// Whether the driver knows that the agent only repeats requests.
     told_repeating: bool,
     final_record: FinalRecord,
@@ -119,11 +121,12 @@ enum ResultRecord {
 impl AgentListener {
     #[must_use]
     pub fn new(ears: Ears) -> Self {
-        Self {
+        let mut listener = Self {
             ears,
             began: Instant::now(),
             events: Vec::new(),
             troubles: Troubles::default(),
+            told_opening: false,
             told_repeating: false,
             final_record: FinalRecord::default(),
             session: None,
@@ -136,7 +139,9 @@ impl AgentListener {
             told: ResultRecord::Awaited,
             went_on: false,
             late_marked: false,
-        }
+        };
+        listener.tell_about_the_opening();
+        listener
     }
 
     /// Returns the report of the attempt, once the agent is gone.
@@ -220,6 +225,7 @@ impl AgentListener {
         for event in &events {
             self.note(event);
         }
+        self.tell_about_the_opening();
         self.tell_about_repeats();
         self.tell_about_the_result();
         // A display that cannot follow misses something; the run does not wait for it.
@@ -339,6 +345,16 @@ impl AgentListener {
             | AgentEvent::RateLimit { .. }
             | AgentEvent::Error { .. } => {}
         }
+    }
+
+    fn tell_about_the_opening(&mut self) {
+        let (key, is_opening) = (self.ears.key, self.ears.reader.parser().is_opening());
+        match (self.told_opening, is_opening) {
+            (false, true) => self.tell(News::HandshakeBegan(key)),
+            (true, false) => self.tell(News::HandshakeDone(key)),
+            (false, false) | (true, true) => {}
+        }
+        self.told_opening = is_opening;
     }
 
     fn tell_about_repeats(&mut self) {

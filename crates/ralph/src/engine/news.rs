@@ -12,6 +12,8 @@ pub enum News {
     SpokeAgain(AttemptKey),
     Repeating(AttemptKey),
     GotOn(AttemptKey),
+    HandshakeBegan(AttemptKey),
+    HandshakeDone(AttemptKey),
     AttemptEnded(AttemptKey, Box<AttemptReport>),
     Verified(AttemptKey, Evidence),
     /// The task that watched this attempt, or its checks, panicked with these words.

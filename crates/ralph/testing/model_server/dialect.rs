@@ -38,7 +38,7 @@ pub(crate) fn body_asks_for_a_stream(request: &Request) -> bool {
 /// Returns what every API says about a failure, in words.
 pub(crate) fn words(refusal: &Refusal) -> &'static str {
     match refusal.status {
-        401 => "the scripted key is not valid",
+        401 => "Incorrect API key: the scripted key is not valid",
         429 => "Rate limit reached, says the script",
         503 | 529 => "the scripted model is overloaded",
         _ => "the scripted server failed",

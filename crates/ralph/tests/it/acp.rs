@@ -201,6 +201,21 @@ fn an_agent_that_never_answers_is_stopped_for_its_silence() {
     assert_eq!(answer.named("iteration.ended")[0]["status"], "timed_out");
 }
 
+// spec: A1, L7
+#[test]
+fn an_agent_that_opens_no_session_in_time_fails_and_says_what_it_owes() {
+    let project = Project::new();
+    let call = run(&project, "mute\n").args(["--max-retries", "0"]);
+    let answer = call.env("RALPH_LIMITS_HANDSHAKE_TIMEOUT", "500ms").output().expect(4);
+    assert_eq!(answer.named("stop.requested")[0]["reason"], "the agent opened no session in time");
+    let reason = answer.finished()["reason"].to_string();
+    assert!(reason.contains("had answered initialize: is it one that speaks"), "{reason}");
+    let slow = run(&project, "hang\n").args(["--max-retries", "0", "--timeout", "3s"]);
+    let slow = slow.args(["--max-iterations", "1"]).env("RALPH_LIMITS_HANDSHAKE_TIMEOUT", "1s").output();
+    let stops = slow.expect(3).named("stop.requested");
+    assert_eq!(stops[0]["reason"], "the iteration took too long", "what comes after it has its own time");
+}
+
 // spec: A5
 #[test]
 fn a_program_that_repeats_all_it_hears_is_no_agent() {

@@ -104,6 +104,10 @@ impl Records for Dialogue {
         }
     }
 
+    fn is_opening(&self) -> bool {
+        self.talk.is_some() && matches!(self.phase, Phase::Greeting | Phase::Opening | Phase::ChoosingModel)
+    }
+
     fn is_over(&self) -> bool {
         self.talk.is_some() && self.phase == Phase::Over
     }

@@ -29,16 +29,19 @@ pub(super) fn started_with(scene: &Scene, argument: &str) {
 }
 
 tests!(ACP: a_lie_is_rejected_and_real_work_is_proven, a_server_that_fails_and_limits_for_a_moment_is_survived,
-    a_promise_in_a_broken_answer_is_no_claim, ctrl_c_mid_stream_leaves_no_process, a_lost_session_begins_afresh);
+    a_promise_in_a_broken_answer_is_no_claim, ctrl_c_mid_stream_leaves_no_process, a_lost_session_begins_afresh,
+    an_invalid_key_is_reported);
 
-/// The status of the answer does not come through, so what cannot be known from the words is tried again.
-// spec: A10, A8
+/// Its models are values of a setting.
+// spec: A10, A6
 #[test]
-fn a_refusal_is_told_in_the_words_of_the_server() {
-    let scene = Scene::new(&ACP, |_| json!([{"refuse": {"status": 401}}]));
-    let answer = scene.run("Do the work.").args(["--max-retries", "0"]).output().expect(4);
-    let reason = answer.finished()["reason"].to_string();
-    assert!(reason.contains("the scripted key is not valid"), "{reason}");
+fn the_model_is_chosen() {
+    let scene = Scene::new(&ACP, |_| json!([{"say": DONE}]));
+    let answer = scene.run("Do the work.").args(["--model", "scripted/other"]).output().expect(0);
+    assert_eq!(scene.server.asked()[0]["model"], "other", "{}", answer.stdout);
+    let unknown = scene.run("Do the work.").args(["--model", "scripted/none", "--max-retries", "0"]).output();
+    let reason = unknown.expect(4).finished()["reason"].to_string();
+    assert!(reason.contains("the agent refused the model"), "{reason}");
 }
 
 /// The model sees what was said before, and what was said before is no claim.

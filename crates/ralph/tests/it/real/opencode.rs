@@ -18,7 +18,7 @@ pub(super) fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
         "cost": {"input": 1, "output": 2, "cache_read": 0.1}});
     let options = json!({"baseURL": format!("{}/v1", scene.server.url()), "apiKey": "scripted-key"});
     let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "Scripted", "options": options,
-        "models": {"scripted": model}});
+        "models": {"scripted": model, "other": model}});
     let settings = json!({"autoupdate": false, "share": "disabled", "model": "scripted/scripted",
         "small_model": "scripted/scripted", "enabled_providers": ["scripted"], "provider": {"scripted": provider}});
     let path = scene.settings("opencode.json", &settings.to_string());

@@ -2,7 +2,7 @@
 //! answer, in a way of its own.
 use serde_json::{Value, json};
 
-use super::{Needs, Real, Scene, Sessions, Set, copilot, gemini, goose};
+use super::{Needs, Real, Scene, Sessions, Set, copilot, gemini, goose, qwen};
 use crate::real::acp::started_with;
 use crate::real::stories;
 
@@ -31,6 +31,19 @@ const GOOSE: Real = Real {
     needs: Needs::Nothing,
 };
 
+/// It lists a long set of commands, in one line of half a megabyte.
+const QWEN: Real = Real {
+    name: "acp",
+    set: Set::More,
+    program: "@qwen-code/qwen-code/cli-entry.js",
+    settle: |scene| {
+        started_with(scene, "--acp");
+        qwen::settle(scene)
+    },
+    sessions: Sessions::In(".qwen/projects"),
+    needs: Needs::Nothing,
+};
+
 /// It cannot be loaded safely, and begins afresh.
 const GEMINI: Real = Real {
     name: "acp",
@@ -52,6 +65,21 @@ fn copilot_gets_from_a_lie_to_the_proof() {
 #[test]
 fn goose_gets_from_a_lie_to_the_proof() {
     stories::a_lie_is_rejected_and_real_work_is_proven(&GOOSE);
+}
+
+#[test]
+fn qwen_gets_from_a_lie_to_the_proof() {
+    stories::a_lie_is_rejected_and_real_work_is_proven(&QWEN);
+}
+
+#[test]
+fn qwen_is_cancelled() {
+    stories::ctrl_c_mid_stream_leaves_no_process(&QWEN);
+}
+
+#[test]
+fn qwen_reports_an_invalid_key() {
+    stories::an_invalid_key_is_reported(&QWEN);
 }
 
 #[test]

@@ -13,9 +13,9 @@ const QWEN: Real = Real {
 };
 
 /// Left to itself, it asks the model after each turn what is worth remembering, with tools of that talk's own.
-fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
+pub(super) fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
     let settings = json!({"memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
-        "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}});
+        "privacy": {"usageStatisticsEnabled": false}, "general": {"enableAutoUpdate": false}, "ui": {"enableFollowupSuggestions": false}});
     scene.settings(".qwen/settings.json", &settings.to_string());
     vec![
         ("OPENAI_API_KEY", "scripted-key".to_owned()),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ralph_core::outcome::{Ended, Outcome, exit_code};
-use ralph_core::policy::{Context, Policy, Proof};
+use ralph_core::policy::{Policy, Proof};
 use tokio::task::yield_now;
 
 use super::agent_args::AgentArgs;
@@ -185,6 +185,8 @@ async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure>
     };
     if is_introduced {
         introduce(&plan);
+    } else {
+        say_who_forgets(&plan);
     }
     tell(plan, Beginning::New, Means { keeper, hold, store }, told?).await
 }
@@ -250,9 +252,7 @@ pub fn introduce(plan: &RunPlan) {
     for agent in &plan.fallback {
         out::note(&format!("fallback  {}", agent.name));
     }
-    if let Some(note) = forgetful(plan) {
-        out::note(&note);
-    }
+    say_who_forgets(plan);
     if plan.checks.is_empty() {
         out::note("no checks: the claim alone decides, and nothing is verified");
     }
@@ -262,13 +262,10 @@ pub fn introduce(plan: &RunPlan) {
 }
 
 /// Says which agents start afresh although sessions shall go on.
-fn forgetful(plan: &RunPlan) -> Option<String> {
-    let unable = plan.agents().filter(|agent| !agent.adapter.can_resume());
-    let names: Vec<&str> = unable.map(|agent| agent.name.as_str()).collect();
-    let is_asked = plan.policy.context == Context::Continue && !names.is_empty();
-    is_asked.then(|| {
-        format!("context   fresh for every iteration: {} cannot resume a session", names.join(" and "))
-    })
+fn say_who_forgets(plan: &RunPlan) {
+    if let Some(note) = plan.forgetful() {
+        out::note(&format!("context   {note}"));
+    }
 }
 
 /// What the end of a run is told with.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ralph_core::claim::{ClaimRules, Nonce};
 use ralph_core::criterion::Criterion;
 use ralph_core::event;
-use ralph_core::policy::Policy;
+use ralph_core::policy::{Context, Policy};
 use ralph_core::prompt::{self, Completion, Notes, Parts, PromptPlan};
 use ralph_core::template::Expanded;
 use serde::{Deserialize, Serialize};
@@ -277,6 +277,16 @@ impl RunPlan {
     /// Returns all agents, the preferred one first.
     pub fn agents(&self) -> impl Iterator<Item = &AgentChoice> {
         std::iter::once(&self.agent).chain(&self.fallback)
+    }
+
+    /// Says which agents start afresh although sessions shall go on.
+    #[must_use]
+    pub fn forgetful(&self) -> Option<String> {
+        let unable = self.agents().filter(|agent| !agent.adapter.can_resume());
+        let names: Vec<&str> = unable.map(|agent| agent.name.as_str()).collect();
+        let is_asked = self.policy.context == Context::Continue && !names.is_empty();
+        is_asked
+            .then(|| format!("fresh for every iteration: {} cannot resume a session", names.join(" and ")))
     }
 
     /// Returns the agent of that number: 0 is the preferred one.

@@ -1,13 +1,34 @@
 //! Shows a run from outside, as its own terminal would: facts from the journal, the agent's words from its log.
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ralph_core::event::{AttemptKey, Millis};
-use ralph_core::fact::Fact;
+use ralph_core::fact::{Fact, NextStep};
 
 use super::live_log::LiveLog;
 use crate::agent::parser;
-use crate::engine::{AgentChoice, Stamp, Watcher, log_name};
+use crate::engine::{AgentChoice, Clock, Stamp, Watcher, log_name};
 use crate::store::EventRow;
+
+/// A wait for a rate limit that somebody follows.
+struct Waiting {
+    until: Millis,
+    /// The seconds that were told last.
+    told: Option<u64>,
+}
+
+impl Waiting {
+    fn new(until: Millis) -> Self {
+        Self { until, told: None }
+    }
+
+    /// Returns what is left, once for every second.
+    fn next_second(&mut self, now: Millis) -> Option<Duration> {
+        let left = self.until.since(now).div_ceil(1_000);
+        let is_new = self.told.replace(left) != Some(left);
+        is_new.then(|| Duration::from_secs(left))
+    }
+}
 
 /// Passes a stored run on to a report.
 pub struct Replay<W> {
@@ -17,6 +38,10 @@ pub struct Replay<W> {
     agents: Vec<AgentChoice>,
     watcher: W,
     live: Option<LiveLog>,
+    /// The wait for a rate limit, while there is one.
+    wait: Option<Waiting>,
+    /// When the last one was to end.
+    waits_until: Millis,
     /// What ended before anybody looked is told by its facts alone.
     is_past: bool,
 }
@@ -24,7 +49,16 @@ pub struct Replay<W> {
 impl<W: Watcher> Replay<W> {
     #[must_use]
     pub fn new(run: &str, folder: PathBuf, agents: Vec<AgentChoice>, watcher: W) -> Self {
-        Self { run: run.to_owned(), folder, agents, watcher, live: None, is_past: true }
+        Self {
+            run: run.to_owned(),
+            folder,
+            agents,
+            watcher,
+            live: None,
+            wait: None,
+            waits_until: Millis(0),
+            is_past: true,
+        }
     }
 
     /// Shows the next facts.
@@ -38,6 +72,9 @@ impl<W: Watcher> Replay<W> {
         if let Some(live) = &mut self.live {
             live.catch_up(&mut self.watcher);
         }
+        if let Some(left) = self.wait.as_mut().and_then(|wait| wait.next_second(Clock::wall())) {
+            self.watcher.waiting(left);
+        }
     }
 
     /// Facts that only a newer ralph knows are passed over.
@@ -46,6 +83,7 @@ impl<W: Watcher> Replay<W> {
         if let Fact::AttemptEnded { .. } = fact {
             self.attempt_ended();
         }
+        self.note_wait(&fact, Millis(row.at));
         self.watcher.fact(Stamp { run: &self.run, seq: row.seq, at: Millis(row.at) }, &fact);
         if let Fact::AgentChanged { agent, .. } = &fact {
             let named = self.agents.iter().position(|known| known.name == *agent);
@@ -53,6 +91,20 @@ impl<W: Watcher> Replay<W> {
         }
         if let Fact::AttemptStarted { iteration, attempt } = fact {
             self.live = self.log_of(AttemptKey { iteration, attempt });
+        }
+    }
+
+    /// A wait ends when the agent starts or the run is left, and goes on when that is resumed.
+    fn note_wait(&mut self, fact: &Fact, at: Millis) {
+        if let Fact::LimitWaiting { delay_ms, .. } = fact {
+            self.waits_until = at.plus(*delay_ms);
+            self.wait = Some(Waiting::new(self.waits_until));
+        }
+        if let Fact::RunResumed { next: NextStep::Limit, .. } = fact {
+            self.wait = Some(Waiting::new(self.waits_until));
+        }
+        if let Fact::AttemptStarted { .. } | Fact::RunFinished { .. } = fact {
+            self.wait = None;
         }
     }
 

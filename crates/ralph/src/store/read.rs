@@ -74,6 +74,14 @@ impl Store {
         self.rows(sqlx::query(sql).bind(run.to_owned()), CheckRow::read).await
     }
 
+    /// Returns the facts of a run with one of two names, in order.
+    pub async fn events_named(&self, run: &str, names: [&str; 2]) -> Result<Vec<EventRow>, StoreError> {
+        let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind IN ($2, $3) ORDER BY seq";
+        let [one, other] = names.map(str::to_owned);
+        let query = sqlx::query(sql).bind(run.to_owned()).bind(one).bind(other);
+        self.rows(query, |row| event(run, row)).await
+    }
+
     /// Returns at most `limit` facts of a run after number `after`. A journal with a gap is an error.
     pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventRow>, StoreError> {
         // What is written between the two reads can only be more.

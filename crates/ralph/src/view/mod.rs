@@ -1,4 +1,5 @@
 //! What people and programs read of a run: typed views over the store, and their renderings as text and JSON.
+mod detour;
 mod event;
 mod list;
 mod run;

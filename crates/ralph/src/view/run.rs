@@ -1,10 +1,12 @@
 //! One run, whole: outcome, iterations, claims, verdicts, evidence.
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::detour::Detour;
 use super::words::{dollars, money, one_or_many, processes, short_id, when};
 use crate::duration;
 use crate::sanitize::sanitize;
@@ -16,6 +18,7 @@ pub struct RunView {
     iterations: Vec<IterationRow>,
     attempts: Vec<AttemptRow>,
     checks: Vec<CheckRow>,
+    detours: Vec<Detour>,
     notes: Option<String>,
     /// The folder of its raw logs, as it can be opened from where the user stands.
     logs: PathBuf,
@@ -29,8 +32,9 @@ impl RunView {
         }
         let attempts = store.attempts(&run.id).await?;
         let checks = store.checks(&run.id).await?;
+        let detours = Detour::all(store, &run.id).await?;
         let logs = from_here(&store.path().with_file_name("runs").join(&run.id));
-        Ok(Self { run, iterations, attempts, checks, notes: None, logs })
+        Ok(Self { run, iterations, attempts, checks, detours, notes: None, logs })
     }
 
     /// Names the file with the agents' notes.
@@ -87,6 +91,8 @@ impl RunView {
             "input_tokens": iteration.input_tokens,
             "output_tokens": iteration.output_tokens,
             "checks": checks.collect::<Vec<_>>(),
+            "waits": self.detours_of(iteration.number).filter_map(Detour::wait_json).collect::<Vec<_>>(),
+            "agent_changes": self.detours_of(iteration.number).filter_map(Detour::change_json).collect::<Vec<_>>(),
         })
     }
 
@@ -134,9 +140,13 @@ impl RunView {
     fn iteration_text(&self, text: &mut String, iteration: &IterationRow) {
         let took = iteration.duration_ms.map_or_else(|| "not ended".to_owned(), shown_ms);
         let _ = writeln!(text, "\niteration {}  {}  {took}", iteration.number, iteration.status);
+        let mut told = 0;
         for attempt in self.attempts.iter().filter(|attempt| attempt.iteration == iteration.number) {
+            self.detours_text(text, iteration.number, told + 1..=attempt.number);
             attempt_text(text, attempt);
+            told = attempt.number;
         }
+        self.detours_text(text, iteration.number, told + 1..=i64::MAX);
         if let Some(why) = &iteration.claim_why {
             let word = if iteration.claimed == Some(true) { "claimed " } else { "no claim" };
             let _ = writeln!(text, "  {word}  {why}");
@@ -152,6 +162,17 @@ impl RunView {
             );
             let _ = writeln!(text, "            {}", self.log_path(&check.log));
         }
+    }
+
+    /// Tells what came before these attempts.
+    fn detours_text(&self, text: &mut String, iteration: i64, attempts: RangeInclusive<i64>) {
+        for detour in self.detours_of(iteration).filter(|detour| attempts.contains(&detour.attempt)) {
+            let _ = writeln!(text, "{}", detour.text());
+        }
+    }
+
+    fn detours_of(&self, iteration: i64) -> impl Iterator<Item = &Detour> {
+        self.detours.iter().filter(move |detour| detour.iteration == iteration)
     }
 
     fn checks_of(&self, iteration: i64) -> impl Iterator<Item = &CheckRow> {

@@ -19,7 +19,8 @@ use crate::terminal::Terminal;
 fn a_detached_run_survives_its_terminal() {
     let project = Project::new();
     let go = project.outside("go");
-    let call = project.run(&["wait-file", go.to_str().unwrap()]).args(["--check", "true", "--detach"]);
+    let call =
+        project.run(&["wait-file", go.to_str().unwrap()]).args(["--check", "true", "--detach", "--fresh"]);
     let mut terminal = Terminal::start(call.command());
     assert!(terminal.wait().success());
     let receipt: Value = serde_json::from_str(&terminal.shown()).unwrap();

@@ -43,6 +43,7 @@ impl Drop for Detached {
 /// Detaches a run and returns once its starter has been let go and its streams are closed.
 pub fn detach(project: &Project, mode: &[&str], args: &[&str]) -> Detached {
     let answer = project.run(mode).args(["--detach"]).args(args).start().wait_without_invariants().expect(0);
-    assert_eq!(answer.stderr, "");
+    let forgets = "context   fresh for every iteration: text cannot resume a session\n";
+    assert_eq!(answer.stderr.replace(forgets, ""), "");
     Detached::of(&answer.json())
 }

@@ -227,6 +227,50 @@ fn a_fallback_takes_over_with_fresh_context_and_the_preferred_agent_returns_afte
     assert!(prompt.starts_with("do the work"), "{prompt}");
 }
 
+// spec: L6, U1
+#[test]
+fn a_fallback_that_fails_is_given_up_and_the_run_waits_for_the_preferred_agent_and_show_tells_it() {
+    let project = Project::new();
+    let mine = format!("open\nlimit 2\nexit 1\n---\n---\n{DONE}");
+    project.agents(&[("mine", &mine), ("other", "stderr oh no\nexit 3\n")], "fallback: [other]");
+    let answer = project.run_mine().args(["--max-retries", "0"]).output().expect(0);
+    let waits = answer.named("limit.waiting");
+    assert_eq!((waits.len(), &waits[0]["agent"], &waits[0]["attempt"]), (1, &"mine".into(), &3.into()));
+    assert_eq!(answer.finished()["iterations"], 1);
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    let at = |words: &str| shown.find(words).unwrap_or_else(|| panic!("{words:?} is missing in\n{shown}"));
+    let order = [
+        "attempt 1 failed: ",
+        "  agent     other takes over: mine is rate limited",
+        "attempt 2 failed: ",
+        "for mine: other failed: ",
+        "  agent     mine takes over: its rate limit should be over",
+    ];
+    assert!(order.map(at).is_sorted(), "{shown}");
+    let json: Value = serde_json::from_str(&project.ralph(["show", "--json"]).output().stdout).unwrap();
+    let iteration = &json["iterations"][0];
+    assert_eq!(iteration["waits"][0]["agent"], "mine");
+    assert_eq!(iteration["waits"][0]["reset_at"], waits[0]["reset_at"]);
+    let changes: Vec<&Value> =
+        iteration["agent_changes"].as_array().unwrap().iter().map(|change| &change["agent"]).collect();
+    assert_eq!(changes, ["other", "mine"]);
+}
+
+// spec: L6, L15
+#[test]
+fn who_attaches_to_a_run_that_waits_sees_for_how_long_still() {
+    let project = Project::new();
+    limited(&project, "3600");
+    let run = project.run_mine().start();
+    run.wait_for_event("limit.waiting");
+    let mut terminal = Terminal::start(project.ralph(["attach"]).env("TERM", "xterm").command());
+    terminal.wait_for("rate limited, goes on in 59m");
+    terminal.press("\u{3}");
+    assert_eq!(terminal.wait().code(), Some(130));
+    run.signal(Signal::INT);
+    run.wait().expect(130);
+}
+
 // spec: L6
 #[test]
 fn a_fallback_that_does_not_exist_or_is_named_twice_is_refused_before_the_start() {

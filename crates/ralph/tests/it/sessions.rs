@@ -135,6 +135,8 @@ fn an_agent_that_cannot_resume_is_fresh_and_that_is_said_once() {
     assert_eq!(answer.stderr.matches(note).count(), 1, "{}", answer.stderr);
     let fresh = project.run_on("do the work", &["complete"]).args(["--fresh"]).output().expect(0);
     assert!(!fresh.stderr.contains("cannot resume"));
+    let json = project.run_on("do the work", &["complete"]).args(["--json"]).output().expect(0);
+    assert!(json.stderr.contains(note), "{}", json.stderr);
 }
 
 /// Speaks in goose's format, which names no session; keeps its arguments.

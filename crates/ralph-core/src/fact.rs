@@ -1,5 +1,6 @@
 //! The journal's vocabulary: what is stored of a run and printed by `ralph events` and `--json`. It is a
 //! public promise, small and apart from the inner enums, so that those can move.
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::{Ending, Leftovers, Spend};
 use crate::evidence::{CheckEvidence, Verdict};
 use crate::outcome::Outcome;
+use crate::receipt::Receipt;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
@@ -51,6 +53,9 @@ pub enum Fact {
     IterationEnded { iteration: u32, status: IterationStatus, duration_ms: u64 },
     #[serde(rename = "stop.requested")]
     StopRequested { reason: String },
+    /// What stands behind the completion that follows, and its hash.
+    #[serde(rename = "receipt")]
+    Receipt { receipt: Box<Receipt>, sha256: String },
     #[serde(rename = "run.finished")]
     RunFinished {
         outcome: Outcome,
@@ -149,6 +154,7 @@ impl Fact {
             Self::Verdict { .. } => "verdict",
             Self::IterationEnded { .. } => "iteration.ended",
             Self::StopRequested { .. } => "stop.requested",
+            Self::Receipt { .. } => "receipt",
             Self::RunFinished { .. } => "run.finished",
         }
     }

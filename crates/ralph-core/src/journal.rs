@@ -3,6 +3,7 @@
 use crate::evidence::Verdict;
 use crate::fact::Fact;
 use crate::outcome::Outcome;
+use crate::receipt::{self, Tally};
 
 /// Why a list of facts is no journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +28,10 @@ pub enum Unsound {
     Unclaimed,
     #[error("the run is called completed, but its checks did not accept the claim")]
     Unproven,
+    #[error(
+        "a receipt stands right before the completion that it is of, and says what the facts before it say"
+    )]
+    Receipt,
 }
 
 /// What the facts so far amount to.
@@ -56,7 +61,19 @@ pub fn check(facts: &[Fact]) -> Result<(), Unsound> {
         return Err(Unsound::NoBeginning);
     };
     let mut reading = Reading { has_checks: !checks.is_empty(), ..Reading::default() };
-    rest.iter().try_for_each(|fact| reading.read(fact))
+    rest.iter().try_for_each(|fact| reading.read(fact))?;
+    if receipts_agree(facts) { Ok(()) } else { Err(Unsound::Receipt) }
+}
+
+/// Tells whether every receipt says what the facts around it say.
+fn receipts_agree(facts: &[Fact]) -> bool {
+    let mut tally = Tally::default();
+    let next = facts.iter().skip(1).map(Some).chain([None]);
+    facts.iter().zip(next).all(|(fact, next)| {
+        tally.heed(fact);
+        let Fact::Receipt { receipt, .. } = fact else { return true };
+        next.and_then(receipt::End::of).is_some_and(|end| tally.agrees(&end, receipt))
+    })
 }
 
 impl Reading {
@@ -88,6 +105,7 @@ impl Reading {
             | Fact::LimitWaiting { .. }
             | Fact::AgentChanged { .. }
             | Fact::SessionFresh { .. }
+            | Fact::Receipt { .. }
             | Fact::StopRequested { .. } => Ok(()),
         }
     }

@@ -56,7 +56,8 @@ struct Package {
 }
 
 /// Returns the version of the package that the program is part of. Parts for one machine have longer names.
-fn packaged_version(program: &Path, package: &str) -> Option<String> {
+#[must_use]
+pub fn packaged_version(program: &Path, package: &str) -> Option<String> {
     let file = fs::canonicalize(program).ok()?;
     let folders = file.ancestors().skip(1).take(DEPTH);
     let found = folders.filter_map(|folder| read(&folder.join("package.json")));

@@ -16,6 +16,8 @@ const COMMON: &[&str] = &[
     "memory_size",
     "private",
     "project",
+    "receipt",
+    "digest",
     "redact",
     "sanitize",
     "session_file",
@@ -29,7 +31,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
     ("cli", &[ANY]),
     // Drivers: they perform what the rules decide.
-    ("engine", &["agent", "verify", "git", "process", "store", "hearing", "lock"]),
+    // A receipt names the version of the agent.
+    ("engine", &["agent", "verify", "git", "process", "store", "hearing", "lock", "survey"]),
     ("session", &["agent", "verify", "git", "process", "store", "hearing"]),
     ("workflow", &["agent", "verify", "git", "process", "store", "engine"]),
     ("work", &["agent", "verify", "git", "process", "store", "engine"]),

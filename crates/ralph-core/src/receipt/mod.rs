@@ -1,7 +1,74 @@
-//! The receipt of an accepted completion: what was claimed, what was verified, and on which files.
+//! The receipt of an accepted completion: what was claimed, what was verified, and on which files. It is built from the
+//! facts of the run and from what the driver knows besides; whoever has the journal can hold one against the other.
+mod checked;
+mod confirm;
+mod repeat;
+mod tally;
+
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
+
+use crate::attempt::Spend;
+use crate::criterion::Criterion;
+
+pub use checked::Checked;
+pub use confirm::{Again, Doubt, doubts};
+pub use repeat::repeatable;
+pub use tally::{End, Tally};
+
+/// The version of this format. Within it, keys are only added.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub version: u32,
+    #[serde(flatten)]
+    pub given: Given,
+    #[serde(flatten)]
+    pub told: Told,
+}
+
+/// What the journal does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    pub run: String,
+    /// The task that the run worked on, and in which role, where it did.
+    pub task: Option<String>,
+    pub role: Option<String>,
+    pub criteria: Vec<Criterion>,
+    pub criteria_sha256: String,
+    /// The work tree as it was when it was verified; without one, git could not tell.
+    pub repository: Option<Snapshot>,
+    /// The agent's version, where a package beside its program tells.
+    pub agent_version: Option<String>,
+    /// The version of ralph.
+    pub ralph: String,
+    /// Times in UTC, as everywhere in the output for programs.
+    pub started_at: String,
+    pub finished_at: String,
+}
+
+/// What follows from the journal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    pub kind: String,
+    pub agent: String,
+    pub model: Option<String>,
+    pub session: Option<String>,
+    pub promise: String,
+    /// Where the claim stands.
+    pub claim: String,
+    /// Whether anything but the agent's own word stands behind the completion.
+    #[serde(rename = "verified")]
+    pub is_verified: bool,
+    pub reason: String,
+    pub iterations: u32,
+    pub checks: Vec<Checked>,
+    #[serde(flatten)]
+    pub spend: Spend,
+}
 
 /// What the work tree held when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

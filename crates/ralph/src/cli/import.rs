@@ -109,7 +109,11 @@ fn sound(header: &RunHeader, facts: &[ImportedFact]) -> Result<(), String> {
         return Err("the facts are not numbered from 1 without gaps".to_owned());
     }
     let journal: Vec<Fact> = facts.iter().map(|imported| imported.fact.clone()).collect();
-    ralph_core::journal::check(&journal).map_err(|unsound| unsound.to_string())
+    ralph_core::journal::check(&journal).map_err(|unsound| unsound.to_string())?;
+    if journal.iter().all(|fact| is_genuine(fact, &header.id)) {
+        return Ok(());
+    }
+    Err("a receipt has another hash, or is of another run".to_owned())
 }
 
 fn fact(header: &RunHeader, line: &[u8]) -> Result<ImportedFact, String> {
@@ -120,4 +124,11 @@ fn fact(header: &RunHeader, line: &[u8]) -> Result<ImportedFact, String> {
     let fact: Fact = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let at: jiff::Timestamp = place.at.parse().map_err(|error| format!("at is no time: {error}"))?;
     Ok(ImportedFact { seq: place.seq, at: Millis(at.as_millisecond()), fact })
+}
+
+/// Tells whether a fact, if it is a receipt, is whole and of this run.
+fn is_genuine(fact: &Fact, run: &str) -> bool {
+    let Fact::Receipt { receipt, sha256 } = fact else { return true };
+    receipt.given.run == run
+        && crate::receipt::canonical(receipt).is_ok_and(|text| crate::digest::sha256(text) == *sha256)
 }

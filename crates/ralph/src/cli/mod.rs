@@ -37,6 +37,8 @@ mod templates;
 mod trace;
 mod trust;
 mod values;
+mod verify;
+mod verify_report;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -90,6 +92,7 @@ enum Command {
     Trust(trust::TrustArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Verify(verify::VerifyArgs),
     Events(events::EventsArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
@@ -166,6 +169,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Trust(args) => trust::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),

@@ -52,7 +52,7 @@ pub fn run(args: &ResumeArgs) -> Result<u8, Failure> {
 }
 
 /// What a run has recorded is started again, and a record that came with the repository may be anybody's.
-fn refuse_tracked(project: &Project) -> Result<(), Failure> {
+pub fn refuse_tracked(project: &Project) -> Result<(), Failure> {
     let state = project.state();
     let tracked = git::is_tracked(&project.root, &state);
     if !tracked.map_err(|error| Failure::new(exit_code::GIT, &error))? {

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use ralph_core::criterion::Criterion;
 use ralph_core::effect::Effect;
-use ralph_core::event::{Event, EventKind, StopSignal, Timer};
+use ralph_core::event::{Event, EventKind, Millis, StopSignal, Timer};
 use ralph_core::evidence::Verdict;
 use ralph_core::fact::Fact;
 use ralph_core::outcome::{Ended, Outcome};
+use ralph_core::receipt::{End, Snapshot};
 use ralph_core::state::{Loop, Phase};
 use ralph_core::step::step;
 use tokio::sync::mpsc;
 
+use super::books::{Books, look_at};
 use super::clock::{Clock, dice};
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
@@ -26,6 +28,7 @@ use super::watch::{Stamp, Watcher};
 use crate::fail::{self, Point};
 use crate::lock::LockError;
 use crate::process::Order;
+use crate::receipt;
 use crate::store::{Entry, FIRST_FENCE, NewRun, Store, StoreError, StoredRun};
 
 /// What stops the engine itself. The run then ends without a result, and can be looked at.
@@ -88,6 +91,7 @@ pub async fn run(
         hands: Hands::new(plan, means.keeper, news_in, shown_in),
         store: &means.store,
         hold: means.hold,
+        books: Books::default(),
         watcher,
     };
     match driver.drive(Sources { signals, news, shown }, beginning).await {
@@ -115,6 +119,7 @@ struct Driver<'a> {
     hands: Hands,
     store: &'a Store,
     hold: Hold,
+    books: Books,
     watcher: &'a mut dyn Watcher,
 }
 
@@ -181,6 +186,7 @@ impl Driver<'_> {
     async fn take_up(&mut self, left: Box<TakenUp>) -> Result<(), EngineError> {
         let TakenUp { stored, changed } = *left;
         (self.state, self.seq, self.fence) = (stored.state, stored.facts + 1, stored.fence);
+        self.books.read(self.store, &self.hands.plan.id).await?;
         self.happened(EventKind::Recovered { changed }).await
     }
 
@@ -238,6 +244,10 @@ impl Driver<'_> {
                     fail::point(Point::VerifyPassedUnrecorded);
                 }
                 self.happened(EventKind::Verified { key, evidence }).await
+            }
+            News::Looked(seen) => {
+                self.looked(seen);
+                Ok(())
             }
             News::Faulted(key, what) => self.happened(EventKind::Faulted { key, what }).await,
             News::AttemptEnded(key, report) => {
@@ -302,7 +312,11 @@ impl Driver<'_> {
             _ => None,
         });
         let opening = settings.is_some().then(|| self.opening());
-        let facts: Vec<&Fact> = opening.iter().chain(decided).collect();
+        let mut facts: Vec<&Fact> = opening.iter().chain(decided).collect();
+        let receipt = self.receipt(at, &facts).await;
+        if let (Some(receipt), Some(end)) = (&receipt, facts.len().checked_sub(1)) {
+            facts.insert(end, receipt);
+        }
         if !volatile && (next != self.state || !facts.is_empty()) {
             let run = &self.hands.plan.id;
             let entry = Entry { run, fence: self.fence, seq: self.seq, at, facts: &facts, state: &next };
@@ -312,14 +326,54 @@ impl Driver<'_> {
         }
         facts.iter().for_each(|fact| die_if_asked(fact));
         for fact in facts {
+            self.books.heed(at, fact);
             self.watcher.fact(Stamp { run: &self.hands.plan.id, seq: self.seq, at }, fact);
             self.seq += 1;
         }
         self.state = next;
+        self.hand_over(receipt.as_ref());
         for effect in effects {
             self.act(effect);
         }
         Ok(())
+    }
+
+    /// Returns the receipt of a run that these facts complete.
+    async fn receipt(&mut self, at: Millis, facts: &[&Fact]) -> Option<Fact> {
+        if !facts.iter().any(|fact| End::of(fact).is_some()) {
+            return None;
+        }
+        if self.books.seen.is_none() {
+            let seen = look_at(&self.hands.plan.project.root).await;
+            self.looked(seen);
+        }
+        match self.books.receipt(at, facts, &self.hands) {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                self.watcher.warning(&format!("the receipt of the run cannot be written: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Takes note of the work tree that is verified.
+    fn looked(&mut self, seen: Result<Snapshot, String>) {
+        self.books.seen = seen
+            .inspect_err(|why| {
+                self.watcher.warning(&format!("the receipt cannot say what was verified: {why}"));
+            })
+            .ok();
+    }
+
+    /// Puts a copy of the receipt where people find it.
+    fn hand_over(&mut self, receipt: Option<&Fact>) {
+        let Some(Fact::Receipt { receipt, .. }) = receipt else { return };
+        let folder = self.hands.plan.project.run_folder(&self.hands.plan.id);
+        if let Err(error) = receipt::write(&folder, receipt) {
+            let path = folder.join(receipt::FILE);
+            self.watcher
+                .warning(&format!("the copy {} of the receipt cannot be written: {error}", path.display()));
+        }
     }
 
     async fn store(&self, entry: &Entry<'_>, settings: Option<&str>) -> Result<(), StoreError> {
@@ -396,6 +450,7 @@ fn die_if_asked(fact: &Fact) {
         | Fact::Verdict { .. }
         | Fact::IterationEnded { .. }
         | Fact::StopRequested { .. }
+        | Fact::Receipt { .. }
         | Fact::RunFinished { .. } => {}
     }
 }

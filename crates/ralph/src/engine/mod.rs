@@ -1,6 +1,7 @@
 //! The process driver: it turns what happens into events, lets the rules decide, stores the decision, and then
 //! does what was decided. It decides nothing itself.
 mod attempt;
+mod books;
 mod clock;
 mod drive;
 mod judge;
@@ -30,6 +31,7 @@ pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;
 pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, read_bounded, session_room};
 pub use settings::{Place, RunSettings, SettingsError};
+pub use signals::{Asked, Signals, stop_self};
 pub use stored_agent::StoredAgent;
 pub use template::{Template, read_text};
 pub use watch::{Stamp, Watcher};

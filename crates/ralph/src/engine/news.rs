@@ -2,6 +2,7 @@
 use ralph_core::attempt::AttemptReport;
 use ralph_core::event::AttemptKey;
 use ralph_core::evidence::Evidence;
+use ralph_core::receipt::Snapshot;
 
 use crate::agent::AgentEvent;
 
@@ -15,6 +16,8 @@ pub enum News {
     HandshakeBegan(AttemptKey),
     HandshakeDone(AttemptKey),
     AttemptEnded(AttemptKey, Box<AttemptReport>),
+    /// What the work tree holds that is verified next, or why nobody can tell.
+    Looked(Result<Snapshot, String>),
     Verified(AttemptKey, Evidence),
     /// The task that watched this attempt, or its checks, panicked with these words.
     Faulted(AttemptKey, String),

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::attempt::{self, not_started};
+use super::books::look_at;
 use super::judge::JudgeChoice;
 use super::last_heard::LastHeard;
 use super::listen::{Ears, SessionAsked};
@@ -208,7 +209,8 @@ impl Hands {
         })
     }
 
-    fn choice(&self) -> &AgentChoice {
+    /// Returns the agent that works, or worked last.
+    pub(super) fn choice(&self) -> &AgentChoice {
         self.plan.agent_at(self.agent)
     }
 
@@ -290,8 +292,10 @@ impl Hands {
         let criteria = self.plan.checks.clone();
         let (orders, received) = mpsc::unbounded_channel();
         let news = self.news.clone();
+        let root = self.plan.project.root.clone();
         let work = async move {
             fail::point(Point::VerifyStarted);
+            let _ = news.send(News::Looked(look_at(&root).await));
             let evidence = verify(&verifier, &criteria, received).await;
             let _ = news.send(News::Verified(key, evidence));
         };

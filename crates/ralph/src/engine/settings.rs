@@ -6,7 +6,6 @@ use ralph_core::claim::ClaimRules;
 use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::policy::Policy;
 use serde::{Deserialize, Deserializer, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::judge::StoredJudge;
 use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named, session_room};
@@ -14,6 +13,7 @@ use super::stored_agent::StoredAgent;
 use super::stored_path;
 use super::template::read_text;
 use crate::agent::UnknownAgent;
+use crate::digest::sha256;
 use crate::lock::Sharing;
 use crate::memory_size::MemorySize;
 use crate::project::Project;
@@ -104,6 +104,12 @@ impl RunSettings {
             parallel: plan.sharing == Sharing::Parallel,
             configured: plan.configured.clone(),
         }
+    }
+
+    /// Returns what the run had to meet.
+    #[must_use]
+    pub fn criteria(&self) -> &[Criterion] {
+        &self.checks
     }
 
     pub fn json(&self) -> Result<String, serde_json::Error> {
@@ -214,9 +220,7 @@ fn criteria<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Criterion>, D::Err
 }
 
 fn hash(path: &Path) -> Option<String> {
-    let words = read_text(path).ok()?;
-    let digest = Sha256::digest(words.as_bytes());
-    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    read_text(path).ok().map(sha256)
 }
 
 #[cfg(test)]

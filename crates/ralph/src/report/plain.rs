@@ -267,7 +267,7 @@ impl<W: Write> Watcher for PlainReport<W> {
                     bar.finish_and_clear();
                 }
             }
-            Fact::RunStarted { .. } | Fact::IterationEnded { .. } => {}
+            Fact::RunStarted { .. } | Fact::IterationEnded { .. } | Fact::Receipt { .. } => {}
         }
         self.show_progress();
     }

@@ -91,6 +91,7 @@ impl<W: Watcher> SessionLog<W> {
             | Fact::RetryScheduled { .. }
             | Fact::Claim { .. }
             | Fact::Verdict { .. }
+            | Fact::Receipt { .. }
             | Fact::StopRequested { .. } => {}
         }
     }

@@ -31,6 +31,7 @@ impl Store {
     pub async fn forget(&self, run: &str) -> Result<(), StoreError> {
         let statements = vec![
             sql!("DELETE FROM events WHERE run = ?", run),
+            sql!("DELETE FROM receipts WHERE run = ?", run),
             sql!("DELETE FROM verdicts WHERE run = ?", run),
             sql!("DELETE FROM attempts WHERE run = ?", run),
             sql!("DELETE FROM iterations WHERE run = ?", run),

@@ -15,6 +15,7 @@ mod project;
 mod read;
 mod record;
 mod rows;
+mod seen;
 mod sum;
 mod take_over;
 mod transfer;
@@ -24,7 +25,7 @@ pub use forget::LastSeen;
 pub use open::Opening;
 pub use read::EventRow;
 pub use record::{Entry, FIRST_FENCE, NewRun};
-pub use rows::{AttemptRow, CheckRow, IterationRow, RunRow};
+pub use rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
 pub use take_over::StoredRun;
 pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 

@@ -1,10 +1,12 @@
 //! The projections: what each fact changes in the tables that people read.
 use ralph_core::attempt::Spend;
 use ralph_core::event::Millis;
-use ralph_core::evidence::{CheckEvidence, spend_of};
+use ralph_core::evidence::spend_of;
 use ralph_core::fact::{AttemptResult, Fact};
 
 use super::batch::{Statement, sql};
+use super::seen;
+use crate::receipt::canonical;
 
 /// Where and when a fact happened.
 #[derive(Clone, Copy)]
@@ -44,10 +46,7 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
                 run,
                 *iteration
             );
-            let seen = checks
-                .iter()
-                .zip(1_u32..)
-                .map(|(check, position)| check_seen(run, (*iteration, position), check));
+            let seen = seen::checks((run, *iteration), checks);
             let judges = spend_of(checks).filter(|spend| *spend != Spend::default());
             let judges = judges.into_iter().flat_map(|spend| spent(run, *iteration, spend));
             std::iter::once(verdict).chain(seen).chain(judges).collect()
@@ -58,6 +57,14 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
             *duration_ms,
             run,
             *iteration
+        )],
+        Fact::Receipt { receipt, sha256 } => vec![sql!(
+            "INSERT OR REPLACE INTO receipts (run, at, verified, sha256, body) VALUES (?, ?, ?, ?, ?)",
+            run,
+            at.at.0,
+            i64::from(receipt.told.is_verified),
+            sha256.as_str(),
+            canonical(receipt).unwrap_or_default().as_str()
         )],
         Fact::RunFinished { outcome, reason, exit_code, .. } => vec![sql!(
             "UPDATE runs SET status = ?, reason = ?, exit_code = ?, ended_at = ? WHERE id = ?",
@@ -166,20 +173,4 @@ fn spent(run: &str, iteration: u32, spend: Spend) -> [Statement; 2] {
             run
         ),
     ]
-}
-
-fn check_seen(run: &str, (iteration, position): (u32, u32), check: &CheckEvidence) -> Statement {
-    sql!(
-        "INSERT INTO verdicts (run, iteration, position, command, verdict, reason, exit_code, duration_ms, log)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        run,
-        iteration,
-        position,
-        check.command.as_str(),
-        check.verdict.as_str(),
-        check.reason.as_str(),
-        check.exit_code.map(i64::from),
-        check.duration_ms,
-        check.log.as_str()
-    )
 }

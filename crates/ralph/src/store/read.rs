@@ -4,7 +4,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::given::{fact_sum, loop_sum};
 use super::sum::verify;
-use super::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
+use super::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
 
 type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
@@ -80,6 +80,13 @@ impl Store {
         let [one, other] = names.map(str::to_owned);
         let query = sqlx::query(sql).bind(run.to_owned()).bind(one).bind(other);
         self.rows(query, |row| event(run, row)).await
+    }
+
+    /// Returns the receipt of a run, if it has one.
+    pub async fn receipt(&self, run: &str) -> Result<Option<ReceiptRow>, StoreError> {
+        let query =
+            sqlx::query("SELECT verified, sha256, body FROM receipts WHERE run = $1").bind(run.to_owned());
+        Ok(self.rows(query, ReceiptRow::read).await?.pop())
     }
 
     /// Returns at most `limit` facts of a run after number `after`. A journal with a gap is an error.

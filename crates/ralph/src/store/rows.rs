@@ -129,25 +129,67 @@ impl AttemptRow {
 pub struct CheckRow {
     pub iteration: i64,
     pub position: i64,
+    /// `2` is the second criterion, `2.1` its first stage.
+    pub place: String,
+    pub method: String,
+    pub name: Option<String>,
     pub command: String,
     pub verdict: String,
     pub reason: String,
     pub exit_code: Option<i64>,
     pub duration_ms: i64,
     pub log: String,
+    pub required: bool,
+    pub tries: i64,
+    pub cached: bool,
+    pub digest: Option<String>,
+    /// JSON.
+    pub judgement: Option<String>,
+}
+
+/// The stored receipt of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptRow {
+    pub verified: bool,
+    pub sha256: String,
+    /// JSON.
+    pub body: String,
+}
+
+impl ReceiptRow {
+    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            verified: is_set(row, "verified")?,
+            sha256: row.try_get("sha256")?,
+            body: row.try_get("body")?,
+        })
+    }
+}
+
+fn is_set(row: &SqliteRow, column: &str) -> Result<bool, sqlx::Error> {
+    row.try_get::<i64, _>(column).map(|value| value != 0)
 }
 
 impl CheckRow {
     pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        let position: i64 = row.try_get("position")?;
         Ok(Self {
             iteration: row.try_get("iteration")?,
-            position: row.try_get("position")?,
+            position,
+            place: row.try_get::<Option<_>, _>("place")?.unwrap_or_else(|| position.to_string()),
+            method: row.try_get("method")?,
+            name: row.try_get("name")?,
             command: row.try_get("command")?,
             verdict: row.try_get("verdict")?,
             reason: row.try_get("reason")?,
             exit_code: row.try_get("exit_code")?,
             duration_ms: row.try_get("duration_ms")?,
             log: row.try_get("log")?,
+            required: is_set(row, "required")?,
+            tries: row.try_get("tries")?,
+            cached: is_set(row, "cached")?,
+            digest: row.try_get("digest")?,
+            judgement: row.try_get("judgement")?,
         })
     }
 }

@@ -1,6 +1,8 @@
 //! The fingerprint of a project's commands. One changed character makes it another.
 use sha2::{Digest, Sha256};
 
+use crate::digest::hex;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal(String);
 
@@ -17,7 +19,7 @@ impl Seal {
                 digest.update(part);
             }
         }
-        Self(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(digest))
     }
 
     #[must_use]

@@ -3,10 +3,12 @@ use std::time::{Duration, Instant};
 
 use ralph_core::criterion::ExternalCheck;
 use ralph_core::evidence::{CheckEnding, CheckEvidence, Kind, Seen, judge_check};
+use sha2::{Digest, Sha256};
 
 use super::Verifier;
 use super::orders::Orders;
 use super::program::{self, Program, Ran};
+use crate::digest::hex;
 use crate::process::{Listener, RawLog, Tail, When};
 use crate::redact;
 use crate::sanitize::sanitize;
@@ -41,6 +43,7 @@ pub(super) async fn check(
         },
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         tail: harmless(&capture.tail.finish()),
+        digest: Some(hex(capture.digest)),
         log,
         leftovers,
         ..CheckEvidence::plain(Kind::External, check.command.to_string(), verdict, harmless(&reason))
@@ -56,6 +59,8 @@ pub(super) fn harmless(text: &str) -> String {
 struct Capture {
     log: RawLog,
     tail: Tail,
+    /// Over all of it, also what no log has room for.
+    digest: Sha256,
     wanted: Search,
     forbidden: Search,
 }
@@ -67,6 +72,7 @@ impl Capture {
         Self {
             log,
             tail: Tail::new(TAIL_BYTES),
+            digest: Sha256::new(),
             wanted: Search::new(check.output_contains.as_deref()),
             forbidden: Search::new(check.output_not_contains.as_deref()),
         }
@@ -78,6 +84,7 @@ impl Capture {
 
     fn hear(&mut self, piece: &mut Vec<u8>) {
         self.tail.push(piece);
+        self.digest.update(&*piece);
         self.wanted.push(piece);
         self.forbidden.push(piece);
         self.log.write(piece);

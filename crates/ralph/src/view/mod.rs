@@ -1,7 +1,9 @@
 //! What people and programs read of a run: typed views over the store, and their renderings as text and JSON.
+mod criterion;
 mod detour;
 mod event;
 mod list;
+mod receipt;
 mod run;
 mod words;
 

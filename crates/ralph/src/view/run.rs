@@ -2,15 +2,14 @@
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::detour::Detour;
-use super::words::{dollars, money, one_or_many, processes, short_id, when};
-use crate::duration;
+use super::words::{dollars, money, one_or_many, processes, short_id, took, when};
+use super::{criterion, receipt};
 use crate::sanitize::sanitize;
-use crate::store::{AttemptRow, CheckRow, IterationRow, RunRow, Store, StoreError};
+use crate::store::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
 
 #[derive(Debug)]
 pub struct RunView {
@@ -18,6 +17,7 @@ pub struct RunView {
     iterations: Vec<IterationRow>,
     attempts: Vec<AttemptRow>,
     checks: Vec<CheckRow>,
+    receipt: Option<ReceiptRow>,
     detours: Vec<Detour>,
     notes: Option<String>,
     /// The folder of its raw logs, as it can be opened from where the user stands.
@@ -32,9 +32,10 @@ impl RunView {
         }
         let attempts = store.attempts(&run.id).await?;
         let checks = store.checks(&run.id).await?;
+        let receipt = store.receipt(&run.id).await?;
         let detours = Detour::all(store, &run.id).await?;
         let logs = from_here(&store.path().with_file_name("runs").join(&run.id));
-        Ok(Self { run, iterations, attempts, checks, detours, notes: None, logs })
+        Ok(Self { run, iterations, attempts, checks, receipt, detours, notes: None, logs })
     }
 
     /// Names the file with the agents' notes.
@@ -63,21 +64,13 @@ impl RunView {
             "input_tokens": self.run.input_tokens,
             "output_tokens": self.run.output_tokens,
             "notes": self.notes,
+            "receipt": self.receipt.as_ref().map(|stored| receipt::json(stored, &self.logs)),
             "iterations": iterations,
         })
     }
 
     fn iteration_json(&self, iteration: &IterationRow) -> Value {
-        let checks = self.checks_of(iteration.number).map(|check| {
-            json!({
-                "command": check.command,
-                "verdict": check.verdict,
-                "reason": check.reason,
-                "exit_code": check.exit_code,
-                "duration_ms": check.duration_ms,
-                "log": self.log_path(&check.log),
-            })
-        });
+        let checks: Vec<&CheckRow> = self.checks_of(iteration.number).collect();
         json!({
             "number": iteration.number,
             "status": iteration.status,
@@ -90,7 +83,7 @@ impl RunView {
             "cost_usd": dollars(iteration.cost_micros),
             "input_tokens": iteration.input_tokens,
             "output_tokens": iteration.output_tokens,
-            "checks": checks.collect::<Vec<_>>(),
+            "checks": criterion::json(&checks, &self.logs),
             "waits": self.detours_of(iteration.number).filter_map(Detour::wait_json).collect::<Vec<_>>(),
             "agent_changes": self.detours_of(iteration.number).filter_map(Detour::change_json).collect::<Vec<_>>(),
         })
@@ -131,6 +124,9 @@ impl RunView {
         let _ = writeln!(text, "started  {}", when(run.started_at));
         let _ = writeln!(text, "spent    {}", money(run.cost_micros));
         let _ = writeln!(text, "logs     {}", self.logs.display());
+        if let Some(stored) = &self.receipt {
+            let _ = writeln!(text, "receipt  {}", receipt::line(stored, &self.logs));
+        }
         if let Some(notes) = &self.notes {
             let _ = writeln!(text, "notes    {notes}");
         }
@@ -138,7 +134,7 @@ impl RunView {
     }
 
     fn iteration_text(&self, text: &mut String, iteration: &IterationRow) {
-        let took = iteration.duration_ms.map_or_else(|| "not ended".to_owned(), shown_ms);
+        let took = iteration.duration_ms.map_or_else(|| "not ended".to_owned(), took);
         let _ = writeln!(text, "\niteration {}  {}  {took}", iteration.number, iteration.status);
         let mut told = 0;
         for attempt in self.attempts.iter().filter(|attempt| attempt.iteration == iteration.number) {
@@ -152,15 +148,7 @@ impl RunView {
             let _ = writeln!(text, "  {word}  {why}");
         }
         for check in self.checks_of(iteration.number) {
-            let took = shown_ms(check.duration_ms);
-            let _ = writeln!(
-                text,
-                "  {:<8}  `{}`: {} ({took})",
-                word_of(&check.verdict),
-                check.command,
-                check.reason
-            );
-            let _ = writeln!(text, "            {}", self.log_path(&check.log));
+            criterion::text(text, check, &self.logs);
         }
     }
 
@@ -178,10 +166,6 @@ impl RunView {
     fn checks_of(&self, iteration: i64) -> impl Iterator<Item = &CheckRow> {
         self.checks.iter().filter(move |check| check.iteration == iteration)
     }
-
-    fn log_path(&self, log: &str) -> String {
-        self.logs.join(log).display().to_string()
-    }
 }
 
 /// An iteration whose ralph died was not ended by anybody.
@@ -189,11 +173,6 @@ fn cut_short(iteration: &mut IterationRow) {
     if iteration.status == "running" {
         "interrupted".clone_into(&mut iteration.status);
     }
-}
-
-/// Returns the word for a stored verdict that people see while a run goes on, too.
-fn word_of(verdict: &str) -> &str {
-    if verdict == "could_not_evaluate" { "unproven" } else { verdict }
 }
 
 /// Shortens a path that lies below the current folder.
@@ -217,8 +196,4 @@ fn attempt_text(text: &mut String, attempt: &AttemptRow) {
         let _ =
             writeln!(text, "  LEAKED    {} could not be killed", processes(attempt.leaked.cast_unsigned()));
     }
-}
-
-fn shown_ms(millis: i64) -> String {
-    duration::show(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
 }

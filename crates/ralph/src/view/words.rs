@@ -1,4 +1,7 @@
 //! Small words that every screen uses the same way.
+use std::time::Duration;
+
+use crate::duration;
 
 /// Returns the short form of a run's id. Its end is random, its beginning is the time.
 #[must_use]
@@ -43,6 +46,12 @@ pub fn money(micros: Option<i64>) -> String {
 #[expect(clippy::cast_precision_loss, reason = "exact up to nine billion dollars")]
 pub fn dollars(micros: Option<i64>) -> Option<f64> {
     micros.map(|micros| micros as f64 / 1e6)
+}
+
+/// Shows how long something took.
+#[must_use]
+pub fn took(millis: i64) -> String {
+    duration::show(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
 }
 
 /// Shows a stored time in the user's own zone.

@@ -68,7 +68,8 @@ fn show_tells_each_iteration_with_claim_and_verdict() {
     assert_eq!((&iterations[1]["claim"], &iterations[1]["verdict"]), (&true.into(), &"accepted".into()));
     let text = project.ralph(["show", &id[id.len() - 8..]]).output().expect(0).stdout;
     assert!(
-        text.contains("completed") && text.contains("accepted  `true`: External verification passed"),
+        text.contains("completed")
+            && text.contains("accepted  `true` (external): External verification passed"),
         "{text}"
     );
 }
@@ -178,6 +179,7 @@ fn every_command_has_help_with_its_options() {
         "attach",
         "runs",
         "show",
+        "verify",
         "events",
         "export",
         "import",

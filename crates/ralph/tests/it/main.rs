@@ -40,6 +40,7 @@ mod old_data;
 mod permissions;
 mod plugins;
 mod real;
+mod receipts;
 mod replays;
 mod resume;
 mod screen;

@@ -1,30 +1,99 @@
 //! Databases of every schema that was ever released stay here for ever, and must load.
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::harness::Project;
 
 const SCHEMA_1: &[u8] = include_bytes!("old_data/schema-1.db");
+const SCHEMA_2: &[u8] = include_bytes!("old_data/schema-2.db");
+const SCHEMA_3: &[u8] = include_bytes!("old_data/schema-3.db");
 
-// spec: D1, D4
-#[test]
-fn a_database_of_the_first_schema_is_read_and_written_on() {
+/// Puts a database into a new project.
+fn project_with(database: &[u8]) -> (Project, PathBuf) {
     let project = Project::new();
     fs::create_dir_all(project.state()).unwrap();
     project.make_private(&project.state());
-    let database = project.state().join("ralph.db");
-    fs::write(&database, SCHEMA_1).unwrap();
-    project.make_private(&database);
-    let statuses = |runs: &Value| -> Vec<Value> {
-        runs.as_array().unwrap().iter().map(|run| run["status"].clone()).collect()
-    };
+    let path = project.state().join("ralph.db");
+    fs::write(&path, database).unwrap();
+    project.make_private(&path);
+    (project, path)
+}
+
+fn statuses(project: &Project) -> Vec<Value> {
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
-    assert_eq!(statuses(&runs), ["failed", "completed"]);
-    let id = runs[1]["id"].as_str().unwrap();
-    let show = project.ralph(["show", id, "--json"]).output().expect(0).json();
+    runs.as_array().unwrap().iter().map(|run| run["status"].clone()).collect()
+}
+
+/// Returns the id of the run with this place among the newest.
+fn id_of(project: &Project, place: usize) -> String {
+    let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
+    runs[place]["id"].as_str().unwrap().to_owned()
+}
+
+// spec: D1, D4, T9
+#[test]
+fn a_database_of_the_first_schema_is_read_and_written_on() {
+    let (project, _) = project_with(SCHEMA_1);
+    assert_eq!(statuses(&project), ["failed", "completed"]);
+    let show = project.ralph(["show", &id_of(&project, 1), "--json"]).output().expect(0).json();
     assert_eq!(show["iterations"][0]["verdict"], "accepted");
     project.run(&["complete"]).output().expect(0);
-    let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
-    assert_eq!(statuses(&runs), ["completed", "failed", "completed"]);
+    assert_eq!(statuses(&project), ["completed", "failed", "completed"]);
+}
+
+// spec: D1, D4, T9, L13
+#[test]
+fn runs_of_later_schemas_are_kept_shown_and_resumed() {
+    for database in [SCHEMA_2, SCHEMA_3] {
+        let (project, _) = project_with(database);
+        assert_eq!(statuses(&project), ["interrupted", "completed"]);
+        let show = project.ralph(["show", &id_of(&project, 1), "--json"]).output().expect(0).json();
+        let check = &show["iterations"][0]["checks"][0];
+        assert_eq!((&check["command"], &check["verdict"]), (&"test -s note".into(), &"accepted".into()));
+        assert_eq!(
+            (&check["method"], &check["tries"], &check["cached"]),
+            (&"external".into(), &1.into(), &false.into())
+        );
+        assert_eq!(show["receipt"], Value::Null, "there were no receipts");
+        let cannot = project.ralph(["verify", &id_of(&project, 1)]).output().expect(1).stderr;
+        assert!(cannot.contains("a ralph that wrote none"), "{cannot}");
+        project.write("go", "");
+        project.ralph(["resume", "--json"]).output().expect(0);
+        assert_eq!(statuses(&project), ["completed", "completed"]);
+        let show = project.ralph(["show", "--json"]).output().expect(0).json();
+        assert_eq!(show["receipt"]["verified"], true, "what is completed now has one");
+    }
+}
+
+// spec: T9
+#[test]
+fn the_export_of_an_old_run_is_read_in_by_a_new_project() {
+    let (project, _) = project_with(SCHEMA_3);
+    let exported = project.ralph(["export", &id_of(&project, 1)]).output().expect(0).stdout;
+    let elsewhere = Project::new();
+    let file = elsewhere.outside("run.jsonl");
+    fs::write(&file, exported).unwrap();
+    elsewhere.ralph(["import"]).args([&file]).output().expect(0);
+    assert_eq!(statuses(&elsewhere), ["completed"]);
+}
+
+// spec: T9
+#[test]
+fn a_newer_database_is_refused_and_not_a_byte_of_it_is_touched() {
+    let mut newer = SCHEMA_3.to_vec();
+    // The version of the schema stands at offset 60 of the file.
+    newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    let (project, path) = project_with(&newer);
+    let commands: [&[&str]; 6] =
+        [&["runs"], &["show"], &["verify"], &["resume"], &["export"], &["run", "x", "--agent", "demo"]];
+    for command in commands {
+        let answer = project.ralph(command).output_whatever_the_state().expect(10);
+        assert!(answer.stderr.contains("99"), "{}", answer.stderr);
+        assert!(fs::read(&path).unwrap() == newer, "{command:?} has written");
+    }
+    let files: Vec<_> =
+        fs::read_dir(project.state()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(files.iter().all(|name| name == "ralph.db" || name == "lock" || name == "runs"), "{files:?}");
 }

@@ -100,7 +100,10 @@ fn after_a_kill_during_or_after_the_checks_they_run_again_and_the_agent_does_not
         let check = "echo x >> ../checked";
         crash(&project, project.run(&["complete"]).args(["--check", check]), point);
         let answer = resume(&project).output().expect(0);
-        assert_eq!(names(&answer.events()), ["run.resumed", "verdict", "iteration.ended", "run.finished"]);
+        assert_eq!(
+            names(&answer.events()),
+            ["run.resumed", "verdict", "iteration.ended", "receipt", "run.finished"]
+        );
         assert_eq!(project.starts().len(), 1, "{point}");
         let checked = fs::read_to_string(project.outside("checked")).unwrap().lines().count();
         assert_eq!(checked, if point.starts_with("verify.started") { 1 } else { 2 });

@@ -129,14 +129,16 @@ fn git(project: &Project, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Puts a `git` first on the PATH that notes how it is called.
+/// Puts a `git` first on the PATH that notes how it is called. With an index of its own it changes none of the user's.
 fn watched_git(project: &Project) -> String {
     let folder = project.outside("bin");
     fs::create_dir(&folder).unwrap();
     let path = std::env::var("PATH").unwrap();
     let calls = project.outside("git-calls");
-    let script =
-        format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nPATH='{path}' exec git \"$@\"\n", calls.display());
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"${{GIT_INDEX_FILE:+own index }}$*\" >> '{}'\nPATH='{path}' exec git \"$@\"\n",
+        calls.display()
+    );
     fs::write(folder.join("git"), script).unwrap();
     fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     format!("{}:{path}", folder.display())
@@ -151,10 +153,14 @@ fn what_the_agent_leaves_uncommitted_stays_uncommitted_and_ralph_writes_nothing_
     run(&project, &["build"], &["script", &script]).env("PATH", path).output().expect(0);
     assert!(git(&project, &["status", "--porcelain", "-uall"]).contains("?? made.txt"));
     assert_eq!(git(&project, &["rev-list", "--all", "--count"]).trim(), "0");
+    assert!(
+        git(&project, &["count-objects"]).starts_with("0 objects"),
+        "nothing was put into the repository"
+    );
     let calls = fs::read_to_string(project.outside("git-calls")).unwrap_or_default();
     let writes =
         ["add", "commit", "stash", "reset", "checkout", "switch", "clean", "merge", "push", "tag", "branch"];
-    for call in calls.lines() {
+    for call in calls.lines().filter(|call| !call.starts_with("own index ")) {
         assert!(!call.split(' ').any(|word| writes.contains(&word)), "{calls}");
     }
 }

@@ -1,0 +1,264 @@
+//! `ralph verify`.
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+use ralph_core::criterion::Criterion;
+use ralph_core::evidence::Evidence;
+use ralph_core::fact::Fact;
+use ralph_core::outcome::{Ended, exit_code};
+use ralph_core::receipt::{Again, Checked, End, Receipt, Tally, doubts, repeatable};
+use tokio::sync::mpsc;
+
+use super::resume::refuse_tracked;
+use super::run::{refuse_recursion, with_keeper};
+use super::verify_report::Found;
+use super::{out, pick};
+use crate::digest::sha256;
+use crate::engine::{Asked, PROJECT_VARIABLE, RunSettings, Signals, stop_self};
+use crate::error::Failure;
+use crate::git::{self, Checkout, CheckoutError};
+use crate::memory_size::MemorySize;
+use crate::private;
+use crate::process::{Keeper, LogBudget, Order};
+use crate::project::Project;
+use crate::receipt::{self, Copy};
+use crate::store::{ReceiptRow, RunRow, Store};
+use crate::verify::{Claimed, Ground, Verifier, verify};
+use crate::view::short_id;
+
+/// Runs the checks of a completed run again, on a fresh checkout of the commit that was verified, and compares
+///
+/// Without RUN, the newest. RUN is the beginning or the end of an id. Your work tree is not touched, and no judge is asked
+/// again. Commands of a run that `ralph import` read in are started only with --approve.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 confirmed, 3 not confirmed, 1 cannot be verified again (no receipt, no check that can
+be repeated, the work was never committed, or its commit is gone)"
+)]
+pub struct VerifyArgs {
+    run: Option<String>,
+    /// Prints one object: run, confirmed, doubts, commit, tree, checks, not_repeated
+    #[arg(long)]
+    json: bool,
+    /// Starts the commands of a run that was read in from a file
+    #[arg(long)]
+    approve: bool,
+}
+
+pub fn run(args: &VerifyArgs) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    refuse_recursion(&project)?;
+    refuse_tracked(&project)?;
+    with_keeper(|keeper| again(args, project, keeper))
+}
+
+/// A receipt that can be looked at again.
+struct Case {
+    run: RunRow,
+    stored: ReceiptRow,
+    receipt: Receipt,
+    /// What can be repeated of its criteria.
+    criteria: Vec<Criterion>,
+    /// The commit that holds what was verified.
+    commit: String,
+}
+
+async fn again(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
+    let (store, run) = pick::run(args.run.as_deref()).await?;
+    let case = Case::of(&store, &project, run).await?;
+    case.refuse_foreign(&store, args).await?;
+    let checkout = Checkout::make(&project.root, &case.commit).map_err(|error| gone(&error))?;
+    let tree = git::snapshot(checkout.path()).map_err(|error| Failure::new(exit_code::GIT, &error))?.tree;
+    let name = format!("verify-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+    let evidence = match case.look(&project, (keeper, &checkout), &name).await? {
+        Looked::Through(evidence) => evidence,
+        Looked::Stopped(code) => return Ok(code),
+    };
+    let checks: Vec<Checked> = evidence.checks.iter().map(Checked::from).collect();
+    let again = Again {
+        is_whole: sha256(&case.stored.body) == case.stored.sha256,
+        agrees: agrees(&store, &case).await?,
+        copy_is_same: receipt::compare(&project.run_folder(&case.run.id), &case.receipt) != Copy::Other,
+        criteria_sha256: case.criteria_of_run()?,
+        tree,
+        checks,
+    };
+    let found = Found {
+        doubts: doubts(&case.receipt, &again),
+        receipt: &case.receipt,
+        commit: &case.commit,
+        again,
+        evidence,
+    };
+    if args.json {
+        out::line(&found.json().to_string());
+    } else {
+        out::data(&found.text(&project.run_folder(&case.run.id)));
+    }
+    Ok(if found.doubts.is_empty() { exit_code::COMPLETED } else { exit_code::NOT_COMPLETE })
+}
+
+impl Case {
+    async fn of(store: &Store, project: &Project, run: RunRow) -> Result<Self, Failure> {
+        let Some(stored) = store.receipt(&run.id).await? else { return Err(no_receipt(project, &run)) };
+        let receipt: Receipt = serde_json::from_str(&stored.body).map_err(|error| {
+            Failure::plain(exit_code::STATE, "the stored receipt cannot be read").cause(error)
+        })?;
+        let criteria = repeatable(&receipt.given.criteria);
+        if criteria.is_empty() {
+            return Err(nothing_to_repeat(&receipt));
+        }
+        let commit = commit_of(project, &receipt)?;
+        Ok(Self { run, stored, receipt, criteria, commit })
+    }
+
+    /// Somebody else's commands are not started unasked.
+    async fn refuse_foreign(&self, store: &Store, args: &VerifyArgs) -> Result<(), Failure> {
+        if args.approve || store.stored(&self.run.id).await?.fence > 0 {
+            return Ok(());
+        }
+        let what = format!(
+            "run {} was read in from a file, and its commands are somebody else's",
+            short_id(&self.run.id)
+        );
+        let commands = self.criteria.iter().map(Criterion::shown);
+        let failure = commands.fold(Failure::preflight(what), Failure::cause);
+        Err(failure.hint("look at the commands, then start them with --approve"))
+    }
+
+    /// Returns the hash of the criteria that the run was given.
+    fn criteria_of_run(&self) -> Result<String, Failure> {
+        let settings = RunSettings::parse(&self.run.settings)
+            .map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
+        receipt::criteria_sha256(settings.criteria())
+            .map_err(|error| Failure::new(exit_code::INTERNAL, &error))
+    }
+
+    /// Runs the checks in the checkout.
+    async fn look(
+        &self,
+        project: &Project,
+        (keeper, checkout): (Keeper, &Checkout),
+        name: &str,
+    ) -> Result<Looked, Failure> {
+        let folder = project.run_folder(&self.run.id);
+        private::folder(&folder).map_err(|error| Failure::new(exit_code::STATE, &error))?;
+        let verifier = Verifier {
+            keeper,
+            ground: Ground {
+                root: checkout.path().to_path_buf(),
+                env: environment(project),
+                run_id: self.run.id.clone(),
+            },
+            logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &folder),
+            folder,
+            name: name.to_owned(),
+            verifiers: project.verifiers(),
+            claim: Claimed::default(),
+            judge: None,
+        };
+        let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+        let (orders, received) = mpsc::unbounded_channel();
+        let mut looking = std::pin::pin!(verify(&verifier, &self.criteria, received));
+        loop {
+            tokio::select! {
+                evidence = &mut looking => return Ok(Looked::Through(evidence)),
+                asked = signals.next() => match asked {
+                    Asked::Suspend => stop_self(),
+                    Asked::Stop(signal) => {
+                        let _ = orders.send(Order::Kill);
+                        let _ = tokio::time::timeout(PUT_DOWN, &mut looking).await;
+                        return Ok(Looked::Stopped(Ended::interrupted(signal).exit_code));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// How long checks that were told to stop may take.
+const PUT_DOWN: Duration = Duration::from_secs(10);
+
+enum Looked {
+    Through(Evidence),
+    /// A signal stopped it: the exit code.
+    Stopped(u8),
+}
+
+/// Returns our own environment without what would lead a check's git back to the user's repository.
+fn environment(project: &Project) -> Vec<(OsString, OsString)> {
+    let ours = std::env::vars_os().filter(|(name, _)| !git::ELSEWHERE.iter().any(|gone| name == gone));
+    let own = (PROJECT_VARIABLE.into(), project.root.clone().into());
+    ours.filter(|(name, _)| name != PROJECT_VARIABLE).chain([own]).collect()
+}
+
+/// Tells whether the receipt says what the journal says.
+async fn agrees(store: &Store, case: &Case) -> Result<bool, Failure> {
+    let mut tally = Tally::default();
+    let mut seen = 0;
+    loop {
+        let rows = store.events(&case.run.id, seen, PAGE).await?;
+        let Some(last) = rows.last() else { return Ok(false) };
+        seen = last.seq;
+        for row in rows {
+            let Ok(fact) = serde_json::from_str::<Fact>(&row.body) else { return Ok(false) };
+            if let Some(end) = End::of(&fact) {
+                return Ok(tally.agrees(&end, &case.receipt) && case.receipt.given.run == case.run.id);
+            }
+            tally.heed(&fact);
+        }
+    }
+}
+
+const PAGE: u32 = 1_000;
+
+/// Finds the commit that holds what was verified: the one that it stood on, or one that was made of it later.
+fn commit_of(project: &Project, receipt: &Receipt) -> Result<String, Failure> {
+    let cannot = |what: &str| Failure::preflight(what.to_owned());
+    let Some(seen) = &receipt.given.repository else {
+        return Err(cannot("the receipt does not say which files were verified: git could not tell then"));
+    };
+    if let (true, Some(commit)) = (seen.is_committed, &seen.commit) {
+        return Ok(commit.clone());
+    }
+    let later = git::commit_with_tree(&project.root, &seen.tree);
+    if let Some(commit) = later.unwrap_or_default() {
+        return Ok(commit);
+    }
+    let here = git::snapshot(&project.root).is_ok_and(|now| now.tree == seen.tree);
+    let failure = cannot("the work was not committed when it was verified, and no commit holds it")
+        .cause(format!("the files that were verified have the tree {}", seen.tree));
+    Err(if here {
+        failure.hint("your work tree holds exactly these files: commit them, and verify again")
+    } else {
+        failure.hint("your work tree holds other files now: what was verified is gone")
+    })
+}
+
+fn no_receipt(project: &Project, run: &RunRow) -> Failure {
+    let failure = Failure::preflight(format!("run {} has no receipt", short_id(&run.id)));
+    let failure = match run.status.as_str() {
+        "completed" => failure.cause("it was completed by a ralph that wrote none"),
+        status => failure.cause(format!("only a completed run has one, and this one is {status}")),
+    };
+    if project.run_folder(&run.id).join(receipt::FILE).exists() {
+        return failure.cause("the receipt.json in its folder is forged: ralph never wrote it");
+    }
+    failure
+}
+
+fn nothing_to_repeat(receipt: &Receipt) -> Failure {
+    if receipt.told.checks.is_empty() {
+        return Failure::preflight(
+            "nothing was verified: only the agent's word stands behind this completion",
+        )
+        .hint("give a run its proof with --check");
+    }
+    Failure::preflight("none of the criteria can be verified again")
+        .cause("only commands can be repeated: a judge's opinion and the agent's words cannot be had again")
+}
+
+fn gone(error: &CheckoutError) -> Failure {
+    Failure::new(exit_code::PREFLIGHT, error).hint("fetch it from where it was pushed to, and verify again")
+}

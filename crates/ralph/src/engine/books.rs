@@ -1,0 +1,99 @@
+//! What the engine keeps for the receipt of a completion: the facts so far, and the work tree as it was verified.
+use std::path::Path;
+
+use ralph_core::event::Millis;
+use ralph_core::fact::Fact;
+use ralph_core::receipt::{End, Given, Snapshot, Tally};
+
+use super::perform::Hands;
+use super::plan::{AgentChoice, RunPlan};
+use crate::git::{self, GitError};
+use crate::store::{Store, StoreError};
+use crate::survey::packaged_version;
+use crate::{process, receipt};
+
+/// How many facts are read at once.
+const PAGE: u32 = 1_000;
+
+#[derive(Default)]
+pub(super) struct Books {
+    tally: Tally,
+    began: Millis,
+    /// The work tree when it was last verified.
+    pub(super) seen: Option<Snapshot>,
+}
+
+impl Books {
+    pub(super) fn heed(&mut self, at: Millis, fact: &Fact) {
+        if let Fact::RunStarted { .. } = fact {
+            self.began = at;
+        }
+        self.tally.heed(fact);
+    }
+
+    /// Reads what was recorded before this engine took the run up.
+    pub(super) async fn read(&mut self, store: &Store, run: &str) -> Result<(), StoreError> {
+        let mut seen = 0;
+        loop {
+            let rows = store.events(run, seen, PAGE).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            seen = last.seq;
+            for row in &rows {
+                // Facts of an older ralph that are not understood have no part in a completion by this one.
+                if let Ok(fact) = serde_json::from_str(&row.body) {
+                    self.heed(Millis(row.at), &fact);
+                }
+            }
+        }
+    }
+
+    /// Returns the receipt of a run that these facts complete.
+    pub(super) fn receipt(
+        &self,
+        at: Millis,
+        facts: &[&Fact],
+        hands: &Hands,
+    ) -> Result<Option<Fact>, serde_json::Error> {
+        let Some(end) = facts.iter().find_map(|fact| End::of(fact)) else { return Ok(None) };
+        let mut tally = self.tally.clone();
+        facts.iter().for_each(|fact| tally.heed(fact));
+        let sealed = receipt::seal(&tally.receipt(&end, self.given(at, hands)?))?;
+        Ok(Some(Fact::Receipt { receipt: Box::new(sealed.receipt), sha256: sealed.sha256 }))
+    }
+
+    fn given(&self, at: Millis, hands: &Hands) -> Result<Given, serde_json::Error> {
+        let plan = &hands.plan;
+        Ok(Given {
+            run: plan.id.clone(),
+            task: None,
+            role: None,
+            criteria: plan.checks.clone(),
+            criteria_sha256: receipt::criteria_sha256(&plan.checks)?,
+            repository: self.seen.clone(),
+            agent_version: version(plan, hands.choice()),
+            ralph: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: shown(self.began),
+            finished_at: shown(at),
+        })
+    }
+}
+
+/// Looks at a work tree without holding up the loop.
+pub(super) async fn look_at(root: &Path) -> Result<Snapshot, String> {
+    let root = root.to_path_buf();
+    match tokio::task::spawn_blocking(move || git::snapshot(&root)).await {
+        Ok(seen) => seen.map_err(|error: GitError| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Returns the version of an agent, if a package beside its program tells.
+fn version(plan: &RunPlan, choice: &AgentChoice) -> Option<String> {
+    let (spec, _) = plan.agent_job(choice, "", &choice.asked(None)).ok()?;
+    let program = process::locate(&spec).ok()?;
+    packaged_version(&program, choice.adapter.about().package?)
+}
+
+fn shown(at: Millis) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map(|at| at.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,285 @@
+//! What stands behind a completion: its receipt, and verifying it again.
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use sqlx::{ConnectOptions, Connection};
+
+use crate::harness::{Project, wait_until};
+
+const COMMIT: &str =
+    "git add --all && git -c user.name=A -c user.email=a@example.invalid commit --quiet -m work";
+const CLAIM: &str = "echo '<promise>COMPLETE</promise>'";
+
+impl Project {
+    fn git_says(&self, args: &[&str]) -> String {
+        let output = Command::new("git").args(args).current_dir(self.root()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn commit_work(&self) {
+        self.git_says(&["add", "--all"]);
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+        self.git_says(&[&identity[..], &["commit", "--quiet", "-m", "work"]].concat());
+    }
+
+    fn run_folder(&self) -> PathBuf {
+        fs::read_dir(self.state().join("runs")).unwrap().map(|run| run.unwrap().path()).max().unwrap()
+    }
+
+    fn receipt(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.run_folder().join("receipt.json")).unwrap()).unwrap()
+    }
+
+    /// A run whose agent commits a note, with a check that prints.
+    fn committed(&self) {
+        let agent = format!("cat > /dev/null; echo hello > note; {COMMIT}; {CLAIM}");
+        self.run_shell(&agent).args(["--check", "cat note"]).output().expect(0);
+    }
+
+    /// Returns what verifying left in the folder for temporary files.
+    fn leftovers(&self) -> Vec<String> {
+        let names = fs::read_dir(self.outside("")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).filter(|name| name.starts_with("ralph-")).collect()
+    }
+
+    /// Changes the stored database behind ralph's back.
+    fn sql(&self, sql: &'static str) {
+        let path = self.state().join("ralph.db");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+            let mut connection = options.connect().await.unwrap();
+            sqlx::query(sql).execute(&mut connection).await.unwrap();
+            connection.close().await.unwrap();
+        });
+    }
+}
+
+fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+// spec: V14
+#[test]
+fn a_completed_run_has_a_receipt_that_says_what_was_verified_and_on_which_files() {
+    let project = Project::new();
+    let agent = format!("cat > /dev/null; echo hello > note; {COMMIT}; {CLAIM}");
+    let events = project.run_shell(&agent).args(["--check", "cat note"]).output().expect(0).events();
+    let receipt = project.receipt();
+    assert_eq!((&receipt["version"], &receipt["verified"]), (&1.into(), &true.into()));
+    assert_eq!(receipt["repository"]["commit"], project.git_says(&["rev-parse", "HEAD"]));
+    assert_eq!(receipt["repository"]["tree"], project.git_says(&["rev-parse", "HEAD^{tree}"]));
+    assert_eq!(receipt["repository"]["committed"], true);
+    let check = &receipt["checks"][0];
+    assert_eq!((&check["method"], &check["command"]), (&"external".into(), &"cat note".into()));
+    assert_eq!((&check["exit_code"], &check["tries"]), (&0.into(), &1.into()));
+    assert_eq!(check["output_sha256"], sha256("hello\n"));
+    let [.., told, finished] = &events[..] else { panic!("{events:?}") };
+    assert_eq!((&told["event"], &finished["event"]), (&"receipt".into(), &"run.finished".into()));
+    assert_eq!(told["receipt"], receipt, "the file is a copy of what is stored");
+    assert_eq!(told["sha256"], sha256(&receipt.to_string()), "the hash is over canonical JSON");
+    assert_eq!(receipt["run"], told["run"]);
+}
+
+// spec: V14
+#[test]
+fn a_run_without_checks_has_a_receipt_that_says_unverified_and_cannot_be_verified_again() {
+    let project = Project::new();
+    project.run(&["complete"]).output().expect(0);
+    let receipt = project.receipt();
+    assert_eq!((&receipt["verified"], &receipt["checks"]), (&false.into(), &Value::Array(vec![])));
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(shown.contains("receipt  unverified: only the agent's word"), "{shown}");
+    let stderr = project.ralph(["verify"]).output().expect(1).stderr;
+    assert!(stderr.contains("only the agent's word stands behind this completion"), "{stderr}");
+}
+
+// spec: V14
+#[test]
+fn verifying_again_confirms_what_is_as_it_was_and_touches_nothing() {
+    let project = Project::new();
+    project.committed();
+    project.write("note", "edited since");
+    project.write("unfinished", "work of the user");
+    let before = project.git_says(&["status", "--porcelain"]);
+    let answer = project.ralph(["verify"]).output().expect(0);
+    assert!(
+        answer.stdout.contains("accepted  `cat note`") && answer.stdout.ends_with("confirmed\n"),
+        "{}",
+        answer.stdout
+    );
+    assert_eq!(project.git_says(&["status", "--porcelain"]), before);
+    assert_eq!(project.git_says(&["worktree", "list"]).lines().count(), 1);
+    let left = project.leftovers();
+    assert!(left.is_empty(), "{left:?}");
+    let json = project.ralph(["verify", "--json"]).output().expect(0).json();
+    assert_eq!((&json["confirmed"], &json["doubts"]), (&true.into(), &Value::Array(vec![])));
+    assert_eq!(json["checks"][0]["output_sha256"], sha256("hello\n"));
+}
+
+// spec: V14
+// fault: 77
+#[test]
+fn a_check_that_passed_only_because_of_leftovers_is_not_confirmed() {
+    let project = Project::new();
+    project.write(".gitignore", "built\n");
+    let agent = format!("cat > /dev/null; touch built; {COMMIT}; {CLAIM}");
+    project.run_shell(&agent).args(["--check", "test -e built"]).output().expect(0);
+    let answer = project.ralph(["verify"]).output().expect(3);
+    assert!(answer.stdout.contains("`test -e built` was accepted and is rejected now"), "{}", answer.stdout);
+    assert!(answer.stdout.ends_with("not confirmed\n"));
+}
+
+// spec: V14
+#[test]
+fn what_was_not_committed_is_verified_again_once_a_commit_holds_it() {
+    let project = Project::new();
+    project.run(&["complete"]).args(["--check", "true"]).output().expect(0);
+    project.write("more", "than was verified");
+    let stderr = project.ralph(["verify"]).output().expect(1).stderr;
+    assert!(
+        stderr.contains("not committed when it was verified") && stderr.contains("holds other files now"),
+        "{stderr}"
+    );
+    fs::remove_file(project.root().join("more")).unwrap();
+    project.write("base", "");
+    project.run(&["complete"]).args(["--check", "test -e base"]).output().expect(0);
+    assert_eq!(project.receipt()["repository"]["committed"], false);
+    let stderr = project.ralph(["verify"]).output().expect(1).stderr;
+    assert!(stderr.contains("your work tree holds exactly these files: commit them"), "{stderr}");
+    project.commit_work();
+    project.ralph(["verify"]).output().expect(0);
+}
+
+// spec: V14
+#[test]
+fn a_commit_that_is_gone_cannot_be_verified_again() {
+    let project = Project::new();
+    project.committed();
+    project.git_says(&["update-ref", "-d", "HEAD"]);
+    project.git_says(&["reflog", "expire", "--expire=now", "--all"]);
+    fs::remove_file(project.root().join(".git/index")).unwrap();
+    project.git_says(&["gc", "--quiet", "--prune=now"]);
+    let stderr = project.ralph(["verify"]).output().expect(1).stderr;
+    assert!(stderr.contains("is not in the repository any more"), "{stderr}");
+}
+
+// spec: V14
+#[test]
+fn an_agent_that_writes_a_receipt_of_its_own_proves_nothing() {
+    let project = Project::new();
+    let forge = r#"cat > /dev/null; echo '{"version":1,"verified":true}' > .ralph/state/runs/$RALPH_RUN_ID/receipt.json
+        chmod 600 .ralph/state/runs/$RALPH_RUN_ID/receipt.json"#;
+    project.run_shell(forge).args(["--check", "true", "--max-iterations", "1"]).output().expect(3);
+    let stderr = project.ralph(["verify"]).output().expect(1).stderr;
+    assert!(
+        stderr.contains("has no receipt") && stderr.contains("is forged: ralph never wrote it"),
+        "{stderr}"
+    );
+    let agent = format!("{forge}; echo hello > note; {COMMIT}; {CLAIM}");
+    project.run_shell(&agent).args(["--check", "true"]).output().expect(0);
+    assert_eq!(project.receipt()["repository"]["committed"], true, "the real one took its place");
+    project.ralph(["verify"]).output().expect(0);
+}
+
+// spec: V14
+#[test]
+fn a_receipt_that_was_edited_is_noticed_wherever_it_lies() {
+    let project = Project::new();
+    project.committed();
+    let file = project.run_folder().join("receipt.json");
+    let genuine = fs::read_to_string(&file).unwrap();
+    fs::write(&file, genuine.replace("cat note", "cargo test")).unwrap();
+    let verified = project.ralph(["verify"]).output().expect(3).stdout;
+    assert!(verified.contains("receipt.json in the folder of the run is forged"), "{verified}");
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(shown.contains("FORGED"), "{shown}");
+    assert_eq!(
+        project.ralph(["show", "--json"]).output().expect(0).json()["receipt"]["file_is_forged"],
+        true
+    );
+    fs::remove_file(&file).unwrap();
+    project.ralph(["verify"]).output().expect(0);
+    project.sql("UPDATE receipts SET body = replace(body, '\"iterations\":1', '\"iterations\":2')");
+    let verified = project.ralph(["verify"]).output().expect(3).stdout;
+    assert!(
+        verified.contains("its hash is another") && verified.contains("does not say what the journal"),
+        "{verified}"
+    );
+}
+
+// spec: V14
+#[test]
+fn something_else_where_the_copy_should_be_is_left_alone_and_the_receipt_is_stored() {
+    let project = Project::new();
+    let agent =
+        format!("cat > /dev/null; mkdir -m 700 .ralph/state/runs/$RALPH_RUN_ID/receipt.json; {CLAIM}");
+    let answer = project.run_shell(&agent).args(["--check", "true"]).output().expect(0);
+    assert!(
+        answer.named("warning")[0]["message"].as_str().unwrap().contains("receipt.json"),
+        "{}",
+        answer.stdout
+    );
+    assert_eq!(project.ralph(["show", "--json"]).output().expect(0).json()["receipt"]["verified"], true);
+}
+
+// spec: D4, V14
+#[test]
+fn an_exported_run_carries_its_receipt_and_its_commands_are_started_only_when_approved() {
+    let project = Project::new();
+    project.committed();
+    let exported = project.ralph(["export"]).output().expect(0).stdout;
+    let elsewhere = Project::new();
+    elsewhere.git_says(&["fetch", "--quiet", &project.root().display().to_string(), "HEAD"]);
+    let file = elsewhere.outside("run.jsonl");
+    fs::write(&file, exported.replace("\"exit_code\":0,\"", "\"exit_code\":7,\"")).unwrap();
+    let forged = elsewhere.ralph(["import"]).args([&file]).output().expect(1).stderr;
+    assert!(forged.contains("a receipt"), "{forged}");
+    fs::write(&file, exported).unwrap();
+    elsewhere.ralph(["import"]).args([&file]).output().expect(0);
+    assert_eq!(elsewhere.ralph(["show", "--json"]).output().expect(0).json()["receipt"]["verified"], true);
+    let refused = elsewhere.ralph(["verify"]).output().expect(1).stderr;
+    assert!(refused.contains("somebody else's") && refused.contains("cat note"), "{refused}");
+    elsewhere.ralph(["verify", "--approve"]).output().expect(0);
+}
+
+// spec: V14
+#[test]
+fn a_signal_stops_verifying_and_leaves_nothing_behind() {
+    let project = Project::new();
+    let agent = format!("cat > /dev/null; echo hello > note; {COMMIT}; {CLAIM}");
+    let check = format!(
+        "test ! -e '{0}' || {{ touch '{1}'; sleep 1000; }}",
+        project.outside("slow").display(),
+        project.outside("ready").display()
+    );
+    project.run_shell(&agent).args(["--check", &check]).output().expect(0);
+    fs::write(project.outside("slow"), "").unwrap();
+    let running = project.ralph(["verify"]).start();
+    project.wait_for("ready");
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    wait_until("nothing is left", || project.processes_of_runs().is_empty());
+    let left = project.leftovers();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+// spec: V14, L13
+// fault: 3, 4
+#[test]
+fn a_run_that_was_killed_while_it_was_verified_has_a_whole_receipt_after_its_resumption() {
+    let project = Project::new();
+    let call =
+        project.run(&["complete"]).args(["--check", "true"]).env("RALPH_FAIL", "verify.passed.unrecorded:1");
+    call.output_whatever_the_state();
+    project.ralph(["resume", "--json"]).output().expect(0);
+    let receipt = project.receipt();
+    assert_eq!((&receipt["verified"], &receipt["agent"]), (&true.into(), &"text".into()));
+    assert!(receipt["claim"].as_str().unwrap().contains("line"), "{receipt}");
+    assert!(receipt["started_at"].as_str().unwrap() < receipt["finished_at"].as_str().unwrap());
+}

@@ -90,7 +90,7 @@ fn an_echo_of_the_prompt_does_not_claim() {
 #[test]
 fn a_bad_case_in_a_batch_is_named_by_its_line() {
     let project = Project::new();
-    let good = json!({"id": 1, "format": "text", "promise": "X", "output": "<promise>X</promise>"});
+    let good = json!({"id": 1, "format": "text", "promise": "XX", "output": "<promise>XX</promise>"});
     let input = format!("{good}\n\n{{\"id\": 2}}\n");
     let answer = project.ralph(["detect", "--batch"]).input(input).output().expect(64);
     assert!(

@@ -174,11 +174,11 @@ fn a_time_or_size_with_a_minus_is_refused_with_what_would_do() {
     let times = ["--timeout", "--idle-timeout", "--after-result", "--max-rate-limit-wait", "--grace"];
     let run = |flag, value| ["run", "x", flag, value];
     let mut calls: Vec<([&str; 4], &str)> =
-        times.iter().map(|flag| (run(flag, "-5s"), "write 500ms, 30s, 10m or 2h")).collect();
-    calls.push((run("--check-timeout", "-1"), "write 500ms, 30s, 10m or 2h"));
+        times.iter().map(|flag| (run(flag, "-5s"), "write 500ms, 30s, 10m, 2h or 7d")).collect();
+    calls.push((run("--check-timeout", "-1"), "write 500ms, 30s, 10m, 2h or 7d"));
     calls.push((run("--max-memory", "-4G"), "write 512M or 4G"));
     calls.push((run("--log-limit", "-1"), "write 100M or 1G"));
-    calls.push((["gc", "--dry-run", "--older-than", "-30d"], "write 500ms, 30s, 10m or 2h"));
+    calls.push((["gc", "--dry-run", "--older-than", "-30d"], "write 500ms, 30s, 10m, 2h or 7d"));
     for (call, words) in calls {
         let stderr = refused(&project, project.ralph(call).output(), 64);
         assert!(stderr.contains(words), "{call:?}: {stderr}");

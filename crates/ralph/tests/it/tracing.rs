@@ -7,9 +7,9 @@ const SECRET: &str = "canary-9f2c7b1e5d";
 #[test]
 fn tracing_is_off_unless_asked_for_and_never_in_the_way_of_data() {
     let project = Project::new();
-    let quiet = project.run(&["complete"]).output().expect(0);
+    let quiet = project.run(&["complete"]).args(["--fresh"]).output().expect(0);
     assert_eq!(quiet.stderr, "");
-    let traced = project.run(&["complete"]).env("RALPH_LOG", "debug").output().expect(0);
+    let traced = project.run(&["complete"]).args(["--fresh"]).env("RALPH_LOG", "debug").output().expect(0);
     assert_eq!(traced.finished()["outcome"], "completed");
     for words in ["INFO  ralph::cli::trace: ralph starts", "DEBUG ralph::engine::", "run.finished"] {
         assert!(traced.stderr.contains(words), "{words:?} is missing in\n{}", traced.stderr);

@@ -83,7 +83,7 @@ fn external_without_a_command_and_multi_stage_without_stages_are_refused_at_crea
 // spec: T7
 #[test]
 fn the_role_s_own_method_is_held_to_the_same() {
-    let promised = RoleSpec { promise: Some("X".to_string()), ..RoleSpec::default() };
+    let promised = RoleSpec { promise: Some("XY".to_string()), ..RoleSpec::default() };
     assert_eq!(
         field(with_role(&Role::Coder, promised.clone())),
         "completion.coder.verification_config.command"

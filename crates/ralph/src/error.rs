@@ -12,6 +12,7 @@ use crate::lock::{LockError, Owner};
 use crate::private::Foreign;
 use crate::project::ProjectError;
 use crate::store::{Kept, StoreError, Trouble};
+use crate::task::TaskError;
 use crate::trust::TrustError;
 
 /// An error on its way to the user.
@@ -88,6 +89,13 @@ impl From<ProjectError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
+        let failure = Self::preflight(&error);
+        error.hint.into_iter().fold(failure, Self::hint)
+    }
+}
+
+impl From<TaskError> for Failure {
+    fn from(error: TaskError) -> Self {
         let failure = Self::preflight(&error);
         error.hint.into_iter().fold(failure, Self::hint)
     }

@@ -28,6 +28,8 @@ pub mod shell_words;
 pub mod store;
 pub mod suggest;
 pub mod survey;
+pub mod task;
 pub mod trust;
 pub mod verify;
 pub mod view;
+pub mod yaml;

@@ -23,6 +23,7 @@ const COMMON: &[&str] = &[
     "session_file",
     "shell_words",
     "suggest",
+    "yaml",
 ];
 
 /// A room, and the rooms that it may use beside the common ones.
@@ -70,10 +71,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("trust", &[]),
     // The demo makes a repository to work in.
     ("demo", &["git"]),
+    // Tasks as files: texts go in and come out.
+    ("task", &[]),
     // Agents are chosen and changed by name.
     ("config", &["agent"]),
     // What a user sees is made of the errors of the rooms below.
-    ("error", &["config", "engine", "store", "lock", "trust"]),
+    ("error", &["config", "engine", "store", "lock", "task", "trust"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -142,6 +142,18 @@ impl Criterion {
         }
     }
 
+    /// Tells whether anything but the agent's own word is looked at.
+    #[must_use]
+    pub fn is_more_than_a_word(&self) -> bool {
+        match &self.method {
+            Method::StringMatch => false,
+            Method::External(_) | Method::Semantic(_) | Method::Plugin(_) => true,
+            Method::MultiStage(staged) => {
+                staged.stages.iter().any(|stage| stage.required && stage.criterion.is_more_than_a_word())
+            }
+        }
+    }
+
     /// Returns what people read of it in one line.
     #[must_use]
     pub fn shown(&self) -> String {

@@ -69,6 +69,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         fallback: Vec::new(),
         prompt: PromptSource::Text(TASK.to_owned()),
         follows: None,
+        stage: None,
         session: None,
         rules: ClaimRules::new(promise),
         checks: vec![ExternalCheck::of_command(CHECK).into()],

@@ -33,6 +33,7 @@ mod run;
 mod run_args;
 mod runs;
 mod show;
+mod task;
 mod templates;
 mod trace;
 mod trust;
@@ -70,6 +71,7 @@ Examples:
   ralph run @task.md --agent text --agent-cmd ./my-agent.sh
   ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
   ralph run @task.md --check 'make test' --detach; ralph attach
+  ralph task import tasks.yaml; ralph task run TASK-001
   ralph show                                        what the newest run did, and why
   ralph resume                                      go on after Ctrl-C, a crash or a reboot
 
@@ -90,6 +92,7 @@ enum Command {
     Attach(attach::AttachArgs),
     Init(init::InitArgs),
     Trust(trust::TrustArgs),
+    Task(task::TaskCommand),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Verify(verify::VerifyArgs),
@@ -105,6 +108,10 @@ enum Command {
     Config(config::ConfigCommand),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    #[command(name = "task-create", hide = true)]
+    TaskCreate(Box<task::CreateArgs>),
+    #[command(name = "task-followup", hide = true)]
+    TaskFollowup(Box<task::FollowupArgs>),
     #[command(name = FILTER_COMMAND, hide = true)]
     FilterLines(filter_lines::FilterLinesArgs),
     #[command(name = "demo-agent", hide = true)]
@@ -167,6 +174,9 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Attach(args) => attach::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Task(args) => task::run(&args),
+        Command::TaskCreate(args) => task::create(&args),
+        Command::TaskFollowup(args) => task::followup(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Verify(args) => verify::run(&args),

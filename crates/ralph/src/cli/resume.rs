@@ -231,7 +231,8 @@ impl<'a> Configured<'a> {
 
     fn values(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, Failure> {
         let configured = self.args.config.settings(Some(&self.project))?;
-        let used = Use { agents: vec![&agent.name], permission: Part::Left, checks: Part::Left };
+        let used =
+            Use { agents: vec![&agent.name], permission: Part::Left, checks: Part::Left, criteria: &[] };
         trust::ensure_use(&self.project, &configured, &used)?;
         let written = configured.agents.get(&agent.name).cloned().unwrap_or_default();
         let value = |name: &String| {

@@ -3,6 +3,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ralph_core::criterion::Criterion;
 use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::policy::{Policy, Proof};
 use tokio::task::yield_now;
@@ -62,6 +63,7 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         log_limit: settings.limits.log_limit.value,
         sharing: if args.parallel { Sharing::Parallel } else { Sharing::Alone },
         configured: Some(settings.fingerprints.clone()),
+        stage: None,
         project,
     })
 }
@@ -162,7 +164,8 @@ pub fn with_keeper<W: Future<Output = Result<u8, Failure>>>(
     block_on(work(keeper))
 }
 
-async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure> {
+/// Runs a plan to its outcome with a keeper that is there already.
+pub async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Failure> {
     let state = plan.project.state();
     let is_introduced = matches!(show, Show::People(_));
     // While SQLite opens its files in a thread of its own, this one does what else must be done. It looks up after each
@@ -253,6 +256,9 @@ pub fn introduce(plan: &RunPlan) {
         out::note(&format!("fallback  {}", agent.name));
     }
     say_who_forgets(plan);
+    if let Some(stage) = &plan.stage {
+        out::note(&format!("task      {}, {}", stage.task, stage.role));
+    }
     if plan.checks.is_empty() {
         out::note("no checks: the claim alone decides, and nothing is verified");
     }
@@ -276,7 +282,7 @@ pub struct Story {
 
 impl Story {
     fn of(plan: &RunPlan) -> Self {
-        let verified = !plan.checks.is_empty();
+        let verified = plan.checks.iter().any(Criterion::is_more_than_a_word);
         Self { verified, session: plan.session.clone() }
     }
 

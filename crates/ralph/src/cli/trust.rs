@@ -88,7 +88,9 @@ pub fn ensure(plan: &RunPlan, settings: &Settings) -> Result<(), Failure> {
     let used = Use {
         agents: plan.agents().map(|agent| agent.name.as_str()).collect(),
         permission: Part::Used,
-        checks: if plan.checks.is_empty() { Part::Left } else { Part::Used },
+        // A stage is held to the criteria of its task.
+        checks: if plan.checks.is_empty() || plan.stage.is_some() { Part::Left } else { Part::Used },
+        criteria: &plan.checks,
     };
     ensure_use(&plan.project, settings, &used)
 }

@@ -11,8 +11,8 @@ use super::error::{ConfigError, Refusal};
 use super::keys::{CHECK_KEYS, CheckDraft};
 use super::origin::Origin;
 use super::slot::{scalar, text, texts};
-use super::yaml::{Content, Node};
 use crate::suggest;
+use crate::yaml::{Content, Node};
 
 /// A check, and the file of the template that it was made from, if that came with the project.
 #[derive(Debug, Clone, PartialEq, Eq)]

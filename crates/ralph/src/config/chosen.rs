@@ -129,6 +129,17 @@ impl Settings {
         })
     }
 
+    /// Every agent of a role must be there, before one of them is wanted in the middle of the night.
+    pub(super) fn check_roles(&self) -> Result<(), ConfigError> {
+        let nothing = AgentSettings::default();
+        self.roles.all().into_iter().try_for_each(|role| match &role.agent.value {
+            Some(name) if adapter(name, self.agents.get(name).unwrap_or(&nothing)).is_none() => {
+                Err(self.unknown_agent(name, &role.agent.origin))
+            }
+            Some(_) | None => Ok(()),
+        })
+    }
+
     fn without_type(&self, name: &str, written: &AgentSettings) -> ConfigError {
         let place = match &written.mentioned {
             // A classic file changes the agent that it chooses without writing its name again.

@@ -7,9 +7,9 @@ use super::origin::{Setting, Source};
 use super::settings::{AgentSettings, Settings};
 use super::slot::scalar;
 use super::templates::Templates;
-use super::yaml::{self, Content, Entry, Node};
 use crate::duration;
 use crate::suggest;
+use crate::yaml::{self, Content, Entry, Node};
 
 /// The value that is being read: where it stands and under which key.
 pub(super) struct At<'a> {

@@ -8,8 +8,8 @@ use super::keys::{KEYS, Key, Place, variable};
 use super::origin::Source;
 use super::settings::Settings;
 use super::slot::Shape;
-use super::yaml::{Content, Node};
 use crate::suggest;
+use crate::yaml::{Content, Node};
 
 /// Applies the variables of an environment.
 pub(super) fn apply(
@@ -51,7 +51,9 @@ fn set(
             let slot = slot(settings);
             // What is more than a word is written as in a file.
             let node = match slot.shape() {
-                Shape::One => Node { line: 1, column: 1, content: Content::Text(value.to_owned()) },
+                Shape::One => {
+                    Node { line: 1, column: 1, is_bare: false, content: Content::Text(value.to_owned()) }
+                }
                 Shape::Words | Shape::List => document::read(value, source)?,
             };
             slot.fill(&node, &at)

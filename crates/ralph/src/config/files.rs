@@ -6,8 +6,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::error::{ConfigError, Refusal};
-use super::yaml::MOST_BYTES;
 use crate::project::Project;
+
+/// Larger files are mistakes.
+const MOST_BYTES: usize = 1 << 20;
 
 /// The files that hold settings; `None` where there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -46,6 +46,7 @@ pub fn load(
     settings.of_project = settings.all_project_commands();
     environment::apply(&mut settings, environment)?;
     settings.check_agents()?;
+    settings.check_roles()?;
     settings.fingerprints = settings.fingerprints();
     Ok(settings)
 }

@@ -13,13 +13,13 @@ mod keys;
 mod load;
 mod origin;
 mod project_commands;
+mod roles;
 mod schema;
 mod settings;
 mod show;
 mod slot;
 mod templates;
 mod written_check;
-mod yaml;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +31,7 @@ pub use files::{Files, find};
 pub use load::{Named, load};
 pub use origin::{FileLayer, Origin, Setting};
 pub use project_commands::{Part, ProjectCommand, Use};
+pub use roles::{RoleSettings, Roles};
 pub use schema::schema;
 pub use settings::{AgentSettings, JudgeSettings, Limits, Settings, Signals};
 pub use show::Shown;

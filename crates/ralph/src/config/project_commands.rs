@@ -23,6 +23,8 @@ pub struct Use<'a> {
     pub agents: Vec<&'a str>,
     pub permission: Part,
     pub checks: Part,
+    /// What else is verified: its judge and its plugins are started too.
+    pub criteria: &'a [Criterion],
 }
 
 /// Whether a part of the settings is used.
@@ -44,7 +46,10 @@ impl Settings {
     /// as a command. Filters run inside ralph and start nothing.
     #[must_use]
     pub fn project_commands(&self, used: &Use<'_>) -> Vec<ProjectCommand> {
-        let checks = || used.checks.of(self.checks.value.iter().map(|check| &check.criterion));
+        let checks = || {
+            let own = self.checks.value.iter().map(|check| &check.criterion);
+            used.checks.of(own).chain(used.criteria)
+        };
         let judge = checks().any(Criterion::needs_a_judge).then_some(self.judge.agent.value.as_str());
         let is_used = |name: &str| used.agents.contains(&name) || judge == Some(name);
         let agents = self.agents.iter().filter(|(name, _)| is_used(name));

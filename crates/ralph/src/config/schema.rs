@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};
 use super::settings::{AgentSettings, Settings};
 use super::show::single;
-use super::slot::{Bounds, CONTEXT, MATCHING, ON_ERROR, OWN_FORMAT, SCOPE, Slot};
-use super::yaml::{self, Content, Node};
+use super::slot::{Bounds, CONTEXT, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot};
 use crate::agent::{Format, Permission};
+use crate::yaml::{self, Content, Node};
 
 /// The pattern of `30s`, `10m`, `2h`; a bare number is seconds.
 const TIME: &str = "^[0-9]+(ms|s|m|min|h|d)?$";
@@ -107,6 +107,7 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Matching(_) => json!({ "enum": MATCHING.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Context(_) => json!({ "enum": CONTEXT.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Scope(_) => json!({ "enum": SCOPE.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
+        Slot::Method(_) => json!({ "enum": METHOD.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
         Slot::Checks(_) => json!({
             "type": ["array", "null"],

@@ -12,6 +12,7 @@ use ralph_core::policy::{Context, NonceUse, Policy, Proof, RateLimits, Timeouts}
 use super::checks::Check;
 use super::origin::{Origin, Setting};
 use super::project_commands::ProjectCommand;
+use super::roles::Roles;
 use super::templates::Templates;
 use crate::agent::{Format, Permission};
 use crate::memory_size::MemorySize;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub templates: Templates,
     /// The folder of the plugins.
     pub verifiers: Option<PathBuf>,
+    /// What is said about the roles of tasks.
+    pub roles: Roles,
     pub specs_dir: Setting<String>,
     /// Variables for prompts.
     pub vars: BTreeMap<String, Setting<String>>,
@@ -111,6 +114,7 @@ impl Default for Settings {
             judge: JudgeSettings::default(),
             templates: Templates::default(),
             verifiers: None,
+            roles: Roles::default(),
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
             of_project: Vec::new(),

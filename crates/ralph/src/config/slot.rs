@@ -8,17 +8,18 @@ use ralph_core::criterion::template::Values;
 use ralph_core::criterion::{CheckCommand, Stage};
 use ralph_core::judge::OnError;
 use ralph_core::policy::Context;
+use ralph_core::task::MethodName;
 
 use super::checks::{self, Check};
 use super::document::{self, At};
 use super::error::{ConfigError, Refusal};
 use super::origin::Setting;
 use super::settings::AgentSettings;
-use super::yaml::{Content, Node};
 use crate::agent::{Format, Permission};
 use crate::duration;
 use crate::memory_size::MemorySize;
 use crate::suggest;
+use crate::yaml::{Content, Node};
 
 /// Where a value goes.
 pub(super) enum Slot<'a> {
@@ -37,6 +38,7 @@ pub(super) enum Slot<'a> {
     Matching(&'a mut Setting<Matching>),
     Context(&'a mut Setting<Context>),
     Scope(&'a mut Setting<Scope>),
+    Method(&'a mut Setting<MethodName>),
     Contradictions(&'a mut Setting<Contradictions>),
     Checks(&'a mut Setting<Vec<Check>>),
     Command(&'a mut Setting<Option<CheckCommand>>),
@@ -74,6 +76,9 @@ impl Bounds {
 
 pub(super) const MATCHING: &[(&str, Matching)] = &[("loose", Matching::Loose), ("exact", Matching::Exact)];
 pub(super) const CONTEXT: &[(&str, Context)] = &[("continue", Context::Continue), ("fresh", Context::Fresh)];
+/// The methods that need nothing but the task.
+pub(super) const METHOD: &[(&str, MethodName)] =
+    &[("string_match", MethodName::StringMatch), ("semantic", MethodName::Semantic)];
 pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteration", Scope::Iteration)];
 
 pub(super) const ON_ERROR: &[(&str, OnError)] =
@@ -108,6 +113,7 @@ impl Slot<'_> {
             | Self::Context(_)
             | Self::Scope(_)
             | Self::OnError(_)
+            | Self::Method(_)
             | Self::Agents(_) => Shape::One,
         }
     }
@@ -131,6 +137,7 @@ impl Slot<'_> {
             Self::Matching(slot) => slot.set(choice(node, MATCHING).map_err(refused)?, origin),
             Self::Context(slot) => slot.set(choice(node, CONTEXT).map_err(refused)?, origin),
             Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
+            Self::Method(slot) => slot.set(choice(node, METHOD).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::table(slot, node, at),
             Self::Checks(slot) => slot.set(checks::checks(node, at)?, origin),

@@ -14,8 +14,8 @@ use super::files::{self, Found};
 use super::origin::{FileLayer, Origin, Source};
 use super::project_commands::ProjectCommand;
 use super::slot::{scalar, text};
-use super::yaml::{Content, Entry, Node};
 use crate::suggest;
+use crate::yaml::{Content, Entry, Node};
 
 /// Where templates are looked for. A file is read when its name is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

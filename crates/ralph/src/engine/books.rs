@@ -65,8 +65,8 @@ impl Books {
         let plan = &hands.plan;
         Ok(Given {
             run: plan.id.clone(),
-            task: None,
-            role: None,
+            task: plan.stage.as_ref().map(|stage| stage.task.clone()),
+            role: plan.stage.as_ref().map(|stage| stage.role.to_string()),
             criteria: plan.checks.clone(),
             criteria_sha256: receipt::criteria_sha256(&plan.checks)?,
             repository: self.seen.clone(),

@@ -385,6 +385,7 @@ impl Driver<'_> {
             promise: plan.rules.promise.as_str(),
             settings,
             owner: &self.hold.owner().json(),
+            stage: plan.stage.as_ref().map(|stage| (stage.task.as_str(), &stage.role)),
         };
         self.store.begin(&new, entry).await
     }

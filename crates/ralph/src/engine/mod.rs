@@ -29,7 +29,9 @@ pub use judge::JudgeChoice;
 pub use means::{Hold, Means, TreeHold};
 pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;
-pub use plan::{AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, read_bounded, session_room};
+pub use plan::{
+    AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, StageOf, read_bounded, session_room,
+};
 pub use settings::{Place, RunSettings, SettingsError};
 pub use signals::{Asked, Signals, stop_self};
 pub use stored_agent::StoredAgent;

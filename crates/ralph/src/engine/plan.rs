@@ -10,6 +10,7 @@ use ralph_core::criterion::Criterion;
 use ralph_core::event;
 use ralph_core::policy::{Context, Policy};
 use ralph_core::prompt::{self, Completion, Notes, Parts, PromptPlan};
+use ralph_core::task::{Role, StagePrompt};
 use ralph_core::template::Expanded;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
 pub const PROJECT_VARIABLE: &str = "RALPH_PROJECT";
 
 /// The kinds of runs.
-const KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt"];
+const KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt", "task"];
 
 /// Returns the kind of that name.
 #[must_use]
@@ -71,6 +72,15 @@ pub struct RunPlan {
     pub sharing: Sharing,
     /// What the configuration said when the run began, as fingerprints, where it was asked.
     pub configured: Option<Vec<String>>,
+    /// What it is a stage of, where it is one.
+    pub stage: Option<StageOf>,
+}
+
+/// The task and the role of a stage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageOf {
+    pub task: String,
+    pub role: Role,
 }
 
 /// Whether anybody looks at what the agent does.
@@ -102,6 +112,8 @@ pub enum PromptSource {
     File(#[serde(with = "stored_path")] PathBuf),
     /// A prompt by itself: its variables are filled in, and nothing is added.
     Template(Template),
+    /// The stage of a task.
+    Stage(Box<StagePrompt>),
 }
 
 impl PromptSource {
@@ -112,6 +124,7 @@ impl PromptSource {
             Self::Text(text) => Ok(words(text.clone())),
             Self::File(path) => read_text(path).map(words),
             Self::Template(template) => template.fill(iteration, max_iterations),
+            Self::Stage(stage) => Ok(words(stage.render(iteration, max_iterations))),
         }
     }
 
@@ -119,7 +132,7 @@ impl PromptSource {
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Self::Text(_) => None,
+            Self::Text(_) | Self::Stage(_) => None,
             Self::File(path) => Some(path),
             Self::Template(template) => Some(&template.path),
         }
@@ -127,7 +140,7 @@ impl PromptSource {
 
     fn completion(&self) -> Completion {
         match self {
-            Self::Text(_) | Self::File(_) => Completion::Added,
+            Self::Text(_) | Self::File(_) | Self::Stage(_) => Completion::Added,
             Self::Template(_) => Completion::Own,
         }
     }

@@ -8,7 +8,7 @@ use ralph_core::policy::Policy;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::judge::StoredJudge;
-use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, kind_named, session_room};
+use super::plan::{AgentChoice, Audience, PromptSource, RunPlan, StageOf, kind_named, session_room};
 use super::stored_agent::StoredAgent;
 use super::stored_path;
 use super::template::read_text;
@@ -53,6 +53,8 @@ pub struct RunSettings {
     /// What the configuration said when the run began. Runs of before do not know.
     #[serde(default)]
     configured: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stage: Option<StageOf>,
 }
 
 /// Why stored settings are no plan.
@@ -103,6 +105,7 @@ impl RunSettings {
             log_limit_mb: plan.log_limit.mb(),
             parallel: plan.sharing == Sharing::Parallel,
             configured: plan.configured.clone(),
+            stage: plan.stage.clone(),
         }
     }
 
@@ -180,6 +183,7 @@ impl RunSettings {
             log_limit,
             sharing: if self.parallel { Sharing::Parallel } else { Sharing::Alone },
             configured: self.configured,
+            stage: self.stage,
         })
     }
 
@@ -227,6 +231,7 @@ fn hash(path: &Path) -> Option<String> {
 mod tests {
     use ralph_core::claim::Promise;
     use ralph_core::judge::OnError;
+    use ralph_core::task::Role;
 
     use super::*;
     use crate::agent::{self, Format, Overrides, Permission};
@@ -262,6 +267,7 @@ mod tests {
             log_limit: MemorySize::GIGABYTE,
             sharing: Sharing::Parallel,
             configured: Some(vec!["0123456789abcdef fedcba9876543210".to_owned()]),
+            stage: Some(StageOf { task: "T-1".to_owned(), role: Role::Qa }),
         }
     }
 

@@ -102,14 +102,22 @@ impl Line<'_> {
     }
 }
 
+/// Runs one statement of a transaction.
+pub(super) async fn execute_one(
+    connection: &mut SqliteConnection,
+    Statement { sql, values }: Statement,
+) -> Result<(), sqlx::Error> {
+    bound(sqlx::query(AssertSqlSafe(sql.into_owned())), values).execute(connection).await.map(drop)
+}
+
 /// Runs any number of statements in one transaction, one trip each.
 pub(super) async fn execute_many(
     connection: &mut SqliteConnection,
     statements: Vec<Statement>,
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    for Statement { sql, values } in statements {
-        bound(sqlx::query(AssertSqlSafe(sql.into_owned())), values).execute(&mut *transaction).await?;
+    for statement in statements {
+        execute_one(&mut transaction, statement).await?;
     }
     transaction.commit().await
 }

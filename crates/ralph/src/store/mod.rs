@@ -18,6 +18,8 @@ mod rows;
 mod seen;
 mod sum;
 mod take_over;
+mod task_rows;
+mod tasks;
 mod transfer;
 
 pub use error::{Damage, Kept, StoreError, Trouble};
@@ -27,6 +29,8 @@ pub use read::EventRow;
 pub use record::{Entry, FIRST_FENCE, NewRun};
 pub use rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
 pub use take_over::StoredRun;
+pub use task_rows::{StageRun, TaskHead, TaskRow};
+pub use tasks::TaskChange;
 pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 
 use std::path::{Path, PathBuf};

@@ -3,9 +3,11 @@ use ralph_core::attempt::Spend;
 use ralph_core::event::Millis;
 use ralph_core::evidence::spend_of;
 use ralph_core::fact::{AttemptResult, Fact};
+use ralph_core::outcome::Ended;
 
 use super::batch::{Statement, sql};
 use super::seen;
+use super::tasks;
 use crate::receipt::canonical;
 
 /// Where and when a fact happened.
@@ -25,7 +27,7 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
         | Fact::AgentChanged { .. }
         | Fact::SessionFresh { .. }
         | Fact::StopRequested { .. } => vec![],
-        Fact::RunResumed { iteration, .. } => run_resumed(run, *iteration),
+        Fact::RunResumed { iteration, .. } => run_resumed(at, *iteration),
         Fact::IterationStarted { iteration } => iteration_started(at, *iteration),
         Fact::AttemptStarted { iteration, attempt } => attempt_started(at, *iteration, *attempt),
         Fact::AttemptEnded { iteration, attempt, result } => {
@@ -66,20 +68,31 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
             sha256.as_str(),
             canonical(receipt).unwrap_or_default().as_str()
         )],
-        Fact::RunFinished { outcome, reason, exit_code, .. } => vec![sql!(
-            "UPDATE runs SET status = ?, reason = ?, exit_code = ?, ended_at = ? WHERE id = ?",
-            outcome.as_str(),
-            reason.as_str(),
-            u32::from(*exit_code),
-            at.at.0,
-            run
-        )],
+        Fact::RunFinished { outcome, reason, exit_code, .. } => {
+            let end = Ended { outcome: *outcome, reason: reason.clone(), exit_code: *exit_code };
+            run_finished(at, &end)
+        }
     }
 }
 
+fn run_finished(at: At<'_>, end: &Ended) -> Vec<Statement> {
+    let finished = sql!(
+        "UPDATE runs SET status = ?, reason = ?, exit_code = ?, ended_at = ? WHERE id = ?",
+        end.outcome.as_str(),
+        end.reason.as_str(),
+        u32::from(end.exit_code),
+        at.at.0,
+        at.run
+    );
+    vec![finished, tasks::ended(at.run, end, at.at)]
+}
+
 /// What a signal had ended goes on.
-fn run_resumed(run: &str, iteration: u32) -> Vec<Statement> {
+fn run_resumed(at: At<'_>, iteration: u32) -> Vec<Statement> {
+    let run = at.run;
+    let [task] = tasks::taken_up(run, at.at);
     vec![
+        task,
         sql!(
             "UPDATE runs SET status = 'running', reason = NULL, exit_code = NULL, ended_at = NULL WHERE id = ?",
             run

@@ -2,12 +2,14 @@
 use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use ralph_core::state::Loop;
+use ralph_core::task::Role;
 use sqlx::Row;
 
 use super::batch::{Line, Statement, Value, events, execute, sql};
 use super::given::{Given, Owned, loop_sum};
 use super::project::{At, project};
 use super::read::IDENTITY;
+use super::tasks::begun;
 use super::{Store, StoreError, Written};
 
 /// What is stored of a new run beside its first step.
@@ -19,6 +21,8 @@ pub struct NewRun<'a> {
     pub settings: &'a str,
     /// Who drives it, as JSON.
     pub owner: &'a str,
+    /// The task and the role that it is a stage of.
+    pub stage: Option<(&'a str, &'a Role)>,
 }
 
 /// The fence of a run that was just stored; each who takes it over raises it.
@@ -62,6 +66,9 @@ impl Store {
         };
         let owned = Owned { fence: first.fence, owner: Some(run.owner) };
         let mut statements = vec![given.insert(&state, first.facts_after(), owned)];
+        if let Some(stage) = run.stage {
+            statements.extend(begun(first.run, stage, first.at));
+        }
         self.journal(first, &mut statements)?;
         self.write(statements).await.map_err(|source| self.failed(source))?;
         self.remember(first.written(&state));

@@ -1,4 +1,5 @@
 //! The rows that reading gives back.
+use ralph_core::outcome::{Ended, Outcome};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -47,6 +48,14 @@ impl RunRow {
             settings: row.try_get("settings")?,
         };
         run.given().verify(row.try_get("sum")?, row.try_get("settings_sum")?).map(|()| run)
+    }
+
+    /// Returns how it ended, if it has.
+    #[must_use]
+    pub fn ended(&self) -> Option<Ended> {
+        let outcome = Outcome::parse(&self.status)?;
+        let exit_code = u8::try_from(self.exit_code?).ok()?;
+        Some(Ended { outcome, reason: self.reason.clone().unwrap_or_default(), exit_code })
     }
 
     fn given(&self) -> Given<'_> {

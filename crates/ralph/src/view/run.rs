@@ -112,6 +112,19 @@ impl RunView {
         sanitize(&text)
     }
 
+    /// Returns the run as a part of the story of its task: its end in one line, then each iteration.
+    #[must_use]
+    pub fn story(&self) -> String {
+        let run = &self.run;
+        let reason = run.reason.as_deref().unwrap_or("still running");
+        let mut text =
+            format!("run {}  {}  {}: {reason}\n", short_id(&run.id), when(run.started_at), run.status);
+        for iteration in &self.iterations {
+            self.iteration_text(&mut text, iteration);
+        }
+        text
+    }
+
     fn heading(&self) -> String {
         let run = &self.run;
         let mut text = String::new();

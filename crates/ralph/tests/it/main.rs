@@ -53,6 +53,8 @@ mod state_disk;
 mod state_links;
 mod state_others;
 mod streams;
+mod task_runs;
+mod tasks;
 mod templates;
 mod temporary;
 mod timeouts;

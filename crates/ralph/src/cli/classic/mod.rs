@@ -138,6 +138,7 @@ impl Order<'_> {
             log_limit: settings.limits.log_limit.value,
             sharing: Sharing::Alone,
             configured: Some(settings.fingerprints.clone()),
+            stage: None,
             project,
         })
     }

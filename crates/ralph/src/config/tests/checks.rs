@@ -18,7 +18,7 @@ fn method(text: &str) -> Method {
 /// Returns the keys of the project that a run with these settings would start.
 fn keys(settings: &Settings) -> Vec<String> {
     let agents = vec![settings.agent.value.as_str()];
-    let used = Use { agents, permission: Part::Used, checks: Part::Used };
+    let used = Use { agents, permission: Part::Used, checks: Part::Used, criteria: &[] };
     settings.project_commands(&used).into_iter().map(|command| command.key).collect()
 }
 

@@ -6,23 +6,54 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
 
-/// Larger files are mistakes. Whoever reads a file holds it to this before it comes here.
-pub(super) const MOST_BYTES: usize = 1 << 20;
+/// How much a document may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    pub depth: usize,
+    pub nodes: usize,
+    pub aliases: usize,
+}
 
-const DEPTH: usize = 16;
-const NODES: usize = 20_000;
-const ALIASES: usize = 100;
+/// How much aliases may stand for, however large the document may be.
+const REPLAYED: usize = 100_000;
+
+/// What is usual for a file that people write by hand.
+pub const USUAL: Limits = Limits { depth: 16, nodes: 20_000, aliases: 100 };
 
 /// A value with its place.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub struct Node {
     pub line: u64,
     pub column: u64,
+    /// It is written without quotation marks, and could be a number or a truth value.
+    pub is_bare: bool,
     pub content: Content,
 }
 
+impl Node {
+    /// Returns what stands at a path of names and numbers, or else what is nearest above it.
+    #[must_use]
+    pub fn nearest(&self, path: &str) -> &Self {
+        let mut here = self;
+        for step in path.split('.') {
+            let next = match &here.content {
+                Content::Map(entries) => {
+                    entries.iter().find(|entry| entry.key == step).map(|entry| &entry.node)
+                }
+                Content::List(items) => step.parse().ok().and_then(|at: usize| items.get(at)),
+                Content::Nothing | Content::Text(_) => None,
+            };
+            match next {
+                Some(next) => here = next,
+                None => break,
+            }
+        }
+        here
+    }
+}
+
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub enum Content {
     /// `null`, `~` or nothing at all.
     Nothing,
     /// As it is written, without quotation marks.
@@ -32,7 +63,7 @@ pub(super) enum Content {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub struct Entry {
     pub key: String,
     pub line: u64,
     pub column: u64,
@@ -41,36 +72,42 @@ pub(super) struct Entry {
 
 /// What is no YAML, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Malformed {
+pub struct Malformed {
     pub line: u64,
     pub column: u64,
     pub what: String,
 }
 
-/// Reads one document.
-pub(super) fn parse(text: &str) -> Result<Node, Malformed> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let root = serde_saphyr::from_str_with_options::<Spanned<Shape>>(text, options());
-    root.map(|root| node(root, text)).map_err(|error| malformed(&error))
+/// Reads one document of the usual size.
+pub fn parse(text: &str) -> Result<Node, Malformed> {
+    parse_within(text, &USUAL)
 }
 
-fn options() -> Options {
+/// Reads one document.
+pub fn parse_within(text: &str, limits: &Limits) -> Result<Node, Malformed> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let root = serde_saphyr::from_str_with_options::<Spanned<Shape>>(text, options(limits));
+    root.map(|root| node(root, text)).map_err(|error| malformed(&error, limits))
+}
+
+fn options(limits: &Limits) -> Options {
+    let Limits { depth, nodes, aliases } = *limits;
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: DEPTH,
-            flow_nesting_limit: DEPTH,
-            max_events: 4 * NODES,
-            max_nodes: NODES,
-            max_aliases: ALIASES,
-            max_anchors: ALIASES,
-            max_merge_keys: ALIASES,
-            max_recorded_anchor_events: NODES,
+            max_depth: depth,
+            flow_nesting_limit: depth,
+            max_events: nodes.saturating_mul(4),
+            max_nodes: nodes,
+            max_aliases: aliases,
+            max_anchors: aliases,
+            max_merge_keys: aliases,
+            max_recorded_anchor_events: nodes,
             // The second one is refused for what it is.
             max_documents: 2,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: NODES,
-            max_replay_stack_depth: DEPTH,
+            max_total_replayed_events: nodes.min(REPLAYED),
+            max_replay_stack_depth: depth,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
@@ -81,7 +118,8 @@ fn options() -> Options {
     }
 }
 
-fn malformed(error: &Error) -> Malformed {
+fn malformed(error: &Error, limits: &Limits) -> Malformed {
+    let Limits { depth, nodes, aliases } = limits;
     let place = error.location().unwrap_or(Location::UNKNOWN);
     let what = match original(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands here twice"),
@@ -89,7 +127,7 @@ fn malformed(error: &Error) -> Malformed {
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. } => {
-            format!("it is too much: at most {DEPTH} levels, {NODES} values and {ALIASES} aliases are read")
+            format!("it is too much: at most {depth} levels, {nodes} values and {aliases} aliases are read")
         }
         Error::MultipleDocuments { .. } => "a second document begins, and only one is read".to_owned(),
         other => UserMessageFormatter.format_message(other).into_owned(),
@@ -107,6 +145,7 @@ fn original(error: &Error) -> &Error {
 
 fn node(spanned: Spanned<Shape>, text: &str) -> Node {
     let (line, column) = (spanned.referenced.line(), spanned.referenced.column());
+    let is_bare = matches!(spanned.value, Shape::Inferred);
     let content = match spanned.value {
         Shape::Nothing => Content::Nothing,
         Shape::Inferred => Content::Text(written(spanned.defined, text).to_owned()),
@@ -116,7 +155,7 @@ fn node(spanned: Spanned<Shape>, text: &str) -> Node {
             Content::Map(entries.into_iter().map(|(key, value)| entry(key, value, text)).collect())
         }
     };
-    Node { line, column, content }
+    Node { line, column, is_bare, content }
 }
 
 fn entry(key: Spanned<String>, value: Spanned<Shape>, text: &str) -> Entry {
@@ -206,5 +245,4 @@ impl<'de> Visitor<'de> for ShapeVisitor {
 }
 
 #[cfg(test)]
-#[path = "yaml_tests.rs"]
 mod tests;

@@ -1,0 +1,96 @@
+//! `ralph task create`.
+use clap::Args;
+use ralph_core::task::Task;
+use serde_json::Map;
+
+use super::field_args::{FieldArgs, FileArgs, from_file};
+use super::{held, made_store};
+use crate::cli::{block_on, out};
+use crate::engine::Clock;
+use crate::error::Failure;
+use crate::store::{TaskChange, TaskHead};
+use crate::task::{self, Read};
+
+/// Makes a task
+///
+/// Outcome and acceptance say when it is done; without them (--no-criteria) the agent's word is all there is. What no flag
+/// says for a role is usual for it: see `docs/guide/tasks.md`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph task create TASK-001 auth 'Add a login' --outcome 'People can log in' \\
+      --acceptance 'a bad password gives 401' --acceptance 'a good one gives a token' \\
+      --coder-promise AUTH_DONE --coder-verify external --coder-verify-cmd 'make test' \\
+      --reviewer-verify semantic --depends TASK-000 --priority 1
+  ralph task create --from-file task.yaml")]
+pub struct CreateArgs {
+    /// Its id, such as TASK-001
+    #[arg(required_unless_present = "from_file")]
+    id: Option<String>,
+    /// The spec that it belongs to
+    #[arg(required_unless_present = "from_file")]
+    spec: Option<String>,
+    /// What is to be done, in one line
+    #[arg(required_unless_present = "from_file")]
+    title: Option<String>,
+    #[command(flatten)]
+    file: FileArgs,
+    /// Makes a task that does not say when it is done
+    #[arg(long, help_heading = "Completion", conflicts_with_all = ["outcome", "acceptance"])]
+    no_criteria: bool,
+    #[command(flatten)]
+    fields: FieldArgs,
+}
+
+pub fn run(args: &CreateArgs) -> Result<u8, Failure> {
+    let new = args.task()?;
+    block_on(async {
+        add(vec![new.clone()]).await?;
+        out::line(&format!("task {} is made: {}", new.task.id, new.task.title));
+        Ok(0)
+    })
+}
+
+/// Stores new tasks, all or nothing.
+pub async fn add(new: Vec<Read>) -> Result<(), Failure> {
+    let store = made_store().await?;
+    let added = store.change_tasks(Clock::wall(), |there| additions(new, there)).await;
+    store.close().await;
+    added
+}
+
+fn additions(new: Vec<Read>, there: &[TaskHead]) -> Result<Vec<TaskChange>, Failure> {
+    let there: Vec<_> = there.iter().map(|head| (head.id.clone(), head.dependencies.clone())).collect();
+    task::join(&new, &there)?;
+    let add = |read: Read| TaskChange::Add {
+        task: read.task,
+        metadata: serde_json::Value::Object(read.metadata).to_string(),
+    };
+    Ok(new.into_iter().map(add).collect())
+}
+
+impl CreateArgs {
+    fn task(&self) -> Result<Read, Failure> {
+        let nothing = || Read {
+            task: Task::default(),
+            metadata: Map::new(),
+            place: "ralph task create".to_owned(),
+            dependency_places: Vec::new(),
+        };
+        let mut read = self.file.from_file.as_deref().map_or_else(|| Ok(nothing()), from_file)?;
+        let task = &mut read.task;
+        if let Some(id) = &self.id {
+            task.id.clone_from(id);
+        }
+        if let Some(title) = &self.title {
+            task.title.clone_from(title);
+        }
+        task.spec_id = self.spec.clone().or(task.spec_id.take());
+        self.fields.apply(task)?;
+        if task.completion.is_none() && !self.no_criteria {
+            return Err(Failure::usage("nobody says when this task is done")
+                .hint("give --outcome and --acceptance, or --no-criteria to go by the agent's word"));
+        }
+        held(task)?;
+        Ok(read)
+    }
+}

@@ -1,0 +1,93 @@
+//! `ralph task edit`.
+use clap::Args;
+use ralph_core::task::{Knot, Status, Task, find_knot};
+
+use super::field_args::{FieldArgs, status};
+use super::{held, picked};
+use crate::cli::{block_on, out};
+use crate::engine::Clock;
+use crate::error::Failure;
+use crate::store::{TaskChange, TaskHead, TaskRow};
+
+/// Changes a task: what a flag says replaces what was there
+///
+/// A run that is going on keeps the criteria with which it began.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph task edit TASK-001 --priority 1 --depends TASK-000
+  ralph task edit TASK-001 --status todo
+  ralph task edit TASK-001 --tester-verify-cmd 'make test' --tester-max-iterations 3")]
+pub struct EditArgs {
+    id: String,
+    /// What is to be done, in one line
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// The spec that it belongs to
+    #[arg(long, value_name = "ID")]
+    spec: Option<String>,
+    /// todo, coding, reviewing, testing, qa, done, blocked or cancelled
+    #[arg(long, value_parser = status)]
+    status: Option<Status>,
+    #[command(flatten)]
+    fields: FieldArgs,
+}
+
+pub fn run(args: &EditArgs) -> Result<u8, Failure> {
+    block_on(async {
+        let (store, row) = picked(&args.id).await?;
+        let task = args.changed(&row)?;
+        let decide = |there: &[TaskHead]| {
+            unchanged(there, &row)?;
+            untangled(there, &task)?;
+            Ok(vec![TaskChange::Replace { task: task.clone() }])
+        };
+        let changed: Result<(), Failure> = store.change_tasks(Clock::wall(), decide).await;
+        store.close().await;
+        changed?;
+        out::line(&format!("task {} is changed", args.id));
+        Ok(0)
+    })
+}
+
+impl EditArgs {
+    fn changed(&self, row: &TaskRow) -> Result<Task, Failure> {
+        let mut task = row.task.clone();
+        if let Some(title) = &self.title {
+            task.title.clone_from(title);
+        }
+        task.spec_id = self.spec.clone().or(task.spec_id);
+        task.status = self.status.unwrap_or(task.status);
+        self.fields.apply(&mut task)?;
+        if task == row.task {
+            return Err(
+                Failure::usage("nothing would change").hint("`ralph task edit --help` lists the flags")
+            );
+        }
+        held(&task)?;
+        Ok(task)
+    }
+}
+
+/// What somebody else wrote meanwhile is not lost.
+fn unchanged(there: &[TaskHead], row: &TaskRow) -> Result<(), Failure> {
+    let now = there.iter().find(|head| head.id == row.task.id);
+    if now.is_some_and(|head| head.updated_at == row.updated_at) {
+        return Ok(());
+    }
+    Err(Failure::preflight(format!("task {} was changed by somebody else just now", row.task.id))
+        .hint("try again"))
+}
+
+fn untangled(there: &[TaskHead], task: &Task) -> Result<(), Failure> {
+    let others = there.iter().filter(|head| head.id != task.id);
+    let others = others.map(|head| (head.id.as_str(), head.dependencies.as_slice()));
+    match find_knot(others.chain([(task.id.as_str(), task.dependencies())])) {
+        None => Ok(()),
+        Some(knot @ Knot::Unknown { .. }) => {
+            Err(Failure::usage(&knot).hint("`ralph task list` lists the tasks"))
+        }
+        Some(knot @ Knot::Cycle { .. }) => {
+            Err(Failure::usage(&knot).hint("leave one of these dependencies out"))
+        }
+    }
+}

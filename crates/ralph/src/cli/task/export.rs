@@ -1,0 +1,50 @@
+//! `ralph task export`.
+use clap::Args;
+
+use super::unknown;
+use crate::cli::{block_on, out, pick};
+use crate::error::Failure;
+use crate::store::TaskRow;
+use crate::task;
+
+/// Prints tasks as YAML that `ralph task import` reads again unchanged
+///
+/// Without ID, all of them. One task is a `task:`, several are a list.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph task export > tasks.yaml
+  ralph task export TASK-001 TASK-002
+  ralph task export --spec auth")]
+pub struct ExportArgs {
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Only tasks of this spec
+    #[arg(long, value_name = "ID")]
+    spec: Option<String>,
+}
+
+pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
+    let rows = block_on(async {
+        match pick::store().await? {
+            Some(store) => Ok(store.whole_tasks().await?),
+            None => Ok(Vec::new()),
+        }
+    })?;
+    let ids: Vec<&str> = rows.iter().map(|row| row.task.id.as_str()).collect();
+    if let Some(id) = args.ids.iter().find(|id| !ids.contains(&id.as_str())) {
+        return Err(unknown(id, &ids));
+    }
+    let is_meant = |row: &&TaskRow| {
+        (args.ids.is_empty() || args.ids.contains(&row.task.id))
+            && (args.spec.is_none() || args.spec == row.task.spec_id)
+    };
+    let meant = rows.iter().filter(is_meant);
+    let tasks: Vec<_> = meant.map(|row| (row.task.clone(), metadata(&row.metadata))).collect();
+    out::data(&task::yaml(&tasks));
+    Ok(0)
+}
+
+/// Reads stored metadata.
+pub fn metadata(json: &str) -> serde_json::Map<String, serde_json::Value> {
+    serde_json::from_str(json).unwrap_or_default()
+}

@@ -1,0 +1,98 @@
+//! What can be said about a task, as flags.
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ralph_core::task::{Status, Task};
+
+use super::role_args::RoleArgs;
+use crate::error::Failure;
+use crate::suggest;
+use crate::task::{self, Form, Read, TaskError};
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct FieldArgs {
+    /// What is to be done, at length
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// 1 comes first [built-in: 3]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<u32>,
+    /// A task that must be done before; repeat for more
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    depends: Option<Vec<String>>,
+    /// Who is to do it
+    #[arg(long, value_name = "WHO")]
+    assignee: Option<String>,
+    /// What is true when the task is done
+    #[arg(long, value_name = "TEXT", help_heading = "Completion")]
+    outcome: Option<String>,
+    /// Something that must hold; repeat for more
+    #[arg(long, value_name = "TEXT", help_heading = "Completion")]
+    acceptance: Vec<String>,
+    #[command(flatten)]
+    roles: RoleArgs,
+}
+
+impl FieldArgs {
+    /// Puts what the flags say over what is there.
+    pub fn apply(&self, task: &mut Task) -> Result<(), Failure> {
+        let said = |new: &Option<String>, old: &mut Option<String>| {
+            if let Some(new) = new {
+                *old = Some(new.clone());
+            }
+        };
+        said(&self.description, &mut task.description);
+        said(&self.assignee, &mut task.assignee);
+        task.priority = self.priority.or(task.priority);
+        if let Some(depends) = &self.depends {
+            task.dependencies = Some(depends.iter().filter(|id| !id.is_empty()).cloned().collect());
+        }
+        if !self.says_when_done() {
+            return Ok(());
+        }
+        let spec = task.completion.get_or_insert_default();
+        if let Some(outcome) = &self.outcome {
+            spec.outcome.clone_from(outcome);
+        }
+        if !self.acceptance.is_empty() {
+            spec.acceptance_criteria.clone_from(&self.acceptance);
+        }
+        self.roles.apply(spec)
+    }
+
+    /// Tells whether a flag says something about completion.
+    pub fn says_when_done(&self) -> bool {
+        self.outcome.is_some() || !self.acceptance.is_empty() || !self.roles.is_empty()
+    }
+}
+
+/// Reads the one task of a file.
+pub fn from_file(path: &Path) -> Result<Read, Failure> {
+    let (text, name) = text_of(path)?;
+    Ok(task::one(&text, Form::of(path, &text), &name)?)
+}
+
+/// Reads a file of tasks; `-` is standard input.
+pub fn text_of(path: &Path) -> Result<(String, String), TaskError> {
+    if path.as_os_str() == "-" {
+        let name = "standard input".to_owned();
+        return Ok((task::bounded(std::io::stdin().lock(), &name)?, name));
+    }
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| TaskError::unreadable(&name, &error))?;
+    Ok((task::bounded(file, &name)?, name))
+}
+
+/// Where a whole task is read from.
+#[derive(Debug, Clone, Default, Args)]
+pub struct FileArgs {
+    /// Takes what no flag says from a file with one task
+    #[arg(long, value_name = "FILE")]
+    pub from_file: Option<PathBuf>,
+}
+
+pub fn status(text: &str) -> Result<Status, String> {
+    let names = Status::ALL.map(Status::as_str);
+    Status::parse(text).ok_or_else(|| suggest::hint(text, &names))
+}

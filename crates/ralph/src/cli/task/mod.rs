@@ -1,0 +1,125 @@
+//! `ralph task`: what is to be done, and what done means.
+mod create;
+mod delete;
+mod edit;
+mod export;
+mod field_args;
+mod followup;
+mod import;
+mod list;
+mod role_args;
+mod run;
+mod run_args;
+mod show;
+
+use clap::{Args, Subcommand};
+use ralph_core::task::{Task, validate};
+
+pub use create::CreateArgs;
+pub use followup::FollowupArgs;
+
+use super::pick;
+use crate::error::Failure;
+use crate::project::Project;
+use crate::redact;
+use crate::store::{Opening, Store, TaskRow};
+use crate::suggest;
+
+/// Manages tasks: pieces of work that say when they are done
+///
+/// A task has an outcome and acceptance criteria, and for each role (coder, reviewer, tester, qa) a promise and a way to
+/// verify it. `ralph task run` lets an agent work on it until that is proven.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph task create TASK-001 auth 'Add a login' --outcome 'People can log in' \\
+      --acceptance 'a bad password gives 401' --coder-verify-cmd 'make test'
+  ralph task import tasks.yaml                     also prd.json and Markdown check lists
+  ralph task list --ready                          what can be worked on now
+  ralph task run TASK-001                          the coder's stage, in this work tree
+  ralph task show TASK-001                         what was claimed, and what was proven")]
+pub struct TaskCommand {
+    #[command(subcommand)]
+    command: TaskSubcommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TaskSubcommand {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Create(Box<CreateArgs>),
+    Edit(Box<edit::EditArgs>),
+    Followup(Box<FollowupArgs>),
+    Delete(delete::DeleteArgs),
+    Import(import::ImportArgs),
+    Export(export::ExportArgs),
+    Run(Box<run_args::RunArgs>),
+}
+
+pub fn run(args: &TaskCommand) -> Result<u8, Failure> {
+    match &args.command {
+        TaskSubcommand::List(args) => list::run(args),
+        TaskSubcommand::Show(args) => show::run(args),
+        TaskSubcommand::Create(args) => create(args),
+        TaskSubcommand::Edit(args) => edit::run(args),
+        TaskSubcommand::Followup(args) => followup(args),
+        TaskSubcommand::Delete(args) => delete::run(args),
+        TaskSubcommand::Import(args) => import::run(args),
+        TaskSubcommand::Export(args) => export::run(args),
+        TaskSubcommand::Run(args) => run::run(args),
+    }
+}
+
+pub fn create(args: &CreateArgs) -> Result<u8, Failure> {
+    create::run(args)
+}
+
+pub fn followup(args: &FollowupArgs) -> Result<u8, Failure> {
+    followup::run(args)
+}
+
+/// Opens the store of the project, and makes it where there is none.
+async fn made_store() -> Result<Store, Failure> {
+    let project = Project::here()?;
+    let store = Store::open(&project.state(), Opening::Create).await?;
+    store.ok_or_else(|| Failure::preflight("the database was not created"))
+}
+
+/// Returns the store and a task of it.
+async fn picked(id: &str) -> Result<(Store, TaskRow), Failure> {
+    let none = || {
+        Failure::preflight("this project has no tasks yet")
+            .hint("make one with `ralph task create`, or read some in with `ralph task import`")
+    };
+    let store = pick::store().await?.ok_or_else(none)?;
+    match store.task(id).await? {
+        Some(task) => Ok((store, task)),
+        None => {
+            Err(unknown(id, &store.tasks().await?.iter().map(|task| task.id.as_str()).collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// There is no task of that id.
+fn unknown(id: &str, ids: &[&str]) -> Failure {
+    let failure = Failure::usage(format!("there is no task {id:?} here"));
+    match suggest::near(id, ids) {
+        Some(near) => failure.hint(format!("did you mean {near}?")),
+        None => failure.hint("`ralph task list` lists them"),
+    }
+}
+
+/// Holds what flags made of a task against the rules.
+fn held(task: &Task) -> Result<(), Failure> {
+    validate(task).map_err(|problem| Failure::usage(&problem).hint(problem.hint))?;
+    without_secrets(task)
+}
+
+/// A secret would be hidden when the task is stored, and a command without it does something else.
+fn without_secrets(task: &Task) -> Result<(), Failure> {
+    let json = serde_json::to_string(task).unwrap_or_default();
+    if redact::text(&json) == json.as_str() {
+        return Ok(());
+    }
+    Err(Failure::preflight(format!("there is a secret in task {}, and secrets are not stored", task.id))
+        .hint("put it into a variable of the environment, and let the command read that"))
+}

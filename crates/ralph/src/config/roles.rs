@@ -1,0 +1,99 @@
+//! What the configuration says about the roles of tasks.
+use ralph_core::task::{MethodName, Role, RoleRules};
+
+use super::origin::{Origin, Setting};
+use super::settings::Settings;
+
+#[derive(Debug, Clone)]
+pub struct Roles {
+    /// Stages are loops; else single passes.
+    pub enabled: Setting<bool>,
+    pub default_verification: Setting<MethodName>,
+    pub verify_promises: Setting<bool>,
+    pub coder: RoleSettings,
+    pub reviewer: RoleSettings,
+    pub tester: RoleSettings,
+    pub qa: RoleSettings,
+}
+
+#[derive(Debug, Clone)]
+pub struct RoleSettings {
+    pub enabled: Setting<bool>,
+    pub max_iterations: Setting<u32>,
+    pub completion_promise: Setting<String>,
+    pub agent: Setting<Option<String>>,
+    pub model: Setting<Option<String>>,
+}
+
+impl Default for Roles {
+    fn default() -> Self {
+        Self {
+            enabled: Setting::built_in(true),
+            default_verification: Setting::built_in(MethodName::StringMatch),
+            verify_promises: Setting::built_in(true),
+            coder: RoleSettings::usual(&Role::Coder),
+            reviewer: RoleSettings::usual(&Role::Reviewer),
+            tester: RoleSettings::usual(&Role::Tester),
+            qa: RoleSettings::usual(&Role::Qa),
+        }
+    }
+}
+
+impl RoleSettings {
+    fn usual(role: &Role) -> Self {
+        Self {
+            enabled: Setting::built_in(true),
+            max_iterations: Setting::built_in(role.usual_iterations().unwrap_or(1)),
+            completion_promise: Setting::built_in(role.usual_promise().to_owned()),
+            agent: Setting::default(),
+            model: Setting::default(),
+        }
+    }
+}
+
+impl Roles {
+    /// Returns what is said about a role, where it is one of the four.
+    fn of(&self, role: &Role) -> Option<&RoleSettings> {
+        match role {
+            Role::Coder => Some(&self.coder),
+            Role::Reviewer => Some(&self.reviewer),
+            Role::Tester => Some(&self.tester),
+            Role::Qa => Some(&self.qa),
+            Role::Other(_) => None,
+        }
+    }
+
+    pub(super) fn all(&self) -> [&RoleSettings; 4] {
+        [&self.coder, &self.reviewer, &self.tester, &self.qa]
+    }
+}
+
+impl Settings {
+    /// Returns the rules for a role.
+    #[must_use]
+    pub fn role_rules(&self, role: &Role) -> RoleRules {
+        let own = self.roles.of(role);
+        RoleRules {
+            is_loop: self.roles.enabled.value && own.is_none_or(|own| own.enabled.value),
+            max_iterations: own.map(|own| own.max_iterations.value),
+            default_max_iterations: self.default_max_iterations.value,
+            promise: own.map(|own| own.completion_promise.value.clone()),
+            default_verification: self.roles.default_verification.value,
+            verify_promises: self.roles.verify_promises.value,
+        }
+    }
+
+    /// Chooses the agent and the model of a role, where it has its own. The general model is not meant for its agent.
+    pub fn take_role(&mut self, role: &Role) {
+        let Some(RoleSettings { agent, model, .. }) = self.roles.of(role).cloned() else { return };
+        if let Setting { value: Some(name), origin } = agent {
+            if name != self.agent.value {
+                self.model = Setting::default();
+            }
+            self.agent = Setting { value: name, origin };
+        }
+        if model.origin != Origin::BuiltIn && model.value.is_some() {
+            self.model = model;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Tasks: read whole or as a list, changed all or nothing. Who changes them sees all of them, in the same transaction.
+use ralph_core::event::Millis;
+use ralph_core::outcome::Ended;
+use ralph_core::task::{Role, Status, Task};
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+
+use super::batch::{Statement, execute_one, sql};
+use super::task_rows::{LISTED, TaskHead, TaskRow, WHOLE};
+use super::{RunRow, Store, StoreError};
+
+/// What shall become of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskChange {
+    /// A new one, with its metadata as JSON.
+    Add {
+        task: Task,
+        metadata: String,
+    },
+    /// Everything about it, but for its metadata.
+    Replace {
+        task: Task,
+    },
+    Delete {
+        id: String,
+    },
+}
+
+impl Store {
+    /// Returns all tasks: the most urgent first, then the oldest.
+    pub async fn tasks(&self) -> Result<Vec<TaskHead>, StoreError> {
+        self.rows(sqlx::query(LISTED), TaskHead::read).await
+    }
+
+    /// Returns one task whole.
+    pub async fn task(&self, id: &str) -> Result<Option<TaskRow>, StoreError> {
+        let query = sqlx::query(WHOLE).bind(Some(id.to_owned()));
+        Ok(self.rows(query, TaskRow::read).await?.pop())
+    }
+
+    /// Returns all tasks whole, in the order in which they were made.
+    pub async fn whole_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
+        self.rows(sqlx::query(WHOLE).bind(None::<String>), TaskRow::read).await
+    }
+
+    /// Returns the runs of a task, oldest first.
+    pub async fn runs_of_task(&self, id: &str) -> Result<Vec<(String, RunRow)>, StoreError> {
+        let sql =
+            format!("SELECT {}, role FROM runs WHERE task = $1 ORDER BY started_at, id", RunRow::COLUMNS);
+        let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(id.to_owned());
+        let read = |row: &SqliteRow| {
+            let role: Option<String> = sqlx::Row::try_get(row, "role")?;
+            Ok((role.unwrap_or_default(), RunRow::read(row)?))
+        };
+        self.rows(query, read).await
+    }
+
+    /// Lets `decide` see all tasks and say what shall become of which, and does all of it or nothing. Nobody else changes
+    /// them meanwhile.
+    pub async fn change_tasks<E: From<StoreError>>(
+        &self,
+        at: Millis,
+        decide: impl FnOnce(&[TaskHead]) -> Result<Vec<TaskChange>, E>,
+    ) -> Result<(), E> {
+        let mut connection = self.connection.lock().await;
+        let failed = |source| E::from(self.failed(source));
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
+        let there = heads(&mut transaction).await.map_err(failed)?;
+        // What was not committed is taken back when it is dropped.
+        let changes = decide(&there)?;
+        let after = there.iter().map(|head| head.seq).max().unwrap_or(0) + 1;
+        for (change, seq) in changes.iter().zip(after..) {
+            for statement in self.statements(change, seq, at)? {
+                execute_one(&mut transaction, statement).await.map_err(failed)?;
+            }
+        }
+        transaction.commit().await.map_err(failed)
+    }
+
+    fn statements(&self, change: &TaskChange, seq: i64, at: Millis) -> Result<Vec<Statement>, StoreError> {
+        Ok(match change {
+            TaskChange::Add { task, metadata } => {
+                let add = sql!(
+                    "INSERT INTO tasks (id, seq, title, status, created_at, updated_at, metadata)
+                     VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    task.id.as_str(),
+                    seq,
+                    task.title.as_str(),
+                    task.status.as_str(),
+                    at.0,
+                    at.0,
+                    metadata.as_str()
+                );
+                std::iter::once(add).chain(self.written(task, at)?).collect()
+            }
+            TaskChange::Replace { task } => self.written(task, at)?,
+            TaskChange::Delete { id } => vec![sql!("DELETE FROM tasks WHERE id = ?", id.as_str())],
+        })
+    }
+
+    fn written(&self, task: &Task, at: Millis) -> Result<Vec<Statement>, StoreError> {
+        let dependencies = task.dependencies.as_ref().map(|on| self.encode(on)).transpose()?;
+        let completion = task.completion.as_ref().map(|spec| self.encode(spec)).transpose()?;
+        let mut statements = vec![sql!(
+            "UPDATE tasks SET spec = ?, title = ?, description = ?, status = ?, priority = ?, dependencies = ?,
+                assignee = ?, updated_at = ?, completion_spec = ? WHERE id = ?",
+            task.spec_id.as_deref(),
+            task.title.as_str(),
+            task.description.as_deref(),
+            task.status.as_str(),
+            task.priority,
+            dependencies.as_deref(),
+            task.assignee.as_deref(),
+            at.0,
+            completion.as_deref(),
+            task.id.as_str()
+        )];
+        if let Some(spec) = &task.spec_id {
+            statements.push(sql!(
+                "INSERT INTO specs (id, created_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
+                spec.as_str(),
+                at.0
+            ));
+        }
+        Ok(statements)
+    }
+}
+
+async fn heads(connection: &mut SqliteConnection) -> Result<Vec<TaskHead>, sqlx::Error> {
+    let rows = sqlx::query(LISTED).fetch_all(connection).await?;
+    rows.iter().map(TaskHead::read).collect()
+}
+
+/// Returns the statements by which a run that begins becomes the stage of its task, and moves it.
+pub(super) fn begun(run: &str, (task, role): (&str, &Role), at: Millis) -> Vec<Statement> {
+    let of = sql!("UPDATE runs SET task = ?, role = ? WHERE id = ?", task, role.as_str(), run);
+    std::iter::once(of).chain(taken_up(run, at)).collect()
+}
+
+/// Returns the statement by which a run that goes on moves its task, if it has one.
+pub(super) fn taken_up(run: &str, at: Millis) -> [Statement; 1] {
+    let [coder, reviewer, tester, qa] = Role::KNOWN.map(|role| Status::during(&role).map(Status::as_str));
+    [moved(run, [coder, reviewer, tester, qa], at)]
+}
+
+/// Returns the statement by which the end of a run moves its task, if it has one.
+pub(super) fn ended(run: &str, ended: &Ended, at: Millis) -> Statement {
+    moved(run, Role::KNOWN.map(|role| Status::after(&role, ended).map(Status::as_str)), at)
+}
+
+/// Moves the task of a run to the status for its role; `None`: it stays where it is.
+fn moved(run: &str, [coder, reviewer, tester, qa]: [Option<&str>; 4], at: Millis) -> Statement {
+    sql!(
+        "UPDATE tasks SET updated_at = ?, status = COALESCE(CASE (SELECT role FROM runs WHERE id = ?)
+            WHEN 'coder' THEN ? WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END, status)
+         WHERE id = (SELECT task FROM runs WHERE id = ?)",
+        at.0,
+        run,
+        coder,
+        reviewer,
+        tester,
+        qa,
+        run
+    )
+}

@@ -1,0 +1,48 @@
+//! Whether tasks that were read fit together, and to those that are there already. All of them, or none.
+use std::collections::BTreeMap;
+
+use ralph_core::task::{Knot, find_knot};
+
+use super::{Read, TaskError};
+
+/// Holds new tasks against each other and against the ids and dependencies that are there.
+pub fn join(new: &[Read], there: &[(String, Vec<String>)]) -> Result<(), TaskError> {
+    let known: BTreeMap<&str, ()> = there.iter().map(|(id, _)| (id.as_str(), ())).collect();
+    let mut read: BTreeMap<&str, &Read> = BTreeMap::new();
+    for task in new {
+        let id = task.task.id.as_str();
+        if known.contains_key(id) {
+            let what = format!("id: there is a task {id} already");
+            return Err(
+                TaskError::new(&task.place, &what).hint(format!("change it with `ralph task edit {id}`"))
+            );
+        }
+        if let Some(first) = read.insert(id, task) {
+            let what = format!("id: {id} stands here twice, first at {}", first.place);
+            return Err(TaskError::new(&task.place, &what).hint("give each task an id of its own"));
+        }
+    }
+    let old = there.iter().map(|(id, on)| (id.as_str(), on.as_slice()));
+    let all = old.chain(new.iter().map(|read| (read.task.id.as_str(), read.task.dependencies())));
+    find_knot(all).map_or(Ok(()), |knot| Err(knotted(&knot, &read)))
+}
+
+/// Says at which dependency the knot is.
+fn knotted(knot: &Knot, read: &BTreeMap<&str, &Read>) -> TaskError {
+    let (task, on) = match knot {
+        Knot::Unknown { task, unknown } => (task.as_str(), unknown.as_str()),
+        Knot::Cycle { cycle } => {
+            let mut ids = cycle.iter().map(String::as_str);
+            (ids.next().unwrap_or_default(), ids.next().unwrap_or_default())
+        }
+    };
+    let place = read.get(task).and_then(|read| {
+        let at = read.task.dependencies().iter().position(|id| id == on)?;
+        read.dependency_places.get(at).cloned().or_else(|| Some(read.place.clone()))
+    });
+    let hint = match knot {
+        Knot::Unknown { .. } => "name a task of this file or of the project; `ralph task list` lists them",
+        Knot::Cycle { .. } => "take one of these dependencies out",
+    };
+    TaskError::new(place.unwrap_or_else(|| task.to_owned()), &format!("dependencies: {knot}")).hint(hint)
+}

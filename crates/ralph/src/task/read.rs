@@ -1,0 +1,222 @@
+//! A task from a tree of texts. Types are settled here, with the place of every mistake; what must hold beyond them is a
+//! rule of the core.
+use ralph_core::criterion::CheckCommand;
+use ralph_core::task::{
+    CheckFor, CompletionSpec, MethodName, Role, RoleSpec, StageSpec, Status, Task, VerificationConfig,
+    WrittenTime, validate,
+};
+use serde_json::{Map, Value};
+
+use super::TaskError;
+use super::fields::{Fields, place};
+use crate::yaml::{Content, Node};
+
+const TASK: &[&str] = &[
+    "id",
+    "spec_id",
+    "title",
+    "description",
+    "status",
+    "priority",
+    "dependencies",
+    "assignee",
+    "metadata",
+    "completion",
+];
+const COMPLETION: &[&str] = &["outcome", "acceptance_criteria", "coder", "reviewer", "tester", "qa"];
+const ROLE: &[&str] =
+    &["promise", "description", "verification_method", "verification_config", "max_iterations"];
+const CONFIG: &[&str] = &[
+    "command",
+    "success_exit_code",
+    "output_contains",
+    "output_not_contains",
+    "timeout",
+    "working_dir",
+    "env",
+    "check_for",
+    "negative_patterns",
+    "model",
+    "require_all",
+    "parallel",
+    "stages",
+    "plugin",
+    "config",
+    "retries",
+];
+const STAGE: &[&str] = &["name", "method", "config", "required"];
+
+/// A task that was read, and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    pub task: Task,
+    pub metadata: Map<String, Value>,
+    /// `FILE:LINE:COLUMN` of the task.
+    pub place: String,
+    /// The same of its dependencies.
+    pub dependency_places: Vec<String>,
+}
+
+/// Reads a task and holds it against the rules.
+pub(super) fn task(node: &Node, file: &str) -> Result<Read, TaskError> {
+    let read = draft(node, file)?;
+    for (field, value) in [("id", &read.task.id), ("title", &read.task.title)] {
+        if value.is_empty() {
+            let what = format!("{field}: it is missing, and every task has one");
+            return Err(TaskError::new(place(file, node), &what).hint(format!("write `{field}: …`")));
+        }
+    }
+    validate(&read.task).map_err(|problem| TaskError::placed(&problem, file, node))?;
+    Ok(read)
+}
+
+/// Reads what is written of a task: id and title may be missing.
+pub(super) fn draft(node: &Node, file: &str) -> Result<Read, TaskError> {
+    let fields = Fields::of(node, file, "", TASK)?;
+    let completion = fields.get("completion").map(|node| completion_spec(node, file)).transpose()?;
+    let listed = fields.list("dependencies")?.unwrap_or_default();
+    let statuses = Status::ALL.map(Status::as_str);
+    let task = Task {
+        id: fields.text("id")?.unwrap_or_default(),
+        spec_id: fields.text("spec_id")?,
+        title: fields.text("title")?.unwrap_or_default(),
+        description: fields.text("description")?,
+        status: fields.choice("status", Status::parse, &statuses)?.unwrap_or_default(),
+        priority: fields.count("priority")?,
+        dependencies: fields.texts("dependencies")?,
+        assignee: fields.text("assignee")?,
+        completion,
+    };
+    Ok(Read {
+        task,
+        metadata: metadata(&fields)?,
+        place: place(file, node),
+        dependency_places: listed.iter().map(|node| place(file, node)).collect(),
+    })
+}
+
+fn metadata(fields: &Fields<'_>) -> Result<Map<String, Value>, TaskError> {
+    match fields.get("metadata").map(value) {
+        None => Ok(Map::new()),
+        Some(Value::Object(metadata)) => Ok(metadata),
+        Some(_) => Err(fields.refuse("metadata", "a table is expected")),
+    }
+}
+
+/// Reads what done means.
+fn completion_spec(node: &Node, file: &str) -> Result<CompletionSpec, TaskError> {
+    let fields = Fields::of(node, file, "completion", COMPLETION)?;
+    let missing = |name: &str| {
+        fields.refuse(name, "it is missing").hint("outcome and acceptance_criteria say when a task is done")
+    };
+    let mut spec = CompletionSpec {
+        outcome: fields.text("outcome")?.ok_or_else(|| missing("outcome"))?,
+        acceptance_criteria: fields
+            .texts("acceptance_criteria")?
+            .ok_or_else(|| missing("acceptance_criteria"))?,
+        ..CompletionSpec::default()
+    };
+    for role in Role::KNOWN {
+        let block = fields.get(role.as_str()).map(|node| role_spec(node, file, &role)).transpose()?;
+        if let (Some(place), Some(block)) = (spec.place_of(&role), block) {
+            *place = Some(block);
+        }
+    }
+    Ok(spec)
+}
+
+fn role_spec(node: &Node, file: &str, role: &Role) -> Result<RoleSpec, TaskError> {
+    let path = format!("completion.{role}");
+    let fields = Fields::of(node, file, &path, ROLE)?;
+    let config = fields.get("verification_config");
+    let config = config.map(|node| verification_config(node, file, &fields.path("verification_config")));
+    Ok(RoleSpec {
+        promise: fields.text("promise")?,
+        description: fields.text("description")?,
+        verification_method: method(&fields, "verification_method")?,
+        verification_config: config.transpose()?,
+        max_iterations: fields.count("max_iterations")?,
+    })
+}
+
+fn method(fields: &Fields<'_>, name: &str) -> Result<Option<MethodName>, TaskError> {
+    fields.choice(name, MethodName::parse, &MethodName::ALL.map(MethodName::as_str))
+}
+
+/// Reads how something is verified. `path` is where that stands.
+pub(super) fn verification_config(
+    node: &Node,
+    file: &str,
+    path: &str,
+) -> Result<VerificationConfig, TaskError> {
+    let fields = Fields::of(node, file, path, CONFIG)?;
+    let stages = fields.list("stages")?.map(|items| {
+        let stage = |(at, item)| stage_spec(item, file, &format!("{path}.stages.{at}"));
+        items.iter().enumerate().map(stage).collect::<Result<Vec<_>, _>>()
+    });
+    Ok(VerificationConfig {
+        command: command(&fields)?,
+        success_exit_code: fields.count("success_exit_code")?.map(u32::cast_signed),
+        output_contains: fields.text("output_contains")?,
+        output_not_contains: fields.text("output_not_contains")?,
+        timeout: fields.text("timeout")?.map(|text| WrittenTime::of(&text)),
+        working_dir: fields.text("working_dir")?,
+        env: fields.table("env")?,
+        check_for: check_for(&fields)?,
+        negative_patterns: fields.texts("negative_patterns")?,
+        model: fields.text("model")?,
+        require_all: fields.flag("require_all")?,
+        parallel: fields.flag("parallel")?,
+        stages: stages.transpose()?,
+        plugin: fields.text("plugin")?,
+        config: fields.get("config").map(|node| value(node).to_string()),
+        retries: fields.count("retries")?,
+    })
+}
+
+fn stage_spec(node: &Node, file: &str, path: &str) -> Result<StageSpec, TaskError> {
+    let fields = Fields::of(node, file, path, STAGE)?;
+    let config = fields.get("config").map(|node| verification_config(node, file, &fields.path("config")));
+    Ok(StageSpec {
+        name: fields.text("name")?,
+        method: method(&fields, "method")?,
+        config: config.transpose()?,
+        required: fields.flag("required")?,
+    })
+}
+
+/// A text is the shell's, a list is a program with its arguments.
+fn command(fields: &Fields<'_>) -> Result<Option<CheckCommand>, TaskError> {
+    match fields.get("command").map(|node| &node.content) {
+        None => Ok(None),
+        Some(Content::List(_)) => Ok(fields.texts("command")?.map(CheckCommand::Argv)),
+        Some(Content::Nothing | Content::Text(_) | Content::Map(_)) => {
+            Ok(fields.text("command")?.map(CheckCommand::Shell))
+        }
+    }
+}
+
+fn check_for(fields: &Fields<'_>) -> Result<Option<CheckFor>, TaskError> {
+    match fields.get("check_for").map(|node| &node.content) {
+        None => Ok(None),
+        Some(Content::Text(_)) => Ok(fields.text("check_for")?.map(CheckFor::Text)),
+        Some(Content::Nothing | Content::List(_) | Content::Map(_)) => {
+            Ok(fields.texts("check_for")?.map(CheckFor::List))
+        }
+    }
+}
+
+/// Returns a tree as JSON: what is not in quotation marks may be a number or a truth value.
+fn value(node: &Node) -> Value {
+    match &node.content {
+        Content::Nothing => Value::Null,
+        Content::Text(text) if node.is_bare => {
+            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+        }
+        Content::Text(text) => Value::String(text.clone()),
+        Content::List(items) => items.iter().map(value).collect(),
+        Content::Map(entries) => {
+            entries.iter().map(|entry| (entry.key.clone(), value(&entry.node))).collect::<Map<_, _>>().into()
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Stages of tasks: an agent works on one in a role, and the task says what done means.
+use serde_json::{Value, json};
+
+use crate::harness::{Call, FAKE_AGENT, Project, wait_until};
+
+fn project_with(task: &str) -> Project {
+    let project = Project::new();
+    project.write("task.yaml", task);
+    project.ralph(["task", "import", "task.yaml"]).output().expect(0);
+    project
+}
+
+/// A task whose coder is checked by a command.
+fn checked() -> Project {
+    project_with(
+        "task:\n  id: T-1\n  spec_id: auth\n  title: Add a login\n  completion:\n    outcome: People can log in\n    \
+         acceptance_criteria: [a bad password gives 401]\n    coder:\n      promise: AUTH_DONE\n      \
+         verification_config: {command: test -e fixed}\n      max_iterations: 4\n    reviewer:\n      \
+         verification_method: string_match\n",
+    )
+}
+
+fn stage<'a>(project: &'a Project, role: &str, mode: &[&str]) -> Call<'a> {
+    let agent = ["task", "run", "T-1", "--role", role, "--agent", "text", "--agent-cmd", FAKE_AGENT];
+    project.ralph(agent).args(mode.iter().map(|arg| format!("--agent-arg={arg}")))
+}
+
+fn scripted<'a>(project: &'a Project, role: &str, promise: &str, steps: &str) -> Call<'a> {
+    let script = project.script(steps);
+    // Each stage begins its script anew.
+    let _ = std::fs::remove_file(project.outside("starts"));
+    stage(project, role, &["script", &script]).env("FA_PROMISE", promise)
+}
+
+fn shown(project: &Project) -> Value {
+    project.ralph(["task", "show", "T-1", "--json"]).output().expect(0).json()
+}
+
+// spec: T2, T7, P3, L4
+#[test]
+fn the_coder_s_stage_is_driven_by_the_criteria_of_its_task() {
+    let project = checked();
+    let steps = "prompt prompt-1\ntext Done.\\n\\n{promise}\n---\nprompt prompt-2\nwrite fixed yes\ntext Now.\\n\\n{promise}\n";
+    let answer = scripted(&project, "coder", "AUTH_DONE", steps).args(["--json"]).output().expect(0);
+    let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["rejected", "accepted"]);
+    let prompt = |name: &str| std::fs::read_to_string(project.root().join(name)).unwrap();
+    let first = prompt("prompt-1");
+    for part in [
+        "- **Task**: T-1\n- **Title**: Add a login\n- **Spec**: auth\n- **Stage**: coder\n- **Iteration**: 1/4\n",
+        "People can log in",
+        "- [ ] a bad password gives 401",
+        "<promise>AUTH_DONE</promise>",
+        "verified using: external (`test -e fixed`)",
+        "## Notes",
+    ] {
+        assert!(first.contains(part), "{part:?} is not in\n{first}");
+    }
+    assert_eq!(first.matches("<promise").count(), 1);
+    let second = prompt("prompt-2");
+    assert!(
+        second.contains("**Iteration**: 2/4") && second.contains("## Your last claim was rejected"),
+        "{second}"
+    );
+}
+
+// spec: T1, T5
+#[test]
+fn a_task_shows_each_criterion_with_verdict_reason_duration_and_output() {
+    let project = checked();
+    let steps = "text Done.\\n\\n{promise}\n---\nwrite fixed yes\ntext Now.\\n\\n{promise}\n";
+    scripted(&project, "coder", "AUTH_DONE", steps).output().expect(0);
+    let shown = shown(&project);
+    assert_eq!((&shown["status"], &shown["iteration"]), (&json!("reviewing"), &json!(2)));
+    let ralph = &shown["metadata"]["ralph"];
+    assert_eq!(
+        (&ralph["stage"], &ralph["iteration"], &ralph["max_iterations"], &ralph["completion_promise"]),
+        (&json!("coder"), &json!(2), &json!(4), &json!("AUTH_DONE"))
+    );
+    let runs = shown["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["role"], &runs[0]["kind"]), (1, &json!("coder"), &json!("task")));
+    let check = &runs[0]["iterations"][0]["checks"][0];
+    assert_eq!((&check["verdict"], &check["command"]), (&json!("rejected"), &json!("test -e fixed")));
+    let text = project.ralph(["task", "show", "T-1"]).output().expect(0).stdout;
+    for part in [
+        "status    reviewing (coder ",
+        ": completed, iteration 2/4)",
+        "`test -e fixed` (external): Command exited with 1, expected 0",
+        "iteration-001.check-1.log",
+        "iteration-002.check-1.log",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
+// spec: T1, S6, P3
+#[test]
+fn a_judging_role_sends_the_work_back_and_the_next_coder_hears_why() {
+    let project = checked();
+    let answer = scripted(
+        &project,
+        "reviewer",
+        "REVIEW_PASSED",
+        "text Not yet.\\n\\n<reject>no tests for bad passwords</reject>\n",
+    )
+    .args(["--json"])
+    .output()
+    .expect(3);
+    let finished = answer.finished();
+    assert_eq!((&finished["outcome"], &finished["iterations"]), (&json!("blocked"), &json!(1)));
+    assert_eq!(finished["reason"], "the work is sent back: no tests for bad passwords");
+    assert_eq!(shown(&project)["status"], "coding");
+    let steps = "prompt prompt-1\nwrite fixed yes\ntext Done.\\n\\n{promise}\n";
+    scripted(&project, "coder", "AUTH_DONE", steps).output().expect(0);
+    let prompt = std::fs::read_to_string(project.root().join("prompt-1")).unwrap();
+    assert!(prompt.contains("Whoever looked at it said: no tests for bad passwords"), "{prompt}");
+    let passed =
+        scripted(&project, "reviewer", "REVIEW_PASSED", "text Fine.\\n\\n{promise}\n").output().expect(0);
+    assert!(passed.stdout.contains("unverified"), "{}", passed.stdout);
+    assert_eq!(shown(&project)["status"], "testing");
+    assert_eq!(shown(&project)["runs"].as_array().unwrap().len(), 3);
+}
+
+// spec: T1
+#[test]
+fn a_stage_that_does_not_get_there_gives_the_task_back() {
+    let project = checked();
+    stage(&project, "coder", &["work"]).args(["--max-iterations", "2"]).output().expect(3);
+    assert_eq!(shown(&project)["status"], "todo");
+    let blocked =
+        scripted(&project, "coder", "AUTH_DONE", "text <blocked>no database</blocked>\n").output().expect(6);
+    assert!(blocked.stdout.contains("no database"), "{}", blocked.stdout);
+    assert_eq!(shown(&project)["status"], "blocked");
+}
+
+// spec: T6
+#[test]
+fn a_task_without_criteria_runs_with_a_warning_or_is_refused() {
+    let project = Project::new();
+    project.ralph(["task", "create", "T-1", "s", "Tidy up", "--no-criteria"]).output().expect(0);
+    let refused = stage(&project, "coder", &["complete"]).args(["--require-criteria"]).output().expect(1);
+    assert!(refused.stderr.contains("task T-1 has no completion spec"), "{}", refused.stderr);
+    assert!(project.starts().is_empty());
+    let answer = stage(&project, "coder", &["complete"])
+        .env("FA_PROMISE", "IMPLEMENTATION_COMPLETE")
+        .output()
+        .expect(0);
+    assert!(answer.stderr.contains("warning: task T-1 has no completion spec"), "{}", answer.stderr);
+    assert!(answer.stdout.contains("unverified"), "{}", answer.stdout);
+}
+
+// spec: T7, G2
+#[test]
+fn the_configuration_says_what_the_task_does_not() {
+    let project = checked();
+    std::fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    let config = "ralph:\n  verify_promises: false\n  coder: {max_iterations: 9}\n  reviewer: {enabled: false, completion_promise: LOOKS_FINE}\n";
+    project.write(".ralph/config.yaml", config);
+    let answer = stage(&project, "coder", &["complete"]).env("FA_PROMISE", "AUTH_DONE").output().expect(0);
+    let warning = "warning: verify_promises is false: the claim alone decides, and nothing is verified";
+    assert!(answer.stderr.contains(warning), "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("promise AUTH_DONE · at most 4 iterations"),
+        "the task's own: {}",
+        answer.stderr
+    );
+    let answer = stage(&project, "reviewer", &["work"]).output().expect(3);
+    assert!(answer.stderr.contains("promise LOOKS_FINE · at most 1 iteration"), "{}", answer.stderr);
+    let answer = stage(&project, "docs", &["work"]).args(["--max-iterations", "1"]).output().expect(3);
+    assert!(answer.stderr.contains("promise STAGE_COMPLETE"), "{}", answer.stderr);
+}
+
+// spec: T5
+#[test]
+fn a_task_that_waits_or_is_done_is_not_begun() {
+    let project = checked();
+    project.ralph(["task", "create", "T-0", "s", "First", "--no-criteria"]).output().expect(0);
+    project.ralph(["task", "edit", "T-1", "--depends", "T-0"]).output().expect(0);
+    let waits = stage(&project, "coder", &["complete"]).output().expect(1);
+    assert!(waits.stderr.contains("task T-1 waits for T-0"), "{}", waits.stderr);
+    project.ralph(["task", "edit", "T-1", "--depends", "", "--status", "done"]).output().expect(0);
+    let done = stage(&project, "coder", &["complete"]).output().expect(1);
+    assert!(done.stderr.contains("task T-1 is done"), "{}", done.stderr);
+    assert!(project.starts().is_empty());
+}
+
+// spec: L13, T1
+#[test]
+fn a_stage_that_was_killed_is_taken_up_again_and_moves_its_task_then() {
+    let project = checked();
+    let steps = "touch began\nwait go\nwrite fixed yes\ntext Done.\\n\\n{promise}\n";
+    let running = scripted(&project, "coder", "AUTH_DONE", steps).start();
+    let began = project.root().join("began");
+    wait_until("the agent works", || began.exists());
+    let meanwhile = |args: &[&str]| project.ralph(args).start().wait_without_invariants();
+    let now = || meanwhile(&["task", "show", "T-1", "--json"]).json()["status"].clone();
+    assert_eq!(now(), "coding");
+    let second = stage(&project, "reviewer", &["complete"]).start().wait_without_invariants().expect(1);
+    assert!(second.stderr.contains("is working on task T-1"), "{}", second.stderr);
+    assert!(meanwhile(&["task", "delete", "T-1"]).expect(1).stderr.contains("is working on task T-1"));
+    running.signal(rustix::process::Signal::KILL);
+    running.wait_without_invariants();
+    wait_until("all that it started is gone", || project.processes_of_runs().is_empty());
+    assert_eq!(now(), "coding");
+    project.write("go", "");
+    project.ralph(["resume"]).env("FA_PROMISE", "AUTH_DONE").output().expect(0);
+    let shown = shown(&project);
+    assert_eq!((&shown["status"], &shown["runs"].as_array().unwrap().len()), (&json!("reviewing"), &1));
+}
+
+// spec: X1
+#[test]
+fn nothing_of_a_task_reaches_a_shell_but_its_command() {
+    let canary = "canary";
+    let sly = format!("x; touch {canary} `touch {canary}` $(touch {canary}) '\" -rf");
+    let project = Project::new();
+    let create =
+        ["task", "create", "T-1", "s", &sly, "--outcome", &sly, "--acceptance", &sly, "--description", &sly];
+    let flags = ["--coder-promise", &sly, "--coder-description", &sly, "--coder-verify-cmd", "true"];
+    project.ralph(create).args(flags).output().expect(0);
+    stage(&project, "coder", &["work"]).args(["--max-iterations", "1"]).output().expect(3);
+    assert!(!project.root().join(canary).exists());
+    let argv = ["--coder-verify", "external", "--coder-verify-config"];
+    let config = json!({"command": ["test", "x", "!=", sly], "env": {"SLY": sly}}).to_string();
+    project
+        .ralph(["task", "edit", "T-1"])
+        .args(argv)
+        .args([config.as_str(), "--coder-promise", "PROVEN"])
+        .output()
+        .expect(0);
+    stage(&project, "coder", &["complete"]).env("FA_PROMISE", "PROVEN").output().expect(0);
+    assert!(!project.root().join(canary).exists());
+}

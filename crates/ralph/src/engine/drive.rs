@@ -1,6 +1,7 @@
 //! The loop of the driver: one `select!`, one linear stream of events, and for each: decide, record, act.
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::criterion::Criterion;
@@ -318,9 +319,15 @@ impl Driver<'_> {
             facts.insert(end, receipt);
         }
         if !volatile && (next != self.state || !facts.is_empty()) {
-            let run = &self.hands.plan.id;
+            let plan = Arc::clone(&self.hands.plan);
+            let run = &plan.id;
             let entry = Entry { run, fence: self.fence, seq: self.seq, at, facts: &facts, state: &next };
-            self.store(&entry, settings.as_deref()).await.map_err(|error| self.lost(error))?;
+            let stored = store((self.store, &self.hold), &plan, &entry, settings.as_deref());
+            let hands = &mut self.hands;
+            let prepared =
+                async { effects.iter().find_map(start_of).iter().for_each(|start| hands.prepare(start)) };
+            let (stored, ()) = tokio::join!(stored, prepared);
+            stored.map_err(|error| self.lost(error))?;
             let names: Vec<&str> = facts.iter().map(|fact| fact.name()).collect();
             tracing::debug!(run, seq = self.seq, facts = ?names, effects = effects.len(), "stored a step");
         }
@@ -376,20 +383,6 @@ impl Driver<'_> {
         }
     }
 
-    async fn store(&self, entry: &Entry<'_>, settings: Option<&str>) -> Result<(), StoreError> {
-        let Some(settings) = settings else { return self.store.record(entry).await };
-        let plan = &self.hands.plan;
-        let new = NewRun {
-            kind: plan.kind,
-            agent: &plan.agent.name,
-            promise: plan.rules.promise.as_str(),
-            settings,
-            owner: &self.hold.owner().json(),
-            stage: plan.stage.as_ref().map(|stage| (stage.task.as_str(), &stage.role)),
-        };
-        self.store.begin(&new, entry).await
-    }
-
     /// The state lies in the work tree: where that is gone, it is what people must hear of.
     fn lost(&self, error: StoreError) -> EngineError {
         let root = &self.hands.plan.project.root;
@@ -429,6 +422,46 @@ impl Driver<'_> {
             Shown::Events(events) => events.iter().for_each(|event| self.watcher.agent(event)),
             Shown::Lines(lines) => lines.iter().for_each(|line| self.watcher.filtered(line)),
         }
+    }
+}
+
+/// Stores a step. With its settings a run is new.
+async fn store(
+    (store, hold): (&Store, &Hold),
+    plan: &RunPlan,
+    entry: &Entry<'_>,
+    settings: Option<&str>,
+) -> Result<(), StoreError> {
+    let Some(settings) = settings else { return store.record(entry).await };
+    let new = NewRun {
+        kind: plan.kind,
+        agent: &plan.agent.name,
+        promise: plan.rules.promise.as_str(),
+        settings,
+        owner: &hold.owner().json(),
+        stage: plan.stage.as_ref().map(|stage| (stage.task.as_str(), &stage.role)),
+    };
+    store.begin(&new, entry).await
+}
+
+/// Returns the start of an agent that is decided here, if it is one.
+fn start_of(effect: &Effect) -> Option<Start> {
+    match effect {
+        Effect::StartAgent { key, plan, nonce, session, agent } => Some(Start {
+            key: *key,
+            plan: plan.clone(),
+            nonce: nonce.clone(),
+            session: session.clone(),
+            agent: *agent,
+        }),
+        Effect::Record { .. }
+        | Effect::StartTimer { .. }
+        | Effect::CancelTimer { .. }
+        | Effect::StopAgent { .. }
+        | Effect::KillAgent { .. }
+        | Effect::RunChecks { .. }
+        | Effect::StopChecks { .. }
+        | Effect::Finish => None,
     }
 }
 

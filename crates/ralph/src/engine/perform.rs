@@ -3,6 +3,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::attempt::{AttemptReport, Hope, Spend};
@@ -34,7 +35,7 @@ use crate::verify::{Claimed, Verifier, verify};
 const PUT_DOWN: Duration = Duration::from_secs(10);
 
 pub(super) struct Hands {
-    pub(super) plan: RunPlan,
+    pub(super) plan: Arc<RunPlan>,
     /// When the running agent was last heard.
     pub(super) heard: LastHeard,
     /// When it was last heard to repeat a request that failed.
@@ -44,6 +45,8 @@ pub(super) struct Hands {
     news: mpsc::UnboundedSender<News>,
     shown: mpsc::Sender<Shown>,
     running: Option<Running>,
+    /// The start that comes next, while it is being stored.
+    prepared: Option<Prepared>,
     /// The agent at work: 0 is the preferred one, the fallbacks follow.
     agent: u32,
     /// The variables without a value that were named already.
@@ -55,12 +58,25 @@ pub(super) struct Hands {
 }
 
 /// One start of an agent.
+#[derive(Clone)]
 pub(super) struct Start {
     pub(super) key: AttemptKey,
     pub(super) plan: PromptPlan,
     pub(super) nonce: Option<Nonce>,
     pub(super) session: Option<Session>,
     pub(super) agent: u32,
+}
+
+/// What an agent is told and how it is started, or why it cannot be.
+struct Prepared {
+    key: AttemptKey,
+    told: Result<Told, String>,
+}
+
+struct Told {
+    prompt: String,
+    asked: SessionAsked,
+    job: (JobSpec, String),
 }
 
 /// The one agent or check that is alive.
@@ -80,7 +96,7 @@ impl Hands {
     ) -> Self {
         let logs = LogBudget::new(plan.room_for_logs(), &plan.project.run_folder(&plan.id));
         Self {
-            plan,
+            plan: Arc::new(plan),
             heard: LastHeard::new(),
             repeated: LastHeard::new(),
             keeper,
@@ -88,6 +104,7 @@ impl Hands {
             news,
             shown,
             running: None,
+            prepared: None,
             agent: 0,
             unknown: BTreeSet::new(),
             notes: (0, String::new()),
@@ -95,26 +112,39 @@ impl Hands {
         }
     }
 
-    pub(super) fn start_agent(&mut self, start: Start) {
+    /// Prepares a start while it is being stored. Only reads: nothing is started.
+    pub(super) fn prepare(&mut self, start: &Start) {
+        self.prepared = Some(Prepared { key: start.key, told: self.told(start) });
+    }
+
+    fn told(&mut self, start: &Start) -> Result<Told, String> {
         let Start { key, plan, nonce, session, agent } = start;
-        self.agent = agent;
         self.read_notes(key.iteration);
         let for_now = (key.iteration, self.notes.1.as_str());
-        let prompt = match self.plan.prompt_text(&plan, nonce.as_ref(), for_now) {
-            Ok(Expanded { text, unknown }) => {
-                self.name_unknown(unknown);
-                text
-            }
-            Err(error) => return self.could_not(key, format!("the prompt cannot be read: {error}")),
+        let Expanded { text: prompt, unknown } = self
+            .plan
+            .prompt_text(plan, nonce.as_ref(), for_now)
+            .map_err(|error| format!("the prompt cannot be read: {error}"))?;
+        self.name_unknown(unknown);
+        let choice = self.plan.agent_at(*agent);
+        let asked = choice.asked(session.as_ref().map(|session| session.id.clone()));
+        let job = self.plan.agent_job(choice, &prompt, &asked);
+        let job = job.map_err(|error| format!("the agent's program cannot be found: {error}"))?;
+        Ok(Told { prompt, asked, job })
+    }
+
+    pub(super) fn start_agent(&mut self, start: Start) {
+        if self.prepared.as_ref().is_none_or(|prepared| prepared.key != start.key) {
+            self.prepare(&start);
+        }
+        let Start { key, nonce, session, agent, .. } = start;
+        self.agent = agent;
+        let Told { prompt, asked, job } = match self.prepared.take().map(|prepared| prepared.told) {
+            Some(Ok(told)) => told,
+            Some(Err(why)) => return self.could_not(key, why),
+            None => return,
         };
-        let spent = session.as_ref().map(|session| session.spent);
-        let asked = self.plan.agent_at(agent).asked(session.map(|session| session.id));
-        let job = match self.plan.agent_job(self.plan.agent_at(agent), &prompt, &asked) {
-            Ok(job) => job,
-            Err(error) => {
-                return self.could_not(key, format!("the agent's program cannot be found: {error}"));
-            }
-        };
+        let spent = session.map(|session| session.spent);
         (self.heard, self.repeated) = (LastHeard::new(), LastHeard::new());
         let talk = self.plan.talk(self.plan.agent_at(agent), &prompt, asked.resumed.clone());
         match self.ears(key, (asked, spent), Finder::new(self.plan.rules_with(nonce), &prompt)) {

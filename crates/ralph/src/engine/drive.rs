@@ -1,36 +1,29 @@
-//! The loop of the driver: one `select!`, one linear stream of events, and for each: decide, record, act.
+//! The loop of the driver: one `select!`, one linear stream of events, and for each a step (`decide.rs`).
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::criterion::Criterion;
-use ralph_core::effect::Effect;
-use ralph_core::event::{Event, EventKind, Millis, StopSignal, Timer};
+use ralph_core::event::{EventKind, StopSignal, Timer};
 use ralph_core::evidence::Verdict;
-use ralph_core::fact::Fact;
-use ralph_core::outcome::{Ended, Outcome};
-use ralph_core::receipt::{End, Snapshot};
+use ralph_core::outcome::Ended;
 use ralph_core::state::{Loop, Phase};
-use ralph_core::step::step;
 use tokio::sync::mpsc;
 
-use super::books::{Books, look_at};
-use super::clock::{Clock, dice};
+use super::books::Books;
+use super::clock::Clock;
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
 use super::notes;
-use super::perform::{Hands, Start};
+use super::perform::Hands;
 use super::plan::RunPlan;
 use super::settings::RunSettings;
 use super::signals::{Asked, Signals, stop_self};
 use super::timers::Timers;
-use super::watch::{Stamp, Watcher};
+use super::watch::Watcher;
 use crate::fail::{self, Point};
 use crate::lock::LockError;
 use crate::process::Order;
-use crate::receipt;
-use crate::store::{Entry, FIRST_FENCE, NewRun, Store, StoreError, StoredRun};
+use crate::store::{FIRST_FENCE, Store, StoreError, StoredRun};
 
 /// What stops the engine itself. The run then ends without a result, and can be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -111,17 +104,17 @@ struct Sources {
     shown: mpsc::Receiver<Shown>,
 }
 
-struct Driver<'a> {
-    state: Loop,
-    clock: Clock,
-    timers: Timers,
-    seq: i64,
-    fence: i64,
-    hands: Hands,
-    store: &'a Store,
-    hold: Hold,
-    books: Books,
-    watcher: &'a mut dyn Watcher,
+pub(super) struct Driver<'a> {
+    pub(super) state: Loop,
+    pub(super) clock: Clock,
+    pub(super) timers: Timers,
+    pub(super) seq: i64,
+    pub(super) fence: i64,
+    pub(super) hands: Hands,
+    pub(super) store: &'a Store,
+    pub(super) hold: Hold,
+    pub(super) books: Books,
+    pub(super) watcher: &'a mut dyn Watcher,
 }
 
 impl Driver<'_> {
@@ -189,17 +182,6 @@ impl Driver<'_> {
         (self.state, self.seq, self.fence) = (stored.state, stored.facts + 1, stored.fence);
         self.books.read(self.store, &self.hands.plan.id).await?;
         self.happened(EventKind::Recovered { changed }).await
-    }
-
-    fn opening(&self) -> Fact {
-        let plan = &self.hands.plan;
-        Fact::RunStarted {
-            kind: plan.kind.to_owned(),
-            agent: plan.agent.name.clone(),
-            promise: plan.rules.promise.as_str().to_owned(),
-            max_iterations: plan.policy.max_iterations,
-            checks: plan.checks.iter().map(Criterion::shown).collect(),
-        }
     }
 
     async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
@@ -301,116 +283,6 @@ impl Driver<'_> {
         self.decide(kind, None).await
     }
 
-    /// Decides, records, acts. With its settings a run is new, and stored with this step.
-    async fn decide(&mut self, kind: EventKind, settings: Option<String>) -> Result<(), EngineError> {
-        let at = self.clock.now();
-        let volatile = kind.is_volatile();
-        let (wall, ground) = (Clock::wall(), self.hands.plan.ground());
-        let event = Event { at: self.clock.at_work(), wall, dice: dice(), ground, kind };
-        let (next, effects) = step(self.state.clone(), event);
-        let decided = effects.iter().filter_map(|effect| match effect {
-            Effect::Record { fact } => Some(fact),
-            _ => None,
-        });
-        let opening = settings.is_some().then(|| self.opening());
-        let mut facts: Vec<&Fact> = opening.iter().chain(decided).collect();
-        let receipt = self.receipt(at, &facts).await;
-        if let (Some(receipt), Some(end)) = (&receipt, facts.len().checked_sub(1)) {
-            facts.insert(end, receipt);
-        }
-        if !volatile && (next != self.state || !facts.is_empty()) {
-            let plan = Arc::clone(&self.hands.plan);
-            let run = &plan.id;
-            let entry = Entry { run, fence: self.fence, seq: self.seq, at, facts: &facts, state: &next };
-            let stored = store((self.store, &self.hold), &plan, &entry, settings.as_deref());
-            let hands = &mut self.hands;
-            let prepared =
-                async { effects.iter().find_map(start_of).iter().for_each(|start| hands.prepare(start)) };
-            let (stored, ()) = tokio::join!(stored, prepared);
-            stored.map_err(|error| self.lost(error))?;
-            let names: Vec<&str> = facts.iter().map(|fact| fact.name()).collect();
-            tracing::debug!(run, seq = self.seq, facts = ?names, effects = effects.len(), "stored a step");
-        }
-        facts.iter().for_each(|fact| die_if_asked(fact));
-        for fact in facts {
-            self.books.heed(at, fact);
-            self.watcher.fact(Stamp { run: &self.hands.plan.id, seq: self.seq, at }, fact);
-            self.seq += 1;
-        }
-        self.state = next;
-        self.hand_over(receipt.as_ref());
-        for effect in effects {
-            self.act(effect);
-        }
-        Ok(())
-    }
-
-    /// Returns the receipt of a run that these facts complete.
-    async fn receipt(&mut self, at: Millis, facts: &[&Fact]) -> Option<Fact> {
-        if !facts.iter().any(|fact| End::of(fact).is_some()) {
-            return None;
-        }
-        if self.books.seen.is_none() {
-            let seen = look_at(&self.hands.plan.project.root).await;
-            self.looked(seen);
-        }
-        match self.books.receipt(at, facts, &self.hands) {
-            Ok(receipt) => receipt,
-            Err(error) => {
-                self.watcher.warning(&format!("the receipt of the run cannot be written: {error}"));
-                None
-            }
-        }
-    }
-
-    /// Takes note of the work tree that is verified.
-    fn looked(&mut self, seen: Result<Snapshot, String>) {
-        self.books.seen = seen
-            .inspect_err(|why| {
-                self.watcher.warning(&format!("the receipt cannot say what was verified: {why}"));
-            })
-            .ok();
-    }
-
-    /// Puts a copy of the receipt where people find it.
-    fn hand_over(&mut self, receipt: Option<&Fact>) {
-        let Some(Fact::Receipt { receipt, .. }) = receipt else { return };
-        let folder = self.hands.plan.project.run_folder(&self.hands.plan.id);
-        if let Err(error) = receipt::write(&folder, receipt) {
-            let path = folder.join(receipt::FILE);
-            self.watcher
-                .warning(&format!("the copy {} of the receipt cannot be written: {error}", path.display()));
-        }
-    }
-
-    /// The state lies in the work tree: where that is gone, it is what people must hear of.
-    fn lost(&self, error: StoreError) -> EngineError {
-        let root = &self.hands.plan.project.root;
-        if root.is_dir() { EngineError::Store(error) } else { EngineError::Workspace { root: root.clone() } }
-    }
-
-    fn act(&mut self, effect: Effect) {
-        match effect {
-            Effect::Record { .. } => {}
-            Effect::StartTimer { timer: timer @ Timer::Limit { .. }, after_ms } => {
-                let due = self.clock.active() + Duration::from_millis(after_ms);
-                self.timers.start_by_both(timer, due, Clock::wall().plus(after_ms));
-            }
-            Effect::StartTimer { timer, after_ms } => {
-                self.timers.start(timer, self.clock.active() + Duration::from_millis(after_ms));
-            }
-            Effect::CancelTimer { timer } => self.timers.cancel(timer),
-            Effect::StartAgent { key, plan, nonce, session, agent } => {
-                self.timers.clear();
-                self.hands.start_agent(Start { key, plan, nonce, session, agent });
-            }
-            Effect::StopAgent { .. } => self.hands.stop_agent(),
-            Effect::KillAgent { .. } | Effect::StopChecks { .. } => self.hands.kill(),
-            Effect::RunChecks { key, round } => self.hands.run_checks(key, round),
-            Effect::Finish => self.hands.finish(),
-        }
-    }
-
     fn show_all(&mut self, shown: &mut mpsc::Receiver<Shown>) {
         while let Ok(shown) = shown.try_recv() {
             self.show(&shown);
@@ -422,70 +294,6 @@ impl Driver<'_> {
             Shown::Events(events) => events.iter().for_each(|event| self.watcher.agent(event)),
             Shown::Lines(lines) => lines.iter().for_each(|line| self.watcher.filtered(line)),
         }
-    }
-}
-
-/// Stores a step. With its settings a run is new.
-async fn store(
-    (store, hold): (&Store, &Hold),
-    plan: &RunPlan,
-    entry: &Entry<'_>,
-    settings: Option<&str>,
-) -> Result<(), StoreError> {
-    let Some(settings) = settings else { return store.record(entry).await };
-    let new = NewRun {
-        kind: plan.kind,
-        agent: &plan.agent.name,
-        promise: plan.rules.promise.as_str(),
-        settings,
-        owner: &hold.owner().json(),
-        stage: plan.stage.as_ref().map(|stage| (stage.task.as_str(), &stage.role)),
-    };
-    store.begin(&new, entry).await
-}
-
-/// Returns the start of an agent that is decided here, if it is one.
-fn start_of(effect: &Effect) -> Option<Start> {
-    match effect {
-        Effect::StartAgent { key, plan, nonce, session, agent } => Some(Start {
-            key: *key,
-            plan: plan.clone(),
-            nonce: nonce.clone(),
-            session: session.clone(),
-            agent: *agent,
-        }),
-        Effect::Record { .. }
-        | Effect::StartTimer { .. }
-        | Effect::CancelTimer { .. }
-        | Effect::StopAgent { .. }
-        | Effect::KillAgent { .. }
-        | Effect::RunChecks { .. }
-        | Effect::StopChecks { .. }
-        | Effect::Finish => None,
-    }
-}
-
-/// Lets a test see what a death right after this record leaves.
-fn die_if_asked(fact: &Fact) {
-    match fact {
-        Fact::IterationStarted { .. } => fail::point(Point::IterationStartedRecorded),
-        Fact::RunFinished { outcome: Outcome::Completed, .. } => {
-            fail::point(Point::CompleteRecordedUnannounced);
-        }
-        Fact::RunStarted { .. }
-        | Fact::RunResumed { .. }
-        | Fact::AttemptStarted { .. }
-        | Fact::AttemptEnded { .. }
-        | Fact::RetryScheduled { .. }
-        | Fact::LimitWaiting { .. }
-        | Fact::AgentChanged { .. }
-        | Fact::SessionFresh { .. }
-        | Fact::Claim { .. }
-        | Fact::Verdict { .. }
-        | Fact::IterationEnded { .. }
-        | Fact::StopRequested { .. }
-        | Fact::Receipt { .. }
-        | Fact::RunFinished { .. } => {}
     }
 }
 

@@ -3,6 +3,7 @@
 mod attempt;
 mod books;
 mod clock;
+mod decide;
 mod drive;
 mod judge;
 mod last_heard;

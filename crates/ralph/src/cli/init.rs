@@ -76,19 +76,19 @@ fn tell(found: &Found, written: &[Written], next: Next) {
             Made::New => "wrote",
             Made::Kept => "kept ",
         };
-        out::line(&format!("{what}  {}", file.path.display()));
+        out::say(&format!("{what}  {}", file.path.display()));
     }
-    out::line(&match found.agent {
+    out::say(&match found.agent {
         Some(agent) => format!("agent  {agent}"),
         None => {
             "agent  demo, which is scripted: no agent was found on PATH (change `agent:` later)".to_owned()
         }
     });
-    out::line(&match found.checks.as_slice() {
+    out::say(&match found.checks.as_slice() {
         [] => "checks none found: add what must succeed under `checks:`".to_owned(),
         checks => format!("checks {}", checks.join(", ")),
     });
-    out::line(&format!(
+    out::say(&format!(
         "\nNext{}\n  write what you want into {}/\n  ralph plan      makes the plan\n  ralph build     works it off, one task an iteration",
         match next {
             Next::Approve =>

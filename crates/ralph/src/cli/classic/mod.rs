@@ -77,8 +77,9 @@ fn run(order: &Order<'_>) -> Result<u8, Failure> {
     run::preflight(&plan)?;
     preflight::folders(&plan.project, &settings.specs_dir.value);
     trust::ensure(&plan, &settings)?;
-    preflight::implementation_plan(&plan)?;
-    preflight::prompt(order.mode, &prompt, &plan.rules.promise)?;
+    preflight::implementation_plan(&plan)
+        .and_then(|()| preflight::prompt(order.mode, &prompt, &plan.rules.promise))
+        .map_err(|failure| preflight::other_home(&plan.project, failure))?;
     start(plan, &order.args.output, &order.args.background)
 }
 

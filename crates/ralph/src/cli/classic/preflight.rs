@@ -30,6 +30,19 @@ pub(super) fn implementation_plan(plan: &RunPlan) -> Result<(), Failure> {
     }
 }
 
+/// Tells who has the files of classic mode at the root why they were not looked at there.
+pub(super) fn other_home(project: &Project, failure: Failure) -> Failure {
+    let Project { root, home } = project;
+    if home == root || !root.join("prompts").is_dir() {
+        return failure;
+    }
+    let (root, home) = (root.display(), home.display());
+    failure.hint(format!(
+        "the files of ralph are looked for in {home}; {root} is that place only if it holds `config` beside `prompts` \
+         and has no `.ralph`"
+    ))
+}
+
 /// Without the promise in its prompt a loop can only run to its limit.
 pub(super) fn prompt(mode: Mode, path: &Path, promise: &Promise) -> Result<(), Failure> {
     let text = read_text(path).map_err(|error| unreadable(mode, path, &error))?;

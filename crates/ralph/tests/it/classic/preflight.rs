@@ -69,6 +69,19 @@ fn then_the_plan_without_which_nothing_is_built() {
     refused(&project, run(&project, &["build"], &["complete"]).output(), 2);
 }
 
+// spec: C4, U1
+#[test]
+fn who_has_the_files_at_the_root_is_told_where_they_are_looked_for() {
+    let project = project();
+    fs::rename(project.root().join(".ralph/prompts"), project.root().join("prompts")).unwrap();
+    fs::remove_file(project.root().join(".ralph/implementation_plan.md")).unwrap();
+    for (mode, code) in [("plan", 1), ("build", 2)] {
+        let stderr = refused(&project, run(&project, &[mode], &["complete"]).output(), code);
+        assert!(stderr.contains("the files of ralph are looked for in "), "{stderr}");
+        assert!(stderr.contains("only if it holds `config` beside `prompts`"), "{stderr}");
+    }
+}
+
 // spec: C4
 #[test]
 fn plan_and_prompt_need_no_plan() {

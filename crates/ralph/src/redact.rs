@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use ralph_core::redact::{Redactor, Secret, Secrets, secrets_of};
+use ralph_core::redact::{Redactor, Secret, Secrets, secrets_in, secrets_of};
 
 /// Prepares the search now, so that the first text need not wait for it.
 pub fn prepare() {
@@ -36,8 +36,16 @@ fn secrets() -> Arc<Secrets> {
 
 /// Registers the secrets among these variables, which an agent gets beside our own environment.
 pub fn register<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
-    let new: Vec<Secret> =
-        variables.into_iter().flat_map(|(name, value)| secrets_of(name, value.as_bytes())).collect();
+    add(variables.into_iter().flat_map(|(name, value)| secrets_of(name, value.as_bytes())).collect());
+}
+
+/// Registers a variable of our environment that holds a key, whatever it is called.
+pub fn register_key(variable: &str) {
+    let value = std::env::var_os(variable).unwrap_or_default();
+    add(secrets_in(variable, value.as_bytes()));
+}
+
+fn add(new: Vec<Secret>) {
     if new.is_empty() {
         return;
     }

@@ -118,6 +118,16 @@ impl Criterion {
         }
     }
 
+    /// Tells whether every model that must be asked about it is named by it.
+    #[must_use]
+    pub fn names_its_model(&self) -> bool {
+        match &self.method {
+            Method::Semantic(check) => check.check_for.is_empty() || check.model.is_some(),
+            Method::MultiStage(staged) => staged.stages.iter().all(|stage| stage.criterion.names_its_model()),
+            Method::StringMatch | Method::External(_) | Method::Plugin(_) => true,
+        }
+    }
+
     /// Returns the names of the plugins that it starts.
     #[must_use]
     pub fn plugins(&self) -> Vec<&str> {

@@ -2,6 +2,8 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use serde_json::{Value, json};
+
 use super::material::{Fence, Material};
 
 /// What a judge is told before anything else, where there is a place for that.
@@ -54,6 +56,24 @@ fn part(title: &str, text: &str, fence: &Fence) -> String {
     format!("-----BEGIN {title} {mark}-----\n{}\n-----END {title} {mark}-----\n", text.trim_end())
 }
 
-fn schema() -> &'static str {
-    r#"{"type":"object","additionalProperties":false,"required":["id","findings"],"properties":{"id":{"type":"string"},"findings":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["criterion","met","quotation","reason"],"properties":{"criterion":{"type":"integer"},"met":{"type":"boolean"},"quotation":{"type":"string"},"reason":{"type":"string"}}}}}}"#
+/// Returns the schema of the answer.
+pub(super) fn schema() -> Value {
+    let text = json!({"type": "string"});
+    let finding = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["criterion", "met", "quotation", "reason"],
+        "properties": {
+            "criterion": {"type": "integer"},
+            "met": {"type": "boolean"},
+            "quotation": text,
+            "reason": text,
+        },
+    });
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": ["id", "findings"],
+        "properties": {"id": text, "findings": {"type": "array", "items": finding}},
+    })
 }

@@ -23,7 +23,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 pub use own::is_own_word;
-pub use value::{Secret, secrets_of};
+pub use value::{Secret, secrets_in, secrets_of};
 
 use anchors::Anchors;
 use shapes::ShapeFold;

@@ -2,7 +2,7 @@
 //! any more. The tests hold every stored record against this list.
 
 const OWN: &str = "\
-    acceptance_criteria accepted after_ms after_result_ms agent.changed assignee attempt.ended \
+    acceptance_criteria accepted after_ms after_result_ms agent.changed anthropic assignee attempt.ended \
     attempt.started attempt_ended attempt_started audience blind_verdicts cancelled check_for \
     claim_alone completed completion conditional configured continuation contradiction contradictions \
     cost_micros cost_usd could_not_evaluate criterion cut_short delay_ms dependencies description \

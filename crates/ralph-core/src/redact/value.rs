@@ -58,14 +58,21 @@ impl Secret {
 #[must_use]
 pub fn secrets_of(variable: &str, value: &[u8]) -> Vec<Secret> {
     let secret = |value: &[u8]| Secret { name: variable.to_string(), value: value.to_vec() };
-    let value = value.trim_ascii();
-    let mut secrets = Vec::new();
-    if name::is_secret(variable) && is_hidden(value) && !is_address(value) {
-        secrets.push(secret(value));
-        secrets.extend(long_lines(value).map(secret));
-    }
-    secrets.extend(password_of(value).filter(|password| is_hidden(password)).map(secret));
+    let mut secrets = if name::is_secret(variable) { secrets_in(variable, value) } else { Vec::new() };
+    let password = password_of(value.trim_ascii());
+    secrets.extend(password.filter(|password| is_hidden(password)).map(secret));
     secrets
+}
+
+/// Returns the secrets in a value that is known to be one, whatever its variable is called.
+#[must_use]
+pub fn secrets_in(variable: &str, value: &[u8]) -> Vec<Secret> {
+    let secret = |value: &[u8]| Secret { name: variable.to_string(), value: value.to_vec() };
+    let value = value.trim_ascii();
+    if !is_hidden(value) || is_address(value) {
+        return Vec::new();
+    }
+    core::iter::once(value).chain(long_lines(value)).map(secret).collect()
 }
 
 /// Tells whether a value is long enough and not plainly something else.

@@ -46,4 +46,9 @@ impl ConfigArgs {
 fn hide_secrets(settings: &Settings) {
     let tables = settings.agents.values().map(|agent| &agent.env).chain([&settings.vars]);
     redact::register(tables.flatten().map(|(name, setting)| (name.as_str(), setting.value.as_str())));
+    settings
+        .judge_endpoint()
+        .and_then(|judge| judge.key_env)
+        .iter()
+        .for_each(|name| redact::register_key(name));
 }

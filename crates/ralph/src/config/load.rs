@@ -47,6 +47,7 @@ pub fn load(
     environment::apply(&mut settings, environment)?;
     settings.check_agents()?;
     settings.check_roles()?;
+    settings.check_judge()?;
     settings.fingerprints = settings.fingerprints();
     Ok(settings)
 }

@@ -9,6 +9,7 @@ mod environment;
 mod error;
 mod files;
 mod fingerprint;
+mod judge_api;
 mod keys;
 mod load;
 mod origin;

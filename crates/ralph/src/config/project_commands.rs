@@ -50,7 +50,10 @@ impl Settings {
             let own = self.checks.value.iter().map(|check| &check.criterion);
             used.checks.of(own).chain(used.criteria)
         };
-        let judge = checks().any(Criterion::needs_a_judge).then_some(self.judge.agent.value.as_str());
+        let is_judged = checks().any(Criterion::needs_a_judge);
+        let api = self.judge_api().filter(|_| is_judged);
+        let by_agent = is_judged && self.judge.api.value.is_none();
+        let judge = by_agent.then_some(self.judge.agent.value.as_str());
         let is_used = |name: &str| used.agents.contains(&name) || judge == Some(name);
         let agents = self.agents.iter().filter(|(name, _)| is_used(name));
         let plugins = checks().flat_map(Criterion::plugins);
@@ -59,6 +62,7 @@ impl Settings {
             .chain(used.permission.of(self.permission().into_iter()))
             .chain(used.checks.of(self.checks()))
             .chain(plugins.filter_map(|name| self.plugin(name)))
+            .chain(api)
             .filter(|command| command.origin.is_project())
             .collect()
     }
@@ -75,6 +79,7 @@ impl Settings {
             .chain(self.checks())
             .chain(self.templates.project_commands())
             .chain(plugins.iter().filter_map(|name| self.plugin(name)))
+            .chain(self.judge_api())
             .filter(|command| command.origin.is_project())
             .collect()
     }
@@ -84,6 +89,20 @@ impl Settings {
             key: "permission".to_owned(),
             value: permission.name().to_owned(),
             origin: self.permission.origin.clone(),
+        })
+    }
+
+    /// Returns what says where the work is sent to be judged, and with which key.
+    fn judge_api(&self) -> impl Iterator<Item = ProjectCommand> {
+        let judge = &self.judge;
+        let parts = [
+            ("api", judge.api.value.map(|api| api.name().to_owned()), &judge.api.origin),
+            ("url", judge.url.value.clone(), &judge.url.origin),
+            ("key_env", judge.key_env.value.clone(), &judge.key_env.origin),
+        ];
+        parts.into_iter().filter_map(|(part, value, origin)| {
+            let key = format!("verification.judge.{part}");
+            Some(ProjectCommand { key, value: value?, origin: origin.clone() })
         })
     }
 

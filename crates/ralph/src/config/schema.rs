@@ -1,4 +1,5 @@
 //! The JSON schema of the configuration, made from the same table that reads it.
+use ralph_core::judge::Api;
 use serde_json::{Map, Value, json};
 
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};
@@ -126,6 +127,10 @@ fn kind(slot: &Slot<'_>) -> Value {
                 "items": { "type": ["string", "number", "boolean"] },
             },
         }),
+        Slot::MaybeApi(_) => {
+            let names = Api::ALL.iter().map(|api| Some(api.name()));
+            json!({ "enum": names.chain([None]).collect::<Vec<_>>() })
+        }
         Slot::OnError(_) => json!({ "enum": ON_ERROR.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Agents(_) => json!({
             "type": ["object", "null"],

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
 use ralph_core::criterion::Criterion;
-use ralph_core::judge::OnError;
+use ralph_core::judge::{Api, OnError};
 use ralph_core::policy::{Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
 
 use super::checks::Check;
@@ -76,6 +76,11 @@ pub struct Signals {
 #[derive(Debug, Clone)]
 pub struct JudgeSettings {
     pub agent: Setting<String>,
+    /// The API that is asked instead of an agent.
+    pub api: Setting<Option<Api>>,
+    pub url: Setting<Option<String>>,
+    /// The variable that holds the key. The key itself is nowhere in the settings.
+    pub key_env: Setting<Option<String>>,
     pub model: Setting<Option<String>>,
     pub on_error: Setting<OnError>,
     pub timeout: Setting<Duration>,
@@ -128,6 +133,9 @@ impl Default for JudgeSettings {
     fn default() -> Self {
         Self {
             agent: Setting::built_in("claude".to_owned()),
+            api: Setting::default(),
+            url: Setting::default(),
+            key_env: Setting::default(),
             model: Setting::default(),
             on_error: Setting::default(),
             timeout: Setting::built_in(Duration::from_secs(300)),

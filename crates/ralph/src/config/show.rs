@@ -1,4 +1,5 @@
 //! The effective settings as a list: each key with its value and its origin.
+use ralph_core::judge::Api;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -105,6 +106,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Json(slot) => of(slot, |value| json!(value)),
         Slot::With(slot) => of(slot, |with| json!(with)),
         Slot::OnError(slot) => of(slot, |found| json!(name_of(ON_ERROR, found))),
+        Slot::MaybeApi(slot) => of(slot, |api| json!(api.map(Api::name))),
         // Tables are shown entry by entry.
         Slot::Table(_) | Slot::Agents(_) => (json!({}), Origin::BuiltIn),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ralph_core::claim::{Contradictions, Matching, Scope};
 use ralph_core::criterion::template::Values;
 use ralph_core::criterion::{CheckCommand, Stage};
-use ralph_core::judge::OnError;
+use ralph_core::judge::{Api, OnError};
 use ralph_core::policy::Context;
 use ralph_core::task::MethodName;
 
@@ -47,6 +47,7 @@ pub(super) enum Slot<'a> {
     Json(&'a mut Setting<Option<serde_json::Value>>),
     With(&'a mut Setting<BTreeMap<String, Values>>),
     OnError(&'a mut Setting<OnError>),
+    MaybeApi(&'a mut Setting<Option<Api>>),
     Agents(&'a mut BTreeMap<String, AgentSettings>),
 }
 
@@ -113,6 +114,7 @@ impl Slot<'_> {
             | Self::Context(_)
             | Self::Scope(_)
             | Self::OnError(_)
+            | Self::MaybeApi(_)
             | Self::Method(_)
             | Self::Agents(_) => Shape::One,
         }
@@ -147,6 +149,7 @@ impl Slot<'_> {
             Self::Json(slot) => slot.set(Some(checks::json(node)).filter(|value| !value.is_null()), origin),
             Self::With(slot) => slot.set(checks::with(node, at)?, origin),
             Self::OnError(slot) => slot.set(choice(node, ON_ERROR).map_err(refused)?, origin),
+            Self::MaybeApi(slot) => slot.set(maybe(node, api).map_err(refused)?, origin),
             Self::Agents(slot) => return document::agents(slot, node, at),
         }
         Ok(())
@@ -240,6 +243,11 @@ fn format(node: &Node) -> Result<Option<Format>, Refusal> {
 
 fn permission(node: &Node) -> Result<Permission, Refusal> {
     let all: Vec<_> = Permission::ALL.iter().map(|permission| (permission.name(), *permission)).collect();
+    choice(node, &all)
+}
+
+fn api(node: &Node) -> Result<Api, Refusal> {
+    let all: Vec<_> = Api::ALL.iter().map(|api| (api.name(), *api)).collect();
     choice(node, &all)
 }
 

@@ -26,7 +26,7 @@ mod watch;
 
 pub use clock::{Clock, new_run_id};
 pub use drive::{Beginning, EngineError, TakenUp, run};
-pub use judge::JudgeChoice;
+pub use judge::{JudgeChoice, Who};
 pub use means::{Hold, Means, TreeHold};
 pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;

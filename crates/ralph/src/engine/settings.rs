@@ -157,13 +157,7 @@ impl RunSettings {
         let session = session.map(|folder| SessionFile::new(folder, session_room(log_limit), &list));
         let agent = again(self.agent)?;
         let fallback = self.fallback.into_iter().map(again).collect::<Result<_, E>>()?;
-        let judge = match self.judge {
-            Some(judge) => {
-                let env = env(&judge.agent)?;
-                Some(judge.choice(env).map_err(|source| SettingsError::Agent { source })?)
-            }
-            None => None,
-        };
+        let judge = self.judge.map(|judge| judge.choice(again)).transpose()?;
         Ok(RunPlan {
             id: place.id,
             kind,
@@ -230,12 +224,12 @@ fn hash(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use ralph_core::claim::Promise;
-    use ralph_core::judge::OnError;
+    use ralph_core::judge::{Api, Endpoint, OnError};
     use ralph_core::task::Role;
 
     use super::*;
     use crate::agent::{self, Format, Overrides, Permission};
-    use crate::engine::JudgeChoice;
+    use crate::engine::{JudgeChoice, Who};
 
     fn plan(prompt: PromptSource) -> RunPlan {
         let root = PathBuf::from("/somewhere");
@@ -255,7 +249,7 @@ mod tests {
             rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
             checks: vec![ExternalCheck::of_command("make").into()],
             judge: Some(JudgeChoice {
-                agent: choice("judge"),
+                who: Who::Agent(Box::new(choice("judge"))),
                 on_error: OnError::StringMatch,
                 timeout: Duration::from_secs(9),
                 base: "abc".to_owned(),
@@ -352,6 +346,29 @@ mod tests {
         old["checks"] = serde_json::json!([{"command": "make", "success_exit_code": 0, "output_contains": null,
             "output_not_contains": null, "timeout_ms": 300_000}]);
         assert_eq!(RunSettings::parse(&old.to_string()).unwrap(), settings);
+    }
+
+    // spec: V3, L13
+    #[test]
+    fn a_judge_over_http_is_stored_without_its_key() {
+        let mut plan = plan(PromptSource::Text("do it".to_owned()));
+        let endpoint = Endpoint {
+            api: Api::OpenAi,
+            url: "http://127.0.0.1:9/v1".to_owned(),
+            key_env: Some("PATH".to_owned()),
+        };
+        let model = Some("small".to_owned());
+        if let Some(judge) = &mut plan.judge {
+            judge.who = Who::Api { endpoint: endpoint.clone(), model: model.clone() };
+        }
+        let json = RunSettings::of(&plan).json().unwrap();
+        assert!(json.contains("\"key_env\":\"PATH\"") && !json.contains(&std::env::var("PATH").unwrap()));
+        let Some(JudgeChoice { who: Who::Api { endpoint: read, model: named }, .. }) =
+            again(RunSettings::parse(&json).unwrap()).unwrap().judge
+        else {
+            panic!("{json}")
+        };
+        assert_eq!((read, named), (endpoint, model));
     }
 
     // spec: L6, L13

@@ -1,9 +1,12 @@
 //! The verifiers: they look at what was claimed and bring evidence. They never decide what follows from it.
+mod asked_agent;
+mod asked_api;
 mod criteria;
 mod diff;
 mod external;
 mod ground;
 mod judge;
+mod names;
 mod orders;
 mod plugin;
 mod program;
@@ -16,9 +19,10 @@ use ralph_core::evidence::CheckEvidence;
 
 use crate::process::{Keeper, LogBudget};
 
+pub use asked_agent::AskedAgent;
 pub use criteria::verify;
 pub use ground::Ground;
-pub use judge::Judge;
+pub use judge::{Asked, Judge};
 
 /// All that a verification of one claim needs.
 pub struct Verifier {

@@ -63,17 +63,17 @@ pub(super) async fn run(
 }
 
 /// How long a program may still take. While it stands paused, its time stands still.
-struct TimeLeft {
+pub(super) struct TimeLeft {
     until: tokio::time::Instant,
     paused: Option<tokio::time::Instant>,
 }
 
 impl TimeLeft {
-    fn new(time: Duration) -> Self {
+    pub(super) fn new(time: Duration) -> Self {
         Self { until: tokio::time::Instant::now() + time, paused: None }
     }
 
-    fn heed(&mut self, order: &Order) {
+    pub(super) fn heed(&mut self, order: &Order) {
         match order {
             Order::Pause { .. } => self.paused = Some(tokio::time::Instant::now()),
             Order::Resume => {
@@ -83,7 +83,13 @@ impl TimeLeft {
         }
     }
 
-    async fn is_up(&self) {
+    /// Returns what is left of it now.
+    pub(super) fn left_ms(&self) -> u64 {
+        let left = self.until.saturating_duration_since(tokio::time::Instant::now());
+        u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) async fn is_up(&self) {
         match self.paused {
             Some(_) => std::future::pending().await,
             None => tokio::time::sleep_until(self.until).await,

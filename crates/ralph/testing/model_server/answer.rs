@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::dialect::{self, Dialect};
 use crate::http::{self, Request};
+use crate::judge::{JudgeStep, Question};
 use crate::log::Log;
 use crate::reply::{Call, Frame, Reply, Turn};
 use crate::script::{Hang, Place, Step};
@@ -14,6 +15,9 @@ use crate::tools;
 
 pub(crate) struct Desk {
     script: Vec<Step>,
+    /// What judges do; nothing: they are honest.
+    judging: Vec<JudgeStep>,
+    judged: AtomicUsize,
     place: Mutex<Place>,
     /// How many requests have taken a step.
     taken: AtomicUsize,
@@ -30,7 +34,16 @@ struct Turned<'a> {
 
 impl Desk {
     pub(crate) fn new(script: Vec<Step>, log: Log) -> Self {
-        Self { script, place: Mutex::default(), taken: AtomicUsize::new(0), log }
+        let judging = script.iter().filter_map(|step| match step {
+            Step::Judge(step) => Some(step.clone()),
+            Step::Say(_) | Step::Write(_) | Step::Run(_) | Step::Refuse(_) | Step::Cut(_) | Step::Hang(_) => {
+                None
+            }
+        });
+        let judging = judging.collect();
+        let script = script.into_iter().filter(|step| !matches!(step, Step::Judge(_))).collect();
+        let (place, taken, judged) = (Mutex::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { script, judging, judged, place, taken, log }
     }
 
     /// Answers the one request of a connection.
@@ -40,9 +53,16 @@ impl Desk {
             self.log.aside(&request)?;
             return side::plain(&request).send(stream);
         };
-        if let Some(finding) = side::judged(&request) {
+        if let Some(question) = Question::of(&request, dialect) {
             self.log.aside(&request)?;
-            return Turned { stream, dialect, request: &request, turn: Turn(0) }.say(&finding);
+            let number = self.judged.fetch_add(1, Ordering::SeqCst);
+            return match self.judging.get(number).or(self.judging.last()) {
+                Some(step) => question.perform(step, stream),
+                None => {
+                    let turned = Turned { stream, dialect, request: &request, turn: Turn(0) };
+                    turned.say(&question.honest())
+                }
+            };
         }
         let has_tools = !(dialect.tools)(&request.body).is_empty();
         if !has_tools {
@@ -67,6 +87,8 @@ impl Desk {
             Step::Run(command) => turned.call(tools::running(&offered, command)),
             Step::Refuse(refusal) => (turned.dialect.refusal)(refusal).send(turned.stream),
             Step::Cut(text) => turned.begin_to_say(text),
+            // These were taken out of the script.
+            Step::Judge(_) => Ok(()),
             Step::Hang(Hang::BeforeHeaders) => self.wait_until_it_leaves(turned, number),
             Step::Hang(Hang::MidStream(text)) => {
                 // A client that leaves in the middle of it cannot be told the rest, and has left all the same.

@@ -15,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) path: String,
     /// Null where the body is no JSON.
     pub(crate) body: Value,
+    /// The last letters of the key that came along.
+    pub(crate) key_end: Option<String>,
 }
 
 impl Request {
@@ -30,13 +32,18 @@ pub(crate) fn read(stream: &TcpStream) -> io::Result<Option<Request>> {
     let first = line(&mut reader)?;
     let mut words = first.split_whitespace().map(str::to_owned);
     let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
-    let length = headers(&mut reader, stream)?;
+    let Headers { length, key_end } = headers(&mut reader, stream)?;
     let bytes = match length {
         Length::Known(length) => exactly(&mut reader, length)?,
         Length::Chunks => chunks(&mut reader)?,
     };
     let body = serde_json::from_slice(&bytes).unwrap_or_default();
-    Ok(Some(Request { method, path, body }))
+    Ok(Some(Request { method, path, body, key_end }))
+}
+
+struct Headers {
+    length: Length,
+    key_end: Option<String>,
 }
 
 enum Length {
@@ -51,15 +58,19 @@ fn line(reader: &mut impl BufRead) -> io::Result<String> {
 }
 
 /// Reads the headers up to the empty line. Some clients send the body only after they were told to.
-fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Length> {
-    let mut length = Length::Known(0);
+fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Headers> {
+    let mut found = Headers { length: Length::Known(0), key_end: None };
     loop {
         let header = line(reader)?.to_ascii_lowercase();
-        let Some((name, value)) = header.split_once(':') else { return Ok(length) };
+        let Some((name, value)) = header.split_once(':') else { return Ok(found) };
         match (name, value.trim()) {
-            ("content-length", value) => length = Length::Known(value.parse().unwrap_or(0)),
-            ("transfer-encoding", "chunked") => length = Length::Chunks,
+            ("content-length", value) => found.length = Length::Known(value.parse().unwrap_or(0)),
+            ("transfer-encoding", "chunked") => found.length = Length::Chunks,
             ("expect", "100-continue") => stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?,
+            ("x-api-key" | "authorization", value) => {
+                found.key_end =
+                    Some(value.get(value.len().saturating_sub(4)..).unwrap_or_default().to_owned());
+            }
             _ => {}
         }
     }

@@ -1,5 +1,5 @@
 //! The record of what was asked, one line of JSON each, written before the answer: who reads it knows that a request
-//! has come. Headers are not recorded; they hold keys.
+//! has come. Headers are not recorded; they hold keys, and of a key only the end is told.
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -23,8 +23,10 @@ impl Log {
 
     /// Records any other request.
     pub(crate) fn aside(&self, request: &Request) -> io::Result<()> {
-        let Request { method, path, body } = request;
-        self.line(&json!({"event": "aside", "method": method, "path": path, "body": body}))
+        let Request { method, path, body, key_end } = request;
+        self.line(
+            &json!({"event": "aside", "method": method, "path": path, "body": body, "key_end": key_end}),
+        )
     }
 
     /// Records that a client left while it was kept waiting.

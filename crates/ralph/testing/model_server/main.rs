@@ -11,6 +11,7 @@ mod chat;
 mod dialect;
 mod gemini;
 mod http;
+mod judge;
 mod log;
 mod messages;
 mod reply;

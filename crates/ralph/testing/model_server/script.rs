@@ -8,11 +8,14 @@
 //!   {"cut": TEXT}                             begins to say it and closes the connection
 //!   {"hang": "before_headers"}                takes the request and never answers
 //!   {"hang": {"mid_stream": TEXT}}            begins to say it and falls silent
+//!   {"judge": STEP}                           what a judge does; see `JudgeStep`. Questions to judges take these alone
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+
+use crate::judge::JudgeStep;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,6 +26,7 @@ pub(crate) enum Step {
     Refuse(Refusal),
     Cut(String),
     Hang(Hang),
+    Judge(JudgeStep),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -57,7 +61,9 @@ impl Step {
     fn until(&self) -> Option<&Path> {
         match self {
             Self::Refuse(refusal) => refusal.until.as_deref(),
-            Self::Say(_) | Self::Write(_) | Self::Run(_) | Self::Cut(_) | Self::Hang(_) => None,
+            Self::Say(_) | Self::Write(_) | Self::Run(_) | Self::Cut(_) | Self::Hang(_) | Self::Judge(_) => {
+                None
+            }
         }
     }
 }

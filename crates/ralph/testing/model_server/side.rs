@@ -26,18 +26,6 @@ pub(crate) fn plain(request: &Request) -> Answer {
     Answer { status: 404, headers: Vec::new(), body }
 }
 
-/// Answers a question to a judge, whose criterion is always that there is a greeting: it is there if the difference adds
-/// the line `hello`.
-pub(crate) fn judged(request: &Request) -> Option<Reply> {
-    let body = request.body.to_string();
-    let (_, after) = body.split_once("-----BEGIN CRITERIA ")?;
-    let id = after.get(..32)?;
-    let met = body.contains("\\n+hello");
-    let quotation = if met { "hello" } else { "" };
-    let finding = json!({"criterion": 1, "met": met, "quotation": quotation, "reason": "I looked for it"});
-    Some(Reply::Text(json!({"id": id, "findings": [finding]}).to_string()))
-}
-
 /// Returns what is said where no tools were offered: a title, or an object where JSON is wanted.
 pub(crate) fn reply(request: &Request) -> Reply {
     let wants_json = request.body["generationConfig"]["responseMimeType"] == "application/json";

@@ -25,6 +25,8 @@ mod gc;
 mod init;
 mod journal;
 mod judging;
+mod judging_api;
+mod judging_tls;
 mod kill_sweep;
 mod leftovers;
 mod limits;

@@ -3,6 +3,7 @@
 mod checks;
 mod classic_file;
 mod fingerprints;
+mod judge_api;
 mod layers;
 mod of_agents;
 mod same_keys;

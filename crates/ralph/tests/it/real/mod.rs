@@ -3,7 +3,7 @@
 //! `cargo xtask test` installs them; `more/` runs with `--all-agents` alone.
 mod isolation;
 mod scene;
-mod server;
+pub mod server;
 mod stories;
 
 mod acp;

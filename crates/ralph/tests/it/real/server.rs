@@ -79,6 +79,13 @@ impl Server {
         aside.filter(|body| body.to_string().contains("-----BEGIN CRITERIA ")).collect()
     }
 
+    /// Returns the ends of the keys that came with questions to a judge.
+    pub fn keys(&self) -> Vec<Value> {
+        let aside = self.events("aside").into_iter();
+        let judged = aside.filter(|event| event["body"].to_string().contains("-----BEGIN CRITERIA "));
+        judged.map(|event| event["key_end"].clone()).collect()
+    }
+
     /// Waits until so many requests have come.
     pub fn wait_for(&self, requests: usize) {
         let what = format!("the agent has asked the model {requests} times");

@@ -1,0 +1,198 @@
+//! Judges that are asked over HTTP: what is sent to them, and what of their answer counts. Nothing here knows a network.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::question::{SYSTEM, schema};
+use crate::attempt::Spend;
+
+/// What the findings are called, where an API wants a name for them.
+const FINDINGS: &str = "findings";
+/// Room for a few hundred findings; one of the APIs wants to be told.
+const MOST_TOKENS: u32 = 8_192;
+/// How much of an API's own words is repeated.
+const WORDS: usize = 300;
+
+/// The two that everybody speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// Anthropic's messages.
+    Anthropic,
+    /// OpenAI's chat completions.
+    #[serde(rename = "openai")]
+    OpenAi,
+}
+
+/// Where a judge is asked. The key is not in it, only the variable that holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    pub api: Api,
+    /// The whole address.
+    pub url: String,
+    pub key_env: Option<String>,
+}
+
+impl Endpoint {
+    /// Returns what the judge is called: the host of its address, and the port where one is written.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
+        rest.split(['/', '?', '#']).next().unwrap_or(rest)
+    }
+}
+
+/// What an API told: the judge's words, or why there are none, and what they cost either way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    pub text: Result<String, String>,
+    pub model: Option<String>,
+    pub spend: Spend,
+}
+
+impl Api {
+    pub const ALL: &[Self] = &[Self::Anthropic, Self::OpenAi];
+
+    /// Returns the name under which it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+        }
+    }
+
+    /// Returns the address that its vendor has for it.
+    #[must_use]
+    pub fn address(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com/v1/messages",
+            Self::OpenAi => "https://api.openai.com/v1/chat/completions",
+        }
+    }
+
+    /// Returns the variable in which people keep the key for that address.
+    #[must_use]
+    pub fn usual_key(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAi => "OPENAI_API_KEY",
+        }
+    }
+
+    /// Returns the headers of a request, by name.
+    #[must_use]
+    pub fn headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
+        let kind = ("content-type", "application/json".to_string());
+        let (version, key) = match self {
+            Self::Anthropic => {
+                let version = ("anthropic-version", "2023-06-01".to_string());
+                (Some(version), key.map(|key| ("x-api-key", key.to_string())))
+            }
+            Self::OpenAi => (None, key.map(|key| ("authorization", format!("Bearer {key}")))),
+        };
+        [Some(kind), version, key].into_iter().flatten().collect()
+    }
+
+    /// Returns the body of a request: the question, and the schema that the answer must have.
+    #[must_use]
+    pub fn body(self, model: &str, question: &str) -> String {
+        let user = json!({"role": "user", "content": question});
+        let body = match self {
+            // A tool that must be called is the one way of giving a schema that all of its models know.
+            Self::Anthropic => json!({
+                "model": model,
+                "max_tokens": MOST_TOKENS,
+                "system": SYSTEM,
+                "messages": [user],
+                "tools": [{"name": FINDINGS, "description": "Gives the answer.", "input_schema": schema()}],
+                "tool_choice": {"type": "tool", "name": FINDINGS},
+            }),
+            Self::OpenAi => json!({
+                "model": model,
+                "messages": [{"role": "system", "content": SYSTEM}, user],
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": FINDINGS, "strict": true, "schema": schema()},
+                },
+            }),
+        };
+        body.to_string()
+    }
+
+    /// Reads the body of an answer that its server calls a success.
+    #[must_use]
+    pub fn read(self, body: &[u8]) -> Told {
+        let Ok(body) = serde_json::from_slice::<Value>(body) else {
+            let text = Err("its answer is no JSON".to_string());
+            return Told { text, model: None, spend: Spend::default() };
+        };
+        let (text, [input, output]) = match self {
+            Self::Anthropic => (said_in_messages(&body), ["input_tokens", "output_tokens"]),
+            Self::OpenAi => (said_in_completions(&body), ["prompt_tokens", "completion_tokens"]),
+        };
+        let count = |name: &str| body.get("usage")?.get(name)?.as_u64();
+        let spend = Spend { input_tokens: count(input), output_tokens: count(output), cost_micros: None };
+        Told { text, model: text_at(&body, "/model").map(str::to_string), spend }
+    }
+}
+
+fn said_in_messages(body: &Value) -> Result<String, String> {
+    match text_at(body, "/stop_reason") {
+        Some("max_tokens") => return Err(cut()),
+        Some("refusal") => return Err(declined()),
+        Some(_) | None => {}
+    }
+    let blocks = body.get("content").and_then(Value::as_array).ok_or_else(foreign)?;
+    let of_kind =
+        |kind: &'static str| blocks.iter().filter(move |block| text_at(block, "/type") == Some(kind));
+    let mut calls = of_kind("tool_use");
+    match (calls.next(), calls.next()) {
+        (Some(_), Some(_)) => Err("it answered more than once".to_string()),
+        (Some(call), None) => call.get("input").map(Value::to_string).ok_or_else(foreign),
+        (None, _) => Ok(of_kind("text").filter_map(|block| text_at(block, "/text")).collect()),
+    }
+}
+
+fn said_in_completions(body: &Value) -> Result<String, String> {
+    let choices = body.get("choices").and_then(Value::as_array).ok_or_else(foreign)?;
+    let [choice] = choices.as_slice() else { return Err("it did not answer exactly once".to_string()) };
+    match text_at(choice, "/finish_reason") {
+        Some("length") => return Err(cut()),
+        Some("content_filter") => return Err(declined()),
+        Some(_) | None => {}
+    }
+    if text_at(choice, "/message/refusal").is_some_and(|words| !words.is_empty()) {
+        return Err(declined());
+    }
+    text_at(choice, "/message/content").map(str::to_string).ok_or_else(foreign)
+}
+
+/// Returns the text at a place.
+fn text_at<'a>(value: &'a Value, place: &str) -> Option<&'a str> {
+    value.pointer(place).and_then(Value::as_str)
+}
+
+fn cut() -> String {
+    "its answer was cut off by the limit of tokens".to_string()
+}
+
+fn declined() -> String {
+    "it declined to answer".to_string()
+}
+
+fn foreign() -> String {
+    "its answer is not one of this API".to_string()
+}
+
+/// Returns the words of an answer that tells of an error, bounded; nothing where there are none.
+#[must_use]
+pub fn complaint(body: &[u8]) -> Option<String> {
+    let body = serde_json::from_slice::<Value>(body).ok()?;
+    let words = ["/error/message", "/message", "/error"].iter().find_map(|place| text_at(&body, place))?;
+    let words: String = words.chars().take(WORDS).collect();
+    Some(words).filter(|words| !words.trim().is_empty())
+}

@@ -1,0 +1,98 @@
+//! Questions to a judge. Without a script of its own it is honest: its criterion is always that there is a greeting, which
+//! is there if the difference adds the line `hello`.
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::dialect::Dialect;
+use crate::http::{Answer, Request};
+use crate::reply::{Call, Input, Reply, Turn};
+use crate::script::Refusal;
+
+/// What a judge does with one question; the last step repeats.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum JudgeStep {
+    /// Answers with this; `{id}` stands for the mark of the question.
+    Say(String),
+    /// Answers with this body, whatever it is.
+    Body(String),
+    Refuse(Refusal),
+    /// Points to another address.
+    Point(String),
+    /// Promises more than it sends of this body.
+    Cut(String),
+    /// Sends so many bytes.
+    Flood(usize),
+    /// Never answers.
+    Hang,
+}
+
+/// A question to a judge, and its mark.
+pub(crate) struct Question<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) dialect: &'static Dialect,
+    id: String,
+}
+
+impl<'a> Question<'a> {
+    /// Tells whether a request is one.
+    pub(crate) fn of(request: &'a Request, dialect: &'static Dialect) -> Option<Self> {
+        let body = request.body.to_string();
+        let (_, after) = body.split_once("-----BEGIN CRITERIA ")?;
+        Some(Self { request, dialect, id: after.get(..32)?.to_owned() })
+    }
+
+    pub(crate) fn honest(&self) -> Reply {
+        let met = self.request.body.to_string().contains("\\n+hello");
+        let quotation = if met { "hello" } else { "" };
+        let finding =
+            json!({"criterion": 1, "met": met, "quotation": quotation, "reason": "I looked for it"});
+        self.reply(&json!({"id": self.id, "findings": [finding]}).to_string())
+    }
+
+    /// Where a tool must be called, what is JSON is said by it.
+    fn reply(&self, words: &str) -> Reply {
+        let tool = self.request.body["tool_choice"]["name"].as_str();
+        match (tool, serde_json::from_str::<Value>(words)) {
+            (Some(tool), Ok(input)) => {
+                Reply::Call(Call { tool: tool.to_owned(), input: Input::Named(input) })
+            }
+            (_, _) => Reply::Text(words.to_owned()),
+        }
+    }
+
+    pub(crate) fn perform(&self, step: &JudgeStep, mut stream: &TcpStream) -> io::Result<()> {
+        match step {
+            JudgeStep::Say(words) => {
+                let reply = self.reply(&words.replace("{id}", &self.id));
+                Answer::ok((self.dialect.whole)(&reply, Turn(0))).send(stream)
+            }
+            JudgeStep::Body(body) => stream
+                .write_all(head(200, body.len()).as_bytes())
+                .and_then(|()| stream.write_all(body.as_bytes())),
+            JudgeStep::Refuse(refusal) => (self.dialect.refusal)(refusal).send(stream),
+            JudgeStep::Point(to) => {
+                let headers = vec![("location", to.clone())];
+                Answer { status: 307, headers, body: Value::Null }.send(stream)
+            }
+            JudgeStep::Cut(body) => {
+                let text = head(200, body.len() + 100) + body;
+                stream.write_all(text.as_bytes())
+            }
+            JudgeStep::Flood(bytes) => {
+                stream.write_all(head(200, *bytes).as_bytes())?;
+                io::copy(&mut io::repeat(b' ').take(*bytes as u64), &mut stream).map(drop)
+            }
+            JudgeStep::Hang => io::copy(&mut stream, &mut io::sink()).map(drop),
+        }
+    }
+}
+
+fn head(status: u16, length: usize) -> String {
+    format!(
+        "HTTP/1.1 {status} OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+    )
+}

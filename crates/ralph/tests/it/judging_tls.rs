@@ -1,0 +1,106 @@
+//! A judge over https: a server with a certificate of our own, whose key guards nothing but this test.
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Project};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/data/tls").join(name)
+}
+
+/// Answers every question in favour of the work, for as long as the test lives. Returns the port.
+fn serve() -> u16 {
+    let chain: Vec<_> =
+        CertificateDer::pem_file_iter(data("server.pem")).unwrap().map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_file(data("server.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(versions.with_no_client_auth().with_single_cert(chain, key).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let tls = StreamOwned::new(ServerConnection::new(Arc::clone(&config)).unwrap(), stream);
+            // A client that does not know us hangs up.
+            drop(answer(tls));
+        }
+    });
+    port
+}
+
+fn answer(stream: impl Read + Write) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        match line.trim().to_ascii_lowercase().split_once(": ") {
+            Some(("content-length", value)) => length = value.parse().map_err(io::Error::other)?,
+            Some(_) => {}
+            None if line.trim().is_empty() => break,
+            None => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    let question = String::from_utf8_lossy(&body);
+    let id = question
+        .split_once("-----BEGIN CRITERIA ")
+        .and_then(|(_, after)| after.get(..32))
+        .unwrap_or_default();
+    let finding = json!({"criterion": 1, "met": true, "quotation": "hello", "reason": ""});
+    let content = json!({"id": id, "findings": [finding]}).to_string();
+    let body = json!({"model": "m", "choices": [{"finish_reason": "stop", "message": {"content": content}}]})
+        .to_string();
+    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    let stream = stream.get_mut();
+    stream.write_all((head + &body).as_bytes())?;
+    stream.flush()
+}
+
+fn run(project: &Project, certificates: Option<&Path>) -> Answer {
+    let url = format!("https://localhost:{}/v1/chat/completions", serve());
+    let judge = format!("{{api: openai, url: '{url}', key_env: JUDGE_API_KEY, model: small, timeout: 30s}}");
+    let config = project.outside("judging.yaml");
+    fs::write(
+        &config,
+        format!("verification: {{judge: {judge}}}\nchecks: [{{check_for: [there is a greeting]}}]\n"),
+    )
+    .unwrap();
+    let agent = "cat > /dev/null; echo hello > greeting.txt; echo '<promise>COMPLETE</promise>'";
+    let call = project.run_shell(agent).args(["--max-iterations", "1", "--config", config.to_str().unwrap()]);
+    let call = call.env("JUDGE_API_KEY", "correct-horse-battery-staple");
+    certificates.into_iter().fold(call, |call, file| call.env("SSL_CERT_FILE", file)).output()
+}
+
+fn check(answer: &Answer) -> Value {
+    answer.named("verdict").pop().unwrap()["checks"][0].clone()
+}
+
+// spec: V3
+#[test]
+fn a_judge_over_https_is_asked_if_its_certificate_is_known() {
+    let project = Project::new();
+    let answer = run(&project, Some(&data("ca.pem"))).expect(0);
+    assert_eq!(check(&answer)["verdict"], "accepted", "{}", answer.stdout);
+}
+
+// spec: V3, X3
+#[test]
+fn a_server_that_nobody_vouches_for_gets_neither_work_nor_key() {
+    let project = Project::new();
+    let answer = run(&project, None).expect(3);
+    let check = check(&answer);
+    assert_eq!(check["verdict"], "could_not_evaluate");
+    let reason = check["reason"].as_str().unwrap();
+    assert!(reason.contains("certificate") && reason.contains("it cannot be reached"), "{reason}");
+}

@@ -6,6 +6,8 @@ use alloc::string::String;
 
 /// Stands in the kept text where the terminal erased the line so far.
 const ERASED: &str = "\u{b}";
+/// How many bytes are looked at one by one.
+const NEAR: usize = 8;
 /// A title or link longer than this was never closed, so its end is assumed.
 const LONGEST_STRING: usize = 4096;
 
@@ -40,9 +42,9 @@ impl Cleaner {
         let mut rest = text;
         while !rest.is_empty() {
             if matches!(self.state, State::Text) {
-                let plain = plain_length(rest.as_bytes());
-                self.emit(super::cut(rest, 0..plain), sink);
-                rest = super::cut(rest, plain..rest.len());
+                let shown = shown_length(rest);
+                self.emit(super::cut(rest, 0..shown), sink);
+                rest = super::cut(rest, shown..rest.len());
             }
             let mut chars = rest.chars();
             let Some(c) = chars.next() else { return };
@@ -138,9 +140,37 @@ fn after_hidden(c: char, length: usize) -> State {
     }
 }
 
-/// Returns how many bytes can be passed on as they are. Whole blocks are tested without branches, so that
+/// Returns how many bytes can be passed on as they are, in one piece: binary data is full of characters that need a closer look
+/// and are shown all the same.
+fn shown_length(text: &str) -> usize {
+    let mut shown = 0;
+    loop {
+        let rest = super::cut(text, shown..text.len());
+        shown += plain_length(rest.as_bytes());
+        match super::cut(text, shown..text.len()).chars().next() {
+            Some(c) if is_shown(c) => shown += c.len_utf8(),
+            Some(_) | None => return shown,
+        }
+    }
+}
+
+/// Tells whether a character is text that is shown as it is.
+fn is_shown(c: char) -> bool {
+    match c {
+        '\u{1b}' | '\u{9b}' | '\r' => false,
+        '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{85}' | '\u{2028}' | '\u{2029}' => false,
+        other => !is_invisible(other),
+    }
+}
+
+/// Returns how many bytes of plain text stand at the beginning. Whole blocks are tested without branches, so that
 /// plain output runs at the speed of memory.
 fn plain_length(bytes: &[u8]) -> usize {
+    // Where little of it is plain, a whole block would be tested again and again.
+    let near = bytes.iter().take(NEAR).position(|byte| is_special(*byte));
+    if let Some(near) = near {
+        return near;
+    }
     let (blocks, _) = bytes.as_chunks::<64>();
     let plain =
         blocks.iter().take_while(|block| !block.iter().fold(false, |any, byte| any | is_special(*byte)));
@@ -222,5 +252,19 @@ mod tests {
     #[test]
     fn an_open_title_does_not_swallow_the_next_line() {
         assert_eq!(clean("\u{1b}]0;never closed\nnext"), "\nnext");
+    }
+
+    // spec: S8
+    // fault: 45
+    #[test]
+    fn what_is_shown_is_passed_on_in_one_piece_whatever_needs_a_closer_look() {
+        let mut runs = 0;
+        let binary = "\u{fffd}".repeat(100_000) + "é\u{2192}ok";
+        Cleaner::default().push(&binary, &mut |run| {
+            assert_eq!(run, binary);
+            runs += 1;
+        });
+        assert_eq!(runs, 1);
+        assert_eq!(clean("a\u{fffd}\u{a0}b\u{200b}\u{feff}c\u{2028}d"), "a\u{fffd} bc\nd");
     }
 }

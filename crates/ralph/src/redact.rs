@@ -60,6 +60,18 @@ pub fn text(text: &str) -> Cow<'_, str> {
     secrets().redact(text)
 }
 
+/// Returns a JSON text with what was hidden in it, read again from the variables that the marks name; or the names of
+/// those that are not set, or not to one value.
+pub fn reveal(json: &str) -> Result<String, Vec<String>> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    ralph_core::redact::reveal(json, |name| {
+        let mut values = known.list.iter().filter(|secret| secret.name == name).map(|secret| &secret.value);
+        let value = values.next()?;
+        let is_only = values.all(|other| other == value);
+        String::from_utf8(value.clone()).ok().filter(|_| is_only)
+    })
+}
+
 /// Tells whether something was hidden in a text.
 #[must_use]
 pub fn is_marked(text: &str) -> bool {

@@ -9,6 +9,7 @@ mod held;
 mod name;
 mod own;
 mod recognise;
+mod reveal;
 mod shape;
 mod shapes;
 mod value;
@@ -23,6 +24,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 pub use own::is_own_word;
+pub use reveal::reveal;
 pub use value::{Secret, secrets_in, secrets_of};
 
 use anchors::Anchors;

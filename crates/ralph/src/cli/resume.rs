@@ -18,6 +18,7 @@ use crate::error::Failure;
 use crate::git;
 use crate::process::{self, Keeper};
 use crate::project::Project;
+use crate::redact;
 use crate::store::{RunRow, Store, StoredRun};
 use crate::view::{event_line, processes, short_id};
 
@@ -154,7 +155,8 @@ fn plan(
     }
     let refused = |error: SettingsError| {
         let hint = match error {
-            SettingsError::Secret => "start anew, with the prompt as @FILE and secrets in variables",
+            SettingsError::Secret => HIDDEN,
+            SettingsError::Unset { .. } => "set it again as it was, then resume",
             SettingsError::Format { .. }
             | SettingsError::Newer { .. }
             | SettingsError::Kind { .. }
@@ -162,6 +164,10 @@ fn plan(
         };
         Failure::new(exit_code::PREFLIGHT, &error).hint(hint)
     };
+    if redact::is_marked(&row.settings) {
+        // What the configuration gives to agents and prompts is known from now on; whether it is right is told later.
+        drop(args.config.settings(Some(&project)));
+    }
     let settings = RunSettings::parse(&row.settings).map_err(refused)?;
     let configured = Configured::of(args, &project);
     let mut changed = settings.changes();
@@ -175,6 +181,9 @@ fn plan(
     plan.prompt.read(1, 1).map_err(|error| lost_prompt(&plan, &error))?;
     Ok((plan, changed))
 }
+
+/// What to do instead where a secret cannot be had again.
+pub const HIDDEN: &str = "start anew: give the prompt as @FILE, and let commands name a variable (\"$DEPLOY_TOKEN\"), not its value";
 
 fn lost_prompt(plan: &RunPlan, error: &io::Error) -> Failure {
     let path = plan.prompt.file().map(|path| format!(" {}", path.display())).unwrap_or_default();

@@ -10,12 +10,13 @@ use ralph_core::outcome::{Ended, exit_code};
 use ralph_core::receipt::{Again, Checked, End, Receipt, Tally, doubts, repeatable};
 use tokio::sync::mpsc;
 
-use super::resume::refuse_tracked;
+use super::config_args::ConfigArgs;
+use super::resume::{HIDDEN, refuse_tracked};
 use super::run::{refuse_recursion, with_keeper};
 use super::verify_report::Found;
 use super::{out, pick};
 use crate::digest::sha256;
-use crate::engine::{Asked, PROJECT_VARIABLE, RunSettings, Signals, stop_self};
+use crate::engine::{Asked, PROJECT_VARIABLE, RunSettings, SettingsError, Signals, stop_self};
 use crate::error::Failure;
 use crate::git::{self, Checkout, CheckoutError};
 use crate::memory_size::MemorySize;
@@ -23,6 +24,7 @@ use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
 use crate::project::Project;
 use crate::receipt::{self, Copy};
+use crate::redact;
 use crate::store::{ReceiptRow, RunRow, Store};
 use crate::verify::{Claimed, Ground, Verifier, verify};
 use crate::view::short_id;
@@ -105,7 +107,7 @@ impl Case {
         let receipt: Receipt = serde_json::from_str(&stored.body).map_err(|error| {
             Failure::plain(exit_code::STATE, "the stored receipt cannot be read").cause(error)
         })?;
-        let criteria = repeatable(&receipt.given.criteria);
+        let criteria = repeatable(&as_they_ran(project, &run, &receipt)?);
         if criteria.is_empty() {
             return Err(nothing_to_repeat(&receipt));
         }
@@ -175,6 +177,34 @@ impl Case {
             }
         }
     }
+}
+
+/// Returns the criteria of a receipt. A mark in place of a secret is never started as a command: the secret is read again
+/// from its variable, or nothing is started.
+fn as_they_ran(project: &Project, run: &RunRow, receipt: &Receipt) -> Result<Vec<Criterion>, Failure> {
+    let internal = |error: serde_json::Error| Failure::new(exit_code::INTERNAL, &error);
+    let criteria = &receipt.given.criteria;
+    if !redact::is_marked(&serde_json::to_string(criteria).map_err(internal)?) {
+        return Ok(criteria.clone());
+    }
+    // What the configuration gives to agents and prompts is known from now on.
+    drop(ConfigArgs::default().settings(Some(project)));
+    let cannot = |error: SettingsError| {
+        let hint = match error {
+            SettingsError::Unset { .. } => "set it again as it was, then verify",
+            SettingsError::Secret
+            | SettingsError::Format { .. }
+            | SettingsError::Newer { .. }
+            | SettingsError::Kind { .. }
+            | SettingsError::Agent { .. } => HIDDEN,
+        };
+        Failure::new(exit_code::PREFLIGHT, &error).cause("a check held it: it was not started").hint(hint)
+    };
+    let settings = RunSettings::parse(&run.settings).map_err(cannot)?;
+    if receipt::criteria_sha256(settings.criteria()).map_err(internal)? != receipt.given.criteria_sha256 {
+        return Err(cannot(SettingsError::Secret));
+    }
+    Ok(settings.criteria().to_vec())
 }
 
 /// How long checks that were told to stop may take.

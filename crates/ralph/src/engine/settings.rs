@@ -55,6 +55,9 @@ pub struct RunSettings {
     configured: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stage: Option<StageOf>,
+    /// The secrets that it was given are not stored, but each can be read again from the variable that its mark names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    reread: bool,
 }
 
 /// Why stored settings are no plan.
@@ -70,6 +73,8 @@ pub enum SettingsError {
         "the run was given a secret in its prompt, its arguments or its checks, and secrets are not stored"
     )]
     Secret,
+    #[error("the run was given the value of {}, which is not stored, and not set now", variables.join(" and "))]
+    Unset { variables: Vec<String> },
     #[error("there is no kind of run named {kind:?}")]
     Kind { kind: String },
     #[error("the agent of the run is not known any more")]
@@ -106,6 +111,7 @@ impl RunSettings {
             parallel: plan.sharing == Sharing::Parallel,
             configured: plan.configured.clone(),
             stage: plan.stage.clone(),
+            reread: false,
         }
     }
 
@@ -115,24 +121,38 @@ impl RunSettings {
         &self.checks
     }
 
+    /// Returns it as it is stored: without secrets, and saying whether they can be read again. Where a secret stood in
+    /// another form than its variable has, they cannot.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
+        let whole = serde_json::to_string(self)?;
+        let hidden = redact::text(&whole).into_owned();
+        let reread = hidden != whole && redact::reveal(&hidden).is_ok_and(|again| again == whole);
+        if !reread {
+            return Ok(hidden);
+        }
+        let said = serde_json::to_string(&Self { reread, ..self.clone() })?;
+        Ok(redact::text(&said).into_owned())
     }
 
     pub fn parse(json: &str) -> Result<Self, SettingsError> {
         #[derive(Deserialize)]
         struct Version {
             version: u32,
+            #[serde(default)]
+            reread: bool,
         }
         let format = |source| SettingsError::Format { source };
-        let Version { version: found } = serde_json::from_str(json).map_err(format)?;
+        let Version { version: found, reread } = serde_json::from_str(json).map_err(format)?;
         if found > VERSION {
             return Err(SettingsError::Newer { found });
         }
-        if redact::is_marked(json) {
-            return Err(SettingsError::Secret);
-        }
-        serde_json::from_str(json).map_err(format)
+        let whole = match (redact::is_marked(json), reread) {
+            (false, _) => json.to_owned(),
+            (true, false) => return Err(SettingsError::Secret),
+            (true, true) => redact::reveal(json).map_err(|variables| SettingsError::Unset { variables })?,
+        };
+        let settings: Self = serde_json::from_str(&whole).map_err(format)?;
+        Ok(Self { reread: false, ..settings })
     }
 
     /// Returns the plan of a run that goes on.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::Project;
+use crate::harness::{Call, Project};
 use crate::invariants::{CANARY, secret_in};
 
 const HIDDEN: &str = "[redacted:CANARY_TOKEN]";
@@ -165,18 +165,78 @@ fn a_secret_that_is_spelled_like_our_own_words_does_not_spoil_the_records() {
     assert_eq!(project.ralph(["show", "--json"]).output().expect(0).json()["outcome"], "completed");
 }
 
-// fault: 12
-// spec: X3, L13
-#[test]
-fn a_run_that_was_given_a_secret_is_not_resumed_with_the_mark_in_its_place() {
-    let project = Project::new();
-    let running = project.run_on(&format!("use {CANARY}"), &["hang"]).start();
+/// Takes the variable of the secret away.
+fn forget(command: &mut std::process::Command) {
+    command.env_remove("CANARY_TOKEN");
+}
+
+/// Starts a run and stops it while its agent works.
+fn cut_short(call: Call<'_>, project: &Project) {
+    let running = call.start();
     project.wait_for("ready");
     running.signal(rustix::process::Signal::TERM);
     running.wait().expect(143);
+    fs::remove_file(project.outside("ready")).unwrap();
+}
+
+// fault: 12
+// spec: X3, L13
+#[test]
+fn a_secret_that_a_run_was_given_is_read_again_from_its_variable_when_the_run_goes_on() {
+    let project = Project::new();
+    let check = format!("test {CANARY} = \"$CANARY_TOKEN\"");
+    let agent = "cat > \"$TMPDIR/prompt\"; test -e \"$TMPDIR/go\" || { touch \"$FA_READY\"; sleep 1000; }; echo '<promise>COMPLETE</promise>'";
+    cut_short(project.run_shell(agent).args(["--check", &check]), &project);
+    fs::write(project.outside("go"), "").unwrap();
+    let unset = project.ralph(["resume"]).with(forget).output().expect(1);
+    assert!(unset.stderr.contains("was given the value of CANARY_TOKEN"), "{}", unset.stderr);
+    assert!(unset.stderr.contains("hint: set it again as it was, then resume"), "{}", unset.stderr);
+    project.ralph(["resume"]).output().expect(0);
+}
+
+// fault: 12
+// spec: X3, L13
+#[test]
+fn a_run_that_was_given_a_secret_from_nowhere_is_not_resumed_with_the_mark_in_its_place() {
+    let project = Project::new();
+    cut_short(project.run_on(&format!("use {}", token()), &["hang"]), &project);
     let answer = project.ralph(["resume"]).output().expect(1);
     assert!(answer.stderr.contains("was given a secret in its prompt"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("let commands name a variable"), "{}", answer.stderr);
     assert_eq!(project.starts().len(), 1);
+}
+
+// spec: X3, V14
+#[test]
+fn a_mark_in_place_of_a_secret_is_never_started_as_a_command() {
+    let project = Project::new();
+    let agent = "cat > /dev/null; echo x >> note; git add --all; \
+                 git -c user.name=A -c user.email=a@example.invalid commit --quiet -m work; echo '<promise>COMPLETE</promise>'";
+    let marks = project.outside("checked");
+    let check = |secret: &str| format!("echo {secret} >> {}", marks.display());
+    for (secret, refused) in [(CANARY.to_owned(), None), (token(), Some("was given a secret in its prompt"))]
+    {
+        project.run_shell(agent).args(["--check", &check(&secret)]).output().expect(0);
+        fs::remove_file(&marks).unwrap();
+        let unset = project.ralph(["verify"]).with(forget).output().expect(1);
+        let why = refused.unwrap_or("was given the value of CANARY_TOKEN");
+        assert!(
+            unset.stderr.contains(why) && unset.stderr.contains("it was not started"),
+            "{}",
+            unset.stderr
+        );
+        assert!(!marks.exists(), "a masked command ran");
+        match refused {
+            None => {
+                project.ralph(["verify"]).output().expect(0);
+                assert_eq!(fs::read_to_string(&marks).unwrap().trim(), secret);
+            }
+            Some(why) => {
+                let answer = project.ralph(["verify"]).output().expect(1);
+                assert!(answer.stderr.contains(why) && !marks.exists(), "{}", answer.stderr);
+            }
+        }
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod tail;
 mod utf8;
 pub(crate) mod words;
 
+pub(crate) use clean::clean;
 pub use finder::{Finder, Heard};
 pub use neutral::neutralise;
 pub use promise::{Nonce, Promise, PromiseError};

@@ -17,6 +17,8 @@ const SHORTEST_QUOTATION: usize = 3;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub findings: Vec<Finding>,
+    /// The criteria that are met by the agent's own word alone.
+    pub by_word: Vec<String>,
     /// The criteria whose quotation was not in the material. These findings do not count.
     pub invented: Vec<String>,
 }
@@ -71,11 +73,13 @@ pub fn read_answer(
     if let Some(finding) = written.findings.iter().find(|finding| !is_asked(finding.criterion)) {
         return Err(Unusable::Unasked { number: finding.criterion });
     }
-    let mut answer = Answer { findings: Vec::new(), invented: Vec::new() };
+    let mut answer = Answer { findings: Vec::new(), by_word: Vec::new(), invented: Vec::new() };
     for (criterion, number) in criteria.iter().zip(1_i64..) {
         let finding = only(&written.findings, criterion, number)?;
         if !is_backed(finding, material) {
             answer.invented.push(criterion.clone());
+        } else if finding.met && material.only_reports(&finding.quotation) {
+            answer.by_word.push(criterion.clone());
         }
         answer.findings.push(Finding {
             criterion: criterion.clone(),

@@ -6,10 +6,14 @@ use crate::evidence::CheckEvidence;
 use crate::text::tail_of;
 
 const REPORT_BYTES: usize = 32 * 1024;
-const DIFF_BYTES: usize = 128 * 1024;
+/// How much of the difference a judge sees.
+pub const DIFF_BYTES: usize = 128 * 1024;
 const CHECKS_BYTES: usize = 16 * 1024;
 /// How much of one check's output a judge sees.
 const OUTPUT_BYTES: usize = 2 * 1024;
+
+/// Stands before each line that a check printed.
+const PRINTED: &str = "| ";
 
 /// The material of one judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,25 +51,35 @@ impl Material {
         }
     }
 
+    /// Tells whether nothing but the agent's own report holds these words.
+    #[must_use]
+    pub fn only_reports(&self, words: &str) -> bool {
+        let report = String::new();
+        self.holds(words) && !Self { report, ..self.clone() }.holds(words)
+    }
+
     /// Tells whether these words stand in it, however the white space between them is written, and with or without
     /// the signs at the beginning of a diff's lines.
     #[must_use]
     pub fn holds(&self, words: &str) -> bool {
         let words = plain(words);
-        let without_signs: String =
-            self.diff.lines().flat_map(|line| [line.trim_start_matches(['+', '-']), "\n"]).collect();
+        let without = |text: &str, signs: &[char]| -> String {
+            text.lines().flat_map(|line| [line.trim_start_matches(signs), "\n"]).collect()
+        };
+        let bare = [without(&self.diff, &['+', '-']), without(&self.checks, &[' ', '|'])];
         let is_in = |text: &String| plain(text).contains(&words);
-        [&self.report, &self.diff, &self.checks, &without_signs].into_iter().any(is_in)
+        [&self.report, &self.diff, &self.checks].into_iter().chain(&bare).any(is_in)
     }
 }
 
+/// What a command printed has a sign before each line: none of them can pass for the result of another check.
 fn told(check: &CheckEvidence, indent: &str) -> String {
-    let name = check.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
-    let (verdict, reason) = (check.verdict.as_str(), &check.reason);
-    let mut text = format!("{indent}{name}{} -> {verdict}: {reason}\n", check.command);
-    if check.stages.is_empty() && !check.tail.is_empty() {
-        text.push_str(tail_of(&check.tail, OUTPUT_BYTES));
-        text.push('\n');
+    let name = check.name.as_ref().map_or_else(String::new, |name| format!("{}: ", plain(name)));
+    let (verdict, reason) = (check.verdict.as_str(), plain(&check.reason));
+    let mut text = format!("{indent}{name}{} -> {verdict}: {reason}\n", plain(&check.command));
+    if check.stages.is_empty() {
+        let printed = tail_of(&check.tail, OUTPUT_BYTES).lines();
+        printed.for_each(|line| text.push_str(&format!("{indent}{PRINTED}{line}\n")));
     }
     check.stages.iter().for_each(|stage| text.push_str(&told(stage, "  ")));
     text
@@ -82,13 +96,13 @@ fn bounded(text: &str, most: usize) -> String {
     format!("{head}\n[... {left_out} bytes left out ...]\n{tail}")
 }
 
-fn head_of(text: &str, bytes: usize) -> &str {
+pub(super) fn head_of(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 /// Writes every stretch of white space as one blank.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !plain.is_empty() {

@@ -2,6 +2,7 @@
 //! so nothing that it says counts unless it has the one form that was asked for and quotes what it was shown.
 mod answer;
 mod api;
+mod diff;
 mod material;
 mod on_error;
 mod question;
@@ -10,7 +11,8 @@ mod verdict;
 
 pub use answer::{Answer, Unusable, read_answer};
 pub use api::{Api, Endpoint, Told, complaint};
-pub use material::{Fence, Material};
+pub use diff::DiffKeeper;
+pub use material::{DIFF_BYTES, Fence, Material};
 pub use on_error::OnError;
 pub use question::{SYSTEM, question};
 pub use trouble::{Next, Trouble};

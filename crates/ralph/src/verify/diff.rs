@@ -1,100 +1,168 @@
-//! What was changed since the work began, new files included. It changes nothing: git gets an index of its own.
+//! What was changed since the work began, new files included. It changes nothing: git gets an index, settings and
+//! attributes that whoever did the work could not have changed.
 use std::ffi::OsString;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::evidence::CheckEnding;
+use ralph_core::judge::{DIFF_BYTES, DiffKeeper};
+use ralph_core::redact::Redactor;
 
 use super::Verifier;
 use super::orders::Orders;
 use super::program::{self, Program};
 use crate::process::{JobSpec, Listener, Stdin, When};
+use crate::redact;
 
-/// More than this no judge reads.
-const MOST: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How much of a complaint, or of a path, is read.
+const FEW: usize = 4_096;
+/// Room for the marks where something is left out.
+const SHOWN: usize = DIFF_BYTES / 8 * 7;
 
-/// Neither the project nor the user's settings decide how the work looks or which programs are started for that.
-const DIFF: &[&str] = &[
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "diff",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-];
+/// Neither the project nor the user's settings decide which programs are started, or what is left out.
+const DIFF: &[&str] = &["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"];
+const USUAL: &[&str] = &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
-/// Returns the difference between the work tree and a commit; where git cannot tell it, why not.
-pub(super) async fn diff(verifier: &Verifier, base: &str, orders: &mut Orders) -> String {
-    let index = verifier.folder.join(format!("{}.index", verifier.name));
-    let new_files = &["-c", "core.fsmonitor=false", "add", "--intent-to-add", "--all", "."];
-    let read = ["read-tree", base];
-    let told = match git(verifier, &index, &read, orders).await {
-        Err(why) => Err(why),
-        Ok(_) => {
-            // Files that cannot be added are left out of the index; git names them on stderr.
-            let _ = git(verifier, &index, new_files, orders).await;
-            let args: Vec<&str> = DIFF.iter().copied().chain([base, "--"]).collect();
-            git(verifier, &index, &args, orders).await
-        }
-    };
+/// Returns the difference between the work tree and a commit, without its secrets.
+pub(super) async fn diff(verifier: &Verifier, base: &str, orders: &mut Orders) -> Result<String, String> {
+    let folder = verifier.folder.join(format!("{}.git", verifier.name));
+    let told = in_folder(verifier, (&folder, base), orders).await;
     // It was ours alone.
-    let _ = std::fs::remove_file(&index);
-    told.unwrap_or_else(|why| format!("(git could not tell what was changed: {why})"))
+    let _ = std::fs::remove_dir_all(&folder);
+    told
 }
 
-async fn git(
+async fn in_folder(
     verifier: &Verifier,
-    index: &Path,
-    args: &[&str],
+    (folder, base): (&Path, &str),
     orders: &mut Orders,
 ) -> Result<String, String> {
-    let ground = &verifier.ground;
-    let is_of_git = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("GIT_"));
-    let mut env: Vec<_> = ground.env.iter().filter(|(name, _)| !is_of_git(name)).cloned().collect();
-    env.extend([("GIT_INDEX_FILE".into(), index.into()), ("GIT_OPTIONAL_LOCKS".into(), "0".into())]);
-    let job = JobSpec {
-        program: "git".into(),
-        args: args.iter().map(OsString::from).collect(),
-        env,
-        cwd: ground.root.clone(),
-        run_id: ground.run_id.clone(),
-        stdin: Stdin::Null,
-        linger: JobSpec::LINGER,
-        memory: None,
+    let outside = Git { verifier, env: Vec::new() };
+    let objects = outside.path("objects", orders).await?;
+    let excluded = outside.path("info/exclude", orders).await?;
+    let format = if base.len() == 64 { "--object-format=sha256" } else { "--object-format=sha1" };
+    let init = ["init", "--quiet", "--bare", "--template=", format];
+    let init = init.iter().map(OsString::from).chain([folder.into()]).collect();
+    outside.run(init, orders).await?;
+    copy_what_is_ignored(&excluded, folder);
+    let own = Git {
+        verifier,
+        env: vec![
+            ("GIT_DIR".into(), folder.into()),
+            ("GIT_WORK_TREE".into(), verifier.ground.root.clone().into()),
+            ("GIT_INDEX_FILE".into(), folder.join("index").into()),
+            ("GIT_OBJECT_DIRECTORY".into(), objects.into()),
+            ("GIT_ATTR_SOURCE".into(), base.into()),
+        ],
     };
-    let mut head = Head::default();
-    let program = Program { job, input: Vec::new(), time: PATIENCE };
-    let ran = program::run(&verifier.keeper, program, &mut head, orders).await;
-    match ran.ending {
-        CheckEnding::Exited { code: 0 } => Ok(String::from_utf8_lossy(&head.printed).into_owned()),
-        CheckEnding::NotStarted { why } => Err(why),
-        CheckEnding::Exited { .. } | CheckEnding::Signalled { .. } | CheckEnding::TimedOut => {
-            Err(String::from_utf8_lossy(&head.complained).trim().to_owned())
+    own.words(&["read-tree", base], orders).await?;
+    // Files that cannot be added are left out of the index; git names them on stderr.
+    let _ = own.words(&["add", "--intent-to-add", "--all", "."], orders).await;
+    let kept = own.words(&[DIFF, &[base, "--"]].concat(), orders).await?;
+    Ok(kept.finish(SHOWN))
+}
+
+/// What the user does not want git to see is nobody else's business either.
+fn copy_what_is_ignored(excluded: &Path, folder: &Path) {
+    if std::fs::metadata(excluded).is_ok_and(|found| found.is_file())
+        && std::fs::create_dir(folder.join("info")).is_ok()
+    {
+        let _ = std::fs::copy(excluded, folder.join("info/exclude"));
+    }
+}
+
+/// Git with variables of our own, and none of anybody else's.
+struct Git<'a> {
+    verifier: &'a Verifier,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl Git<'_> {
+    async fn path(&self, name: &str, orders: &mut Orders) -> Result<PathBuf, String> {
+        let args = ["rev-parse", "--path-format=absolute", "--git-path", name];
+        let printed = self.run(args.iter().map(OsString::from).collect(), orders).await?.first;
+        let path = printed.strip_suffix(b"\n").unwrap_or(&printed);
+        Ok(OsString::from_vec(path.to_vec()).into())
+    }
+
+    async fn words(&self, args: &[&str], orders: &mut Orders) -> Result<DiffKeeper, String> {
+        let args = USUAL.iter().chain(args).map(OsString::from).collect();
+        Ok(self.run(args, orders).await?.told())
+    }
+
+    async fn run(&self, args: Vec<OsString>, orders: &mut Orders) -> Result<Ear, String> {
+        let ground = &self.verifier.ground;
+        let is_of_git = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("GIT_"));
+        let mut env: Vec<_> = ground.env.iter().filter(|(name, _)| !is_of_git(name)).cloned().collect();
+        env.extend(
+            [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_REPLACE_OBJECTS", "1")]
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+        env.extend(self.env.iter().cloned());
+        let job = JobSpec {
+            program: "git".into(),
+            args,
+            env,
+            cwd: ground.root.clone(),
+            run_id: ground.run_id.clone(),
+            stdin: Stdin::Null,
+            linger: JobSpec::LINGER,
+            memory: None,
+        };
+        let mut ear = Ear::new();
+        let program = Program { job, input: Vec::new(), time: PATIENCE };
+        let ran = program::run(&self.verifier.keeper, program, &mut ear, orders).await;
+        match ran.ending {
+            CheckEnding::Exited { code: 0 } => Ok(ear),
+            CheckEnding::NotStarted { why } => Err(why),
+            CheckEnding::TimedOut => Err("it took too long".to_owned()),
+            CheckEnding::Exited { .. } | CheckEnding::Signalled { .. } => {
+                Err(String::from_utf8_lossy(&ear.complained).trim().to_owned())
+            }
         }
     }
 }
 
-/// Keeps the beginning of what is printed.
-#[derive(Default)]
-struct Head {
-    printed: Vec<u8>,
+/// Hides secrets before anything is left out: half of one would not be known.
+struct Ear {
+    redactor: Redactor,
+    kept: DiffKeeper,
+    first: Vec<u8>,
     complained: Vec<u8>,
 }
 
-fn keep(kept: &mut Vec<u8>, piece: &[u8], most: usize) {
-    let room = most.saturating_sub(kept.len()).min(piece.len());
+impl Ear {
+    fn new() -> Self {
+        Self {
+            redactor: redact::stream(),
+            kept: DiffKeeper::default(),
+            first: Vec::new(),
+            complained: Vec::new(),
+        }
+    }
+
+    fn told(mut self) -> DiffKeeper {
+        let kept = &mut self.kept;
+        self.redactor.finish(&mut |clean| kept.push(clean));
+        self.kept
+    }
+}
+
+fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
+    let room = FEW.saturating_sub(kept.len()).min(piece.len());
     kept.extend_from_slice(piece.get(..room).unwrap_or_default());
 }
 
-impl Listener for Head {
+impl Listener for Ear {
     fn stdout(&mut self, piece: &mut Vec<u8>, _when: When) {
-        keep(&mut self.printed, piece, MOST);
+        keep(&mut self.first, piece);
+        let kept = &mut self.kept;
+        self.redactor.push(piece, &mut |clean| kept.push(clean));
     }
 
     fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
-        keep(&mut self.complained, piece, 1_024);
+        keep(&mut self.complained, piece);
     }
 }

@@ -45,7 +45,18 @@ async fn judged(
     orders: &mut Orders,
 ) -> CheckEvidence {
     let began = Instant::now();
-    let diff = diff(verifier, &judge.base, orders).await;
+    let shown = || Method::Semantic(check.clone()).shown();
+    let blind = |why: String| {
+        CheckEvidence::plain(Kind::Semantic, shown(), Verdict::CouldNotEvaluate, harmless(&why))
+    };
+    let diff = match diff(verifier, &judge.base, orders).await {
+        // Whoever did the work can have caused it: nothing else is believed instead.
+        Err(why) => return blind(format!("git could not tell what was changed: {why}")),
+        Ok(_) if orders.is_stopped() => {
+            return blind("the judge was not asked: the run was stopped".to_owned());
+        }
+        Ok(diff) => diff,
+    };
     let material = Material::of(&harmless(&verifier.claim.report), &harmless(&diff), spot.before);
     let fence = Fence::of(uuid::Uuid::new_v4().as_u128());
     let question = question(&check.check_for, &material, &fence);

@@ -235,3 +235,96 @@ fn a_resumed_run_reads_the_report_again() {
     let verdict = answer.named("verdict").pop().unwrap();
     assert_eq!(verdict["checks"][1]["reason"], "Found negative pattern: mostly harmless", "{verdict}");
 }
+
+/// Makes a first commit, so that there is something to replace.
+fn commit(project: &Project) {
+    project.write("base.txt", "base\n");
+    let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+    for args in [&["add", "--all"][..], &[&identity[..], &["commit", "--quiet", "-m", "base"]].concat()] {
+        let git = std::process::Command::new("git").args(args).current_dir(project.root()).status().unwrap();
+        assert!(git.success());
+    }
+}
+
+// spec: V3
+#[test]
+fn an_agent_cannot_hide_its_work_from_the_judge() {
+    let commit_it = "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm x";
+    let hide = [
+        "echo '* -diff' > .gitattributes",
+        "mkdir -p .git/info; echo '* -diff' > .git/info/attributes",
+        "echo '* filter=x' > .gitattributes; git config filter.x.clean 'echo innocent'",
+        "mkdir ../other; git config core.worktree ../../other",
+        &format!("{commit_it}; git replace HEAD~1 HEAD"),
+        "git config diff.external true; git config diff.orderFile /dev/null; git config core.attributesFile /dev/null",
+        "git update-index --add --assume-unchanged work.rs; git update-index --assume-unchanged base.txt",
+        "seq 1 1000000 > aaa.txt",
+        "mkdir many; for i in $(seq 1 500); do seq 1 1000 > many/$i; done",
+    ];
+    for trick in hide {
+        let project = Project::new();
+        commit(&project);
+        let config = configure(&project, &finding(false, ""), CHECK);
+        let agent = format!(
+            "cat > /dev/null; echo evil > work.rs; echo more evil >> base.txt; {trick}; echo '<promise>COMPLETE</promise>'"
+        );
+        let call = project.run_shell(&agent).args(["--config", &config, "--max-iterations", "1"]);
+        call.output().expect(3);
+        let question = fs::read_to_string(project.outside("question")).unwrap();
+        let (_, diff) = question.split_once("-----BEGIN DIFF ").unwrap();
+        assert!(diff.contains("\n+evil\n") && diff.contains("\n+more evil\n"), "{trick}: {question}");
+        assert!(question.len() < 250_000, "{trick}: {}", question.len());
+    }
+}
+
+// spec: V3, V7
+#[test]
+fn a_judge_that_cannot_be_shown_the_work_is_not_asked_whatever_holds_without_one() {
+    let project = Project::new();
+    commit(&project);
+    let config = configure(&project, &finding(true, "evil"), CHECK);
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("agent: judge}", "agent: judge, on_error: string_match}")).unwrap();
+    let agent = "cat > /dev/null; rm -rf .git/objects/??; echo evil; echo '<promise>COMPLETE</promise>'";
+    let answer =
+        project.run_shell(agent).args(["--config", &config, "--max-iterations", "1"]).output().expect(3);
+    let check = check(&answer);
+    assert_eq!(check["verdict"], "could_not_evaluate");
+    assert!(check["reason"].as_str().unwrap().contains("git could not tell what was changed"), "{check}");
+    assert_eq!(asked(&project), 0);
+}
+
+// spec: V3, L12
+#[test]
+fn a_stop_while_the_difference_is_read_asks_nobody() {
+    let project = Project::new();
+    let bin = project.outside("bin");
+    fs::create_dir(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let slow = format!(
+        "#!/bin/sh\ncase \"$*\" in *--no-ext-diff*) touch \"$TMPDIR/reading\"; sleep 1000;; esac\nPATH='{path}' exec git \"$@\"\n"
+    );
+    fs::write(bin.join("git"), slow).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let call = run(&project, &finding(true, "fn greet"), CHECK);
+    let running = call.env("PATH", format!("{}:{path}", bin.display())).start();
+    project.wait_for("reading");
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    assert_eq!(asked(&project), 0);
+}
+
+// spec: V3
+#[test]
+fn what_the_user_ignores_and_what_is_secret_is_not_shown_to_a_judge() {
+    let project = Project::new();
+    commit(&project);
+    fs::create_dir_all(project.root().join(".git/info")).unwrap();
+    project.write(".git/info/exclude", "private.txt\n");
+    project.write("private.txt", "for my eyes only\n");
+    let secret = crate::invariants::CANARY;
+    project.write("long.txt", format!("{}{secret}\n", "x".repeat(60_000)));
+    run(&project, &finding(true, "fn greet() {}"), CHECK).output().expect(0);
+    let question = fs::read_to_string(project.outside("question")).unwrap();
+    assert!(!question.contains("for my eyes only") && !question.contains("5ecret"), "{question}");
+}

@@ -1,9 +1,9 @@
 //! A judge over https: a server with a certificate of our own, whose key guards nothing but this test.
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,6 +14,11 @@ use crate::harness::{Answer, Project};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/data/tls").join(name)
+}
+
+/// Names the certificate that vouches for the server.
+fn known() -> String {
+    data("ca.pem").display().to_string()
 }
 
 /// Answers every question in favour of the work, for as long as the test lives. Returns the port.
@@ -67,7 +72,7 @@ fn answer(stream: impl Read + Write) -> io::Result<()> {
     stream.flush()
 }
 
-fn run(project: &Project, certificates: Option<&Path>) -> Answer {
+fn run(project: &Project, variables: &[(&str, &str)]) -> Answer {
     let url = format!("https://localhost:{}/v1/chat/completions", serve());
     let judge = format!("{{api: openai, url: '{url}', key_env: JUDGE_API_KEY, model: small, timeout: 30s}}");
     let config = project.outside("judging.yaml");
@@ -79,7 +84,7 @@ fn run(project: &Project, certificates: Option<&Path>) -> Answer {
     let agent = "cat > /dev/null; echo hello > greeting.txt; echo '<promise>COMPLETE</promise>'";
     let call = project.run_shell(agent).args(["--max-iterations", "1", "--config", config.to_str().unwrap()]);
     let call = call.env("JUDGE_API_KEY", "correct-horse-battery-staple");
-    certificates.into_iter().fold(call, |call, file| call.env("SSL_CERT_FILE", file)).output()
+    variables.iter().fold(call, |call, (name, value)| call.env(name, value)).output()
 }
 
 fn check(answer: &Answer) -> Value {
@@ -90,7 +95,7 @@ fn check(answer: &Answer) -> Value {
 #[test]
 fn a_judge_over_https_is_asked_if_its_certificate_is_known() {
     let project = Project::new();
-    let answer = run(&project, Some(&data("ca.pem"))).expect(0);
+    let answer = run(&project, &[("SSL_CERT_FILE", known().as_str())]).expect(0);
     assert_eq!(check(&answer)["verdict"], "accepted", "{}", answer.stdout);
 }
 
@@ -98,9 +103,64 @@ fn a_judge_over_https_is_asked_if_its_certificate_is_known() {
 #[test]
 fn a_server_that_nobody_vouches_for_gets_neither_work_nor_key() {
     let project = Project::new();
-    let answer = run(&project, None).expect(3);
+    let answer = run(&project, &[]).expect(3);
     let check = check(&answer);
     assert_eq!(check["verdict"], "could_not_evaluate");
     let reason = check["reason"].as_str().unwrap();
     assert!(reason.contains("certificate") && reason.contains("it cannot be reached"), "{reason}");
+}
+
+/// A proxy that makes one tunnel after the other, and keeps all that it is told.
+fn proxy() -> (u16, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            // Whoever hangs up has heard enough.
+            drop(tunnel(&client, &ear));
+        }
+    });
+    (port, heard)
+}
+
+fn tunnel(mut client: &TcpStream, heard: &Arc<Mutex<Vec<u8>>>) -> io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    heard.lock().unwrap().extend_from_slice(&head);
+    let head = String::from_utf8_lossy(&head).into_owned();
+    let server = TcpStream::connect(head.split_whitespace().nth(1).unwrap_or_default())?;
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+    let (mut back, mut to) = (server.try_clone()?, client.try_clone()?);
+    let answering = std::thread::spawn(move || io::copy(&mut back, &mut to));
+    let mut piece = [0; 4096];
+    loop {
+        match client.read(&mut piece)? {
+            0 => break,
+            count => {
+                heard.lock().unwrap().extend_from_slice(&piece[..count]);
+                (&server).write_all(&piece[..count])?;
+            }
+        }
+    }
+    drop(answering.join());
+    Ok(())
+}
+
+// spec: V3, X3
+#[test]
+fn a_proxy_carries_the_question_and_sees_neither_work_nor_key() {
+    let project = Project::new();
+    let (port, heard) = proxy();
+    let proxy = format!("http://127.0.0.1:{port}");
+    let answer = run(&project, &[("SSL_CERT_FILE", &known()), ("HTTPS_PROXY", &proxy)]).expect(0);
+    assert_eq!(check(&answer)["verdict"], "accepted", "{}", answer.stdout);
+    let heard = String::from_utf8_lossy(&heard.lock().unwrap()).into_owned();
+    assert!(heard.starts_with("CONNECT localhost:"), "{heard}");
+    assert!(!heard.contains("correct-horse") && !heard.contains("greeting"), "{heard}");
 }

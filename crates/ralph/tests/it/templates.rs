@@ -117,3 +117,13 @@ fn templates_are_listed_and_a_mistyped_name_gets_a_suggestion() {
     assert!(asked("pytest-coverage min").stderr.contains("is not NAME=VALUE"));
     assert!(asked("'open").stderr.contains("quotation mark is not closed"));
 }
+
+// spec: V6
+#[test]
+fn a_file_that_is_called_binary_has_its_marks_all_the_same() {
+    let project = Project::new();
+    let agent = "cat > /dev/null; echo '// TODO' > work.rs; echo '*.rs binary' > .gitattributes; git add -A; echo '<promise>COMPLETE</promise>'";
+    let call = project.run_shell(agent).args(["--check-template", "no-todos", "--max-iterations", "1"]);
+    let answer = call.output().expect(3);
+    assert!(answer.stdout.contains("work.rs:1:// TODO"), "{}", answer.stdout);
+}

@@ -183,7 +183,7 @@ const TABLE: &[Line] = &[
         command: &[
             "/bin/sh",
             "-c",
-            "git grep -nIwF -e \"$1\" -- \"$2\"; test $? -eq 1",
+            "git grep -nawF -e \"$1\" -- \"$2\"; test $? -eq 1",
             "no-todos",
             "{{mark}}",
             "{{path}}",

@@ -136,7 +136,7 @@ impl Api {
         };
         let count = |name: &str| body.get("usage")?.get(name)?.as_u64();
         let spend = Spend { input_tokens: count(input), output_tokens: count(output), cost_micros: None };
-        Told { text, model: text_at(&body, "/model").map(str::to_string), spend }
+        Told { text, model: text_at(&body, "/model").map(|name| name.chars().take(WORDS).collect()), spend }
     }
 }
 

@@ -82,44 +82,55 @@ impl Capture {
         Seen { wanted: self.wanted.found, forbidden: self.forbidden.found }
     }
 
-    fn hear(&mut self, piece: &mut Vec<u8>) {
+    fn hear(&mut self, piece: &mut Vec<u8>, stream: Stream) {
         self.tail.push(piece);
         self.digest.update(&*piece);
-        self.wanted.push(piece);
-        self.forbidden.push(piece);
+        self.wanted.push(piece, stream);
+        self.forbidden.push(piece, stream);
         self.log.write(piece);
     }
 }
 
 impl Listener for Capture {
     fn stdout(&mut self, piece: &mut Vec<u8>, _when: When) {
-        self.hear(piece);
+        self.hear(piece, Stream::Out);
     }
 
     fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
-        self.hear(piece);
+        self.hear(piece, Stream::Err);
     }
 }
 
-/// Looks for a text across the borders of pieces.
+#[derive(Debug, Clone, Copy)]
+enum Stream {
+    Out,
+    Err,
+}
+
+/// Looks for a text in each stream, across the borders of its pieces: what comes in between on the other one changes nothing.
 struct Search {
     needle: Option<memchr::memmem::Finder<'static>>,
-    carried: Vec<u8>,
+    out: Vec<u8>,
+    err: Vec<u8>,
     found: bool,
 }
 
 impl Search {
     fn new(text: Option<&str>) -> Self {
         let needle = text.map(|text| memchr::memmem::Finder::new(text.as_bytes()).into_owned());
-        Self { needle, carried: Vec::new(), found: false }
+        Self { needle, out: Vec::new(), err: Vec::new(), found: false }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8], stream: Stream) {
         let Some(needle) = self.needle.as_ref().filter(|_| !self.found) else { return };
+        let carried = match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        };
         let keep = needle.needle().len().saturating_sub(1);
-        self.carried.extend_from_slice(bytes);
-        self.found = needle.find(&self.carried).is_some();
-        self.carried.drain(..self.carried.len().saturating_sub(keep));
+        carried.extend_from_slice(bytes);
+        self.found = needle.find(carried).is_some();
+        carried.drain(..carried.len().saturating_sub(keep));
     }
 }
 
@@ -133,11 +144,25 @@ mod tests {
         let mut search = Search::new(Some("passed"));
         for piece in ["12 pa", "ss", "", "ed."] {
             assert!(!search.found);
-            search.push(piece.as_bytes());
+            search.push(piece.as_bytes(), Stream::Out);
         }
         assert!(search.found);
         let mut other = Search::new(Some("failed"));
-        other.push(b"12 passed");
+        other.push(b"12 passed", Stream::Out);
+        assert!(!other.found);
+    }
+
+    // spec: V2
+    #[test]
+    fn what_the_other_stream_says_in_between_neither_breaks_nor_makes_a_text() {
+        let mut search = Search::new(Some("passed"));
+        search.push(b"12 pas", Stream::Out);
+        search.push(b"warning", Stream::Err);
+        search.push(b"sed", Stream::Out);
+        assert!(search.found);
+        let mut other = Search::new(Some("passed"));
+        other.push(b"12 pas", Stream::Out);
+        other.push(b"sed", Stream::Err);
         assert!(!other.found);
     }
 }

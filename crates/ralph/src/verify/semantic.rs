@@ -90,8 +90,11 @@ fn concluded(
         (Ok(answer), _) => {
             let (verdict, reason) = weigh(&answer);
             let tail = told(&answer);
-            let judgement =
-                Judgement { judge: judge.name.clone(), model: said.model.clone(), findings: safe(answer) };
+            let judgement = Judgement {
+                judge: judge.name.clone(),
+                model: said.model.as_deref().map(harmless),
+                findings: safe(answer),
+            };
             CheckEvidence { judgement: Some(judgement), tail, ..evidence(verdict, reason) }
         }
         (Err(why), OnError::Reject) => evidence(Verdict::CouldNotEvaluate, why),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Nonce;
 use crate::event::{AttemptKey, Timer};
 use crate::fact::Fact;
+use crate::policy::Baseline;
 use crate::prompt::PromptPlan;
 use crate::state::Session;
 
@@ -14,6 +15,12 @@ pub enum Effect {
     /// Stores a fact in the journal.
     Record {
         fact: Fact,
+    },
+    /// Seals what must not change, and runs the external checks once where the baseline is wanted.
+    Prepare {
+        /// From 1; more when it was cut short before.
+        round: u32,
+        baseline: Baseline,
     },
     /// Starts the agent with the prompt that the plan describes.
     StartAgent {

@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::AttemptReport;
+use crate::baseline::Trial;
 use crate::evidence::Evidence;
+use crate::seal::Sealing;
 
 /// A moment in milliseconds since 1970, as the driver's clock told it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,6 +34,11 @@ impl Millis {
 pub struct AttemptKey {
     pub iteration: u32,
     pub attempt: u32,
+}
+
+impl AttemptKey {
+    /// What runs before the first iteration.
+    pub const PREPARATION: Self = Self { iteration: 0, attempt: 0 };
 }
 
 /// One thing that happened.
@@ -79,6 +86,8 @@ pub enum EventKind {
     HandshakeBegan { key: AttemptKey },
     /// It has opened one, or said why not.
     HandshakeDone { key: AttemptKey },
+    /// What must not change is sealed, and the external checks have run once.
+    Prepared { sealing: Sealing, baseline: Vec<Trial> },
     /// The checks of a claim have run.
     Verified { key: AttemptKey, evidence: Evidence },
     /// A timer that the rules started has run out.
@@ -104,6 +113,7 @@ impl EventKind {
             | Self::HandshakeDone { .. } => true,
             Self::Started
             | Self::Recovered { .. }
+            | Self::Prepared { .. }
             | Self::AttemptEnded { .. }
             | Self::Verified { .. }
             | Self::TimerFired { .. }

@@ -7,15 +7,26 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{Ending, Leftovers, Spend};
+use crate::baseline::BaselineCheck;
 use crate::evidence::{CheckEvidence, Verdict};
 use crate::outcome::Outcome;
 use crate::receipt::Receipt;
+use crate::seal::Seal;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 pub enum Fact {
     #[serde(rename = "run.started")]
     RunStarted { kind: String, agent: String, promise: String, max_iterations: u32, checks: Vec<String> },
+    /// What must not change before a claim, as it was when the run started.
+    #[serde(rename = "run.sealed")]
+    RunSealed {
+        #[serde(flatten)]
+        seal: Seal,
+    },
+    /// What the external checks said before the first iteration.
+    #[serde(rename = "baseline")]
+    Baseline { checks: Vec<BaselineCheck> },
     /// The run was taken up again after its ralph had ended. What follows comes next.
     #[serde(rename = "run.resumed")]
     RunResumed { iteration: u32, attempt: u32, next: NextStep, changed: Vec<String> },
@@ -71,6 +82,8 @@ pub enum Fact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NextStep {
+    /// The run is prepared again.
+    Prepare,
     /// The agent is started.
     Agent,
     /// The pause before a retry goes on.
@@ -142,6 +155,8 @@ impl Fact {
     pub fn name(&self) -> &'static str {
         match self {
             Self::RunStarted { .. } => "run.started",
+            Self::RunSealed { .. } => "run.sealed",
+            Self::Baseline { .. } => "baseline",
             Self::RunResumed { .. } => "run.resumed",
             Self::IterationStarted { .. } => "iteration.started",
             Self::AttemptStarted { .. } => "attempt.started",

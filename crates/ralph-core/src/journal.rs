@@ -12,6 +12,8 @@ pub enum Unsound {
     NoBeginning,
     #[error("run.started stands only at the beginning")]
     TwoBeginnings,
+    #[error("a run is sealed once, and has one baseline, before its first iteration")]
+    SealedLate,
     #[error("iterations are numbered from 1 without gaps")]
     Gap,
     #[error("an iteration ends before it has begun, or twice")]
@@ -38,6 +40,8 @@ pub enum Unsound {
 #[derive(Default)]
 struct Reading {
     has_checks: bool,
+    sealed: u32,
+    baselines: u32,
     begun: u32,
     ended: u32,
     attempts: u32,
@@ -88,6 +92,8 @@ impl Reading {
                 self.reopen();
                 Ok(())
             }
+            Fact::RunSealed { .. } => Self::prepare(self.begun, &mut self.sealed),
+            Fact::Baseline { .. } => Self::prepare(self.begun, &mut self.baselines),
             Fact::AttemptStarted { iteration, attempt } => self.attempt(*iteration, *attempt),
             Fact::IterationStarted { iteration } => self.begin(*iteration),
             Fact::IterationEnded { iteration, .. } => self.end(*iteration),
@@ -108,6 +114,11 @@ impl Reading {
             | Fact::Receipt { .. }
             | Fact::StopRequested { .. } => Ok(()),
         }
+    }
+
+    fn prepare(begun: u32, so_far: &mut u32) -> Result<(), Unsound> {
+        *so_far += 1;
+        if begun == 0 && *so_far == 1 { Ok(()) } else { Err(Unsound::SealedLate) }
     }
 
     /// The iteration that a signal cut short goes on.
@@ -165,6 +176,7 @@ mod tests {
     use super::*;
     use crate::attempt::Spend;
     use crate::fact::{ClaimFact, IterationStatus, NextStep};
+    use crate::step::scenes::seal;
 
     fn journal(verdict: Verdict) -> Vec<Fact> {
         let claim = ClaimFact { claimed: true, accepted: true, why: "said so".to_string() };
@@ -255,6 +267,22 @@ mod tests {
         for (at, iteration, attempt) in [(2, 1, 2), (2, 2, 1), (1, 1, 1), (5, 1, 1)] {
             assert_eq!(with(at, iteration, attempt), Err(Unsound::Attempts), "{at} {iteration} {attempt}");
         }
+    }
+
+    // spec: D4, V9
+    #[test]
+    fn a_run_is_sealed_once_and_before_its_first_iteration() {
+        let with = |at: &[usize]| {
+            let mut facts = journal(Verdict::Accepted);
+            for &at in at {
+                facts.insert(at, Fact::RunSealed { seal: seal() });
+                facts.insert(at, Fact::Baseline { checks: Vec::new() });
+            }
+            check(&facts)
+        };
+        assert_eq!(with(&[1]), Ok(()));
+        assert_eq!(with(&[1, 1]), Err(Unsound::SealedLate));
+        assert_eq!(with(&[2]), Err(Unsound::SealedLate));
     }
 
     // spec: D4

@@ -11,6 +11,7 @@ extern crate std;
 
 pub mod attempt;
 pub mod backoff;
+pub mod baseline;
 pub mod claim;
 pub mod contradiction;
 pub mod criterion;
@@ -28,6 +29,7 @@ pub mod prompt;
 pub mod receipt;
 pub mod redact;
 pub mod retention;
+pub mod seal;
 pub mod state;
 pub mod step;
 pub mod task;

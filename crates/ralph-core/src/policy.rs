@@ -12,6 +12,8 @@ pub struct Policy {
     pub max_retries: u32,
     pub timeouts: Timeouts,
     pub proof: Proof,
+    #[serde(default)]
+    pub baseline: Baseline,
     pub context: Context,
     pub nonce: NonceUse,
     #[serde(default)]
@@ -93,6 +95,15 @@ pub enum Proof {
     Checks,
 }
 
+/// Whether the external checks run once before the first iteration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    #[default]
+    Run,
+    Skip,
+}
+
 /// What the agent knows of earlier iterations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,6 +140,7 @@ impl Policy {
             max_retries: 3,
             timeouts: Timeouts::default(),
             proof: Proof::ClaimAlone,
+            baseline: Baseline::Run,
             context: Context::Fresh,
             nonce: NonceUse::Off,
             when_exhausted: WhenExhausted::NotComplete,

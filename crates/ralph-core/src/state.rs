@@ -31,6 +31,15 @@ pub struct Loop {
 pub enum Phase {
     /// Nothing has been started yet.
     Ready,
+    /// What must not change is being sealed, and the external checks run once.
+    Preparing {
+        round: u32,
+    },
+    /// A signal asked for an end while the run was being prepared.
+    PreparingStopped {
+        round: u32,
+        signal: StopSignal,
+    },
     /// The agent is alive.
     Working {
         iteration: Iteration,
@@ -78,6 +87,8 @@ pub enum Phase {
 pub enum Left {
     /// With the first iteration.
     AtTheStart,
+    /// With the preparation.
+    Preparing { round: u32 },
     /// With the agent: this attempt was cut short, and the next one does its work again.
     AtWork { iteration: Iteration, attempt: u32 },
     /// With the pause before this attempt.
@@ -161,6 +172,8 @@ impl Loop {
         match &self.phase {
             Phase::Finished { ended, .. } | Phase::Interrupted { ended, .. } => Some(ended),
             Phase::Ready
+            | Phase::Preparing { .. }
+            | Phase::PreparingStopped { .. }
             | Phase::Working { .. }
             | Phase::Waiting { .. }
             | Phase::Limited { .. }
@@ -175,6 +188,8 @@ impl Loop {
         match &self.phase {
             Phase::Finished { .. } => false,
             Phase::Ready
+            | Phase::Preparing { .. }
+            | Phase::PreparingStopped { .. }
             | Phase::Working { .. }
             | Phase::Waiting { .. }
             | Phase::Limited { .. }
@@ -210,7 +225,7 @@ impl Left {
     #[must_use]
     pub fn iteration(&self) -> Option<&Iteration> {
         match self {
-            Self::AtTheStart => None,
+            Self::AtTheStart | Self::Preparing { .. } => None,
             Self::AtWork { iteration, .. }
             | Self::Waiting { iteration, .. }
             | Self::Limited { iteration, .. }

@@ -1,6 +1,7 @@
 //! What must hold before a claim is believed. Criteria are written when a task is made and fixed when a run starts.
 mod command;
 mod external;
+mod scripts;
 pub mod template;
 
 use alloc::format;
@@ -68,6 +69,35 @@ pub struct Stage {
     pub required: bool,
     #[serde(flatten)]
     pub criterion: Criterion,
+}
+
+/// An external check, wherever it stands among the criteria.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct External<'a> {
+    pub check: &'a ExternalCheck,
+    pub name: Option<&'a str>,
+    /// Whether a failure rejects.
+    pub required: bool,
+}
+
+/// Returns all external checks, those of stages too.
+#[must_use]
+pub fn externals(criteria: &[Criterion]) -> Vec<External<'_>> {
+    let mut found = Vec::new();
+    criteria.iter().for_each(|criterion| collect(criterion, true, &mut found));
+    found
+}
+
+fn collect<'a>(criterion: &'a Criterion, required: bool, found: &mut Vec<External<'a>>) {
+    match &criterion.method {
+        Method::External(check) => found.push(External { check, name: criterion.name.as_deref(), required }),
+        Method::MultiStage(staged) => {
+            for stage in &staged.stages {
+                collect(&stage.criterion, required && stage.required, found);
+            }
+        }
+        Method::StringMatch | Method::Semantic(_) | Method::Plugin(_) => {}
+    }
 }
 
 /// A program that is asked with JSON and answers with JSON.
@@ -262,5 +292,8 @@ mod tests {
         let stored = serde_json::to_string(&criterion).unwrap();
         assert_eq!(serde_json::from_str::<Criterion>(&stored).unwrap(), criterion);
         assert_eq!(criterion.shown(), "all: 3 stages");
+        let commands = externals(core::slice::from_ref(&criterion));
+        assert_eq!(commands.len(), 1, "stages are looked into");
+        assert!(commands[0].required && commands[0].check.command == CheckCommand::from("make test"));
     }
 }

@@ -49,6 +49,8 @@ impl Tally {
                 self.told.checks = checks.iter().map(Checked::from).collect();
             }
             Fact::Verdict { verdict: Verdict::Rejected | Verdict::CouldNotEvaluate, .. }
+            | Fact::RunSealed { .. }
+            | Fact::Baseline { .. }
             | Fact::RunResumed { .. }
             | Fact::AttemptStarted { .. }
             | Fact::RetryScheduled { .. }

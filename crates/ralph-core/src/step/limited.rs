@@ -52,6 +52,7 @@ pub(super) fn on(rest: Rest, limited: Limited, event: Event) -> Step {
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }

@@ -2,6 +2,7 @@
 //! every event by name, so that a new event shows each place that must decide.
 mod limited;
 mod next;
+mod preparing;
 mod ready;
 mod recovered;
 mod stopping;
@@ -17,6 +18,8 @@ mod judging_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod limit_tests;
+#[cfg(test)]
+mod preparing_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod recovered_tests;
@@ -51,6 +54,8 @@ pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
     let event = Event { at, wall, dice, ground, kind };
     match phase {
         Phase::Ready => ready::on(rest, event),
+        Phase::Preparing { round } => preparing::on(rest, round, event),
+        Phase::PreparingStopped { round, signal } => preparing::on_stopped(rest, (round, signal), event),
         Phase::Working { iteration, attempt } => working::on(rest, iteration, attempt, event),
         Phase::Waiting { iteration, attempt, until } => {
             waiting::on(rest, waiting::Pause { iteration, attempt, until }, event)
@@ -117,6 +122,7 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
         },
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Prepared { .. }
         | EventKind::Interrupted { .. }
         | EventKind::Broken { .. } => None,
     }

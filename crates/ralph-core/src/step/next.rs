@@ -9,7 +9,7 @@ use crate::effect::Effect;
 use crate::event::{Ground, Millis, StopSignal, Timer};
 use crate::fact::{Fact, IterationStatus};
 use crate::outcome::Ended;
-use crate::policy::NonceUse;
+use crate::policy::{NonceUse, Proof};
 use crate::prompt::{Feedback, PromptPlan};
 use crate::state::{Iteration, Left, Phase};
 
@@ -31,6 +31,25 @@ pub(super) enum Carry {
 
 pub(super) fn record(fact: Fact) -> Effect {
     Effect::Record { fact }
+}
+
+/// Begins a run. One that is to be proven is prepared first, if it has something to stand on.
+pub(super) fn open(rest: Rest, when: (Millis, u32)) -> Step {
+    match (rest.policy.proof, rest.ground) {
+        (Proof::Checks, Ground::Firm) => prepare(rest, 1),
+        (Proof::Checks, Ground::NoPlan) | (Proof::ClaimAlone, _) => begin_first(rest, when),
+    }
+}
+
+/// Begins the first iteration.
+pub(super) fn begin_first(rest: Rest, (at, dice): (Millis, u32)) -> Step {
+    begin(rest, Turn { number: 1, plan: PromptPlan::first(), at, dice })
+}
+
+/// Seals, and runs the external checks once, before any agent is started.
+pub(super) fn prepare(rest: Rest, round: u32) -> Step {
+    let effects = vec![Effect::Prepare { round, baseline: rest.policy.baseline }];
+    (rest.enter(Phase::Preparing { round }), effects)
 }
 
 /// Begins an iteration with its first attempt, if it has something to stand on.

@@ -1,18 +1,18 @@
 //! Before the first iteration.
-use super::next::{self, Turn};
+use super::next;
 use super::{Rest, Step};
 use crate::event::{Event, EventKind};
 use crate::outcome::Ended;
-use crate::prompt::PromptPlan;
 use crate::state::{Left, Phase};
 
 pub(super) fn on(rest: Rest, event: Event) -> Step {
     let Event { at, dice, kind, .. } = event;
     match kind {
-        EventKind::Started => next::begin(rest, Turn { number: 1, plan: PromptPlan::first(), at, dice }),
+        EventKind::Started => next::open(rest, (at, dice)),
         EventKind::Interrupted { signal } => next::interrupt(rest, Left::AtTheStart, at, signal),
         EventKind::Broken { what } => next::finish(rest, 0, Ended::broken(what)),
         EventKind::Recovered { .. }
+        | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }

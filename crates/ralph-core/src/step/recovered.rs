@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::limited::{self, Limited};
-use super::next::{self, Carry, Turn, record};
+use super::next::{self, Carry, record};
 use super::working::unseen_fact;
 use super::{Rest, Step};
 use crate::backoff::retry_delay_ms;
@@ -13,7 +13,7 @@ use crate::effect::Effect;
 use crate::event::{Millis, Timer};
 use crate::fact::{Fact, IterationStatus, NextStep};
 use crate::outcome::Ended;
-use crate::prompt::PromptPlan;
+use crate::policy::Proof;
 use crate::state::{Iteration, Left, Phase, Session, StopWhy, Stopping};
 
 const OUTCOME_UNKNOWN: &str = "outcome unknown: ralph ended before the agent did";
@@ -27,7 +27,10 @@ struct Cut {
 
 pub(super) fn on(rest: Rest, phase: Phase, changed: Vec<String>, when: (Millis, u32)) -> Step {
     match phase {
-        Phase::Ready => begin(rest, when),
+        Phase::Ready => next::open(rest, when),
+        Phase::Preparing { round } | Phase::PreparingStopped { round, .. } => {
+            take_up(rest, Left::Preparing { round }, changed, when)
+        }
         Phase::Working { iteration, attempt } => cut_short(rest, Cut { iteration, attempt, changed }, when),
         Phase::Waiting { iteration, attempt, until } => {
             take_up(rest, Left::Waiting { iteration, attempt, until }, changed, when)
@@ -44,10 +47,6 @@ pub(super) fn on(rest: Rest, phase: Phase, changed: Vec<String>, when: (Millis, 
         Phase::Interrupted { left, .. } => take_up(rest, left, changed, when),
         Phase::Finished { iterations, ended } => rest.stay(Phase::Finished { iterations, ended }),
     }
-}
-
-fn begin(rest: Rest, (at, dice): (Millis, u32)) -> Step {
-    next::begin(rest, Turn { number: 1, plan: PromptPlan::first(), at, dice })
 }
 
 /// Nobody saw how the attempt ended, so its work is done again.
@@ -108,7 +107,16 @@ fn resumed((iteration, attempt): (u32, u32), next: NextStep, changed: Vec<String
 fn take_up(rest: Rest, left: Left, changed: Vec<String>, when: (Millis, u32)) -> Step {
     let (at, _) = when;
     let (fact, (state, effects)) = match left {
-        Left::AtTheStart => (resumed((1, 1), NextStep::Agent, changed), begin(rest, when)),
+        Left::AtTheStart => {
+            let next = match rest.policy.proof {
+                Proof::Checks => NextStep::Prepare,
+                Proof::ClaimAlone => NextStep::Agent,
+            };
+            (resumed((1, 1), next, changed), next::open(rest, when))
+        }
+        Left::Preparing { round } => {
+            (resumed((1, 1), NextStep::Prepare, changed), next::prepare(rest, round + 1))
+        }
         Left::AtWork { iteration, attempt } => {
             let fact = resumed((iteration.number, attempt + 1), NextStep::Agent, changed);
             let excused = iteration.excused + 1;

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::step;
 use crate::attempt::{Afterlife, AttemptReport, Ending, ErrorKind, Leftovers, Spend, Stream, Trouble};
+use crate::baseline::{Lack, Trial};
 use crate::claim::{Claim, Contradiction, NoClaim, Reading};
 use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Timer};
@@ -12,6 +13,7 @@ use crate::fact::Fact;
 use crate::outcome::Outcome;
 use crate::policy::{Policy, Proof};
 use crate::prompt::PromptPlan;
+use crate::seal::{Seal, Sealing};
 use crate::state::{Loop, Phase, Session};
 
 pub(super) fn key(iteration: u32, attempt: u32) -> AttemptKey {
@@ -119,6 +121,21 @@ pub(super) fn evidence(verdict: Verdict) -> Evidence {
     Evidence { checks: [check].into() }
 }
 
+pub(super) fn prepared(verdict: Verdict) -> EventKind {
+    let trials = evidence(verdict).checks.into_iter();
+    let trials = trials.map(|evidence| Trial { evidence, lack: Lack::Else });
+    EventKind::Prepared { sealing: Sealing::Done { seal: seal() }, baseline: trials.collect() }
+}
+
+pub(crate) fn seal() -> Seal {
+    Seal {
+        digest: "d".to_string(),
+        criteria_digest: "c".to_string(),
+        base: Some("b".to_string()),
+        files: Vec::new(),
+    }
+}
+
 /// A loop being played, with every effect so far.
 pub(super) struct Scene {
     pub(super) state: Loop,
@@ -133,8 +150,18 @@ impl Scene {
         Self { state: Loop::new(policy), effects: Vec::new(), now: 0, wall: 0, ground: Ground::Firm }
     }
 
+    /// Begins with the first iteration, after a preparation in which nothing stood in the way.
     pub(super) fn started(policy: Policy) -> Self {
-        Self::new(policy).on(EventKind::Started)
+        let scene = Self::new(policy).on(EventKind::Started);
+        match scene.state.phase {
+            Phase::Preparing { .. } => scene.prepared(Verdict::Rejected),
+            _ => scene,
+        }
+    }
+
+    /// The run is sealed, and its check says this before any work.
+    pub(super) fn prepared(self, verdict: Verdict) -> Self {
+        self.on(prepared(verdict))
     }
 
     /// Plays one event and forgets the effects of earlier ones.

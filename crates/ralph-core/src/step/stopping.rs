@@ -49,6 +49,7 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
         (
             EventKind::Started
             | EventKind::Recovered { .. }
+            | EventKind::Prepared { .. }
             | EventKind::AttemptEnded { .. }
             | EventKind::ResultSeen { .. }
             | EventKind::SpokeAgain { .. }

@@ -30,6 +30,7 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }

@@ -39,6 +39,7 @@ pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }

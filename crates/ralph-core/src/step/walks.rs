@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::scenes::{
-    claims, claims_but_contradicts, crashes, evidence, in_session, key, lost_session, quiet, refused,
-    repeating, says_blocked, troubled, with_checks,
+    claims, claims_but_contradicts, crashes, evidence, in_session, key, lost_session, prepared, quiet,
+    refused, repeating, says_blocked, troubled, with_checks,
 };
 use super::step;
 use crate::attempt::ErrorKind;
@@ -55,10 +55,14 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         prop_oneof![Just(None), Just(Some(i64::MAX)), (0..90_000_i64).prop_map(Some)]
             .prop_map(|reset| in_session("s3", refused(reset))),
     ];
-    let verdicts =
-        prop_oneof![Just(Verdict::Accepted), Just(Verdict::Rejected), Just(Verdict::CouldNotEvaluate)];
+    let verdicts = prop_oneof![
+        2 => Just(Verdict::Accepted),
+        2 => Just(Verdict::Rejected),
+        1 => Just(Verdict::CouldNotEvaluate)
+    ];
     prop_oneof![
         1 => Just(EventKind::Started),
+        2 => verdicts.clone().prop_map(prepared),
         8 => (any_key(), reports).prop_map(|(key, report)| EventKind::AttemptEnded { key, report: report.into() }),
         1 => any_key().prop_map(|key| EventKind::ResultSeen { key }),
         1 => any_key().prop_map(|key| EventKind::SpokeAgain { key }),
@@ -71,6 +75,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         4 => any_timer().prop_map(|timer| EventKind::TimerFired { timer }),
         1 => Just(EventKind::Interrupted { signal: StopSignal::Int }),
         1 => Just(EventKind::Broken { what: "gone".into() }),
+        1 => Just(EventKind::Faulted { key: AttemptKey::PREPARATION, what: "oh".into() }),
         1 => any_key().prop_map(|key| EventKind::Faulted { key, what: "oh".into() }),
     ]
 }
@@ -106,6 +111,7 @@ struct World {
     agent: u32,
     knows_session: Option<u32>,
     checking: Option<AttemptKey>,
+    preparing: bool,
     finishes: u32,
     accepted_last: bool,
     journal: Vec<Fact>,
@@ -127,6 +133,8 @@ impl World {
                 self.accepted_last = heard && evidence.verdict() == Verdict::Accepted;
                 heard
             }
+            EventKind::Prepared { .. } => std::mem::take(&mut self.preparing),
+            EventKind::Faulted { key: AttemptKey::PREPARATION, .. } => std::mem::take(&mut self.preparing),
             EventKind::Faulted { key, .. } => {
                 let agent = self.alive.take_if(|alive| alive == key);
                 agent.or(self.checking.take_if(|checking| checking == key)).is_some()
@@ -153,9 +161,14 @@ impl World {
                 assert!(!self.numbers(over).contains(&key.iteration), "I2: {key:?} is over");
                 assert_eq!(self.alive, None, "at most one agent alive");
                 assert_eq!(self.checking, None, "no agent while checks run");
+                assert!(!self.preparing, "no agent before the run is prepared");
                 self.alive = Some(*key);
             }
             Effect::RunChecks { key, .. } => self.checking = Some(*key),
+            Effect::Prepare { .. } => {
+                assert!(self.numbers(begun).is_empty(), "nothing is prepared after the first iteration");
+                self.preparing = true;
+            }
             Effect::StopAgent { key } | Effect::KillAgent { key } => assert_eq!(self.alive, Some(*key)),
             Effect::Finish => {
                 assert_eq!(self.alive, None, "no agent outlives the run");
@@ -177,7 +190,7 @@ impl World {
 
     /// Everything dies with the driver. A run that a signal had ended may go on.
     fn die(&mut self, state: &Loop) {
-        (self.alive, self.checking) = (None, None);
+        (self.alive, self.checking, self.preparing) = (None, None, false);
         if state.can_go_on() {
             self.finishes = 0;
         }
@@ -263,7 +276,7 @@ fn walk(policy: Policy, happenings: Vec<Happening>) -> (Loop, World) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // spec: L1, L2, L6, L10, L13
+    // spec: L1, L2, L6, L10, L13, V8, V9
     // fault: 1, 2, 3, 4, 5
     #[test]
     fn the_invariants_hold_on_random_walks(
@@ -272,12 +285,16 @@ proptest! {
         checks in any::<bool>(),
         context in prop_oneof![Just(Context::Fresh), Just(Context::Continue)],
         agents in 1..4_usize,
+        prepared_at_once in any::<bool>(),
     ) {
         let policy = if checks { with_checks(max) } else { Policy::new(max) };
         let agents = (0..agents).map(|agent| format!("agent-{agent}")).collect();
         let rate_limits = RateLimits { max_wait_ms: 150_000, agents };
         let policy = Policy { context, rate_limits, ..policy };
         let mut all = Vec::from([Happening::Event(EventKind::Started, Ground::Firm)]);
+        if checks && prepared_at_once {
+            all.push(Happening::Event(prepared(Verdict::Rejected), Ground::Firm));
+        }
         all.extend(happenings);
         let (state, world) = walk(policy, all);
         prop_assert!(world.finishes <= 1);

@@ -68,9 +68,10 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
         EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
         EventKind::Faulted { what, .. } => faulted(rest, &iteration, (attempt, what), at),
-        EventKind::Started | EventKind::Recovered { .. } | EventKind::Verified { .. } => {
-            rest.stay(Phase::Working { iteration, attempt })
-        }
+        EventKind::Started
+        | EventKind::Recovered { .. }
+        | EventKind::Prepared { .. }
+        | EventKind::Verified { .. } => rest.stay(Phase::Working { iteration, attempt }),
     }
 }
 

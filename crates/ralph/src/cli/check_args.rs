@@ -12,11 +12,24 @@ pub struct CheckArgs {
     /// Longest time for one check, whatever the configuration says of it [built-in: 5m]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     check_timeout: Option<Duration>,
+    /// Files that must not change before a claim, as in a .gitignore, in place of the configured ones; repeat for more
+    #[arg(long, value_name = "GLOB")]
+    guard: Vec<String>,
+    /// Does not run the checks once before the first iteration
+    #[arg(long, overrides_with = "baseline")]
+    no_baseline: bool,
+    /// Runs the checks once before the first iteration: one that passes already proves nothing [built-in]
+    #[arg(long, overrides_with = "no_baseline")]
+    baseline: bool,
 }
 
 impl CheckArgs {
     /// Changes the checks that were chosen. They stay the words of whoever wrote them, who must be trusted.
     pub fn apply(&self, settings: &mut Settings) {
+        let verification = &mut settings.verification;
+        verification.guard.flag((!self.guard.is_empty()).then(|| self.guard.clone()), "--guard");
+        verification.baseline.flag(self.no_baseline.then_some(false), "--no-baseline");
+        verification.baseline.flag(self.baseline.then_some(true), "--baseline");
         let Some(time) = self.check_timeout else { return };
         let timeout_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         settings.checks.value.iter_mut().for_each(|check| check.criterion.limit_time(timeout_ms));

@@ -20,6 +20,7 @@ use crate::memory_size::MemorySize;
 use crate::project::Project;
 use crate::report::{Detail, Paint, Tone};
 use crate::store::{Opening, Store};
+use crate::verify::Acceptance;
 use crate::view::{RunView, short_id};
 
 /// Shows the whole story with a scripted agent that lies first: no account, no set-up
@@ -73,6 +74,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         session: None,
         rules: ClaimRules::new(promise),
         checks: vec![ExternalCheck::of_command(CHECK).into()],
+        acceptance: Acceptance::default(),
         judge: None,
         policy: Policy { proof: Proof::Checks, ..Policy::new(5) },
         grace: Duration::from_secs(5),

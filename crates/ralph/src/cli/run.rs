@@ -26,6 +26,7 @@ use crate::redact;
 use crate::report::{Elsewhere, Paint, SessionLog, Tone};
 use crate::session_file::SessionFile;
 use crate::store::{Opening, RunRow, Store};
+use crate::verify::{Acceptance, Patterns};
 use crate::view::{money, one_or_many, short_id};
 
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -48,6 +49,7 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         rules: settings.claim_rules(promise),
         judge: judge::choose(settings, &project, &checks)?,
         checks,
+        acceptance: acceptance(settings)?,
         agent: args.agent.choice(settings, &project)?,
         fallback: AgentArgs::fallback(settings, &project)?,
         policy: Policy {
@@ -66,6 +68,23 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         stage: None,
         project,
     })
+}
+
+/// Returns how claims are accepted. A pattern that is none is refused before anything is started.
+pub fn acceptance(settings: &Settings) -> Result<Acceptance, Failure> {
+    let verification = &settings.verification;
+    let acceptance = Acceptance {
+        guard: verification.guard.value.clone(),
+        allow_changes: verification.allow_changes.value.clone(),
+    };
+    for patterns in [&acceptance.guard, &acceptance.allow_changes] {
+        Patterns::compile(patterns).map_err(|error| {
+            Failure::new(exit_code::USAGE, &error).hint(
+                "patterns are written as in a .gitignore, such as 'tests/**', '*.snap' or '!tests/data'",
+            )
+        })?;
+    }
+    Ok(acceptance)
 }
 
 /// An agent that starts ralph on its own project would loop in a loop.

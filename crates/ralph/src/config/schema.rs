@@ -91,6 +91,7 @@ fn kind(slot: &Slot<'_>) -> Value {
         }),
         Slot::Texts(_) => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Slot::Flag(_) => json!({ "type": "boolean" }),
+        Slot::Switch(_) => json!({ "enum": [true, false, "on", "off"] }),
         Slot::Count(_, Bounds(least, most)) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
 use ralph_core::criterion::Criterion;
 use ralph_core::judge::{Api, OnError};
-use ralph_core::policy::{Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
+use ralph_core::policy::{Baseline, Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
 
 use super::checks::Check;
 use super::origin::{Origin, Setting};
@@ -32,6 +32,7 @@ pub struct Settings {
     pub limits: Limits,
     pub signals: Signals,
     pub checks: Setting<Vec<Check>>,
+    pub verification: Verification,
     pub judge: JudgeSettings,
     /// Where ready checks are found.
     pub templates: Templates,
@@ -48,6 +49,24 @@ pub struct Settings {
     pub fingerprints: Vec<String>,
     /// What is not wrong, but probably not meant.
     pub warnings: Vec<String>,
+}
+
+/// How claims are checked beside the checks themselves.
+#[derive(Debug, Clone)]
+pub struct Verification {
+    pub baseline: Setting<bool>,
+    pub guard: Setting<Vec<String>>,
+    pub allow_changes: Setting<Vec<String>>,
+}
+
+impl Default for Verification {
+    fn default() -> Self {
+        Self {
+            baseline: Setting::built_in(true),
+            guard: Setting::default(),
+            allow_changes: Setting::default(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -116,6 +135,7 @@ impl Default for Settings {
             limits: Limits::default(),
             signals: Signals::default(),
             checks: Setting::default(),
+            verification: Verification::default(),
             judge: JudgeSettings::default(),
             templates: Templates::default(),
             verifiers: None,
@@ -221,6 +241,7 @@ impl Settings {
                 handshake_ms: ms(&self.limits.handshake_timeout),
             },
             proof,
+            baseline: if self.verification.baseline.value { Baseline::Run } else { Baseline::Skip },
             nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },
             rate_limits: RateLimits {
                 max_wait_ms: ms(&self.limits.max_rate_limit_wait),

@@ -81,7 +81,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::MaybeText(slot) => of(slot, |text| json!(text)),
         Slot::MaybeTexts(slot) => of(slot, |texts| json!(texts)),
         Slot::Texts(slot) => of(slot, |texts| json!(texts)),
-        Slot::Flag(slot) => of(slot, |flag| json!(flag)),
+        Slot::Flag(slot) | Slot::Switch(slot) => of(slot, |flag| json!(flag)),
         Slot::Count(slot, _) => of(slot, |count| json!(count)),
         Slot::Time(slot) => of(slot, |time| json!(duration::write(*time))),
         Slot::Size(slot) => of(slot, |size| json!(format!("{}M", size.mb()))),

@@ -29,6 +29,8 @@ pub(super) enum Slot<'a> {
     Table(&'a mut BTreeMap<String, Setting<String>>),
     Texts(&'a mut Setting<Vec<String>>),
     Flag(&'a mut Setting<bool>),
+    /// A flag that may also be written as `on` or `off`.
+    Switch(&'a mut Setting<bool>),
     Count(&'a mut Setting<u32>, Bounds),
     Time(&'a mut Setting<Duration>),
     Size(&'a mut Setting<MemorySize>),
@@ -104,6 +106,7 @@ impl Slot<'_> {
             | Self::MaybeText(_)
             | Self::Table(_)
             | Self::Flag(_)
+            | Self::Switch(_)
             | Self::Count(_, _)
             | Self::Time(_)
             | Self::Size(_)
@@ -130,6 +133,7 @@ impl Slot<'_> {
             Self::MaybeTexts(slot) => slot.set(maybe(node, texts).map_err(refused)?, origin),
             Self::Texts(slot) => slot.set(names(node).map_err(refused)?, origin),
             Self::Flag(slot) => slot.set(flag(node).map_err(refused)?, origin),
+            Self::Switch(slot) => slot.set(switch(node).map_err(refused)?, origin),
             Self::Count(slot, bounds) => slot.set(count(node, bounds).map_err(refused)?, origin),
             Self::Time(slot) => slot.set(time(node).map_err(refused)?, origin),
             Self::Size(slot) => slot.set(size(node).map_err(refused)?, origin),
@@ -203,6 +207,14 @@ pub(super) fn flag(node: &Node) -> Result<bool, Refusal> {
         "true" => Ok(true),
         "false" => Ok(false),
         other => Err(Refusal::new(format!("{other:?} is neither true nor false"))),
+    }
+}
+
+fn switch(node: &Node) -> Result<bool, Refusal> {
+    match scalar(node, "true or false")? {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => flag(node),
     }
 }
 

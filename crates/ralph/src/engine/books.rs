@@ -1,9 +1,11 @@
-//! What the engine keeps for the receipt of a completion: the facts so far, and the work tree as it was verified.
+//! What the engine keeps of what is recorded: the seal, and for the receipt of a completion the facts so far and the
+//! work tree as it was verified.
 use std::path::Path;
 
 use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use ralph_core::receipt::{End, Given, Snapshot, Tally};
+use ralph_core::seal::Seal;
 
 use super::perform::Hands;
 use super::plan::{AgentChoice, RunPlan};
@@ -19,6 +21,8 @@ const PAGE: u32 = 1_000;
 pub(super) struct Books {
     tally: Tally,
     began: Millis,
+    /// What must not change before a claim.
+    pub(super) seal: Option<Seal>,
     /// The work tree when it was last verified.
     pub(super) seen: Option<Snapshot>,
 }
@@ -27,6 +31,9 @@ impl Books {
     pub(super) fn heed(&mut self, at: Millis, fact: &Fact) {
         if let Fact::RunStarted { .. } = fact {
             self.began = at;
+        }
+        if let Fact::RunSealed { seal } = fact {
+            self.seal = Some(seal.clone());
         }
         self.tally.heed(fact);
     }

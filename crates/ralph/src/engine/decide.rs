@@ -142,7 +142,10 @@ impl Driver<'_> {
             }
             Effect::StopAgent { .. } => self.hands.stop_agent(),
             Effect::KillAgent { .. } | Effect::StopChecks { .. } => self.hands.kill(),
-            Effect::RunChecks { key, round } => self.hands.run_checks(key, round),
+            Effect::Prepare { round, baseline } => self.hands.get_ready(round, baseline),
+            Effect::RunChecks { key, round } => {
+                self.hands.run_checks(key, round, self.books.seal.clone());
+            }
             Effect::Finish => self.hands.finish(),
         }
     }
@@ -182,6 +185,7 @@ fn start_of(effect: &Effect) -> Option<Start> {
         | Effect::CancelTimer { .. }
         | Effect::StopAgent { .. }
         | Effect::KillAgent { .. }
+        | Effect::Prepare { .. }
         | Effect::RunChecks { .. }
         | Effect::StopChecks { .. }
         | Effect::Finish => None,
@@ -196,6 +200,8 @@ fn die_if_asked(fact: &Fact) {
             fail::point(Point::CompleteRecordedUnannounced);
         }
         Fact::RunStarted { .. }
+        | Fact::RunSealed { .. }
+        | Fact::Baseline { .. }
         | Fact::RunResumed { .. }
         | Fact::AttemptStarted { .. }
         | Fact::AttemptEnded { .. }

@@ -160,6 +160,8 @@ impl Driver<'_> {
         match &self.state.phase {
             Phase::Limited { .. } => due.map(|due| due.min(GLANCE)),
             Phase::Ready
+            | Phase::Preparing { .. }
+            | Phase::PreparingStopped { .. }
             | Phase::Working { .. }
             | Phase::Waiting { .. }
             | Phase::Verifying { .. }
@@ -222,6 +224,9 @@ impl Driver<'_> {
             News::GotOn(key) => self.happened(EventKind::GotOn { key }).await,
             News::HandshakeBegan(key) => self.happened(EventKind::HandshakeBegan { key }).await,
             News::HandshakeDone(key) => self.happened(EventKind::HandshakeDone { key }).await,
+            News::Prepared(sealing, baseline) => {
+                self.happened(EventKind::Prepared { sealing, baseline }).await
+            }
             News::Verified(key, evidence) => {
                 if evidence.verdict() == Verdict::Accepted {
                     fail::point(Point::VerifyPassedUnrecorded);

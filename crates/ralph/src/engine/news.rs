@@ -1,8 +1,10 @@
 //! What reaches the driver from the tasks that it started.
 use ralph_core::attempt::AttemptReport;
+use ralph_core::baseline::Trial;
 use ralph_core::event::AttemptKey;
 use ralph_core::evidence::Evidence;
 use ralph_core::receipt::Snapshot;
+use ralph_core::seal::Sealing;
 
 use crate::agent::AgentEvent;
 
@@ -16,6 +18,7 @@ pub enum News {
     HandshakeBegan(AttemptKey),
     HandshakeDone(AttemptKey),
     AttemptEnded(AttemptKey, Box<AttemptReport>),
+    Prepared(Sealing, Vec<Trial>),
     /// What the work tree holds that is verified next, or why nobody can tell.
     Looked(Result<Snapshot, String>),
     Verified(AttemptKey, Evidence),

@@ -2,14 +2,17 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::attempt::{AttemptReport, Hope, Spend};
 use ralph_core::claim::{Finder, Nonce};
 use ralph_core::event::AttemptKey;
+use ralph_core::evidence::{CheckEvidence, Evidence, Verdict};
+use ralph_core::policy::Baseline;
 use ralph_core::prompt::PromptPlan;
+use ralph_core::seal::{Seal, Sealing, judge};
 use ralph_core::state::Session;
 use ralph_core::template::Expanded;
 use tokio::sync::mpsc;
@@ -27,9 +30,10 @@ use super::reader::{FilteredDisplay, Reader};
 use super::sieve::Sieve;
 use crate::agent::{Before, FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
+use crate::git;
 use crate::hearing::read_output;
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
-use crate::verify::{Claimed, Verifier, verify};
+use crate::verify::{Claimed, SealError, Sealer, Verifier, try_out, verify};
 
 /// How long a tree may take to die.
 const PUT_DOWN: Duration = Duration::from_secs(10);
@@ -308,25 +312,50 @@ impl Hands {
         reading.map(|reading| reading.final_text).unwrap_or_default()
     }
 
-    pub(super) fn run_checks(&mut self, key: AttemptKey, round: u32) {
-        let verifier = Verifier {
+    fn verifier(&self, name: String, claim: Claimed) -> Verifier {
+        Verifier {
             keeper: self.keeper.clone(),
             ground: self.plan.checking_ground(),
             folder: self.plan.project.run_folder(&self.plan.id),
-            name: check_log_name(key, round),
+            name,
             logs: self.logs.clone(),
             verifiers: self.plan.project.verifiers(),
-            claim: self.claimed(key),
+            claim,
             judge: self.plan.judge.as_ref().map(JudgeChoice::judge),
+        }
+    }
+
+    /// Runs the external checks once, and then seals: what they leave behind is no change of the agent's.
+    pub(super) fn get_ready(&mut self, round: u32, baseline: Baseline) {
+        let verifier = self.verifier(round_name("baseline".to_owned(), round), Claimed::default());
+        let (criteria, sealer) = (self.plan.checks.clone(), self.plan.sealer());
+        let (orders, received) = mpsc::unbounded_channel();
+        let news = self.news.clone();
+        let work = async move {
+            fail::point(Point::PrepareStarted);
+            let trials = match baseline {
+                Baseline::Run => try_out(&verifier, &criteria, received).await,
+                Baseline::Skip => Vec::new(),
+            };
+            let sealing = seal(sealer, verifier.ground.root).await;
+            let _ = news.send(News::Prepared(sealing, trials));
         };
-        let criteria = self.plan.checks.clone();
+        self.running = Some(self.start(AttemptKey::PREPARATION, orders, work));
+    }
+
+    pub(super) fn run_checks(&mut self, key: AttemptKey, round: u32, seal: Option<Seal>) {
+        let verifier = self.verifier(round_name(log_name(key), round), self.claimed(key));
+        let (criteria, sealer) = (self.plan.checks.clone(), self.plan.sealer());
         let (orders, received) = mpsc::unbounded_channel();
         let news = self.news.clone();
         let root = self.plan.project.root.clone();
         let work = async move {
             fail::point(Point::VerifyStarted);
             let _ = news.send(News::Looked(look_at(&root).await));
-            let evidence = verify(&verifier, &criteria, received).await;
+            let evidence = match broken_seal(sealer, seal).await {
+                Some(broken) => Evidence { checks: vec![broken] },
+                None => verify(&verifier, &criteria, received).await,
+            };
             let _ = news.send(News::Verified(key, evidence));
         };
         self.running = Some(self.start(key, orders, work));
@@ -389,9 +418,31 @@ pub fn log_name(key: AttemptKey) -> String {
 }
 
 /// Returns the name that the logs of checks begin with. Checks that run again leave the logs of the earlier ones.
-fn check_log_name(key: AttemptKey, round: u32) -> String {
+fn round_name(name: String, round: u32) -> String {
     match round {
-        1 => log_name(key),
-        round => format!("{}-round-{round}", log_name(key)),
+        1 => name,
+        round => format!("{name}-round-{round}"),
     }
+}
+
+/// Hashes what must not change. That may be much, so it does not hold up the driver.
+async fn seal(sealer: Result<Sealer, SealError>, root: PathBuf) -> Sealing {
+    let sealed = tokio::task::spawn_blocking(move || sealer.and_then(|sealer| sealer.seal(git::head(&root))));
+    match sealed.await {
+        Ok(Ok(seal)) => Sealing::Done { seal },
+        Ok(Err(error)) => Sealing::Impossible { why: error.to_string() },
+        Err(error) => Sealing::Impossible { why: error.to_string() },
+    }
+}
+
+/// Returns what the seal says, where it is broken. A run of before has none.
+async fn broken_seal(sealer: Result<Sealer, SealError>, seal: Option<Seal>) -> Option<CheckEvidence> {
+    let seal = seal?;
+    let looked = tokio::task::spawn_blocking(move || sealer.map(|sealer| sealer.look(&seal)));
+    let evidence = match looked.await {
+        Ok(Ok(evidence)) => evidence,
+        Ok(Err(error)) => judge(&[error.to_string()]),
+        Err(error) => judge(&[error.to_string()]),
+    };
+    (evidence.verdict != Verdict::Accepted).then_some(evidence)
 }

@@ -28,7 +28,7 @@ use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
 use crate::project::Project;
 use crate::session_file::SessionFile;
-use crate::verify::Ground;
+use crate::verify::{Acceptance, Ground, SealError, Sealer};
 
 /// Longer prompts are mistakes.
 const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
@@ -59,6 +59,8 @@ pub struct RunPlan {
     pub session: Option<SessionFile>,
     pub rules: ClaimRules,
     pub checks: Vec<Criterion>,
+    /// How claims are accepted beside that.
+    pub acceptance: Acceptance,
     /// Who judges, where a check asks for a judge.
     pub judge: Option<JudgeChoice>,
     pub policy: Policy,
@@ -365,6 +367,12 @@ impl RunPlan {
             env: self.child_environment(&[], Vec::new()),
             run_id: self.id.clone(),
         }
+    }
+
+    /// Returns what knows which files must not change before a claim.
+    pub fn sealer(&self) -> Result<Sealer, SealError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        Sealer::new(&self.project, &self.acceptance, &self.checks, &path)
     }
 
     /// Returns our own environment without what makes nested agents misbehave, and with what is set. Each name

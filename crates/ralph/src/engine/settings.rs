@@ -19,6 +19,7 @@ use crate::memory_size::MemorySize;
 use crate::project::Project;
 use crate::redact;
 use crate::session_file::SessionFile;
+use crate::verify::Acceptance;
 
 /// The version of this format. A higher one was written by a newer ralph.
 const VERSION: u32 = 1;
@@ -43,6 +44,8 @@ pub struct RunSettings {
     rules: ClaimRules,
     #[serde(deserialize_with = "criteria")]
     checks: Vec<Criterion>,
+    #[serde(default)]
+    acceptance: Acceptance,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judge: Option<StoredJudge>,
     policy: Policy,
@@ -103,6 +106,7 @@ impl RunSettings {
             fallback: plan.fallback.iter().map(StoredAgent::of).collect(),
             rules: plan.rules.clone(),
             checks: plan.checks.clone(),
+            acceptance: plan.acceptance.clone(),
             judge: plan.judge.as_ref().map(StoredJudge::of),
             policy: plan.policy.clone(),
             grace_ms: u64::try_from(plan.grace.as_millis()).unwrap_or(u64::MAX),
@@ -189,6 +193,7 @@ impl RunSettings {
             session,
             rules: self.rules,
             checks: self.checks,
+            acceptance: self.acceptance,
             judge,
             policy: self.policy,
             grace: Duration::from_millis(self.grace_ms),
@@ -268,6 +273,7 @@ mod tests {
             )),
             rules: ClaimRules::new(Promise::parse("DONE").unwrap()),
             checks: vec![ExternalCheck::of_command("make").into()],
+            acceptance: Acceptance { guard: vec!["tests".to_owned()], ..Acceptance::default() },
             judge: Some(JudgeChoice {
                 who: Who::Agent(Box::new(choice("judge"))),
                 on_error: OnError::StringMatch,

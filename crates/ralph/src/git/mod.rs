@@ -39,6 +39,13 @@ pub fn work_tree(folder: &Path) -> Result<PathBuf, GitError> {
     Ok(OsString::from_vec(path).into())
 }
 
+/// Returns the commit that a work tree stands on, if it stands on one.
+#[must_use]
+pub fn head(folder: &Path) -> Option<String> {
+    let said = git(folder, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).ok()?;
+    Some(said.trim().to_owned()).filter(|commit| !commit.is_empty())
+}
+
 /// Tells whether a path belongs to what the repository holds.
 pub fn is_tracked(folder: &Path, path: &Path) -> Result<bool, GitError> {
     let args = ["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), path.as_os_str()];

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ralph_core::attempt::Spend;
+use ralph_core::baseline::{BaselineCheck, Standing};
 use ralph_core::event::Millis;
 use ralph_core::evidence::{CheckEvidence, Verdict};
 use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
+use ralph_core::seal::Seal;
 
 use super::bottom::Bottom;
 use super::countdown::{Countdown, until_words};
@@ -36,6 +38,8 @@ pub enum Detail {
 const MARGIN: usize = 10;
 /// The columns before what the agent says.
 const INDENT: usize = 2;
+/// How many sealed files are named.
+const SEALED: usize = 6;
 /// The length of the line above an iteration.
 const RULE: usize = 60;
 /// How much is shown of a line that need not be whole, where no terminal limits it.
@@ -170,6 +174,7 @@ impl<W: Write> PlainReport<W> {
     fn resumed(&mut self, run: &str, (iteration, attempt): (u32, u32), next: NextStep) {
         self.iteration = iteration;
         let what = match next {
+            NextStep::Prepare => "the run is prepared again".to_owned(),
             NextStep::Agent => format!("the agent starts, attempt {attempt}"),
             NextStep::Retry => format!("attempt {attempt} after the rest of its pause"),
             NextStep::Limit => format!("attempt {attempt} after the rest of the wait for a rate limit"),
@@ -216,6 +221,31 @@ impl<W: Write> PlainReport<W> {
         }
         for leaked in &result.leftovers.leaked.clone() {
             self.word(Tone::Bad, "LEAKED", &format!("{leaked} could not be killed"));
+        }
+    }
+
+    /// Names what must not change before a claim.
+    fn sealed(&mut self, seal: &Seal) {
+        let named: Vec<&str> = seal.files.iter().take(SEALED).map(|file| file.path.as_str()).collect();
+        let more = match seal.files.len().saturating_sub(SEALED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if !named.is_empty() {
+            self.word(Tone::Dim, "sealed", &format!("{}{more}", named.join(", ")));
+        }
+    }
+
+    /// Says what a check is worth, before any work.
+    fn baseline(&mut self, check: &BaselineCheck) {
+        let tone = match check.standing {
+            Standing::Fails => Tone::Dim,
+            Standing::ProvesNothing => Tone::Care,
+            Standing::CannotRun => Tone::Bad,
+        };
+        self.word(tone, "baseline", &check.words());
+        if check.standing == Standing::CannotRun {
+            self.tail(&check.evidence.tail, 8);
         }
     }
 
@@ -267,6 +297,8 @@ impl<W: Write> Watcher for PlainReport<W> {
                     bar.finish_and_clear();
                 }
             }
+            Fact::RunSealed { seal } => self.sealed(seal),
+            Fact::Baseline { checks } => checks.iter().for_each(|check| self.baseline(check)),
             Fact::RunStarted { .. } | Fact::IterationEnded { .. } | Fact::Receipt { .. } => {}
         }
         self.show_progress();

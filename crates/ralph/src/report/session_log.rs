@@ -87,6 +87,8 @@ impl<W: Watcher> SessionLog<W> {
             }
             Fact::SessionFresh { attempt, reason, .. } => self.excused(*attempt, reason),
             Fact::RunStarted { .. }
+            | Fact::RunSealed { .. }
+            | Fact::Baseline { .. }
             | Fact::IterationStarted { .. }
             | Fact::RetryScheduled { .. }
             | Fact::Claim { .. }
@@ -115,7 +117,7 @@ impl<W: Watcher> SessionLog<W> {
     /// What goes on in the middle of an iteration needs a header; an agent brings its own.
     fn resumed(&mut self, iteration: u32, next: NextStep, at: Millis) {
         match next {
-            NextStep::Agent => {}
+            NextStep::Agent | NextStep::Prepare => {}
             NextStep::Retry | NextStep::Limit | NextStep::Checks | NextStep::End => self.begin(iteration, at),
         }
     }

@@ -22,6 +22,8 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
     let run = at.run;
     match fact {
         Fact::RunStarted { .. }
+        | Fact::RunSealed { .. }
+        | Fact::Baseline { .. }
         | Fact::RetryScheduled { .. }
         | Fact::LimitWaiting { .. }
         | Fact::AgentChanged { .. }

@@ -1,6 +1,8 @@
 //! The verifiers: they look at what was claimed and bring evidence. They never decide what follows from it.
+mod acceptance;
 mod asked_agent;
 mod asked_api;
+mod baseline;
 mod criteria;
 mod diff;
 mod external;
@@ -10,6 +12,7 @@ mod names;
 mod orders;
 mod plugin;
 mod program;
+mod seal;
 mod semantic;
 mod side_by_side;
 
@@ -19,10 +22,13 @@ use ralph_core::evidence::CheckEvidence;
 
 use crate::process::{Keeper, LogBudget};
 
+pub use acceptance::{Acceptance, PatternError, Patterns};
 pub use asked_agent::AskedAgent;
+pub use baseline::try_out;
 pub use criteria::verify;
 pub use ground::Ground;
 pub use judge::{Asked, Judge};
+pub use seal::{SealError, Sealer};
 
 /// All that a verification of one claim needs.
 pub struct Verifier {

@@ -277,7 +277,7 @@ fn a_broken_file_is_refused_by_line_and_changes_nothing() {
     std::fs::write(&file, broken).unwrap();
     let elsewhere = Project::new();
     let stderr = elsewhere.ralph(["import"]).args([&file]).output().expect(1).stderr;
-    assert!(stderr.contains("run.jsonl, line 5: "), "{stderr}");
+    assert!(stderr.contains("run.jsonl, line 7: "), "{stderr}");
     assert_eq!(elsewhere.ralph(["runs", "--json"]).output().expect(0).stdout, "[]\n");
 }
 
@@ -325,7 +325,8 @@ fn the_paths_that_show_prints_can_be_opened_from_where_the_user_stands() {
 #[test]
 fn a_check_that_cannot_be_evaluated_has_one_word_live_and_later() {
     let project = Project::new();
-    let live = project.run_on("go", &["complete"]).args(["--check", "no-such-program"]).output();
+    let live =
+        project.run_on("go", &["complete"]).args(["--no-baseline", "--check", "no-such-program"]).output();
     assert!(live.stderr.contains("unproven  "), "{}", live.stderr);
     assert!(project.ralph(["show"]).output().stdout.contains("  unproven  `no-such-program`"));
 }

@@ -58,6 +58,24 @@ impl Project {
         path
     }
 
+    /// Commits everything.
+    pub fn commit(&self) {
+        self.git(&["add", "--all"]);
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+        self.git(&[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "a commit"]].concat());
+    }
+
+    /// Puts all files back as they were committed, and removes others.
+    pub fn restore(&self) {
+        self.git(&["checkout", "--quiet", "--force", "."]);
+        self.git(&["clean", "--quiet", "--force", "-d"]);
+    }
+
+    pub fn git(&self, args: &[&str]) {
+        let git = Command::new("git").args(args).current_dir(self.root()).status().unwrap();
+        assert!(git.success(), "git {args:?}");
+    }
+
     /// Writes a shell script outside of the project and returns its path.
     pub fn shell(&self, lines: &str) -> String {
         let path = self.outside("agent.sh");

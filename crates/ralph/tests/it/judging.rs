@@ -224,7 +224,7 @@ fn a_resumed_run_reads_the_report_again() {
     let project = Project::new();
     let checks = "checks: ['test -e \"$TMPDIR/go\" || { touch \"$TMPDIR/waiting\"; sleep 1000; }', {negative_patterns: [mostly harmless]}]";
     let running = run(&project, "exit 9", checks)
-        .args(["--max-iterations", "1"])
+        .args(["--no-baseline", "--max-iterations", "1"])
         .env("REPORT", "Mostly harmless it is.")
         .start();
     project.wait_for("waiting");

@@ -71,7 +71,7 @@ fn a_claim_rejected_on_the_last_iteration_is_named_as_the_reason() {
 #[test]
 fn a_check_that_cannot_run_twice_in_a_row_blocks_the_run() {
     let project = Project::new();
-    let call = project.run(&["complete"]).args(["--check", "no-such-command-here"]);
+    let call = project.run(&["complete"]).args(["--no-baseline", "--check", "no-such-command-here"]);
     let finished = call.output().expect(6).finished();
     assert_eq!(finished["outcome"], "blocked");
     assert_eq!(finished["iterations"], 2);

@@ -98,7 +98,7 @@ fn after_a_kill_during_or_after_the_checks_they_run_again_and_the_agent_does_not
     for point in ["verify.started:1", "verify.passed.unrecorded:1"] {
         let project = Project::new();
         let check = "echo x >> ../checked";
-        crash(&project, project.run(&["complete"]).args(["--check", check]), point);
+        crash(&project, project.run(&["complete"]).args(["--no-baseline", "--check", check]), point);
         let answer = resume(&project).output().expect(0);
         assert_eq!(
             names(&answer.events()),
@@ -119,7 +119,7 @@ fn after_a_kill_during_or_after_the_checks_they_run_again_and_the_agent_does_not
 #[test]
 fn after_a_kill_between_the_record_of_completion_and_its_announcement_the_result_is_repeated() {
     let project = Project::new();
-    let call = project.run(&["complete"]).args(["--check", "echo x >> ../checked"]);
+    let call = project.run(&["complete"]).args(["--no-baseline", "--check", "echo x >> ../checked"]);
     let crashed = crash(&project, call, "complete.recorded.unannounced:1");
     assert!(!crashed.stdout.contains("run.finished"));
     let before = journal(&project);

@@ -174,7 +174,7 @@ fn sigterm_stops_as_ctrl_c_does_with_its_own_exit_code() {
 fn ctrl_c_during_a_check_ends_the_check_and_the_claim_is_not_judged() {
     let project = Project::new();
     let check = "touch ../checking; sleep 600";
-    let running = project.run(&["complete"]).args(["--check", check]).start();
+    let running = project.run(&["complete"]).args(["--no-baseline", "--check", check]).start();
     project.wait_for("checking");
     running.signal(Signal::INT);
     let answer = running.wait().expect(130);

@@ -36,7 +36,7 @@ fn a_disk_that_is_full_at_the_completion_record_announces_nothing_and_the_run_go
         &project,
         &format!(
             "mkdir .ralph; mount -t tmpfs -o size=4m,mode=700 tmpfs .ralph
-             {RUN} --agent-arg=complete --check '{check}' || echo \"first $?\"
+             {RUN} --agent-arg=complete --no-baseline --check '{check}' || echo \"first $?\"
              rm .ralph/fill
              \"$RALPH\" resume --json || echo \"second $?\""
         ),

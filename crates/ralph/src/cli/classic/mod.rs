@@ -132,6 +132,7 @@ impl Order<'_> {
             rules: settings.claim_rules(promise),
             judge: judge::choose(settings, &project, &self.checks(settings))?,
             checks: self.checks(settings),
+            acceptance: run::acceptance(settings)?,
             policy: self.policy(settings),
             grace: settings.limits.grace.value,
             audience: self.args.output.audience(),

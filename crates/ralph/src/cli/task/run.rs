@@ -7,7 +7,7 @@ use super::run_args::RunArgs;
 use crate::cli::agent_args::AgentArgs;
 use crate::cli::detach::detach;
 use crate::cli::resume::refuse_tracked;
-use crate::cli::run::{drive, execute, preflight, refuse_recursion, with_keeper};
+use crate::cli::run::{acceptance, drive, execute, preflight, refuse_recursion, with_keeper};
 use crate::cli::{block_on, judge, out, pick, trust};
 use crate::config::Settings;
 use crate::engine::{PromptSource, RunPlan, StageOf};
@@ -65,6 +65,7 @@ fn plan(
         rules: settings.claim_rules(resolved.promise),
         judge: judge::choose(settings, &project, &resolved.criteria)?,
         checks: resolved.criteria,
+        acceptance: acceptance(settings)?,
         agent: args.agent.choice(settings, &project)?,
         fallback: AgentArgs::fallback(settings, &project)?,
         policy: Policy {

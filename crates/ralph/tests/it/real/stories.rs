@@ -156,7 +156,7 @@ pub fn a_lost_session_begins_afresh(agent: &'static Real) {
     let Sessions::In(folder) = agent.sessions else { panic!("{} cannot resume", agent.name) };
     let folder = scene.project.home().join(folder).display().to_string();
     let check = format!("test -d '{folder}' && rm -r '{folder}' && test -e seen || {{ touch seen; false; }}");
-    let limits = ["--check", &check, "--max-iterations", "2", "--max-retries", "0"];
+    let limits = ["--no-baseline", "--check", &check, "--max-iterations", "2", "--max-retries", "0"];
     let answer = scene.run("Do the work.").args(limits).output().expect(0);
     assert_eq!(answer.named("session.fresh").len(), 1, "{}", answer.stdout);
     let asked = scene.server.asked();

@@ -1,0 +1,167 @@
+//! What must not change between the start of a run and a claim: the acceptance is written before the work, and whoever
+//! does the work does not write it.
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::{CheckEvidence, Kind, Verdict};
+
+/// How a run's acceptance looked when it started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// The SHA-256 over all that is sealed.
+    pub digest: String,
+    /// The SHA-256 of the criteria, as they were resolved.
+    pub criteria_digest: String,
+    /// The commit from which the run started, where there is one.
+    pub base: Option<String>,
+    pub files: Vec<SealedFile>,
+}
+
+/// A sealed file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedFile {
+    /// From the root of the work tree; absolute where it lies elsewhere.
+    pub path: String,
+    #[serde(rename = "is")]
+    pub kind: FileKind,
+    /// Of its contents; of a link, of where it leads and what is there.
+    pub sha256: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    File,
+    Executable,
+    Link,
+    /// A pipe, a device, a folder where a file was.
+    Other,
+}
+
+/// What came of the attempt to seal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "sealing", rename_all = "snake_case")]
+pub enum Sealing {
+    Done { seal: Seal },
+    Impossible { why: String },
+}
+
+/// Returns what is not as it was sealed, one sentence for each file.
+#[must_use]
+pub fn changes(sealed: &[SealedFile], now: &[SealedFile]) -> Vec<String> {
+    let by_path = |files: &[SealedFile]| -> BTreeMap<String, SealedFile> {
+        files.iter().map(|file| (file.path.clone(), file.clone())).collect()
+    };
+    let (before, after) = (by_path(sealed), by_path(now));
+    let lost_or_changed = before.iter().filter_map(|(path, was)| match after.get(path) {
+        None => Some(format!("{path} was removed")),
+        Some(is) => difference(was, is),
+    });
+    let added = after.keys().filter(|path| !before.contains_key(*path));
+    lost_or_changed.chain(added.map(|path| format!("{path} was added"))).collect()
+}
+
+fn difference(was: &SealedFile, is: &SealedFile) -> Option<String> {
+    let path = &was.path;
+    match (was.kind, is.kind) {
+        (FileKind::File, FileKind::Executable) => Some(format!("{path} was made executable")),
+        (FileKind::Executable, FileKind::File) => Some(format!("{path} is not executable any more")),
+        (FileKind::File | FileKind::Executable | FileKind::Other, FileKind::Link) => {
+            Some(format!("{path} was replaced by a link"))
+        }
+        (was_kind, is_kind) if was_kind != is_kind => Some(format!("{path} was replaced")),
+        (_, _) if was.sha256 != is.sha256 => Some(format!("{path} was changed")),
+        (_, _) => None,
+    }
+}
+
+/// How many files a reason names; the evidence holds the rest.
+const NAMED: usize = 10;
+
+/// Returns what the seal says about a claim.
+#[must_use]
+pub fn judge(changes: &[String]) -> CheckEvidence {
+    let seal = |verdict, reason| CheckEvidence::plain(Kind::Seal, "the seal".into(), verdict, reason);
+    if changes.is_empty() {
+        return seal(Verdict::Accepted, "Nothing that was sealed has changed".into());
+    }
+    let more = match changes.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let named: Vec<&str> = changes.iter().take(NAMED).map(String::as_str).collect();
+    let reason = format!(
+        "what decides whether the work is done was changed by the work: {}{more}; put it back as it was",
+        named.join(", ")
+    );
+    CheckEvidence { tail: changes.join("\n"), ..seal(Verdict::Rejected, reason) }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    fn file(path: &str, kind: FileKind, sha256: &str) -> SealedFile {
+        SealedFile { path: path.to_string(), kind, sha256: sha256.to_string() }
+    }
+
+    // spec: V9
+    #[test]
+    fn what_stays_as_it_was_is_accepted() {
+        let sealed = [file("b", FileKind::Executable, "1"), file("a", FileKind::Link, "2")];
+        let now = [sealed[1].clone(), sealed[0].clone()];
+        assert_eq!(changes(&sealed, &now), Vec::<String>::new());
+        assert_eq!(judge(&[]).verdict, Verdict::Accepted);
+    }
+
+    // spec: V9
+    // fault: 76
+    #[test]
+    fn every_kind_of_change_is_named_with_its_file() {
+        use FileKind::{Executable, File, Link, Other};
+        let sealed = [
+            file("contents", File, "1"),
+            file("gone", File, "1"),
+            file("linked", File, "1"),
+            file("made", Link, "1"),
+            file("mode", Executable, "1"),
+            file("runs", File, "1"),
+        ];
+        let now = [
+            file("contents", File, "2"),
+            file("linked", Link, "1"),
+            file("made", Other, "1"),
+            file("mode", File, "1"),
+            file("new", File, "1"),
+            file("runs", Executable, "1"),
+        ];
+        assert_eq!(
+            changes(&sealed, &now),
+            [
+                "contents was changed",
+                "gone was removed",
+                "linked was replaced by a link",
+                "made was replaced",
+                "mode is not executable any more",
+                "runs was made executable",
+                "new was added",
+            ]
+        );
+    }
+
+    // spec: V9
+    #[test]
+    fn a_change_rejects_with_the_names_of_the_files() {
+        let many: Vec<String> = (0..12).map(|number| format!("test-{number} was changed")).collect();
+        let evidence = judge(&many);
+        assert_eq!((evidence.method, evidence.verdict), (Kind::Seal, Verdict::Rejected));
+        assert!(evidence.reason.contains("test-9 was changed, and 2 more"), "{}", evidence.reason);
+        assert!(evidence.tail.contains("test-11 was changed"));
+    }
+}

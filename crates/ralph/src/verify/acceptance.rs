@@ -1,0 +1,120 @@
+//! How a run's claims are accepted beside its criteria: what must not change meanwhile.
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Acceptance {
+    /// Files that must not change before a claim; `!` before a pattern leaves files out.
+    pub guard: Vec<String>,
+    /// Sealed files that may change all the same.
+    pub allow_changes: Vec<String>,
+}
+
+/// A pattern that is none.
+#[derive(Debug, thiserror::Error)]
+pub enum PatternError {
+    #[error("the pattern is empty")]
+    Empty,
+    #[error("the pattern {pattern:?} leads out of the work tree")]
+    Outside { pattern: String },
+    #[error("the pattern {pattern:?} cannot be understood")]
+    Malformed { pattern: String, source: globset::Error },
+}
+
+/// What programs leave behind wherever they run; nobody guards it.
+const BY_PRODUCTS: &[&str] =
+    &["__pycache__", "*.pyc", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".DS_Store"];
+
+/// Patterns for files, as they are written in a `.gitignore`.
+#[derive(Debug, Clone)]
+pub struct Patterns {
+    wanted: GlobSet,
+    unwanted: GlobSet,
+}
+
+impl Patterns {
+    pub fn compile(patterns: &[String]) -> Result<Self, PatternError> {
+        let (mut wanted, mut unwanted) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        for pattern in patterns {
+            match pattern.strip_prefix('!') {
+                Some(rest) => add(&mut unwanted, rest)?,
+                None => add(&mut wanted, pattern)?,
+            }
+        }
+        let built = |set: &GlobSetBuilder| {
+            set.build().map_err(|source| PatternError::Malformed { pattern: patterns.join(", "), source })
+        };
+        Ok(Self { wanted: built(&wanted)?, unwanted: built(&unwanted)? })
+    }
+
+    /// Returns the patterns of by-products.
+    pub fn by_products() -> Result<Self, PatternError> {
+        Self::compile(&BY_PRODUCTS.iter().map(|&pattern| pattern.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Tells whether a path, from the root of the work tree, is meant.
+    #[must_use]
+    pub fn cover(&self, path: &str) -> bool {
+        self.wanted.is_match(path) && !self.unwanted.is_match(path)
+    }
+}
+
+/// A pattern without a slash means files of that name in every folder; one that names a folder means all that is in it.
+fn add(set: &mut GlobSetBuilder, pattern: &str) -> Result<(), PatternError> {
+    let anchored = pattern.trim_start_matches("./");
+    let plain = anchored.trim_start_matches('/').trim_end_matches('/');
+    if plain.is_empty() {
+        return Err(PatternError::Empty);
+    }
+    if plain.split('/').any(|part| part == "..") {
+        return Err(PatternError::Outside { pattern: pattern.to_owned() });
+    }
+    let is_anywhere = !anchored.trim_end_matches('/').contains('/');
+    let glob = if is_anywhere { format!("**/{plain}") } else { plain.to_owned() };
+    for glob in [glob.clone(), format!("{glob}/**")] {
+        let built = GlobBuilder::new(&glob).literal_separator(true).build();
+        set.add(built.map_err(|source| PatternError::Malformed { pattern: pattern.to_owned(), source })?);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(patterns: &[&str]) -> Patterns {
+        Patterns::compile(&patterns.iter().map(|&pattern| pattern.to_owned()).collect::<Vec<_>>()).unwrap()
+    }
+
+    // spec: V9
+    #[test]
+    fn patterns_mean_what_they_mean_in_a_gitignore() {
+        let cases: &[(&[&str], &[&str], &[&str])] = &[
+            (&["tests"], &["tests/a.rs", "tests/b/c.rs", "sub/tests/d"], &["src/tests.rs"]),
+            (&["/tests"], &["tests/a.rs"], &["sub/tests/d"]),
+            (&["tests/**", "!tests/data/"], &["tests/a.rs"], &["tests/data/x", "src/tests/a"]),
+            (&["*.snap"], &["a.snap", "b/c.snap"], &["a.snap.rs"]),
+            (&["./ci/*.yml"], &["ci/a.yml"], &["ci/sub/a.yml", "a.yml"]),
+        ];
+        for (written, covered, others) in cases {
+            let patterns = patterns(written);
+            assert!(covered.iter().all(|path| patterns.cover(path)), "{written:?}");
+            assert!(!others.iter().any(|path| patterns.cover(path)), "{written:?}");
+        }
+        assert!(patterns(&[]).is_empty());
+    }
+
+    // spec: V9
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for wrong in ["", "/", "!", "a/../../b", "a[", "{a"] {
+            assert!(Patterns::compile(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What must not change before a claim is looked at: hashed when the run starts, and again with every claim. What was
+//! sealed is never read back from the work tree.
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use ralph_core::criterion::{Criterion, ExternalCheck, externals};
+use ralph_core::evidence::CheckEvidence;
+use ralph_core::seal::{FileKind, Seal, SealedFile, changes, judge};
+use sha2::{Digest, Sha256};
+
+use super::acceptance::{Acceptance, PatternError, Patterns};
+use crate::project::Project;
+
+/// More files than this are a pattern that nobody meant.
+const MOST_FILES: usize = 50_000;
+
+/// The files of ralph's own that decide what is run and believed. Prompts are not among them: they are words to the agent,
+/// and in classic mode it may improve them.
+const OWN_FILES: &[&str] = &["config.yaml", "config"];
+const OWN_FOLDERS: &[&str] = &["verifiers", "templates", "workflows", "commands"];
+
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    #[error("{} cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the guard covers more than {MOST_FILES} files: say more closely which ones must not change")]
+    TooMany,
+    #[error("the criteria cannot be written down: {0}")]
+    Criteria(serde_json::Error),
+}
+
+/// Knows which files of a run are sealed.
+pub struct Sealer {
+    root: PathBuf,
+    home: PathBuf,
+    /// Folders that change with every run.
+    moving: Vec<PathBuf>,
+    guard: Patterns,
+    allowed: Patterns,
+    by_products: Patterns,
+    /// Folders of the work tree from which checks start programs by their names.
+    programs: Vec<PathBuf>,
+    /// The scripts and programs that checks name.
+    named: Vec<PathBuf>,
+    criteria: Vec<Criterion>,
+}
+
+impl Sealer {
+    /// `path` is where programs are found that a check starts by their names.
+    pub fn new(
+        project: &Project,
+        acceptance: &Acceptance,
+        criteria: &[Criterion],
+        path: &std::ffi::OsStr,
+    ) -> Result<Self, SealError> {
+        let checks: Vec<&ExternalCheck> = externals(criteria).into_iter().map(|found| found.check).collect();
+        let root = project.root.clone();
+        let programs = checks.iter().flat_map(|check| program_folders(&root, check, path)).collect();
+        let named = checks.iter().flat_map(|check| named_files(&root, check)).collect();
+        let notes = project.notes("");
+        let moving = [project.state(), project.session_logs()];
+        Ok(Self {
+            moving: moving.into_iter().chain(notes.parent().map(Path::to_path_buf)).collect(),
+            home: project.home.clone(),
+            guard: Patterns::compile(&acceptance.guard)?,
+            allowed: Patterns::compile(&acceptance.allow_changes)?,
+            by_products: Patterns::by_products()?,
+            programs,
+            named,
+            criteria: criteria.to_vec(),
+            root,
+        })
+    }
+
+    /// Hashes what must not change.
+    pub fn seal(&self, base: Option<String>) -> Result<Seal, SealError> {
+        let mut found = self.standing()?;
+        for path in &self.named {
+            self.take(path, &mut found)?;
+        }
+        let files: Vec<SealedFile> = found.into_values().collect();
+        let criteria = serde_json::to_vec(&self.criteria).map_err(SealError::Criteria)?;
+        let criteria_digest = hex(&Sha256::digest(&criteria));
+        let mut all = Sha256::new();
+        all.update(&criteria_digest);
+        for file in &files {
+            all.update(serde_json::to_vec(file).map_err(SealError::Criteria)?);
+        }
+        Ok(Seal { digest: hex(&all.finalize()), criteria_digest, base, files })
+    }
+
+    /// Looks whether everything is as it was sealed. A script that was not there then may have been written since.
+    #[must_use]
+    pub fn look(&self, seal: &Seal) -> CheckEvidence {
+        match self.now(seal) {
+            Ok(now) => judge(&changes(&seal.files, &now)),
+            Err(error) => judge(&[error.to_string()]),
+        }
+    }
+
+    fn now(&self, seal: &Seal) -> Result<Vec<SealedFile>, SealError> {
+        let mut found = self.standing()?;
+        for file in &seal.files {
+            if !found.contains_key(&file.path) {
+                self.take(&self.root.join(&file.path), &mut found)?;
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// Returns what is sealed wherever it comes from: guarded files, ralph's own, and programs in the work tree.
+    fn standing(&self) -> Result<BTreeMap<String, SealedFile>, SealError> {
+        let mut found = BTreeMap::new();
+        if !self.guard.is_empty() {
+            self.walk(&self.root, &|path| self.guard.cover(path), &mut found)?;
+        }
+        for name in OWN_FILES {
+            self.take(&self.home.join(name), &mut found)?;
+        }
+        for name in OWN_FOLDERS {
+            self.walk(&self.home.join(name), &|_| true, &mut found)?;
+        }
+        for folder in &self.programs {
+            for path in entries(folder)? {
+                if !path.is_dir() {
+                    self.take(&path, &mut found)?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn walk(
+        &self,
+        folder: &Path,
+        is_wanted: &dyn Fn(&str) -> bool,
+        found: &mut BTreeMap<String, SealedFile>,
+    ) -> Result<(), SealError> {
+        for path in entries(folder)? {
+            let is_git = path.file_name().is_some_and(|name| name == ".git");
+            if is_git || self.moving.contains(&path) || self.by_products.cover(&self.name_of(&path)) {
+                continue;
+            }
+            let name = self.name_of(&path);
+            let kind = path.symlink_metadata().map_err(|error| unreadable(&path, error))?.file_type();
+            // A link in the place of a folder is a change of all that is in it.
+            let is_wanted_link = || kind.is_symlink() && is_wanted(&format!("{name}/_"));
+            if kind.is_dir() {
+                self.walk(&path, is_wanted, found)?;
+            } else if is_wanted(&name) || is_wanted_link() {
+                self.take(&path, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hashes a file, if it is there and may not change.
+    fn take(&self, path: &Path, found: &mut BTreeMap<String, SealedFile>) -> Result<(), SealError> {
+        let name = self.name_of(path);
+        if self.allowed.cover(&name) {
+            return Ok(());
+        }
+        if let Some((kind, sha256)) = hash(path).map_err(|source| unreadable(path, source))? {
+            found.insert(name.clone(), SealedFile { path: name, kind, sha256 });
+        }
+        if found.len() > MOST_FILES { Err(SealError::TooMany) } else { Ok(()) }
+    }
+
+    /// Returns the path from the root. Two files never have the same name.
+    fn name_of(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        match inside.to_str() {
+            Some(name) => name.to_owned(),
+            None => format!("{} ({})", inside.to_string_lossy(), hex(inside.as_os_str().as_bytes())),
+        }
+    }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> SealError {
+    SealError::Unreadable { path: path.to_path_buf(), source }
+}
+
+/// Returns what lies in a folder; nothing where there is none.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, SealError> {
+    let listed = match fs::read_dir(folder) {
+        Ok(listed) => listed,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(unreadable(folder, error)),
+    };
+    listed.map(|entry| entry.map(|entry| entry.path()).map_err(|error| unreadable(folder, error))).collect()
+}
+
+fn hash(path: &Path) -> io::Result<Option<(FileKind, String)>> {
+    let about = match path.symlink_metadata() {
+        Ok(about) => about,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    if about.is_symlink() {
+        let mut all = Sha256::new();
+        all.update(fs::read_link(path)?.as_os_str().as_bytes());
+        if let Ok(target) = path.metadata()
+            && target.is_file()
+        {
+            all.update(if is_executable(&target) { b"\0x" } else { b"\0-" });
+            read_into(path, &mut all)?;
+        }
+        return Ok(Some((FileKind::Link, hex(&all.finalize()))));
+    }
+    if !about.is_file() {
+        return Ok(Some((FileKind::Other, hex(&Sha256::digest(b"")))));
+    }
+    let mut all = Sha256::new();
+    read_into(path, &mut all)?;
+    let kind = if is_executable(&about) { FileKind::Executable } else { FileKind::File };
+    Ok(Some((kind, hex(&all.finalize()))))
+}
+
+fn is_executable(about: &fs::Metadata) -> bool {
+    about.permissions().mode() & 0o111 != 0
+}
+
+fn read_into(path: &Path, all: &mut Sha256) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(()),
+            count => all.update(piece.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the folder in which a check runs, where it lies in the work tree.
+fn folder_of(root: &Path, check: &ExternalCheck) -> PathBuf {
+    check.working_dir.as_ref().map_or_else(|| root.to_path_buf(), |named| root.join(named))
+}
+
+/// Returns the files that a check's command runs, as far as they lie in the work tree, whether they are there or not.
+pub(super) fn named_files(root: &Path, check: &ExternalCheck) -> Vec<PathBuf> {
+    let folder = folder_of(root, check);
+    let scripts = check.command.scripts();
+    scripts
+        .iter()
+        .map(|script| straight(&folder.join(script)))
+        .filter(|path| path.starts_with(root))
+        .collect()
+}
+
+/// Returns the folders of the work tree in which a check looks for programs.
+fn program_folders(root: &Path, check: &ExternalCheck, path: &std::ffi::OsStr) -> Vec<PathBuf> {
+    let own = check.env.get("PATH").map(std::ffi::OsStr::new);
+    let folder = folder_of(root, check);
+    std::env::split_paths(own.unwrap_or(path))
+        .map(|entry| straight(&folder.join(entry)))
+        .map(|entry| if entry.starts_with(root) { entry } else { entry.canonicalize().unwrap_or(entry) })
+        .filter(|entry| entry.starts_with(root) && entry != root)
+        .collect()
+}
+
+/// Returns a path without `.` and `..`; links are not followed.
+fn straight(path: &Path) -> PathBuf {
+    let mut straight = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(straight.pop()),
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => straight.push(part),
+        }
+    }
+    straight
+}

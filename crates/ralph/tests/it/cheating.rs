@@ -1,0 +1,222 @@
+//! Agents that would rather be believed than do the work. Each is rejected, or reported, with the reason.
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::harness::{Answer, Call, Project};
+
+/// A project with a test script that fails until `work` says `done`, committed.
+fn project() -> Project {
+    let project = Project::new();
+    program(&project.write("verify.sh", "#!/bin/sh\ngrep -q done work\n"));
+    project.write("work", "open\n");
+    project.commit();
+    project
+}
+
+fn program(path: &Path) {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Lets an agent do this and claim; its second start does nothing but claim again.
+fn claims_after<'a>(project: &'a Project, deed: &str) -> Call<'a> {
+    let agent = format!(
+        "cat > /dev/null\n[ -e {seen} ] || {{ touch {seen}\n{deed}\n}}\necho '<promise>COMPLETE</promise>'",
+        seen = project.outside("seen").display()
+    );
+    project.run_shell(&agent).args(["--max-iterations", "1"])
+}
+
+/// Returns the reason for which the only claim was rejected.
+fn rejection(answer: &Answer) -> String {
+    let verdicts = answer.named("verdict");
+    assert_eq!(verdicts[0]["verdict"], "rejected", "{}", answer.stdout);
+    assert_eq!(answer.finished()["outcome"], "exhausted");
+    verdicts[0]["reason"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn rejected(call: Call<'_>, why: &str) {
+    let reason = rejection(&call.output().expect(3));
+    assert!(reason.contains(why), "{reason}");
+}
+
+// spec: V9
+// fault: 76
+#[test]
+fn an_agent_that_edits_the_check_script_is_rejected_with_its_name() {
+    let project = project();
+    for check in ["./verify.sh", "sh verify.sh", "cd . && exec ./verify.sh"] {
+        let _ = fs::remove_file(project.outside("seen"));
+        project.restore();
+        let call =
+            claims_after(&project, "printf '#!/bin/sh\\nexit 0\\n' > verify.sh").args(["--check", check]);
+        rejected(call, "verify.sh was changed");
+    }
+}
+
+// spec: V9
+// fault: 76
+#[test]
+fn the_agent_is_told_what_it_must_put_back_and_then_its_work_counts() {
+    let project = project();
+    let agent = format!(
+        "cat > {prompt}\nif grep -q 'was rejected' {prompt}; then git checkout -q verify.sh; echo done > work\n\
+         else echo 'exit 0' > verify.sh; fi\necho '<promise>COMPLETE</promise>'",
+        prompt = project.outside("prompt").display()
+    );
+    let answer = project.run_shell(&agent).args(["--fresh", "--check", "./verify.sh"]).output().expect(0);
+    let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["rejected", "accepted"]);
+    let prompt = fs::read_to_string(project.outside("prompt")).unwrap();
+    assert!(prompt.contains("verify.sh was changed"), "{prompt}");
+}
+
+// spec: V9
+#[test]
+fn mode_bits_links_and_removals_of_a_check_script_are_noticed() {
+    let project = project();
+    let cases = [
+        ("chmod -x verify.sh", "verify.sh is not executable any more"),
+        ("rm verify.sh", "verify.sh was removed"),
+        ("cp verify.sh other.sh; rm verify.sh; ln -s other.sh verify.sh", "verify.sh was replaced by a link"),
+        ("rm verify.sh; mkdir verify.sh", "verify.sh was replaced"),
+        ("rm verify.sh; mkfifo verify.sh", "verify.sh was replaced"),
+    ];
+    for (deed, why) in cases {
+        let _ = fs::remove_file(project.outside("seen"));
+        project.restore();
+        rejected(claims_after(&project, deed).args(["--check", "./verify.sh"]), why);
+    }
+}
+
+// spec: V9, C8
+// fault: 76
+#[test]
+fn guarded_tests_can_neither_be_weakened_nor_removed_nor_added_to() {
+    let project = project();
+    fs::create_dir_all(project.root().join("tests/deep")).unwrap();
+    project.write("tests/a.sh", "grep -q done work\n");
+    project.write("tests/deep/b.sh", "exit 0\n");
+    project.commit();
+    let check = "for t in tests/*.sh tests/deep/*.sh; do sh $t || exit 1; done";
+    let cases = [
+        ("echo 'exit 0' > tests/a.sh", "tests/a.sh was changed"),
+        ("rm tests/a.sh", "tests/a.sh was removed"),
+        ("echo 'echo done > work' > tests/0.sh", "tests/0.sh was added"),
+        ("rm -r tests; mkdir tests", "tests/deep/b.sh was removed"),
+        ("mv tests moved; ln -s moved tests", "tests was added"),
+    ];
+    for (deed, why) in cases {
+        let _ = fs::remove_file(project.outside("seen"));
+        project.restore();
+        rejected(claims_after(&project, deed).args(["--check", check, "--guard", "tests/**"]), why);
+    }
+    project.restore();
+    let by_product = "mkdir -p tests/__pycache__; touch tests/__pycache__/a.pyc; echo done > work";
+    let _ = fs::remove_file(project.outside("seen"));
+    claims_after(&project, by_product).args(["--check", check, "--guard", "tests"]).output().expect(0);
+}
+
+// spec: V9
+#[test]
+fn what_the_user_allows_may_change() {
+    let project = project();
+    let deed = "printf '#!/bin/sh\\nexit 0\\n' > verify.sh";
+    let call = claims_after(&project, deed).args(["--check", "./verify.sh"]);
+    let allowed = call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "verify.sh").output().expect(0);
+    let sealed = &allowed.named("run.sealed")[0]["files"];
+    assert!(!sealed.to_string().contains("verify.sh"), "{sealed}");
+}
+
+// spec: V9
+#[test]
+fn ralphs_own_configuration_and_verifiers_are_sealed() {
+    for (deed, why) in [
+        ("echo 'checks: [\"true\"]' > .ralph/config.yaml", ".ralph/config.yaml was changed"),
+        ("mkdir -p .ralph/verifiers; touch .ralph/verifiers/mine", ".ralph/verifiers/mine was added"),
+    ] {
+        let project = project();
+        fs::create_dir(project.root().join(".ralph")).unwrap();
+        project.write(".ralph/config.yaml", "checks: ['./verify.sh']\n");
+        project.trust();
+        rejected(claims_after(&project, deed), why);
+    }
+}
+
+// spec: V9
+#[test]
+fn a_program_that_is_replaced_on_a_path_inside_the_work_tree_is_noticed() {
+    let project = project();
+    fs::create_dir(project.root().join("bin")).unwrap();
+    program(&project.write("bin/judge", "#!/bin/sh\nexec ./verify.sh\n"));
+    let path = |entry: &str| format!("{entry}:{}", std::env::var("PATH").unwrap());
+    let inside = project.root().join("bin").display().to_string();
+    for (entry, deed, why) in [
+        (inside.as_str(), "printf '#!/bin/sh\\n' > bin/judge", "bin/judge was changed"),
+        ("bin", "printf '#!/bin/sh\\n' > bin/grep; chmod +x bin/grep", "bin/grep was added"),
+        (
+            "tools",
+            "mkdir tools; printf '#!/bin/sh\\n' > tools/grep; chmod +x tools/grep",
+            "tools/grep was added",
+        ),
+    ] {
+        let _ = fs::remove_file(project.outside("seen"));
+        let check = if entry == "tools" { "grep -q done work" } else { "judge" };
+        let call = claims_after(&project, deed).args(["--check", check]).env("PATH", path(entry));
+        rejected(call, why);
+        program(&project.write("bin/judge", "#!/bin/sh\nexec ./verify.sh\n"));
+        let _ = fs::remove_file(project.root().join("bin/grep"));
+        let _ = fs::remove_dir_all(project.root().join("tools"));
+    }
+}
+
+// spec: V7, V8
+// fault: 75
+#[test]
+fn a_claim_while_the_check_cannot_run_is_never_believed_and_two_in_a_row_block_the_run() {
+    let project = project();
+    let agent = "cat > /dev/null\nrm -f verify.sh\necho '<promise>COMPLETE</promise>'";
+    let check = "PATH=/nonexistent; judge";
+    let call = project.run_shell(agent).args(["--no-baseline", "--check", check, "--max-iterations", "9"]);
+    let answer = call.output().expect(6);
+    let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["could_not_evaluate", "could_not_evaluate"]);
+    let reason = answer.finished()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains(check) && reason.contains("exit code 127"), "{reason}");
+}
+
+// spec: V9, L7
+// fault: 72
+#[test]
+fn a_process_that_the_agent_leaves_behind_cannot_help_the_check() {
+    let project = project();
+    let deed = "setsid sh -c 'while ! [ -e checking ]; do sleep 0.01; done; echo done > work' \
+                > /dev/null 2>&1 < /dev/null &";
+    let check = "touch checking; i=0; while [ $i -lt 30 ]; do grep -q done work && exit 0; sleep 0.05; \
+                 i=$((i+1)); done; exit 1";
+    let answer = claims_after(&project, deed).args(["--no-baseline", "--check", check]).output().expect(3);
+    assert!(rejection(&answer).contains("Command exited with 1"));
+    let killed = answer.named("attempt.ended")[0]["result"]["leftovers"]["killed"].as_u64();
+    assert!(killed.unwrap() >= 1, "it was noticed too");
+}
+
+// spec: V9, L13
+#[test]
+fn the_seal_holds_over_a_crash_and_is_not_read_from_the_work_tree() {
+    let project = project();
+    let call = claims_after(&project, "printf '#!/bin/sh\\nexit 0\\n' > verify.sh");
+    let call = call.args(["--check", "./verify.sh"]).env("RALPH_FAIL", "verify.started");
+    assert_eq!(call.start().wait_without_invariants().code(), -6);
+    let answer = project.ralph(["resume", "--json"]).output().expect(3);
+    assert!(rejection(&answer).contains("verify.sh was changed"));
+}
+
+// spec: V9, C8
+#[test]
+fn a_guard_that_is_no_pattern_is_refused_before_anything_starts() {
+    let project = project();
+    let answer = project.run(&["complete"]).args(["--check", "true", "--guard", "a["]).output().expect(64);
+    assert!(answer.stderr.contains("\"a[\"") && answer.stderr.contains("hint: "), "{}", answer.stderr);
+    assert_eq!(project.starts().len(), 0);
+}

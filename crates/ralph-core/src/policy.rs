@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::duty::Duty;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// At least 1.
@@ -22,6 +24,9 @@ pub struct Policy {
     pub rate_limits: RateLimits,
     #[serde(default)]
     pub judging: Judging,
+    /// What is asked of the role at work beside its criteria.
+    #[serde(default)]
+    pub duty: Duty,
 }
 
 /// Whether the agent looks at the work of another.
@@ -146,6 +151,7 @@ impl Policy {
             when_exhausted: WhenExhausted::NotComplete,
             rate_limits: RateLimits::default(),
             judging: Judging::No,
+            duty: Duty::None,
         }
     }
 }

@@ -19,6 +19,12 @@ pub struct Seal {
     /// The commit from which the run started, where there is one.
     pub base: Option<String>,
     pub files: Vec<SealedFile>,
+    /// Files that were changed or new and not committed then, where only commits are checked: nobody asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncommitted: Vec<String>,
+    /// What people should know of this acceptance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A sealed file.

@@ -39,8 +39,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("work", &["agent", "verify", "git", "process", "store", "engine"]),
     // Hands: they know one part of the world each, and start programs only through `process`.
     ("agent", &["process"]),
-    // A judge is an agent that is asked once, without its tools.
-    ("verify", &["process", "agent"]),
+    // A judge is an agent that is asked once, without its tools. A claim may have to be committed, and is then checked in a
+    // checkout of its own.
+    ("verify", &["process", "agent", "git"]),
     ("git", &["process"]),
     // What is a repository, and what belongs to it, only git knows.
     ("project", &["git"]),
@@ -73,8 +74,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("demo", &["git"]),
     // Tasks as files: texts go in and come out.
     ("task", &[]),
-    // Agents are chosen and changed by name.
-    ("config", &["agent"]),
+    // Agents are chosen and changed by name, and so is the place where claims are checked.
+    ("config", &["agent", "verify"]),
     // What a user sees is made of the errors of the rooms below.
     ("error", &["config", "engine", "store", "lock", "task", "trust"]),
 ];

@@ -232,6 +232,15 @@ impl Evidence {
         spend_of(&self.checks)
     }
 
+    /// Tells whether some of it is an earlier result.
+    #[must_use]
+    pub fn is_reused(&self) -> bool {
+        fn any(checks: &[CheckEvidence]) -> bool {
+            checks.iter().any(|check| check.cached || any(&check.stages))
+        }
+        any(&self.checks)
+    }
+
     /// Returns the end of the deciding check's output.
     #[must_use]
     pub fn tail(&self) -> &str {

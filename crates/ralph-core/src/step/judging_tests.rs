@@ -3,6 +3,7 @@ use alloc::string::ToString;
 
 use super::scenes::{Scene, claims, key, quiet, says_blocked, with_checks};
 use crate::attempt::AttemptReport;
+use crate::duty::Duty;
 use crate::effect::Effect;
 use crate::outcome::{Ended, Outcome};
 use crate::policy::{Judging, Policy};
@@ -40,6 +41,21 @@ fn a_judging_role_can_still_claim_and_be_blocked() {
     assert!(scene.does(&Effect::RunChecks { key: key(1, 1), round: 1 }));
     let scene = Scene::started(judge()).ended(1, 1, says_blocked("no key"));
     assert_eq!(scene.exit_code(), Some(6));
+}
+
+// spec: V13
+#[test]
+fn a_reviewer_that_approves_and_rejects_in_one_message_is_asked_again() {
+    let both = || {
+        let mut report = claims();
+        report.reading.final_text = "<reject>no tests</reject>\n<promise>DONE</promise>".to_string();
+        report
+    };
+    let reviewer = Policy { duty: Duty::Approve, ..judge() };
+    let scene = Scene::started(reviewer).ended(1, 1, both());
+    assert_eq!(scene.starts(), Some(key(2, 1)));
+    let scene = Scene::started(judge()).ended(1, 1, both());
+    assert!(scene.does(&Effect::RunChecks { key: key(1, 1), round: 1 }), "the duty can be switched off");
 }
 
 // spec: S6

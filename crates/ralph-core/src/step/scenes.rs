@@ -133,6 +133,8 @@ pub(crate) fn seal() -> Seal {
         criteria_digest: "c".to_string(),
         base: Some("b".to_string()),
         files: Vec::new(),
+        uncommitted: Vec::new(),
+        notes: Vec::new(),
     }
 }
 

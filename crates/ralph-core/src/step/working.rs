@@ -173,6 +173,12 @@ fn good(
             let feedback = Feedback { reason, tail: String::new() };
             next::go_on(rest, &iteration, Carry::Rejected(feedback), when)
         }
+        (None, Claim::Made { .. }) if rest.policy.duty.is_broken_by(&report.reading.final_text) => {
+            effects.push(claim_fact(key, &report, Standing::SentBack));
+            let reason = "the message that approves the work also sends it back: decide".to_string();
+            let feedback = Feedback { reason, tail: String::new() };
+            next::go_on(rest, &iteration, Carry::Rejected(feedback), when)
+        }
         (None, Claim::Made { contradiction: None, .. }) => {
             effects.push(claim_fact(key, &report, Standing::Accepted));
             claimed(rest, iteration, number, when.0)
@@ -288,6 +294,8 @@ pub(super) enum Standing {
     /// No claim to speak of.
     Open,
     Contradicted,
+    /// The same message sends the work back.
+    SentBack,
     AttemptFailed,
     Stopped,
 }
@@ -301,6 +309,7 @@ pub(super) fn claim_fact(key: AttemptKey, report: &AttemptReport, standing: Stan
     let objection = match standing {
         Standing::Accepted | Standing::Open => None,
         Standing::Contradicted => Some("but the same message says that work is open"),
+        Standing::SentBack => Some("but the same message sends the work back"),
         Standing::AttemptFailed => Some("but the attempt failed"),
         Standing::Stopped => Some("but the attempt was stopped"),
     };

@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::values::time;
 use crate::config::Settings;
+use crate::verify::Isolation;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Proof")]
@@ -15,6 +16,9 @@ pub struct CheckArgs {
     /// Files that must not change before a claim, as in a .gitignore, in place of the configured ones; repeat for more
     #[arg(long, value_name = "GLOB")]
     guard: Vec<String>,
+    /// Checks the claimed commit in a fresh checkout: what is not committed does not count
+    #[arg(long)]
+    clean: bool,
     /// Does not run the checks once before the first iteration
     #[arg(long, overrides_with = "baseline")]
     no_baseline: bool,
@@ -28,6 +32,7 @@ impl CheckArgs {
     pub fn apply(&self, settings: &mut Settings) {
         let verification = &mut settings.verification;
         verification.guard.flag((!self.guard.is_empty()).then(|| self.guard.clone()), "--guard");
+        verification.isolation.flag(self.clean.then_some(Isolation::Clean), "--clean");
         verification.baseline.flag(self.no_baseline.then_some(false), "--no-baseline");
         verification.baseline.flag(self.baseline.then_some(true), "--baseline");
         let Some(time) = self.check_timeout else { return };

@@ -76,6 +76,10 @@ pub fn acceptance(settings: &Settings) -> Result<Acceptance, Failure> {
     let acceptance = Acceptance {
         guard: verification.guard.value.clone(),
         allow_changes: verification.allow_changes.value.clone(),
+        isolation: verification.isolation.value,
+        setup: verification.setup.value.clone(),
+        share: verification.share.value.clone(),
+        is_always_fresh: !verification.cache.value,
     };
     for patterns in [&acceptance.guard, &acceptance.allow_changes] {
         Patterns::compile(patterns).map_err(|error| {

@@ -26,7 +26,7 @@ use crate::project::Project;
 use crate::receipt::{self, Copy};
 use crate::redact;
 use crate::store::{ReceiptRow, RunRow, Store};
-use crate::verify::{Claimed, Ground, Verifier, verify};
+use crate::verify::{Cache, Claimed, Ground, Verifier, verify};
 use crate::view::short_id;
 
 /// Runs the checks of a completed run again, on a fresh checkout of the commit that was verified, and compares
@@ -147,6 +147,7 @@ impl Case {
         let folder = project.run_folder(&self.run.id);
         private::folder(&folder).map_err(|error| Failure::new(exit_code::STATE, &error))?;
         let verifier = Verifier {
+            cache: Cache::default(),
             keeper,
             ground: Ground {
                 root: checkout.path().to_path_buf(),

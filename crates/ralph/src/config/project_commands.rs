@@ -63,6 +63,7 @@ impl Settings {
             .chain(used.checks.of(self.checks()))
             .chain(plugins.filter_map(|name| self.plugin(name)))
             .chain(api)
+            .chain(self.setup())
             .filter(|command| command.origin.is_project())
             .collect()
     }
@@ -80,6 +81,7 @@ impl Settings {
             .chain(self.templates.project_commands())
             .chain(plugins.iter().filter_map(|name| self.plugin(name)))
             .chain(self.judge_api())
+            .chain(self.setup())
             .filter(|command| command.origin.is_project())
             .collect()
     }
@@ -103,6 +105,14 @@ impl Settings {
         parts.into_iter().filter_map(|(part, value, origin)| {
             let key = format!("verification.judge.{part}");
             Some(ProjectCommand { key, value: value?, origin: origin.clone() })
+        })
+    }
+
+    fn setup(&self) -> impl Iterator<Item = ProjectCommand> {
+        self.verification.setup.value.iter().map(|command| ProjectCommand {
+            key: "verification.setup".to_owned(),
+            value: command.clone(),
+            origin: self.verification.setup.origin.clone(),
         })
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};
 use super::settings::{AgentSettings, Settings};
 use super::show::single;
-use super::slot::{Bounds, CONTEXT, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot};
+use super::slot::{Bounds, CONTEXT, ISOLATION, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot};
 use crate::agent::{Format, Permission};
 use crate::yaml::{self, Content, Node};
 
@@ -110,6 +110,7 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Context(_) => json!({ "enum": CONTEXT.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Scope(_) => json!({ "enum": SCOPE.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Method(_) => json!({ "enum": METHOD.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
+        Slot::Isolation(_) => json!({ "enum": ISOLATION.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
         Slot::Checks(_) => json!({
             "type": ["array", "null"],

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
 use ralph_core::criterion::Criterion;
+use ralph_core::duty::Duty;
 use ralph_core::judge::{Api, OnError};
 use ralph_core::policy::{Baseline, Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
+use ralph_core::task::Role;
 
 use super::checks::Check;
 use super::origin::{Origin, Setting};
@@ -16,6 +18,7 @@ use super::roles::Roles;
 use super::templates::Templates;
 use crate::agent::{Format, Permission};
 use crate::memory_size::MemorySize;
+use crate::verify::Isolation;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -57,6 +60,12 @@ pub struct Verification {
     pub baseline: Setting<bool>,
     pub guard: Setting<Vec<String>>,
     pub allow_changes: Setting<Vec<String>>,
+    /// Whether only the claimed commit is checked, in a checkout of its own.
+    pub isolation: Setting<Isolation>,
+    pub setup: Setting<Vec<String>>,
+    pub share: Setting<Vec<String>>,
+    pub cache: Setting<bool>,
+    pub role_checks: Setting<bool>,
 }
 
 impl Default for Verification {
@@ -65,6 +74,11 @@ impl Default for Verification {
             baseline: Setting::built_in(true),
             guard: Setting::default(),
             allow_changes: Setting::default(),
+            isolation: Setting::built_in(Isolation::Workspace),
+            setup: Setting::default(),
+            share: Setting::default(),
+            cache: Setting::built_in(true),
+            role_checks: Setting::built_in(true),
         }
     }
 }
@@ -214,6 +228,12 @@ impl Settings {
     #[must_use]
     pub fn criteria(&self) -> Vec<Criterion> {
         self.checks.value.iter().map(|check| check.criterion.clone()).collect()
+    }
+
+    /// Returns what is asked of a role beside its criteria.
+    #[must_use]
+    pub fn duty(&self, role: &Role) -> Duty {
+        if self.verification.role_checks.value { Duty::of(role) } else { Duty::None }
     }
 
     /// Returns how claims are read.

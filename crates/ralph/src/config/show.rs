@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use super::keys::{AGENT_KEYS, KEYS, Place};
 use super::origin::{Origin, Setting};
 use super::settings::Settings;
-use super::slot::{CONTEXT, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot, contradictions_value};
+use super::slot::{
+    CONTEXT, ISOLATION, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot, contradictions_value,
+};
 use super::written_check::written;
 use crate::duration;
 
@@ -94,6 +96,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Context(slot) => of(slot, |found| json!(name_of(CONTEXT, found))),
         Slot::Scope(slot) => of(slot, |found| json!(name_of(SCOPE, found))),
         Slot::Method(slot) => of(slot, |found| json!(name_of(METHOD, found))),
+        Slot::Isolation(slot) => of(slot, |found| json!(name_of(ISOLATION, found))),
         Slot::Contradictions(slot) => of(slot, contradictions_value),
         Slot::Checks(slot) => {
             of(slot, |checks| checks.iter().map(|check| written(&check.criterion)).collect())

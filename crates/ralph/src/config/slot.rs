@@ -19,6 +19,7 @@ use crate::agent::{Format, Permission};
 use crate::duration;
 use crate::memory_size::MemorySize;
 use crate::suggest;
+use crate::verify::Isolation;
 use crate::yaml::{Content, Node};
 
 /// Where a value goes.
@@ -41,6 +42,7 @@ pub(super) enum Slot<'a> {
     Context(&'a mut Setting<Context>),
     Scope(&'a mut Setting<Scope>),
     Method(&'a mut Setting<MethodName>),
+    Isolation(&'a mut Setting<Isolation>),
     Contradictions(&'a mut Setting<Contradictions>),
     Checks(&'a mut Setting<Vec<Check>>),
     Command(&'a mut Setting<Option<CheckCommand>>),
@@ -86,6 +88,8 @@ pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteratio
 
 pub(super) const ON_ERROR: &[(&str, OnError)] =
     &[("reject", OnError::Reject), ("string_match", OnError::StringMatch)];
+pub(super) const ISOLATION: &[(&str, Isolation)] =
+    &[("workspace", Isolation::Workspace), ("clean", Isolation::Clean)];
 
 /// The adapter's own JSON format, as the classic configuration calls it.
 pub(super) const OWN_FORMAT: &str = "json";
@@ -119,6 +123,7 @@ impl Slot<'_> {
             | Self::OnError(_)
             | Self::MaybeApi(_)
             | Self::Method(_)
+            | Self::Isolation(_)
             | Self::Agents(_) => Shape::One,
         }
     }
@@ -144,6 +149,7 @@ impl Slot<'_> {
             Self::Context(slot) => slot.set(choice(node, CONTEXT).map_err(refused)?, origin),
             Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
             Self::Method(slot) => slot.set(choice(node, METHOD).map_err(refused)?, origin),
+            Self::Isolation(slot) => slot.set(choice(node, ISOLATION).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::table(slot, node, at),
             Self::Checks(slot) => slot.set(checks::checks(node, at)?, origin),

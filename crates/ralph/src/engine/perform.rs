@@ -2,17 +2,16 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::attempt::{AttemptReport, Hope, Spend};
 use ralph_core::claim::{Finder, Nonce};
 use ralph_core::event::AttemptKey;
-use ralph_core::evidence::{CheckEvidence, Evidence, Verdict};
 use ralph_core::policy::Baseline;
 use ralph_core::prompt::PromptPlan;
-use ralph_core::seal::{Seal, Sealing, judge};
+use ralph_core::seal::Seal;
 use ralph_core::state::Session;
 use ralph_core::template::Expanded;
 use tokio::sync::mpsc;
@@ -30,10 +29,9 @@ use super::reader::{FilteredDisplay, Reader};
 use super::sieve::Sieve;
 use crate::agent::{Before, FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
-use crate::git;
 use crate::hearing::read_output;
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
-use crate::verify::{Claimed, SealError, Sealer, Verifier, try_out, verify};
+use crate::verify::{Cache, Claimed, Examiner, Preparation, Verifier};
 
 /// How long a tree may take to die.
 const PUT_DOWN: Duration = Duration::from_secs(10);
@@ -55,6 +53,7 @@ pub(super) struct Hands {
     agent: u32,
     /// The variables without a value that were named already.
     unknown: BTreeSet<String>,
+    cache: Cache,
     /// The notes as they were when this iteration began.
     notes: (u32, String),
     /// What the agent said last, and when.
@@ -111,6 +110,7 @@ impl Hands {
             prepared: None,
             agent: 0,
             unknown: BTreeSet::new(),
+            cache: Cache::default(),
             notes: (0, String::new()),
             said: None,
         }
@@ -316,6 +316,7 @@ impl Hands {
         Verifier {
             keeper: self.keeper.clone(),
             ground: self.plan.checking_ground(),
+            cache: self.cache.clone(),
             folder: self.plan.project.run_folder(&self.plan.id),
             name,
             logs: self.logs.clone(),
@@ -325,37 +326,39 @@ impl Hands {
         }
     }
 
+    fn examiner(&self) -> Examiner {
+        Examiner {
+            criteria: self.plan.checks.clone(),
+            acceptance: self.plan.acceptance.clone(),
+            duty: self.plan.policy.duty,
+            sealer: self.plan.sealer(),
+        }
+    }
+
     /// Runs the external checks once, and then seals: what they leave behind is no change of the agent's.
     pub(super) fn get_ready(&mut self, round: u32, baseline: Baseline) {
         let verifier = self.verifier(round_name("baseline".to_owned(), round), Claimed::default());
-        let (criteria, sealer) = (self.plan.checks.clone(), self.plan.sealer());
+        let examiner = self.examiner();
         let (orders, received) = mpsc::unbounded_channel();
         let news = self.news.clone();
         let work = async move {
             fail::point(Point::PrepareStarted);
-            let trials = match baseline {
-                Baseline::Run => try_out(&verifier, &criteria, received).await,
-                Baseline::Skip => Vec::new(),
-            };
-            let sealing = seal(sealer, verifier.ground.root).await;
-            let _ = news.send(News::Prepared(sealing, trials));
+            let Preparation { sealing, baseline } = examiner.prepare(verifier, baseline, received).await;
+            let _ = news.send(News::Prepared(sealing, baseline));
         };
         self.running = Some(self.start(AttemptKey::PREPARATION, orders, work));
     }
 
     pub(super) fn run_checks(&mut self, key: AttemptKey, round: u32, seal: Option<Seal>) {
         let verifier = self.verifier(round_name(log_name(key), round), self.claimed(key));
-        let (criteria, sealer) = (self.plan.checks.clone(), self.plan.sealer());
+        let examiner = self.examiner();
         let (orders, received) = mpsc::unbounded_channel();
         let news = self.news.clone();
         let root = self.plan.project.root.clone();
         let work = async move {
             fail::point(Point::VerifyStarted);
             let _ = news.send(News::Looked(look_at(&root).await));
-            let evidence = match broken_seal(sealer, seal).await {
-                Some(broken) => Evidence { checks: vec![broken] },
-                None => verify(&verifier, &criteria, received).await,
-            };
+            let evidence = examiner.examine(verifier, seal, received).await;
             let _ = news.send(News::Verified(key, evidence));
         };
         self.running = Some(self.start(key, orders, work));
@@ -423,26 +426,4 @@ fn round_name(name: String, round: u32) -> String {
         1 => name,
         round => format!("{name}-round-{round}"),
     }
-}
-
-/// Hashes what must not change. That may be much, so it does not hold up the driver.
-async fn seal(sealer: Result<Sealer, SealError>, root: PathBuf) -> Sealing {
-    let sealed = tokio::task::spawn_blocking(move || sealer.and_then(|sealer| sealer.seal(git::head(&root))));
-    match sealed.await {
-        Ok(Ok(seal)) => Sealing::Done { seal },
-        Ok(Err(error)) => Sealing::Impossible { why: error.to_string() },
-        Err(error) => Sealing::Impossible { why: error.to_string() },
-    }
-}
-
-/// Returns what the seal says, where it is broken. A run of before has none.
-async fn broken_seal(sealer: Result<Sealer, SealError>, seal: Option<Seal>) -> Option<CheckEvidence> {
-    let seal = seal?;
-    let looked = tokio::task::spawn_blocking(move || sealer.map(|sealer| sealer.look(&seal)));
-    let evidence = match looked.await {
-        Ok(Ok(evidence)) => evidence,
-        Ok(Err(error)) => judge(&[error.to_string()]),
-        Err(error) => judge(&[error.to_string()]),
-    };
-    (evidence.verdict != Verdict::Accepted).then_some(evidence)
 }

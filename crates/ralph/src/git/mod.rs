@@ -1,6 +1,7 @@
 //! Calls to the git program. It never cleans, resets or deletes anything of the user's.
 mod checkout;
 mod plain;
+mod position;
 mod snapshot;
 mod temporary;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use std::process::{Command, Stdio};
 
 pub use checkout::{Checkout, CheckoutError};
 pub use plain::ELSEWHERE;
+pub use position::position;
 pub use snapshot::{commit_with_tree, snapshot};
 
 #[derive(Debug, thiserror::Error)]

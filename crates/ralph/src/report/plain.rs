@@ -234,6 +234,7 @@ impl<W: Write> PlainReport<W> {
         if !named.is_empty() {
             self.word(Tone::Dim, "sealed", &format!("{}{more}", named.join(", ")));
         }
+        seal.notes.iter().for_each(|note| self.word(Tone::Care, "note", note));
     }
 
     /// Says what a check is worth, before any work.

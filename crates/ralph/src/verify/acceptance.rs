@@ -9,6 +9,24 @@ pub struct Acceptance {
     pub guard: Vec<String>,
     /// Sealed files that may change all the same.
     pub allow_changes: Vec<String>,
+    pub isolation: Isolation,
+    /// Commands that make a fresh checkout fit for the checks.
+    pub setup: Vec<String>,
+    /// Folders of the work tree that a fresh checkout borrows.
+    pub share: Vec<String>,
+    /// Whether a check that accepted is looked at again although nothing has changed since.
+    pub is_always_fresh: bool,
+}
+
+/// Where claims are checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In the work tree, as it lies there.
+    #[default]
+    Workspace,
+    /// In a fresh checkout of the claimed commit.
+    Clean,
 }
 
 /// A pattern that is none.

@@ -2,24 +2,17 @@
 use ralph_core::baseline::{Lack, Trial};
 use ralph_core::criterion::{Criterion, ExternalCheck, externals};
 use ralph_core::evidence::{CheckEvidence, Verdict};
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::orders::Orders;
 use super::seal::named_files;
 use super::{Verifier, external};
-use crate::process::Order;
 
 /// Runs every external check, those of stages too. One that cannot be evaluated ends it: nothing more needs to be known.
-pub async fn try_out(
-    verifier: &Verifier,
-    criteria: &[Criterion],
-    orders: UnboundedReceiver<Order>,
-) -> Vec<Trial> {
-    let mut orders = Orders::new(orders);
+pub(super) async fn try_out(verifier: &Verifier, criteria: &[Criterion], orders: &mut Orders) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (found, position) in externals(criteria).into_iter().zip(1_u32..) {
         let log = format!("{}.check-{position}.log", verifier.name);
-        let seen = external::check(verifier, found.check, log, &mut orders).await;
+        let seen = external::check(verifier, found.check, log, orders).await;
         let lack = lack(verifier, found.check, &seen);
         let name = found.name.map(str::to_owned);
         let evidence = CheckEvidence { name, required: found.required, ..seen };

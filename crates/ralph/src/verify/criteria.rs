@@ -18,11 +18,18 @@ pub async fn verify(
     criteria: &[Criterion],
     orders: UnboundedReceiver<Order>,
 ) -> Evidence {
-    let mut orders = Orders::new(orders);
+    look_at_all(verifier, criteria, &mut Orders::new(orders)).await
+}
+
+pub(super) async fn look_at_all(
+    verifier: &Verifier,
+    criteria: &[Criterion],
+    orders: &mut Orders,
+) -> Evidence {
     let mut evidence = Evidence::default();
     for (criterion, position) in criteria.iter().zip(1_u32..) {
         let spot = Spot { place: position.to_string(), before: &evidence.checks };
-        let one = with_retries(verifier, criterion, &spot, &mut orders).await;
+        let one = with_retries(verifier, criterion, &spot, orders).await;
         let accepted = one.verdict == Verdict::Accepted;
         evidence.checks.push(one);
         if !accepted {

@@ -23,6 +23,9 @@ pub(super) async fn check(
     log: String,
     orders: &mut Orders,
 ) -> CheckEvidence {
+    if let Some(known) = verifier.cache.find(&verifier.ground, check) {
+        return known;
+    }
     let began = Instant::now();
     let mut capture = Capture::new(check, RawLog::new(verifier.folder.join(&log), &verifier.logs));
     let Ran { ending, leftovers } = match verifier.ground.job(check) {
@@ -36,7 +39,7 @@ pub(super) async fn check(
     // A log that is not whole does not change what the check says.
     let _ = capture.log.finish();
     let (verdict, reason) = judge_check(check, &ending, capture.seen());
-    CheckEvidence {
+    let seen = CheckEvidence {
         exit_code: match ending {
             CheckEnding::Exited { code } => Some(code),
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
@@ -47,7 +50,9 @@ pub(super) async fn check(
         log,
         leftovers,
         ..CheckEvidence::plain(Kind::External, check.command.to_string(), verdict, harmless(&reason))
-    }
+    };
+    verifier.cache.keep(&verifier.ground, check, &seen);
+    seen
 }
 
 /// Terminal codes may have stood inside a secret, so they go first.

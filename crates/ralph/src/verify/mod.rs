@@ -3,8 +3,10 @@ mod acceptance;
 mod asked_agent;
 mod asked_api;
 mod baseline;
+mod cache;
 mod criteria;
 mod diff;
+mod examine;
 mod external;
 mod ground;
 mod judge;
@@ -12,6 +14,7 @@ mod names;
 mod orders;
 mod plugin;
 mod program;
+mod room;
 mod seal;
 mod semantic;
 mod side_by_side;
@@ -22,10 +25,11 @@ use ralph_core::evidence::CheckEvidence;
 
 use crate::process::{Keeper, LogBudget};
 
-pub use acceptance::{Acceptance, PatternError, Patterns};
+pub use acceptance::{Acceptance, Isolation, PatternError, Patterns};
 pub use asked_agent::AskedAgent;
-pub use baseline::try_out;
+pub use cache::Cache;
 pub use criteria::verify;
+pub use examine::{Examiner, Preparation};
 pub use ground::Ground;
 pub use judge::{Asked, Judge};
 pub use seal::{SealError, Sealer};
@@ -34,6 +38,8 @@ pub use seal::{SealError, Sealer};
 pub struct Verifier {
     pub keeper: Keeper,
     pub ground: Ground,
+    /// What is known already.
+    pub cache: Cache,
     /// Where the checks leave their output.
     pub folder: PathBuf,
     /// The name that the logs begin with.

@@ -92,7 +92,8 @@ impl Sealer {
         for file in &files {
             all.update(serde_json::to_vec(file).map_err(SealError::Criteria)?);
         }
-        Ok(Seal { digest: hex(&all.finalize()), criteria_digest, base, files })
+        let digest = hex(&all.finalize());
+        Ok(Seal { digest, criteria_digest, base, files, uncommitted: Vec::new(), notes: Vec::new() })
     }
 
     /// Looks whether everything is as it was sealed. A script that was not there then may have been written since.
@@ -102,6 +103,24 @@ impl Sealer {
             Ok(now) => judge(&changes(&seal.files, &now)),
             Err(error) => judge(&[error.to_string()]),
         }
+    }
+
+    /// Returns the guarded files of another checkout, by their names there.
+    pub(super) fn guarded_in(&self, root: &Path) -> Result<Vec<String>, SealError> {
+        let there = Self {
+            root: root.to_path_buf(),
+            home: root.join(".git"),
+            moving: Vec::new(),
+            programs: Vec::new(),
+            named: Vec::new(),
+            criteria: Vec::new(),
+            guard: self.guard.clone(),
+            allowed: self.allowed.clone(),
+            by_products: self.by_products.clone(),
+        };
+        let mut found = BTreeMap::new();
+        there.walk(root, &|path| there.guard.cover(path), &mut found)?;
+        Ok(found.into_keys().collect())
     }
 
     fn now(&self, seal: &Seal) -> Result<Vec<SealedFile>, SealError> {

@@ -74,6 +74,18 @@ fn the_baseline_can_be_switched_off_and_on() {
     assert_eq!(seen(off().args(["--baseline"])), (1, 1));
 }
 
+// spec: V8, V10
+#[test]
+fn where_only_commits_are_checked_the_baseline_runs_in_a_checkout_too() {
+    let project = Project::new();
+    project.write(".gitignore", "leftover\n");
+    project.commit();
+    project.write("leftover", "");
+    let call = project.run(&["complete"]).args(["--clean", "--check", "test -e leftover"]);
+    let answer = call.args(["--max-iterations", "1"]).output().expect(3);
+    assert_eq!(answer.named("baseline")[0]["checks"][0]["standing"], "fails");
+}
+
 // spec: V8
 #[test]
 fn a_run_without_checks_is_neither_tried_out_nor_sealed() {

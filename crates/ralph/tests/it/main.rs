@@ -15,6 +15,7 @@ mod changed;
 mod cheating;
 mod claims;
 mod classic;
+mod clean_room;
 mod clock;
 mod commands;
 mod config;

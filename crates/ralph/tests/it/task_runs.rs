@@ -20,9 +20,11 @@ fn checked() -> Project {
     )
 }
 
+/// Most of these agents commit nothing, and nobody asks them to.
 fn stage<'a>(project: &'a Project, role: &str, mode: &[&str]) -> Call<'a> {
     let agent = ["task", "run", "T-1", "--role", role, "--agent", "text", "--agent-cmd", FAKE_AGENT];
-    project.ralph(agent).args(mode.iter().map(|arg| format!("--agent-arg={arg}")))
+    let call = project.ralph(agent).env("RALPH_VERIFICATION_ROLE_CHECKS", "off");
+    call.args(mode.iter().map(|arg| format!("--agent-arg={arg}")))
 }
 
 fn scripted<'a>(project: &'a Project, role: &str, promise: &str, steps: &str) -> Call<'a> {
@@ -30,6 +32,41 @@ fn scripted<'a>(project: &'a Project, role: &str, promise: &str, steps: &str) ->
     // Each stage begins its script anew.
     let _ = std::fs::remove_file(project.outside("starts"));
     stage(project, role, &["script", &script]).env("FA_PROMISE", promise)
+}
+
+// spec: V13
+// fault: 76
+#[test]
+fn a_coder_that_has_committed_nothing_has_not_done_its_work() {
+    let project = checked();
+    project.commit();
+    let steps =
+        "write fixed yes\ntext Done.\\n\\n{promise}\n---\ncommit nothing\ntext Done.\\n\\n{promise}\n";
+    let held = |steps: &str| {
+        scripted(&project, "coder", "AUTH_DONE", steps).env("RALPH_VERIFICATION_ROLE_CHECKS", "on")
+    };
+    let answer = held(steps).args(["--json"]).output().expect(0);
+    let verdicts = answer.named("verdict");
+    assert_eq!((&verdicts[0]["verdict"], &verdicts[1]["verdict"]), (&json!("rejected"), &json!("accepted")));
+    let reason = verdicts[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("nothing was committed since the run began: fixed"), "{reason}");
+}
+
+// spec: V13
+#[test]
+fn a_reviewer_that_approves_and_rejects_at_once_is_asked_again() {
+    let project = checked();
+    let steps =
+        "text <reject>no tests</reject>\\nStill fine.\\n\\n{promise}\n---\ntext Fine.\\n\\n{promise}\n";
+    let call =
+        scripted(&project, "reviewer", "REVIEW_PASSED", steps).env("RALPH_VERIFICATION_ROLE_CHECKS", "on");
+    let answer = call.args(["--json"]).output().expect(0);
+    let claims = answer.named("claim");
+    assert_eq!(
+        (&claims[0]["claim"]["accepted"], &claims[1]["claim"]["accepted"]),
+        (&json!(false), &json!(true))
+    );
+    assert!(claims[0]["claim"]["why"].as_str().unwrap().contains("sends the work back"), "{}", claims[0]);
 }
 
 fn shown(project: &Project) -> Value {

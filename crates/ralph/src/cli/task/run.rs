@@ -70,6 +70,7 @@ fn plan(
         fallback: AgentArgs::fallback(settings, &project)?,
         policy: Policy {
             context: args.context(),
+            duty: settings.duty(&args.role),
             judging: if args.role.judges() { Judging::Yes } else { Judging::No },
             ..settings.policy(most, proof)
         },

@@ -1,0 +1,234 @@
+//! A claim is looked at: first whether the work left alone what decides, then whether it is committed where it must be, and
+//! then the criteria, in the work tree or in a clean room.
+use std::path::{Path, PathBuf};
+
+use ralph_core::baseline::Trial;
+use ralph_core::commit::{Position, Wanted, objection};
+use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck, externals};
+use ralph_core::duty::Duty;
+use ralph_core::evidence::{CheckEvidence, Evidence, Kind, Verdict};
+use ralph_core::policy::Baseline;
+use ralph_core::seal::{Seal, Sealing, judge};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::acceptance::{Acceptance, Isolation};
+use super::baseline::try_out;
+use super::orders::Orders;
+use super::room::{Furniture, Room, RoomError};
+use super::seal::{SealError, Sealer};
+use super::{Ground, Verifier, criteria, external};
+use crate::git;
+use crate::process::Order;
+
+/// What is asked of every claim of a run.
+pub struct Examiner {
+    pub criteria: Vec<Criterion>,
+    pub acceptance: Acceptance,
+    pub duty: Duty,
+    pub sealer: Result<Sealer, SealError>,
+}
+
+/// What the preparation of a run came to.
+pub struct Preparation {
+    pub sealing: Sealing,
+    pub baseline: Vec<Trial>,
+}
+
+impl Examiner {
+    /// Runs the external checks once, where that is wanted, and seals. In the work tree the checks come first: what they leave
+    /// behind is no change of the agent's.
+    pub async fn prepare(
+        self,
+        verifier: Verifier,
+        baseline: Baseline,
+        orders: UnboundedReceiver<Order>,
+    ) -> Preparation {
+        let orders = &mut Orders::new(orders);
+        let Self { criteria, acceptance, duty, sealer } = self;
+        let root = verifier.ground.root.clone();
+        let note = duty.note(&criteria);
+        match (acceptance.isolation, baseline) {
+            (Isolation::Workspace, Baseline::Run) => {
+                let trials = try_out(&verifier, &criteria, orders).await;
+                let (sealing, _) = seal(sealer, root, (Isolation::Workspace, note)).await;
+                Preparation { sealing, baseline: trials }
+            }
+            (isolation, Baseline::Skip) => {
+                let (sealing, _) = seal(sealer, root, (isolation, note)).await;
+                Preparation { sealing, baseline: Vec::new() }
+            }
+            (Isolation::Clean, Baseline::Run) => {
+                let (sealing, sealer) = seal(sealer, root, (Isolation::Clean, note)).await;
+                let (Sealing::Done { seal }, Some(sealer)) = (&sealing, sealer) else {
+                    return Preparation { sealing, baseline: Vec::new() };
+                };
+                let commit = seal.base.clone().unwrap_or_default();
+                let baseline = match enter(verifier, sealer, (&acceptance, seal, commit), orders).await {
+                    Ok((verifier, _room)) => try_out(&verifier, &criteria, orders).await,
+                    Err(evidence) => {
+                        vec![Trial { evidence: *evidence, lack: ralph_core::baseline::Lack::Else }]
+                    }
+                };
+                Preparation { sealing, baseline }
+            }
+        }
+    }
+
+    /// Looks at a claim. A run of before has no seal.
+    pub async fn examine(
+        self,
+        verifier: Verifier,
+        seal: Option<Seal>,
+        orders: UnboundedReceiver<Order>,
+    ) -> Evidence {
+        let orders = &mut Orders::new(orders);
+        let one = |check: CheckEvidence| Evidence { checks: vec![check] };
+        let Some(seal) = seal else { return criteria::look_at_all(&verifier, &self.criteria, orders).await };
+        let sealer = match unbroken(self.sealer, seal.clone()).await {
+            Ok(sealer) => sealer,
+            Err(broken) => return one(*broken),
+        };
+        let wanted = match (self.acceptance.isolation, self.duty) {
+            (Isolation::Clean, _) => Wanted::Everything,
+            (Isolation::Workspace, Duty::Commit) => Wanted::Something,
+            (Isolation::Workspace, Duty::None | Duty::Approve | Duty::Back) => Wanted::Nothing,
+        };
+        let commit = match committed(&verifier.ground.root, wanted, &seal, self.duty).await {
+            Ok(commit) => commit,
+            Err(objection) => return one(*objection),
+        };
+        match self.acceptance.isolation {
+            Isolation::Workspace => {
+                let verifier = knowing(verifier, &self.acceptance, &self.criteria).await;
+                let evidence = criteria::look_at_all(&verifier, &self.criteria, orders).await;
+                if evidence.verdict() != Verdict::Accepted && evidence.is_reused() {
+                    verifier.cache.forget();
+                }
+                evidence
+            }
+            Isolation::Clean => {
+                match enter(verifier, sealer, (&self.acceptance, &seal, commit), orders).await {
+                    Ok((verifier, _room)) => criteria::look_at_all(&verifier, &self.criteria, orders).await,
+                    Err(evidence) => one(*evidence),
+                }
+            }
+        }
+    }
+}
+
+/// Lets a verifier reuse what is known of these files. With a single check there is nothing to reuse: once it accepts, the
+/// run is over.
+async fn knowing(verifier: Verifier, acceptance: &Acceptance, criteria: &[Criterion]) -> Verifier {
+    if acceptance.is_always_fresh || externals(criteria).len() < 2 {
+        return verifier;
+    }
+    let root = verifier.ground.root.clone();
+    let looked = tokio::task::spawn_blocking(move || git::snapshot(&root).map(|seen| seen.tree));
+    let tree = looked.await.ok().and_then(Result::ok);
+    Verifier { cache: verifier.cache.at(tree), ..verifier }
+}
+
+/// Hashes what must not change. That may be much, so it does not hold up the driver.
+async fn seal(
+    sealer: Result<Sealer, SealError>,
+    root: PathBuf,
+    (isolation, note): (Isolation, Option<String>),
+) -> (Sealing, Option<Sealer>) {
+    let sealed = tokio::task::spawn_blocking(move || {
+        let sealer = sealer.map_err(|error| error.to_string())?;
+        let mut seal = sealer.seal(git::head(&root)).map_err(|error| error.to_string())?;
+        if isolation == Isolation::Clean {
+            let position = git::position(&root, None).map_err(|error| error.to_string())?;
+            if position.head.is_none() {
+                return Err("isolation: clean needs a commit to start from, and there is none".to_owned());
+            }
+            seal.uncommitted = position.uncommitted;
+        }
+        seal.notes.extend(note);
+        Ok((seal, sealer))
+    });
+    match sealed.await.map_err(|error| error.to_string()).flatten() {
+        Ok((seal, sealer)) => (Sealing::Done { seal }, Some(sealer)),
+        Err(why) => (Sealing::Impossible { why }, None),
+    }
+}
+
+/// Gives the sealer back where nothing that it sealed has changed, else what the seal says.
+async fn unbroken(sealer: Result<Sealer, SealError>, seal: Seal) -> Result<Sealer, Box<CheckEvidence>> {
+    let looked = tokio::task::spawn_blocking(move || {
+        let sealer = sealer.map_err(|error| error.to_string())?;
+        Ok((sealer.look(&seal), sealer))
+    });
+    match looked.await.map_err(|error| error.to_string()).flatten() {
+        Ok((evidence, sealer)) if evidence.verdict == Verdict::Accepted => Ok(sealer),
+        Ok((evidence, _)) => Err(Box::new(evidence)),
+        Err(why) => Err(Box::new(judge(&[why]))),
+    }
+}
+
+/// Returns the commit that is claimed, or why it is not enough.
+async fn committed(
+    root: &Path,
+    wanted: Wanted,
+    seal: &Seal,
+    duty: Duty,
+) -> Result<String, Box<CheckEvidence>> {
+    if wanted == Wanted::Nothing {
+        return Ok(String::new());
+    }
+    let (root, base) = (root.to_path_buf(), seal.base.clone());
+    let looked = tokio::task::spawn_blocking(move || {
+        git::position(&root, base.as_deref()).map_err(|error| error.to_string())
+    });
+    let mut position = looked
+        .await
+        .map_err(|error| error.to_string())
+        .flatten()
+        .map_err(|why| Box::new(blind(Kind::Commit, "the commit", why)))?;
+    position.uncommitted.retain(|file| !seal.uncommitted.contains(file));
+    let objection = objection(wanted, &position).or_else(|| of_duty(duty, &position));
+    match objection {
+        Some(objection) => Err(Box::new(objection)),
+        None => Ok(position.head.unwrap_or_default()),
+    }
+}
+
+/// A coder must have committed something, also where everything must be committed.
+fn of_duty(duty: Duty, position: &Position) -> Option<CheckEvidence> {
+    match duty {
+        Duty::Commit => objection(Wanted::Something, position),
+        Duty::None | Duty::Approve | Duty::Back => None,
+    }
+}
+
+fn blind(kind: Kind, what: &str, why: String) -> CheckEvidence {
+    CheckEvidence::plain(kind, what.to_owned(), Verdict::CouldNotEvaluate, why)
+}
+
+/// Makes a clean room and lets the checks run in it. What prepares it counts as a check.
+async fn enter(
+    verifier: Verifier,
+    sealer: Sealer,
+    (acceptance, seal, commit): (&Acceptance, &Seal, String),
+    orders: &mut Orders,
+) -> Result<(Verifier, Room), Box<CheckEvidence>> {
+    let root = verifier.ground.root.clone();
+    let furniture = Furniture { root, commit, share: acceptance.share.clone(), seal: seal.clone() };
+    let made = tokio::task::spawn_blocking(move || Room::make(&sealer, &furniture));
+    let room = made
+        .await
+        .map_err(|error| error.to_string())
+        .and_then(|made: Result<Room, RoomError>| made.map_err(|error| error.to_string()))
+        .map_err(|why| Box::new(blind(Kind::Commit, "the clean room", why)))?;
+    let ground = Ground { root: room.path().to_path_buf(), ..verifier.ground };
+    let verifier = Verifier { ground, ..verifier };
+    for (command, number) in acceptance.setup.iter().zip(1_u32..) {
+        let check = ExternalCheck::of(CheckCommand::from(command.as_str()));
+        let log = format!("{}.setup-{number}.log", verifier.name);
+        let seen = external::check(&verifier, &check, log, orders).await;
+        if seen.verdict != Verdict::Accepted {
+            return Err(Box::new(CheckEvidence { name: Some("setup".to_owned()), ..seen }));
+        }
+    }
+    Ok((verifier, room))
+}

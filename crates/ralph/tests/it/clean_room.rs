@@ -1,0 +1,171 @@
+//! Claims that are checked in a fresh checkout of their commit, and results that are reused.
+use std::fs;
+
+use crate::harness::{Answer, Call, Project, wait_until};
+
+const COMMIT: &str = "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm work";
+
+/// A project whose work is open, with a check of its own.
+fn project() -> Project {
+    let project = Project::new();
+    project.write("work", "open\n");
+    project.write(".gitignore", "cache/\nnode_modules/\n");
+    project.commit();
+    project
+}
+
+/// Lets an agent do this once and claim every time; only its commit is checked.
+fn clean<'a>(project: &'a Project, deed: &str) -> Call<'a> {
+    let agent = format!(
+        "cat > /dev/null\n[ -e {seen} ] || {{ touch {seen}\n{deed}\n}}\necho '<promise>COMPLETE</promise>'",
+        seen = project.outside("seen").display()
+    );
+    project.run_shell(&agent).args(["--clean", "--max-iterations", "1"])
+}
+
+#[track_caller]
+fn rejected(call: Call<'_>, why: &str) -> Answer {
+    let answer = call.output().expect(3);
+    let verdict = answer.named("verdict")[0].clone();
+    assert_eq!(verdict["verdict"], "rejected");
+    assert!(verdict["reason"].as_str().unwrap().contains(why), "{verdict}");
+    answer
+}
+
+fn rooms(project: &Project) -> usize {
+    let entries = fs::read_dir(project.outside("")).unwrap().flatten();
+    entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("ralph-checkout-")).count()
+}
+
+// spec: V10
+#[test]
+fn committed_work_is_checked_in_a_checkout_that_is_removed_afterwards() {
+    let project = project();
+    let check = format!("grep -q done work && test \"$PWD\" != '{}'", project.root().display());
+    let answer = clean(&project, &format!("echo done > work; {COMMIT}")).args(["--check", &check]);
+    assert_eq!(answer.output().expect(0).finished()["outcome"], "completed");
+    assert_eq!(rooms(&project), 0);
+}
+
+// spec: V10
+// fault: 76
+#[test]
+fn a_claim_without_a_commit_is_rejected_with_the_names_of_the_files() {
+    let project = project();
+    let call = clean(&project, "echo done > work; echo x > new").args(["--check", "grep -q done work"]);
+    rejected(call, "claimed, but not committed: work, new");
+}
+
+// spec: V10
+// fault: 77
+#[test]
+fn a_check_cannot_pass_by_a_file_that_was_never_committed() {
+    let deed = format!("mkdir cache; touch cache/ok; echo done > work; {COMMIT}");
+    let project = project();
+    rejected(clean(&project, &deed).args(["--check", "test -e cache/ok"]), "Command exited with 1");
+    assert!(project.root().join("cache/ok").exists(), "it would have passed in the work tree");
+}
+
+// spec: V10, V9
+// fault: 76
+#[test]
+fn a_weakened_test_that_is_only_in_the_commit_is_put_back_as_it_was() {
+    let project = project();
+    fs::create_dir(project.root().join("tests")).unwrap();
+    project.write("tests/a.sh", "grep -q done work\n");
+    project.commit();
+    let weaken = format!(
+        "echo 'exit 0' > tests/a.sh; echo 'exit 0' > tests/0.sh; {COMMIT}
+         git checkout -q HEAD~1 -- tests/a.sh; rm tests/0.sh; git reset -q
+         git update-index --assume-unchanged tests/a.sh; git update-index --skip-worktree tests/0.sh"
+    );
+    let check = "test ! -e tests/0.sh && sh tests/a.sh";
+    let call = clean(&project, &weaken).args(["--check", check, "--guard", "tests"]);
+    rejected(call, "Command exited with 1");
+}
+
+// spec: V10
+#[test]
+fn files_that_the_user_had_not_committed_are_nobodys_claim() {
+    let project = project();
+    project.write("notes", "mine\n");
+    let call =
+        clean(&project, "echo done > work; git add work; git -c user.name=A -c user.email=a@b commit -qm w");
+    call.args(["--check", "grep -q done work && test ! -e notes"]).output().expect(0);
+}
+
+// spec: V10
+#[test]
+fn a_checkout_is_set_up_and_borrows_what_is_shared() {
+    let project = project();
+    fs::create_dir_all(project.root().join("node_modules/tool")).unwrap();
+    fs::create_dir(project.root().join(".ralph")).unwrap();
+    project.write(
+        ".ralph/config.yaml",
+        "verification: { isolation: clean, setup: ['touch made'], share: [node_modules, target] }\n",
+    );
+    project.commit();
+    project.trust();
+    let agent = format!("cat > /dev/null; echo done > work; {COMMIT}; echo '<promise>COMPLETE</promise>'");
+    let check = "test -e made && test -d node_modules/tool && test ! -e target && grep -q done work";
+    project.run_shell(&agent).args(["--check", check]).output().expect(0);
+    assert!(!project.root().join("made").exists());
+    project.write(".ralph/config.yaml", "verification: { isolation: clean, setup: ['exit 9'] }\n");
+    project.trust();
+    let failed =
+        project.run_shell(&agent).args(["--no-baseline", "--check", "true", "--max-iterations", "1"]);
+    let check = failed.output().expect(3).named("verdict")[0]["checks"][0].clone();
+    assert_eq!((&check["name"], &check["exit_code"]), (&"setup".into(), &9.into()));
+}
+
+// spec: V10
+#[test]
+fn a_repository_without_a_commit_has_no_clean_room_to_start_from() {
+    let project = Project::new();
+    let answer = project.run(&["complete"]).args(["--clean", "--check", "true"]).output().expect(6);
+    let reason = answer.finished()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("needs a commit to start from"), "{reason}");
+    assert_eq!(project.starts().len(), 0);
+}
+
+// spec: V10
+#[test]
+fn a_checkout_of_a_ralph_that_was_killed_is_removed_by_the_next() {
+    let project = project();
+    let (ready, go) = (project.outside("checking"), project.outside("go"));
+    let check = format!("touch {}; test -e {} || exec sleep 1000", ready.display(), go.display());
+    let running = clean(&project, "").args(["--check", &check]).start();
+    wait_until("the check runs", || ready.exists());
+    running.signal(rustix::process::Signal::KILL);
+    running.wait_without_invariants();
+    wait_until("everything is gone", || project.processes_of_runs().is_empty());
+    assert_eq!(rooms(&project), 1);
+    fs::write(&go, "").unwrap();
+    project.ralph(["resume", "--json"]).output().expect(0);
+    assert_eq!(rooms(&project), 0);
+}
+
+/// Two checks, of which the second passes once a file outside of the tree is there. Returns how often the first ran.
+fn runs_of_the_first(cache: &str) -> (usize, bool) {
+    let project = project();
+    let agent = format!(
+        "cat > /dev/null; [ -e {seen} ] && touch {ok}; touch {seen}; echo '<promise>COMPLETE</promise>'",
+        seen = project.outside("seen").display(),
+        ok = project.outside("ok").display()
+    );
+    let first = format!("echo x >> {}", project.outside("ran").display());
+    let second = format!("test -e {}", project.outside("ok").display());
+    let call = project.run_shell(&agent).args(["--no-baseline", "--check", &first, "--check", &second]);
+    let answer = call.env("RALPH_VERIFICATION_CACHE", cache).output().expect(0);
+    let checks = answer.named("verdict")[1]["checks"].clone();
+    assert_eq!(checks[1]["cached"], serde_json::Value::Null, "a failure is looked at again");
+    let ran = fs::read_to_string(project.outside("ran")).unwrap().lines().count();
+    (ran, checks[0]["cached"] == true)
+}
+
+// spec: V11
+#[test]
+fn a_check_that_accepted_the_same_files_is_not_run_again_and_is_marked() {
+    assert_eq!(runs_of_the_first("on"), (1, true));
+    assert_eq!(runs_of_the_first("off"), (2, false));
+}

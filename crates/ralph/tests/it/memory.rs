@@ -80,7 +80,7 @@ fn a_flood_does_not_bring_ralph_to_the_memory_that_it_may_have() {
 #[test]
 fn a_ralph_that_the_kernel_kills_in_the_middle_of_a_flood_goes_on_later() {
     let project = Project::new();
-    let agent = "echo begun > ../begun; test -e ../again || { touch ../again; exec yes; }; echo '<promise>COMPLETE</promise>'";
+    let agent = "test -e ../again || { touch ../again; echo begun > ../begun; exec yes; }; echo '<promise>COMPLETE</promise>'";
     let run = project.run_shell(agent).start();
     project.wait_for("begun");
     run.signal(Signal::KILL);

@@ -19,6 +19,9 @@ pub struct Seal {
     /// The commit from which the run started, where there is one.
     pub base: Option<String>,
     pub files: Vec<SealedFile>,
+    /// What the repository's settings say about the programs that git starts, and the files that it looks at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git: Vec<SealedSetting>,
     /// Files that were changed or new and not committed then, where only commits are checked: nobody asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
@@ -35,6 +38,14 @@ pub struct SealedFile {
     #[serde(rename = "is")]
     pub kind: FileKind,
     /// Of its contents; of a link, of where it leads and what is there.
+    pub sha256: String,
+}
+
+/// A sealed setting of git's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedSetting {
+    pub name: String,
+    /// Of its value.
     pub sha256: String,
 }
 
@@ -69,6 +80,21 @@ pub fn changes(sealed: &[SealedFile], now: &[SealedFile]) -> Vec<String> {
     });
     let added = after.keys().filter(|path| !before.contains_key(*path));
     lost_or_changed.chain(added.map(|path| format!("{path} was added"))).collect()
+}
+
+/// Returns which settings of git's are not as they were sealed, one sentence for each.
+#[must_use]
+pub fn setting_changes(sealed: &[SealedSetting], now: &[SealedSetting]) -> Vec<String> {
+    let value = |among: &[SealedSetting], name: &str| {
+        among.iter().find(|setting| setting.name == name).map(|setting| setting.sha256.clone())
+    };
+    let lost_or_changed = sealed.iter().filter_map(|was| match value(now, &was.name) {
+        None => Some(format!("the git setting {} was removed", was.name)),
+        Some(sha256) if sha256 != was.sha256 => Some(format!("the git setting {} was changed", was.name)),
+        Some(_) => None,
+    });
+    let added = now.iter().filter(|is| value(sealed, &is.name).is_none());
+    lost_or_changed.chain(added.map(|is| format!("the git setting {} was added", is.name))).collect()
 }
 
 fn difference(was: &SealedFile, is: &SealedFile) -> Option<String> {
@@ -157,6 +183,23 @@ mod tests {
                 "mode is not executable any more",
                 "runs was made executable",
                 "new was added",
+            ]
+        );
+    }
+
+    // spec: V9
+    #[test]
+    fn settings_with_which_git_would_start_programs_are_named_too() {
+        let setting =
+            |name: &str, sha256: &str| SealedSetting { name: name.to_string(), sha256: sha256.to_string() };
+        let sealed = [setting("filter.a.clean", "1"), setting("filter.b.clean", "1"), setting("same", "1")];
+        let now = [setting("core.worktree", "1"), setting("filter.a.clean", "2"), setting("same", "1")];
+        assert_eq!(
+            setting_changes(&sealed, &now),
+            [
+                "the git setting filter.a.clean was changed",
+                "the git setting filter.b.clean was removed",
+                "the git setting core.worktree was added",
             ]
         );
     }

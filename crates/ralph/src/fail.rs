@@ -52,3 +52,17 @@ pub fn point(point: Point) {
 
 #[cfg(not(feature = "testing"))]
 pub fn point(_point: Point) {}
+
+/// Returns how long git may take; a test says so with `RALPH_FAIL_PATIENCE_MS`.
+#[cfg(feature = "testing")]
+#[must_use]
+pub fn patience(usual: std::time::Duration) -> std::time::Duration {
+    let said = std::env::var("RALPH_FAIL_PATIENCE_MS").ok().and_then(|text| text.parse().ok());
+    said.map_or(usual, std::time::Duration::from_millis)
+}
+
+#[cfg(not(feature = "testing"))]
+#[must_use]
+pub fn patience(usual: std::time::Duration) -> std::time::Duration {
+    usual
+}

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Spend;
+use crate::baseline::Standing;
 use crate::criterion::Criterion;
 
 pub use checked::Checked;
@@ -58,6 +59,12 @@ pub struct Told {
     pub model: Option<String>,
     pub session: Option<String>,
     pub promise: String,
+    /// The hash over all that was sealed before the work.
+    #[serde(rename = "seal_sha256", default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
+    /// What the external checks were worth before the work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline: Vec<Tried>,
     /// Where the claim stands.
     pub claim: String,
     /// Whether anything but the agent's own word stands behind the completion.
@@ -68,6 +75,13 @@ pub struct Told {
     pub checks: Vec<Checked>,
     #[serde(flatten)]
     pub spend: Spend,
+}
+
+/// An external check before the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    pub command: String,
+    pub standing: Standing,
 }
 
 /// What the work tree held when it was looked at.

@@ -2,8 +2,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Checked, Given, Receipt, Told, VERSION};
+use super::{Checked, Given, Receipt, Told, Tried, VERSION};
 use crate::attempt::Spend;
+use crate::baseline::BaselineCheck;
 use crate::evidence::Verdict;
 use crate::fact::{AttemptResult, Fact};
 use crate::outcome::Outcome;
@@ -41,6 +42,8 @@ impl Tally {
                 let (kind, agent, promise) = (kind.clone(), agent.clone(), promise.clone());
                 self.told = Told { kind, agent, promise, ..Told::default() };
             }
+            Fact::RunSealed { seal } => self.told.seal = Some(seal.digest.clone()),
+            Fact::Baseline { checks } => self.told.baseline = checks.iter().map(tried).collect(),
             Fact::AgentChanged { agent, .. } => self.told.agent.clone_from(agent),
             Fact::IterationStarted { .. } => self.begin(),
             Fact::AttemptEnded { result, .. } => self.attempt(result),
@@ -49,8 +52,6 @@ impl Tally {
                 self.told.checks = checks.iter().map(Checked::from).collect();
             }
             Fact::Verdict { verdict: Verdict::Rejected | Verdict::CouldNotEvaluate, .. }
-            | Fact::RunSealed { .. }
-            | Fact::Baseline { .. }
             | Fact::RunResumed { .. }
             | Fact::AttemptStarted { .. }
             | Fact::RetryScheduled { .. }
@@ -97,13 +98,19 @@ impl Tally {
     }
 }
 
+fn tried(check: &BaselineCheck) -> Tried {
+    Tried { command: check.evidence.command.clone(), standing: check.standing }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::string::ToString;
 
     use super::*;
+    use crate::baseline::{Lack, Standing, Trial};
     use crate::evidence::{CheckEvidence, Kind};
     use crate::fact::ClaimFact;
+    use crate::step::scenes::seal;
 
     fn started() -> Fact {
         Fact::RunStarted {
@@ -195,6 +202,29 @@ mod tests {
         assert!(known.agrees(&end, &receipt));
         receipt.told.checks[0].exit_code = Some(0);
         assert!(!known.agrees(&end, &receipt));
+    }
+
+    // spec: V14, V8, V9
+    #[test]
+    fn a_receipt_names_the_seal_and_what_the_checks_were_worth_before_the_work() {
+        let finished = finished();
+        let end = End::of(&finished).unwrap();
+        let check = CheckEvidence::plain(
+            Kind::External,
+            "make".to_string(),
+            Verdict::Accepted,
+            "passes already".to_string(),
+        );
+        let checks = [BaselineCheck::of(Trial { evidence: check, lack: Lack::Else })].into();
+        let mut facts = story().to_vec();
+        facts.splice(1..1, [Fact::RunSealed { seal: seal() }, Fact::Baseline { checks }]);
+        let known = tally(&facts);
+        let mut receipt = known.receipt(&end, given());
+        assert_eq!(receipt.told.seal.as_deref(), Some(seal().digest.as_str()));
+        let [tried] = &receipt.told.baseline[..] else { panic!("{receipt:?}") };
+        assert_eq!((tried.command.as_str(), tried.standing), ("make", Standing::ProvesNothing));
+        receipt.told.baseline.clear();
+        assert!(!known.agrees(&end, &receipt), "it cannot be left out");
     }
 
     // spec: V14

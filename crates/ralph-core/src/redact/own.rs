@@ -32,4 +32,5 @@ pub fn is_own_word(text: &str) -> bool {
     OWN.split(' ').chain(OF_RECEIPTS.split(' ')).any(|word| word.contains(text))
 }
 
-const OF_RECEIPTS: &str = "agent_version committed criteria_sha256 finished_at output_sha256 repository";
+const OF_RECEIPTS: &str =
+    "agent_version committed criteria_sha256 finished_at output_sha256 repository seal_sha256";

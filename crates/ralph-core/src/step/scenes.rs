@@ -133,6 +133,7 @@ pub(crate) fn seal() -> Seal {
         criteria_digest: "c".to_string(),
         base: Some("b".to_string()),
         files: Vec::new(),
+        git: Vec::new(),
         uncommitted: Vec::new(),
         notes: Vec::new(),
     }

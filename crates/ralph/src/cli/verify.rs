@@ -1,10 +1,11 @@
 //! `ralph verify`.
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use ralph_core::criterion::Criterion;
-use ralph_core::evidence::Evidence;
+use ralph_core::evidence::{CheckEvidence, Evidence};
 use ralph_core::fact::Fact;
 use ralph_core::outcome::{Ended, exit_code};
 use ralph_core::receipt::{Again, Checked, End, Receipt, Tally, doubts, repeatable};
@@ -26,7 +27,7 @@ use crate::project::Project;
 use crate::receipt::{self, Copy};
 use crate::redact;
 use crate::store::{ReceiptRow, RunRow, Store};
-use crate::verify::{Cache, Claimed, Ground, Verifier, verify};
+use crate::verify::{self, Acceptance, Cache, Claimed, Ground, Verifier};
 use crate::view::short_id;
 
 /// Runs the checks of a completed run again, on a fresh checkout of the commit that was verified, and compares
@@ -36,7 +37,7 @@ use crate::view::short_id;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 confirmed, 3 not confirmed, 1 cannot be verified again (no receipt, no check that can
-be repeated, the work was never committed, or its commit is gone)"
+be repeated, the work was never committed, its commit is gone, or verification.setup fails)"
 )]
 pub struct VerifyArgs {
     run: Option<String>,
@@ -62,6 +63,9 @@ struct Case {
     receipt: Receipt,
     /// What can be repeated of its criteria.
     criteria: Vec<Criterion>,
+    /// What makes a checkout fit for them, and the hash of all criteria as the run was given them.
+    acceptance: Acceptance,
+    criteria_sha256: String,
     /// The commit that holds what was verified.
     commit: String,
 }
@@ -82,7 +86,7 @@ async fn again(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8
         is_whole: sha256(&case.stored.body) == case.stored.sha256,
         agrees: agrees(&store, &case).await?,
         copy_is_same: receipt::compare(&project.run_folder(&case.run.id), &case.receipt) != Copy::Other,
-        criteria_sha256: case.criteria_of_run()?,
+        criteria_sha256: case.criteria_sha256.clone(),
         tree,
         checks,
     };
@@ -112,7 +116,12 @@ impl Case {
             return Err(nothing_to_repeat(&receipt));
         }
         let commit = commit_of(project, &receipt)?;
-        Ok(Self { run, stored, receipt, criteria, commit })
+        let settings =
+            RunSettings::parse(&run.settings).map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
+        let criteria_sha256 = receipt::criteria_sha256(settings.criteria())
+            .map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+        let acceptance = settings.acceptance().clone();
+        Ok(Self { run, stored, receipt, criteria, acceptance, criteria_sha256, commit })
     }
 
     /// Somebody else's commands are not started unasked.
@@ -124,17 +133,10 @@ impl Case {
             "run {} was read in from a file, and its commands are somebody else's",
             short_id(&self.run.id)
         );
-        let commands = self.criteria.iter().map(Criterion::shown);
+        let setup = self.acceptance.setup.iter().cloned();
+        let commands = setup.chain(self.criteria.iter().map(Criterion::shown));
         let failure = commands.fold(Failure::preflight(what), Failure::cause);
         Err(failure.hint("look at the commands, then start them with --approve"))
-    }
-
-    /// Returns the hash of the criteria that the run was given.
-    fn criteria_of_run(&self) -> Result<String, Failure> {
-        let settings = RunSettings::parse(&self.run.settings)
-            .map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
-        receipt::criteria_sha256(settings.criteria())
-            .map_err(|error| Failure::new(exit_code::INTERNAL, &error))
     }
 
     /// Runs the checks in the checkout.
@@ -161,12 +163,17 @@ impl Case {
             claim: Claimed::default(),
             judge: None,
         };
+        verify::lend(&project.root, checkout.path(), &self.acceptance.share)
+            .map_err(|error| Failure::new(exit_code::STATE, &error))?;
         let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
         let (orders, received) = mpsc::unbounded_channel();
-        let mut looking = std::pin::pin!(verify(&verifier, &self.criteria, received));
+        let setup = &self.acceptance.setup;
+        let mut looking = std::pin::pin!(verify::again(&verifier, setup, &self.criteria, received));
         loop {
             tokio::select! {
-                evidence = &mut looking => return Ok(Looked::Through(evidence)),
+                looked = &mut looking => {
+                    return looked.map(Looked::Through).map_err(|failed| unfit(&failed, &verifier.folder));
+                }
                 asked = signals.next() => match asked {
                     Asked::Suspend => stop_self(),
                     Asked::Stop(signal) => {
@@ -288,6 +295,14 @@ fn nothing_to_repeat(receipt: &Receipt) -> Failure {
     }
     Failure::preflight("none of the criteria can be verified again")
         .cause("only commands can be repeated: a judge's opinion and the agent's words cannot be had again")
+}
+
+/// Where the checkout cannot be made fit, nothing is known about the work.
+fn unfit(failed: &CheckEvidence, logs: &Path) -> Failure {
+    let what = format!("the checkout could not be set up: `{}`: {}", failed.command, failed.reason);
+    let log = logs.join(&failed.log);
+    Failure::preflight(what)
+        .hint(format!("see {}; what it lacks may be shared: verification.share", log.display()))
 }
 
 fn gone(error: &CheckoutError) -> Failure {

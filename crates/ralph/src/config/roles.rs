@@ -1,4 +1,5 @@
 //! What the configuration says about the roles of tasks.
+use ralph_core::duty::Duty;
 use ralph_core::task::{MethodName, Role, RoleRules};
 
 use super::origin::{Origin, Setting};
@@ -23,6 +24,8 @@ pub struct RoleSettings {
     pub completion_promise: Setting<String>,
     pub agent: Setting<Option<String>>,
     pub model: Setting<Option<String>>,
+    /// Whether it is held to its duty.
+    pub role_check: Setting<bool>,
 }
 
 impl Default for Roles {
@@ -47,6 +50,7 @@ impl RoleSettings {
             completion_promise: Setting::built_in(role.usual_promise().to_owned()),
             agent: Setting::default(),
             model: Setting::default(),
+            role_check: Setting::built_in(true),
         }
     }
 }
@@ -81,6 +85,13 @@ impl Settings {
             default_verification: self.roles.default_verification.value,
             verify_promises: self.roles.verify_promises.value,
         }
+    }
+
+    /// Returns what is asked of a role beside its criteria.
+    #[must_use]
+    pub fn duty(&self, role: &Role) -> Duty {
+        let is_held = self.roles.of(role).is_none_or(|own| own.role_check.value);
+        if self.verification.role_checks.value && is_held { Duty::of(role) } else { Duty::None }
     }
 
     /// Chooses the agent and the model of a role, where it has its own. The general model is not meant for its agent.

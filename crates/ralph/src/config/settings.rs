@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
 use ralph_core::criterion::Criterion;
-use ralph_core::duty::Duty;
 use ralph_core::judge::{Api, OnError};
 use ralph_core::policy::{Baseline, Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
-use ralph_core::task::Role;
 
 use super::checks::Check;
 use super::origin::{Origin, Setting};
@@ -228,12 +226,6 @@ impl Settings {
     #[must_use]
     pub fn criteria(&self) -> Vec<Criterion> {
         self.checks.value.iter().map(|check| check.criterion.clone()).collect()
-    }
-
-    /// Returns what is asked of a role beside its criteria.
-    #[must_use]
-    pub fn duty(&self, role: &Role) -> Duty {
-        if self.verification.role_checks.value { Duty::of(role) } else { Duty::None }
     }
 
     /// Returns how claims are read.

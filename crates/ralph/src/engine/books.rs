@@ -12,6 +12,7 @@ use super::plan::{AgentChoice, RunPlan};
 use crate::git::{self, GitError};
 use crate::store::{Store, StoreError};
 use crate::survey::packaged_version;
+use crate::verify::Isolation;
 use crate::{process, receipt};
 
 /// How many facts are read at once.
@@ -85,10 +86,14 @@ impl Books {
     }
 }
 
-/// Looks at a work tree without holding up the loop.
-pub(super) async fn look_at(root: &Path) -> Result<Snapshot, String> {
+/// Looks at what is verified, a work tree or its commit, without holding up the loop.
+pub(super) async fn look_at(root: &Path, isolation: Isolation) -> Result<Snapshot, String> {
     let root = root.to_path_buf();
-    match tokio::task::spawn_blocking(move || git::snapshot(&root)).await {
+    let look = move || match isolation {
+        Isolation::Workspace => git::snapshot(&root),
+        Isolation::Clean => git::committed(&root),
+    };
+    match tokio::task::spawn_blocking(look).await {
         Ok(seen) => seen.map_err(|error: GitError| error.to_string()),
         Err(error) => Err(error.to_string()),
     }

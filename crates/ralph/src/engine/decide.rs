@@ -87,7 +87,8 @@ impl Driver<'_> {
             return None;
         }
         if self.books.seen.is_none() {
-            let seen = look_at(&self.hands.plan.project.root).await;
+            let plan = &self.hands.plan;
+            let seen = look_at(&plan.project.root, plan.acceptance.isolation).await;
             self.looked(seen);
         }
         match self.books.receipt(at, facts, &self.hands) {

@@ -355,10 +355,16 @@ impl Hands {
         let (orders, received) = mpsc::unbounded_channel();
         let news = self.news.clone();
         let root = self.plan.project.root.clone();
+        let isolation = self.plan.acceptance.isolation;
         let work = async move {
             fail::point(Point::VerifyStarted);
-            let _ = news.send(News::Looked(look_at(&root).await));
-            let evidence = examiner.examine(verifier, seal, received).await;
+            let evidence = match examiner.unbroken(seal).await {
+                Err(broken) => broken,
+                Ok(unbroken) => {
+                    let _ = news.send(News::Looked(look_at(&root, isolation).await));
+                    unbroken.examine(verifier, received).await
+                }
+            };
             let _ = news.send(News::Verified(key, evidence));
         };
         self.running = Some(self.start(key, orders, work));

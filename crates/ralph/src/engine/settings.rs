@@ -125,6 +125,12 @@ impl RunSettings {
         &self.checks
     }
 
+    /// Returns how its claims were accepted.
+    #[must_use]
+    pub fn acceptance(&self) -> &Acceptance {
+        &self.acceptance
+    }
+
     /// Returns it as it is stored: without secrets, and saying whether they can be read again. Where a secret stood in
     /// another form than its variable has, they cannot.
     pub fn json(&self) -> Result<String, serde_json::Error> {

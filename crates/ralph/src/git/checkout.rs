@@ -45,7 +45,7 @@ impl Checkout {
     }
 
     fn fill(&self, from: &Plain<'_>, root: &Path, commit: &str) -> Result<(), GitError> {
-        let git = Plain::at(self.path());
+        let git = Plain::at(self.path()).patient();
         git.bytes(&["init", "--quiet", "--template="])?;
         self.borrow(&from.inside("objects")?, &from.inside("shallow")?)
             .map_err(|source| self.folder.failed(source))?;

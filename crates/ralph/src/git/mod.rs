@@ -2,6 +2,7 @@
 mod checkout;
 mod plain;
 mod position;
+mod settings;
 mod snapshot;
 mod temporary;
 #[cfg(test)]
@@ -11,12 +12,19 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+use plain::Plain;
+
+use crate::process::{Bounded, run_bounded};
+use crate::{duration, fail};
 
 pub use checkout::{Checkout, CheckoutError};
 pub use plain::ELSEWHERE;
 pub use position::position;
-pub use snapshot::{commit_with_tree, snapshot};
+pub use settings::deciding_settings;
+pub use snapshot::{commit_with_tree, committed, snapshot};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -24,6 +32,8 @@ pub enum GitError {
     NotStarted { source: io::Error },
     #[error("`git {command}` failed: {stderr}")]
     Failed { command: String, stderr: String },
+    #[error("`git {command}` did not end within {} and was killed: is something waiting for a lock, a filter or a disk?", duration::show(*time))]
+    TimeOver { command: String, time: Duration },
     #[error("the folder {} that git needs cannot be made", path.display())]
     Folder { path: PathBuf, source: io::Error },
 }
@@ -42,10 +52,13 @@ pub fn work_tree(folder: &Path) -> Result<PathBuf, GitError> {
 }
 
 /// Returns the commit that a work tree stands on, if it stands on one.
-#[must_use]
-pub fn head(folder: &Path) -> Option<String> {
-    let said = git(folder, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).ok()?;
-    Some(said.trim().to_owned()).filter(|commit| !commit.is_empty())
+pub fn head(folder: &Path) -> Result<Option<String>, GitError> {
+    match Plain::at(folder).line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
+        Ok(commit) => Ok(Some(commit)),
+        // There is nothing to complain about: nothing was ever committed.
+        Err(GitError::Failed { stderr, .. }) if stderr.is_empty() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Tells whether a path belongs to what the repository holds.
@@ -55,16 +68,23 @@ pub fn is_tracked(folder: &Path, path: &Path) -> Result<bool, GitError> {
 }
 
 fn printed(folder: &Path, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
-    finished(Command::new("git").current_dir(folder), args)
+    finished(Command::new("git").current_dir(folder).args(plain::SAFE), args, PATIENCE)
 }
 
-/// Runs a prepared call to its end.
-fn finished(command: &mut Command, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
-    let output = command.args(args).stdin(Stdio::null()).output();
-    let output = output.map_err(|source| GitError::NotStarted { source })?;
-    if output.status.success() {
-        return Ok(output.stdout);
+/// How long git may take to look at something. Where it moves much data, it may take longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LONG_PATIENCE: Duration = Duration::from_secs(600);
+
+/// Runs a prepared call to its end. One that hangs must not hang the run.
+fn finished(command: &mut Command, args: &[&OsStr], time: Duration) -> Result<Vec<u8>, GitError> {
+    let time = fail::patience(time);
+    let shown = || args.join(OsStr::new(" ")).to_string_lossy().into_owned();
+    match run_bounded(command.args(args), time).map_err(|source| GitError::NotStarted { source })? {
+        Bounded::Ended { status, stdout, .. } if status.success() => Ok(stdout),
+        Bounded::Ended { stderr, .. } => {
+            let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+            Err(GitError::Failed { command: shown(), stderr })
+        }
+        Bounded::TimeOver => Err(GitError::TimeOver { command: shown(), time }),
     }
-    let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(GitError::Failed { command: args.join(OsStr::new(" ")).to_string_lossy().into_owned(), stderr })
 }

@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use super::{GitError, finished};
+use super::{GitError, LONG_PATIENCE, PATIENCE, finished};
 
 /// The variables that lead git to another repository, index or object than those of the folder it stands in.
 pub const ELSEWHERE: &[&str] = &[
@@ -27,15 +28,25 @@ pub const ELSEWHERE: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
+/// What keeps git from starting programs that the repository names. Filters remain: the seal watches them.
+pub(super) const SAFE: &[&str] =
+    &["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+
 /// A folder to call git in, and what it is told there.
 pub(super) struct Plain<'a> {
     folder: &'a Path,
     env: Vec<(&'static str, PathBuf)>,
+    patience: Duration,
 }
 
 impl<'a> Plain<'a> {
     pub(super) fn at(folder: &'a Path) -> Self {
-        Self { folder, env: Vec::new() }
+        Self { folder, env: Vec::new(), patience: PATIENCE }
+    }
+
+    /// The same where much is read or written.
+    pub(super) fn patient(self) -> Self {
+        Self { patience: LONG_PATIENCE, ..self }
     }
 
     pub(super) fn with(mut self, name: &'static str, path: PathBuf) -> Self {
@@ -52,9 +63,9 @@ impl<'a> Plain<'a> {
         }
         command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_TERMINAL_PROMPT", "0");
         command.envs(self.env.iter().map(|(name, path)| (name, path)));
-        command.args(["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+        command.args(SAFE);
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
-        finished(&mut command, &args)
+        finished(&mut command, &args, self.patience)
     }
 
     /// The same, where what it prints is one line.

@@ -32,6 +32,14 @@ pub fn snapshot(root: &Path) -> Result<Snapshot, GitError> {
     Ok(Snapshot { is_committed: committed.as_ref() == Some(&tree), commit, tree })
 }
 
+/// Looks at what is committed alone.
+pub fn committed(root: &Path) -> Result<Snapshot, GitError> {
+    let git = Plain::at(root);
+    let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
+    let tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+    Ok(Snapshot { commit: Some(commit), tree, is_committed: true })
+}
+
 /// Returns a commit whose tree this is, if a branch, a tag or the work tree leads to one.
 pub fn commit_with_tree(root: &Path, tree: &str) -> Result<Option<String>, GitError> {
     let all = Plain::at(root).bytes(&["log", "--all", "HEAD", "--format=%T %H"])?;
@@ -61,6 +69,7 @@ fn tree_of(root: &Path, known: &Known) -> Result<String, GitError> {
     let git = Plain::at(root);
     let (index, objects) = (git.inside("index")?, git.inside("objects")?);
     let git = git
+        .patient()
         .with("GIT_INDEX_FILE", own.path.join("index"))
         .with("GIT_OBJECT_DIRECTORY", own.path.join("objects"))
         .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);

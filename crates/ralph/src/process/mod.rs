@@ -7,6 +7,7 @@
 
 mod background;
 mod bell;
+mod bounded;
 mod ceiling;
 mod control;
 mod courtesy;
@@ -49,6 +50,7 @@ mod platform;
 mod platform;
 
 pub use background::{Beginning, Tie, background};
+pub use bounded::{Bounded, run_bounded};
 pub use control::{Control, Polite};
 pub use ending::{Ending, Exit, Gone, Survivor};
 pub use error::{ProcessError, SpawnError};

@@ -5,22 +5,13 @@ use ralph_core::criterion::{Criterion, Method, Stage, StagedCheck};
 use ralph_core::evidence::{
     CheckEvidence, Evidence, Kind, Verdict, after_retries, is_settled, judge_stages, spend_of,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::orders::Orders;
 use super::side_by_side::{Look, side_by_side};
 use super::{Spot, Verifier, external, plugin, semantic};
-use crate::process::Order;
 
 /// Verifies criteria one after the other. The first that does not accept ends it: its reason is the verdict's.
-pub async fn verify(
-    verifier: &Verifier,
-    criteria: &[Criterion],
-    orders: UnboundedReceiver<Order>,
-) -> Evidence {
-    look_at_all(verifier, criteria, &mut Orders::new(orders)).await
-}
-
 pub(super) async fn look_at_all(
     verifier: &Verifier,
     criteria: &[Criterion],

@@ -74,19 +74,29 @@ impl Examiner {
         }
     }
 
-    /// Looks at a claim. A run of before has no seal.
-    pub async fn examine(
-        self,
-        verifier: Verifier,
-        seal: Option<Seal>,
-        orders: UnboundedReceiver<Order>,
-    ) -> Evidence {
+    /// Looks whether what decides was left alone, before any program of the work tree is started. A run of before has no seal.
+    pub async fn unbroken(self, seal: Option<Seal>) -> Result<Unbroken, Evidence> {
+        let Self { criteria, acceptance, duty, sealer } = self;
+        let Some(seal) = seal else { return Ok(Unbroken { criteria, acceptance, duty, sealed: None }) };
+        let sealer = unbroken(sealer, seal.clone()).await.map_err(one)?;
+        Ok(Unbroken { criteria, acceptance, duty, sealed: Some((seal, sealer)) })
+    }
+}
+
+/// A claim whose work has left alone what decides.
+pub struct Unbroken {
+    criteria: Vec<Criterion>,
+    acceptance: Acceptance,
+    duty: Duty,
+    sealed: Option<(Seal, Sealer)>,
+}
+
+impl Unbroken {
+    /// Looks whether it is committed, where it must be, and at the criteria.
+    pub async fn examine(self, verifier: Verifier, orders: UnboundedReceiver<Order>) -> Evidence {
         let orders = &mut Orders::new(orders);
-        let one = |check: CheckEvidence| Evidence { checks: vec![check] };
-        let Some(seal) = seal else { return criteria::look_at_all(&verifier, &self.criteria, orders).await };
-        let sealer = match unbroken(self.sealer, seal.clone()).await {
-            Ok(sealer) => sealer,
-            Err(broken) => return one(*broken),
+        let Some((seal, sealer)) = self.sealed else {
+            return criteria::look_at_all(&verifier, &self.criteria, orders).await;
         };
         let wanted = match (self.acceptance.isolation, self.duty) {
             (Isolation::Clean, _) => Wanted::Everything,
@@ -95,7 +105,7 @@ impl Examiner {
         };
         let commit = match committed(&verifier.ground.root, wanted, &seal, self.duty).await {
             Ok(commit) => commit,
-            Err(objection) => return one(*objection),
+            Err(objection) => return one(objection),
         };
         match self.acceptance.isolation {
             Isolation::Workspace => {
@@ -109,11 +119,15 @@ impl Examiner {
             Isolation::Clean => {
                 match enter(verifier, sealer, (&self.acceptance, &seal, commit), orders).await {
                     Ok((verifier, _room)) => criteria::look_at_all(&verifier, &self.criteria, orders).await,
-                    Err(evidence) => one(*evidence),
+                    Err(evidence) => one(evidence),
                 }
             }
         }
     }
+}
+
+fn one(check: Box<CheckEvidence>) -> Evidence {
+    Evidence { checks: vec![*check] }
 }
 
 /// Lets a verifier reuse what is known of these files. With a single check there is nothing to reuse: once it accepts, the
@@ -136,7 +150,7 @@ async fn seal(
 ) -> (Sealing, Option<Sealer>) {
     let sealed = tokio::task::spawn_blocking(move || {
         let sealer = sealer.map_err(|error| error.to_string())?;
-        let mut seal = sealer.seal(git::head(&root)).map_err(|error| error.to_string())?;
+        let mut seal = sealer.seal().map_err(|error| error.to_string())?;
         if isolation == Isolation::Clean {
             let position = git::position(&root, None).map_err(|error| error.to_string())?;
             if position.head.is_none() {
@@ -222,13 +236,35 @@ async fn enter(
         .map_err(|why| Box::new(blind(Kind::Commit, "the clean room", why)))?;
     let ground = Ground { root: room.path().to_path_buf(), ..verifier.ground };
     let verifier = Verifier { ground, ..verifier };
-    for (command, number) in acceptance.setup.iter().zip(1_u32..) {
+    set_up(&verifier, &acceptance.setup, orders).await?;
+    Ok((verifier, room))
+}
+
+/// Runs the commands that make a checkout fit for the checks.
+async fn set_up(
+    verifier: &Verifier,
+    setup: &[String],
+    orders: &mut Orders,
+) -> Result<(), Box<CheckEvidence>> {
+    for (command, number) in setup.iter().zip(1_u32..) {
         let check = ExternalCheck::of(CheckCommand::from(command.as_str()));
         let log = format!("{}.setup-{number}.log", verifier.name);
-        let seen = external::check(&verifier, &check, log, orders).await;
+        let seen = external::check(verifier, &check, log, orders).await;
         if seen.verdict != Verdict::Accepted {
             return Err(Box::new(CheckEvidence { name: Some("setup".to_owned()), ..seen }));
         }
     }
-    Ok((verifier, room))
+    Ok(())
+}
+
+/// Verifies criteria in a checkout, long after the run. Returns what could not be set up, if that is so.
+pub async fn again(
+    verifier: &Verifier,
+    setup: &[String],
+    criteria: &[Criterion],
+    orders: UnboundedReceiver<Order>,
+) -> Result<Evidence, Box<CheckEvidence>> {
+    let orders = &mut Orders::new(orders);
+    set_up(verifier, setup, orders).await?;
+    Ok(criteria::look_at_all(verifier, criteria, orders).await)
 }

@@ -16,6 +16,8 @@ use crate::sanitize::sanitize;
 /// How much of a check's output goes into the evidence.
 const TAIL_BYTES: usize = 8_192;
 
+const LEFT_OUT: &str = "[what was printed before this is left out; the log has it]";
+
 /// Runs a check's command once, its output in the log of that name.
 pub(super) async fn check(
     verifier: &Verifier,
@@ -45,7 +47,7 @@ pub(super) async fn check(
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
         },
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        tail: harmless(&capture.tail.finish()),
+        tail: capture.end(),
         digest: Some(hex(capture.digest)),
         log,
         leftovers,
@@ -66,6 +68,8 @@ struct Capture {
     tail: Tail,
     /// Over all of it, also what no log has room for.
     digest: Sha256,
+    /// How much was printed.
+    length: usize,
     wanted: Search,
     forbidden: Search,
 }
@@ -78,6 +82,7 @@ impl Capture {
             log,
             tail: Tail::new(TAIL_BYTES),
             digest: Sha256::new(),
+            length: 0,
             wanted: Search::new(check.output_contains.as_deref()),
             forbidden: Search::new(check.output_not_contains.as_deref()),
         }
@@ -87,8 +92,15 @@ impl Capture {
         Seen { wanted: self.wanted.found, forbidden: self.forbidden.found }
     }
 
+    /// Returns the end of the output. Where that is not all of it, it says so.
+    fn end(&mut self) -> String {
+        let end = harmless(&self.tail.finish());
+        if self.length > TAIL_BYTES { format!("{LEFT_OUT}\n{end}") } else { end }
+    }
+
     fn hear(&mut self, piece: &mut Vec<u8>, stream: Stream) {
         self.tail.push(piece);
+        self.length = self.length.saturating_add(piece.len());
         self.digest.update(&*piece);
         self.wanted.push(piece, stream);
         self.forbidden.push(piece, stream);

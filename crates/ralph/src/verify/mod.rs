@@ -28,10 +28,10 @@ use crate::process::{Keeper, LogBudget};
 pub use acceptance::{Acceptance, Isolation, PatternError, Patterns};
 pub use asked_agent::AskedAgent;
 pub use cache::Cache;
-pub use criteria::verify;
-pub use examine::{Examiner, Preparation};
+pub use examine::{Examiner, Preparation, again};
 pub use ground::Ground;
 pub use judge::{Asked, Judge};
+pub use room::lend;
 pub use seal::{SealError, Sealer};
 
 /// All that a verification of one claim needs.

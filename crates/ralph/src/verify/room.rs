@@ -39,9 +39,7 @@ impl Room {
         let checkout = Checkout::make(&furniture.root, &furniture.commit)?;
         let room = Self { checkout };
         let here = room.path().to_path_buf();
-        for name in &furniture.share {
-            furnish(name, share(&furniture.root, &here, name))?;
-        }
+        lend(&furniture.root, &here, &furniture.share)?;
         for name in sealer.guarded_in(&here)? {
             if !furniture.seal.files.iter().any(|file| file.path == name) {
                 furnish(&name, fs::remove_file(here.join(&name)))?;
@@ -57,6 +55,11 @@ impl Room {
     pub fn path(&self) -> &Path {
         self.checkout.path()
     }
+}
+
+/// Links shared folders of a work tree into a checkout.
+pub fn lend(root: &Path, here: &Path, names: &[String]) -> Result<(), RoomError> {
+    names.iter().try_for_each(|name| furnish(name, share(root, here, name)))
 }
 
 fn furnish(name: &str, done: io::Result<()>) -> Result<(), RoomError> {

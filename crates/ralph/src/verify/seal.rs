@@ -9,10 +9,12 @@ use std::path::{Component, Path, PathBuf};
 
 use ralph_core::criterion::{Criterion, ExternalCheck, externals};
 use ralph_core::evidence::CheckEvidence;
-use ralph_core::seal::{FileKind, Seal, SealedFile, changes, judge};
+use ralph_core::seal::{FileKind, Seal, SealedFile, SealedSetting, changes, judge, setting_changes};
 use sha2::{Digest, Sha256};
 
 use super::acceptance::{Acceptance, PatternError, Patterns};
+use crate::digest::{hex, sha256};
+use crate::git::{self, GitError};
 use crate::project::Project;
 
 /// More files than this are a pattern that nobody meant.
@@ -21,7 +23,7 @@ const MOST_FILES: usize = 50_000;
 /// The files of ralph's own that decide what is run and believed. Prompts are not among them: they are words to the agent,
 /// and in classic mode it may improve them.
 const OWN_FILES: &[&str] = &["config.yaml", "config"];
-const OWN_FOLDERS: &[&str] = &["verifiers", "templates", "workflows", "commands"];
+const OWN_FOLDERS: &[&str] = &["workflows", "commands"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
@@ -33,12 +35,15 @@ pub enum SealError {
     TooMany,
     #[error("the criteria cannot be written down: {0}")]
     Criteria(serde_json::Error),
+    #[error(transparent)]
+    Git(#[from] GitError),
 }
 
 /// Knows which files of a run are sealed.
 pub struct Sealer {
     root: PathBuf,
-    home: PathBuf,
+    own_files: Vec<PathBuf>,
+    own_folders: Vec<PathBuf>,
     /// Folders that change with every run.
     moving: Vec<PathBuf>,
     guard: Patterns,
@@ -67,7 +72,8 @@ impl Sealer {
         let moving = [project.state(), project.session_logs()];
         Ok(Self {
             moving: moving.into_iter().chain(notes.parent().map(Path::to_path_buf)).collect(),
-            home: project.home.clone(),
+            own_files: OWN_FILES.iter().map(|name| project.home.join(name)).collect(),
+            own_folders: own_folders(project),
             guard: Patterns::compile(&acceptance.guard)?,
             allowed: Patterns::compile(&acceptance.allow_changes)?,
             by_products: Patterns::by_products()?,
@@ -79,37 +85,53 @@ impl Sealer {
     }
 
     /// Hashes what must not change.
-    pub fn seal(&self, base: Option<String>) -> Result<Seal, SealError> {
+    pub fn seal(&self) -> Result<Seal, SealError> {
+        let base = git::head(&self.root)?;
+        let git = self.settings()?;
         let mut found = self.standing()?;
         for path in &self.named {
             self.take(path, &mut found)?;
         }
         let files: Vec<SealedFile> = found.into_values().collect();
         let criteria = serde_json::to_vec(&self.criteria).map_err(SealError::Criteria)?;
-        let criteria_digest = hex(&Sha256::digest(&criteria));
+        let criteria_digest = sha256(&criteria);
         let mut all = Sha256::new();
         all.update(&criteria_digest);
         for file in &files {
             all.update(serde_json::to_vec(file).map_err(SealError::Criteria)?);
         }
-        let digest = hex(&all.finalize());
-        Ok(Seal { digest, criteria_digest, base, files, uncommitted: Vec::new(), notes: Vec::new() })
+        for setting in &git {
+            all.update(serde_json::to_vec(setting).map_err(SealError::Criteria)?);
+        }
+        let digest = hex(all);
+        Ok(Seal { digest, criteria_digest, base, files, git, uncommitted: Vec::new(), notes: Vec::new() })
     }
 
-    /// Looks whether everything is as it was sealed. A script that was not there then may have been written since.
+    /// Looks whether everything is as it was sealed. A script that was not there then may have been written since. Git is asked
+    /// last: where files were changed, it could be another program.
     #[must_use]
     pub fn look(&self, seal: &Seal) -> CheckEvidence {
-        match self.now(seal) {
-            Ok(now) => judge(&changes(&seal.files, &now)),
-            Err(error) => judge(&[error.to_string()]),
-        }
+        judge(&self.changes(seal).unwrap_or_else(|error| vec![error.to_string()]))
+    }
+
+    fn changes(&self, seal: &Seal) -> Result<Vec<String>, SealError> {
+        let files = changes(&seal.files, &self.now(seal)?);
+        if files.is_empty() { Ok(setting_changes(&seal.git, &self.settings()?)) } else { Ok(files) }
+    }
+
+    /// Returns the settings with which git would start programs or look elsewhere.
+    fn settings(&self) -> Result<Vec<SealedSetting>, SealError> {
+        let settings = git::deciding_settings(&self.root)?.into_iter();
+        let sealed = settings.map(|(name, value)| SealedSetting { name, sha256: sha256(&value) });
+        Ok(sealed.filter(|setting| !self.allowed.cover(&setting.name)).collect())
     }
 
     /// Returns the guarded files of another checkout, by their names there.
     pub(super) fn guarded_in(&self, root: &Path) -> Result<Vec<String>, SealError> {
         let there = Self {
             root: root.to_path_buf(),
-            home: root.join(".git"),
+            own_files: Vec::new(),
+            own_folders: Vec::new(),
             moving: Vec::new(),
             programs: Vec::new(),
             named: Vec::new(),
@@ -139,20 +161,26 @@ impl Sealer {
         if !self.guard.is_empty() {
             self.walk(&self.root, &|path| self.guard.cover(path), &mut found)?;
         }
-        for name in OWN_FILES {
-            self.take(&self.home.join(name), &mut found)?;
+        for path in &self.own_files {
+            self.take(path, &mut found)?;
         }
-        for name in OWN_FOLDERS {
-            self.walk(&self.home.join(name), &|_| true, &mut found)?;
+        for folder in &self.own_folders {
+            self.walk(folder, &|_| true, &mut found)?;
         }
         for folder in &self.programs {
             for path in entries(folder)? {
-                if !path.is_dir() {
+                if self.is_program(folder, &path) {
                     self.take(&path, &mut found)?;
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Everything in a folder of programs is one. In the root of the work tree, which is full of other files, it can be run.
+    fn is_program(&self, folder: &Path, path: &Path) -> bool {
+        let is_run = || path.metadata().is_ok_and(|about| is_executable(&about));
+        !path.is_dir() && (folder != self.root || is_run())
     }
 
     fn walk(
@@ -196,9 +224,16 @@ impl Sealer {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         match inside.to_str() {
             Some(name) => name.to_owned(),
-            None => format!("{} ({})", inside.to_string_lossy(), hex(inside.as_os_str().as_bytes())),
+            None => format!("{} ({})", inside.to_string_lossy(), sha256(inside.as_os_str().as_bytes())),
         }
     }
+}
+
+/// Where the home is the root of the project, folders with common names are the project's own.
+fn own_folders(project: &Project) -> Vec<PathBuf> {
+    let named = OWN_FOLDERS.iter().map(|name| project.home.join(name));
+    let named = named.filter(|_| project.home != project.root);
+    [project.verifiers(), project.templates()].into_iter().chain(named).collect()
 }
 
 fn unreadable(path: &Path, source: io::Error) -> SealError {
@@ -234,15 +269,15 @@ fn hash(path: &Path) -> io::Result<Option<(FileKind, String)>> {
             all.update(if is_executable(&target) { b"\0x" } else { b"\0-" });
             read_into(path, &mut all)?;
         }
-        return Ok(Some((FileKind::Link, hex(&all.finalize()))));
+        return Ok(Some((FileKind::Link, hex(all))));
     }
     if !about.is_file() {
-        return Ok(Some((FileKind::Other, hex(&Sha256::digest(b"")))));
+        return Ok(Some((FileKind::Other, sha256(b""))));
     }
     let mut all = Sha256::new();
     read_into(path, &mut all)?;
     let kind = if is_executable(&about) { FileKind::Executable } else { FileKind::File };
-    Ok(Some((kind, hex(&all.finalize()))))
+    Ok(Some((kind, hex(all))))
 }
 
 fn is_executable(about: &fs::Metadata) -> bool {
@@ -258,10 +293,6 @@ fn read_into(path: &Path, all: &mut Sha256) -> io::Result<()> {
             count => all.update(piece.get(..count).unwrap_or_default()),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the folder in which a check runs, where it lies in the work tree.
@@ -287,7 +318,7 @@ fn program_folders(root: &Path, check: &ExternalCheck, path: &std::ffi::OsStr) -
     std::env::split_paths(own.unwrap_or(path))
         .map(|entry| straight(&folder.join(entry)))
         .map(|entry| if entry.starts_with(root) { entry } else { entry.canonicalize().unwrap_or(entry) })
-        .filter(|entry| entry.starts_with(root) && entry != root)
+        .filter(|entry| entry.starts_with(root))
         .collect()
 }
 

@@ -2,6 +2,7 @@
 mod criterion;
 mod detour;
 mod event;
+mod groundwork;
 mod list;
 mod receipt;
 mod run;

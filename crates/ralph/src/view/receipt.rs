@@ -40,6 +40,20 @@ fn ground(receipt: &Receipt) -> String {
     }
 }
 
+/// Names a file that says it is the receipt of a run that has none.
+pub(super) fn forged(logs: &Path) -> Option<String> {
+    let file = logs.join(FILE);
+    let is_there = file.symlink_metadata().is_ok();
+    is_there.then(|| format!("none; {} is FORGED: ralph never wrote it", file.display()))
+}
+
+/// The same for programs.
+pub(super) fn forged_json(logs: &Path) -> Value {
+    let file = logs.join(FILE).display().to_string();
+    let nothing = json!({ "verified": false, "sha256": null, "repository": null, "file": file, "file_is_forged": true });
+    forged(logs).map_or(Value::Null, |_| nothing)
+}
+
 pub(super) fn json(stored: &ReceiptRow, logs: &Path) -> Value {
     let receipt: Option<Receipt> = serde_json::from_str(&stored.body).ok();
     let is_forged = receipt.as_ref().is_some_and(|receipt| compare(logs, receipt) == Copy::Other);

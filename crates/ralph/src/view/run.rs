@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::detour::Detour;
+use super::groundwork::Groundwork;
 use super::words::{dollars, money, one_or_many, processes, short_id, took, when};
 use super::{criterion, receipt};
 use crate::sanitize::sanitize;
@@ -19,6 +20,7 @@ pub struct RunView {
     checks: Vec<CheckRow>,
     receipt: Option<ReceiptRow>,
     detours: Vec<Detour>,
+    groundwork: Groundwork,
     notes: Option<String>,
     /// The folder of its raw logs, as it can be opened from where the user stands.
     logs: PathBuf,
@@ -34,8 +36,9 @@ impl RunView {
         let checks = store.checks(&run.id).await?;
         let receipt = store.receipt(&run.id).await?;
         let detours = Detour::all(store, &run.id).await?;
+        let groundwork = Groundwork::of(store, &run.id, &checks).await?;
         let logs = from_here(&store.path().with_file_name("runs").join(&run.id));
-        Ok(Self { run, iterations, attempts, checks, receipt, detours, notes: None, logs })
+        Ok(Self { run, iterations, attempts, checks, receipt, detours, groundwork, notes: None, logs })
     }
 
     /// Names the file with the agents' notes.
@@ -64,9 +67,25 @@ impl RunView {
             "input_tokens": self.run.input_tokens,
             "output_tokens": self.run.output_tokens,
             "notes": self.notes,
-            "receipt": self.receipt.as_ref().map(|stored| receipt::json(stored, &self.logs)),
+            "seal": self.groundwork.seal_json(),
+            "baseline": self.groundwork.baseline_json(&self.logs),
+            "receipt": self.receipt_json(),
             "iterations": iterations,
         })
+    }
+
+    fn receipt_json(&self) -> Value {
+        match &self.receipt {
+            Some(stored) => receipt::json(stored, &self.logs),
+            None => receipt::forged_json(&self.logs),
+        }
+    }
+
+    fn receipt_line(&self) -> Option<String> {
+        match &self.receipt {
+            Some(stored) => Some(receipt::line(stored, &self.logs)),
+            None => receipt::forged(&self.logs),
+        }
     }
 
     fn iteration_json(&self, iteration: &IterationRow) -> Value {
@@ -119,6 +138,9 @@ impl RunView {
         let reason = run.reason.as_deref().unwrap_or("still running");
         let mut text =
             format!("run {}  {}  {}: {reason}\n", short_id(&run.id), when(run.started_at), run.status);
+        for (word, what) in self.groundwork.lines() {
+            let _ = writeln!(text, "  {word:<8}  {what}");
+        }
         for iteration in &self.iterations {
             self.iteration_text(&mut text, iteration);
         }
@@ -137,11 +159,14 @@ impl RunView {
         let _ = writeln!(text, "started  {}", when(run.started_at));
         let _ = writeln!(text, "spent    {}", money(run.cost_micros));
         let _ = writeln!(text, "logs     {}", self.logs.display());
-        if let Some(stored) = &self.receipt {
-            let _ = writeln!(text, "receipt  {}", receipt::line(stored, &self.logs));
+        if let Some(line) = self.receipt_line() {
+            let _ = writeln!(text, "receipt  {line}");
         }
         if let Some(notes) = &self.notes {
             let _ = writeln!(text, "notes    {notes}");
+        }
+        for (word, what) in self.groundwork.lines() {
+            let _ = writeln!(text, "{word:<8} {what}");
         }
         text
     }

@@ -124,3 +124,57 @@ fn a_crash_during_the_preparation_loses_nothing() {
     let events = project.ralph(["resume", "--json"]).output().expect(0).events();
     assert_eq!(names(&events)[..4], ["run.resumed", "run.sealed", "baseline", "iteration.started"]);
 }
+
+// spec: V8, V9
+#[test]
+fn show_tells_what_the_checks_were_worth_and_what_became_of_the_seal() {
+    let project = Project::new();
+    project.write("verify.sh", "grep -q done work\n");
+    project.write("work", "open\n");
+    let agent = "cat > /dev/null; if [ -e seen ]; then echo 'grep -q done work' > verify.sh; echo done > work
+         else touch seen; echo exit 0 > verify.sh; fi; echo '<promise>COMPLETE</promise>'";
+    project.run_shell(agent).args(["--check", "sh verify.sh", "--check", "true"]).output().expect(0);
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    for line in [
+        "\nsealed   the criteria and 1 file, ",
+        "\nBROKEN   at iteration 1: verify.sh was changed\n",
+        "\nbaseline `sh verify.sh` fails before the work: Command exited with 1, expected 0\n",
+        "\nbaseline `true` passes already: this check proves nothing\n",
+    ] {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
+    let json = project.ralph(["show", "--json"]).output().expect(0).json();
+    assert_eq!(json["seal"]["files"][0]["path"], "verify.sh");
+    let broken = serde_json::json!([{ "iteration": 1, "changes": ["verify.sh was changed"] }]);
+    assert_eq!(json["seal"]["broken"], broken);
+    assert_eq!(
+        (&json["baseline"][0]["standing"], &json["baseline"][0]["exit_code"]),
+        (&"fails".into(), &1.into())
+    );
+    assert_eq!(json["baseline"][1]["standing"], "proves_nothing");
+    let log = json["baseline"][0]["log"].as_str().unwrap();
+    assert!(log.ends_with("/baseline.check-1.log") && project.root().join(log).exists(), "{log}");
+    let folder = std::path::Path::new(log).parent().unwrap();
+    let receipt = std::fs::read(project.root().join(folder).join("receipt.json")).unwrap();
+    let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+    assert_eq!(receipt["seal_sha256"], json["seal"]["sha256"]);
+    assert_eq!(
+        receipt["baseline"][1],
+        serde_json::json!({ "command": "true", "standing": "proves_nothing" })
+    );
+}
+
+// spec: V8, V7
+#[test]
+fn show_tells_of_a_check_that_could_not_run_before_the_work() {
+    let project = Project::new();
+    project.run(&["complete"]).args(["--check", "no-such-program"]).output().expect(6);
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(shown.contains("\nbaseline `no-such-program` cannot be evaluated: "), "{shown}");
+    let json = project.ralph(["show", "--json"]).output().expect(0).json();
+    assert_eq!(json["baseline"][0]["standing"], "cannot_run");
+    let bare = Project::new();
+    bare.run(&["complete"]).output().expect(0);
+    let json = bare.ralph(["show", "--json"]).output().expect(0).json();
+    assert_eq!((&json["seal"], &json["baseline"]), (&Value::Null, &serde_json::json!([])));
+}

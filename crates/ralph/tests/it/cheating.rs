@@ -5,6 +5,8 @@ use std::path::Path;
 
 use crate::harness::{Answer, Call, Project};
 
+const COMMIT: &str = "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm work";
+
 /// A project with a test script that fails until `work` says `done`, committed.
 fn project() -> Project {
     let project = Project::new();
@@ -145,6 +147,7 @@ fn ralphs_own_configuration_and_verifiers_are_sealed() {
 }
 
 // spec: V9
+// fault: 76
 #[test]
 fn a_program_that_is_replaced_on_a_path_inside_the_work_tree_is_noticed() {
     let project = project();
@@ -155,6 +158,7 @@ fn a_program_that_is_replaced_on_a_path_inside_the_work_tree_is_noticed() {
     for (entry, deed, why) in [
         (inside.as_str(), "printf '#!/bin/sh\\n' > bin/judge", "bin/judge was changed"),
         ("bin", "printf '#!/bin/sh\\n' > bin/grep; chmod +x bin/grep", "bin/grep was added"),
+        (".", "printf '#!/bin/sh\\n' > grep; chmod +x grep", "grep was added"),
         (
             "tools",
             "mkdir tools; printf '#!/bin/sh\\n' > tools/grep; chmod +x tools/grep",
@@ -162,13 +166,76 @@ fn a_program_that_is_replaced_on_a_path_inside_the_work_tree_is_noticed() {
         ),
     ] {
         let _ = fs::remove_file(project.outside("seen"));
-        let check = if entry == "tools" { "grep -q done work" } else { "judge" };
+        let check = if ["tools", "."].contains(&entry) { "grep -q done work" } else { "judge" };
         let call = claims_after(&project, deed).args(["--check", check]).env("PATH", path(entry));
         rejected(call, why);
         program(&project.write("bin/judge", "#!/bin/sh\nexec ./verify.sh\n"));
         let _ = fs::remove_file(project.root().join("bin/grep"));
+        let _ = fs::remove_file(project.root().join("grep"));
         let _ = fs::remove_dir_all(project.root().join("tools"));
     }
+}
+
+// spec: V10
+// fault: 76
+#[test]
+fn a_claim_without_a_commit_is_rejected_with_the_names_of_the_files() {
+    let project = project();
+    let call =
+        claims_after(&project, "echo done > work; echo x > new").args(["--clean", "--check", "./verify.sh"]);
+    rejected(call, "claimed, but not committed: work, new");
+}
+
+// spec: V10, V14
+// fault: 77
+#[test]
+fn a_check_cannot_pass_by_a_file_that_was_never_committed() {
+    let project = project();
+    project.write(".gitignore", "cache/\n");
+    project.commit();
+    let deed = format!("mkdir cache; touch cache/ok; echo more >> work; {COMMIT}");
+    let check = ["--check", "test -e cache/ok"];
+    rejected(claims_after(&project, &deed).args(["--clean"]).args(check), "Command exited with 1");
+    project.ralph(["verify"]).output().expect(1);
+    // In the work tree it passes; what is not committed stands in the receipt, and verifying again finds out.
+    claims_after(&project, "").args(check).output().expect(0);
+    let again = project.ralph(["verify"]).output().expect(3).stdout;
+    assert!(again.contains("`test -e cache/ok` was accepted and is rejected now"), "{again}");
+    fs::remove_dir_all(project.root().join("cache")).unwrap();
+    let _ = fs::remove_file(project.outside("seen"));
+    claims_after(&project, "touch leftover").args(["--check", "test -e leftover"]).output().expect(0);
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(shown.contains("receipt  verified, not committed"), "{shown}");
+}
+
+// spec: V14
+// fault: 76
+#[test]
+fn a_receipt_that_the_agent_wrote_is_called_forged_and_never_believed() {
+    let project = project();
+    let forge = "umask 077; f=.ralph/state/runs/$RALPH_RUN_ID; mkdir -p $f
+         echo '{\"version\":1,\"verified\":true,\"reason\":\"1 check passed\"}' > $f/receipt.json";
+    rejected(claims_after(&project, forge).args(["--check", "./verify.sh"]), "Command exited with 1");
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(
+        shown.contains("receipt  none; ") && shown.contains("is FORGED: ralph never wrote it"),
+        "{shown}"
+    );
+    let json = project.ralph(["show", "--json"]).output().expect(0).json();
+    assert_eq!(
+        (&json["receipt"]["verified"], &json["receipt"]["file_is_forged"]),
+        (&false.into(), &true.into())
+    );
+    let refused = project.ralph(["verify"]).output().expect(1).stderr;
+    assert!(refused.contains("forged: ralph never wrote it"), "{refused}");
+    let _ = fs::remove_file(project.outside("seen"));
+    // Where only the agent's word decides, its receipt gives way to the real one.
+    claims_after(&project, forge).output().expect(0);
+    let json = project.ralph(["show", "--json"]).output().expect(0).json();
+    assert_eq!(
+        (&json["receipt"]["verified"], &json["receipt"]["file_is_forged"]),
+        (&false.into(), &false.into())
+    );
 }
 
 // spec: V7, V8
@@ -219,4 +286,48 @@ fn a_guard_that_is_no_pattern_is_refused_before_anything_starts() {
     let answer = project.run(&["complete"]).args(["--check", "true", "--guard", "a["]).output().expect(64);
     assert!(answer.stderr.contains("\"a[\"") && answer.stderr.contains("hint: "), "{}", answer.stderr);
     assert_eq!(project.starts().len(), 0);
+}
+
+// spec: V9, X1
+// fault: 76
+#[test]
+fn a_program_that_git_would_start_for_us_is_not_started() {
+    let project = project();
+    let canary = project.outside("canary");
+    let sly = format!("touch {}; cat", canary.display());
+    let filter = format!(
+        "echo 'work filter=sly' > .git/info/attributes; git config filter.sly.clean '{sly}'; echo done > work"
+    );
+    let call = claims_after(&project, &filter).args(["--check", "./verify.sh"]);
+    rejected(call, "the git setting filter.sly.clean was added");
+    assert!(!canary.exists(), "git was not asked about files any more");
+    // A filter that was there before the run is the user's, and is started.
+    claims_after(&project, "").args(["--check", "./verify.sh"]).output().expect(0);
+    assert!(fs::remove_file(&canary).is_ok());
+    project.git(&["config", "--unset", "filter.sly.clean"]);
+    let _ = fs::remove_file(project.outside("seen"));
+    let watcher = format!(
+        "printf '#!/bin/sh\\n{sly}\\n' > .git/sly; chmod +x .git/sly; git config core.fsmonitor .git/sly
+         mkdir -p .git/hooks; cp .git/sly .git/hooks/post-index-change; cp .git/sly .git/hooks/reference-transaction"
+    );
+    claims_after(&project, &watcher).args(["--check", "./verify.sh"]).output().expect(0);
+    assert!(!canary.exists(), "neither a monitor nor a hook was started");
+    project.git(&["status", "--short"]);
+    assert!(canary.exists(), "anybody else would have started it");
+}
+
+// spec: V10, V13, V7
+// fault: 71
+#[test]
+fn a_repository_in_which_git_hangs_does_not_hang_the_run() {
+    let project = project();
+    let agent = format!(
+        "cat > /dev/null; [ -p .git/index ] || {{ echo done > work; {COMMIT}; rm .git/index; mkfifo .git/index; }}
+         echo '<promise>COMPLETE</promise>'"
+    );
+    let call = project.run_shell(&agent).args(["--clean", "--check", "./verify.sh"]);
+    let answer = call.env("RALPH_FAIL_PATIENCE_MS", "8000").output().expect(6);
+    let reason = answer.finished()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("git status") && reason.contains("did not end within 8.0s"), "{reason}");
+    fs::remove_file(project.root().join(".git/index")).unwrap();
 }

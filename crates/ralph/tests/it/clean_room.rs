@@ -47,25 +47,6 @@ fn committed_work_is_checked_in_a_checkout_that_is_removed_afterwards() {
     assert_eq!(rooms(&project), 0);
 }
 
-// spec: V10
-// fault: 76
-#[test]
-fn a_claim_without_a_commit_is_rejected_with_the_names_of_the_files() {
-    let project = project();
-    let call = clean(&project, "echo done > work; echo x > new").args(["--check", "grep -q done work"]);
-    rejected(call, "claimed, but not committed: work, new");
-}
-
-// spec: V10
-// fault: 77
-#[test]
-fn a_check_cannot_pass_by_a_file_that_was_never_committed() {
-    let deed = format!("mkdir cache; touch cache/ok; echo done > work; {COMMIT}");
-    let project = project();
-    rejected(clean(&project, &deed).args(["--check", "test -e cache/ok"]), "Command exited with 1");
-    assert!(project.root().join("cache/ok").exists(), "it would have passed in the work tree");
-}
-
 // spec: V10, V9
 // fault: 76
 #[test]

@@ -157,6 +157,8 @@ fn the_demo_catches_the_lie_and_proves_the_work() {
     let answer = project.ralph(["demo"]).output().expect(0);
     let story = format!("{}{}", answer.stderr, answer.stdout);
     for line in [
+        "baseline  `sh test.sh` fails before the work: Command exited with 1, expected 0",
+        "sealed    test.sh",
         "rejected  `sh test.sh`: Command exited with 1, expected 0",
         "FAILED  Hello, World!: expected hello-world, got Hello,-World!",
         "accepted  1 check passed",

@@ -269,7 +269,8 @@ fn an_agent_cannot_hide_its_work_from_the_judge() {
             "cat > /dev/null; echo evil > work.rs; echo more evil >> base.txt; {trick}; echo '<promise>COMPLETE</promise>'"
         );
         let call = project.run_shell(&agent).args(["--config", &config, "--max-iterations", "1"]);
-        call.output().expect(3);
+        // The seal would notice some of it before any judge is asked.
+        call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "[core.*, filter.*]").output().expect(3);
         let question = fs::read_to_string(project.outside("question")).unwrap();
         let (_, diff) = question.split_once("-----BEGIN DIFF ").unwrap();
         assert!(diff.contains("\n+evil\n") && diff.contains("\n+more evil\n"), "{trick}: {question}");

@@ -13,6 +13,7 @@ mod background;
 mod baseline;
 mod changed;
 mod cheating;
+mod check_faults;
 mod claims;
 mod classic;
 mod clean_room;

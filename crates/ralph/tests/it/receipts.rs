@@ -283,3 +283,39 @@ fn a_run_that_was_killed_while_it_was_verified_has_a_whole_receipt_after_its_res
     assert!(receipt["claim"].as_str().unwrap().contains("line"), "{receipt}");
     assert!(receipt["started_at"].as_str().unwrap() < receipt["finished_at"].as_str().unwrap());
 }
+
+// spec: V14, V10
+#[test]
+fn verifying_again_sets_up_the_checkout_and_lends_it_what_is_shared() {
+    let project = Project::new();
+    project.write(".gitignore", "node_modules/\n.ralph/\nmade\n");
+    fs::create_dir_all(project.root().join("node_modules/tool")).unwrap();
+    fs::create_dir(project.root().join(".ralph")).unwrap();
+    let config = |setup: &str| format!("verification: {{ setup: ['{setup}'], share: [node_modules] }}\n");
+    project.write(".ralph/config.yaml", config("touch made"));
+    project.trust();
+    let agent = format!("cat > /dev/null; touch made; echo more >> work; {COMMIT}; {CLAIM}");
+    let check = "test -e made && test -d node_modules/tool";
+    project.run_shell(&agent).args(["--check", check]).output().expect(0);
+    project.ralph(["verify"]).output().expect(0);
+    project.write(".ralph/config.yaml", config("echo no network; exit 9"));
+    project.trust();
+    project.run_shell(&agent).args(["--check", check]).output().expect(0);
+    let refused = project.ralph(["verify"]).output().expect(1).stderr;
+    assert!(refused.contains("the checkout could not be set up: `echo no network; exit 9`"), "{refused}");
+    let left = project.leftovers();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+// spec: V14, V10
+#[test]
+fn what_was_verified_in_a_clean_room_is_the_commit_whatever_else_lies_in_the_work_tree() {
+    let project = Project::new();
+    project.commit();
+    project.write("notes of the user", "");
+    let agent = "cat > /dev/null; echo hello > note; git add note; \
+                 git -c user.name=A -c user.email=a@b commit -qm w; echo '<promise>COMPLETE</promise>'";
+    project.run_shell(agent).args(["--clean", "--check", "cat note"]).output().expect(0);
+    assert_eq!(project.receipt()["repository"]["committed"], true);
+    project.ralph(["verify"]).output().expect(0);
+}

@@ -1,7 +1,7 @@
 //! Stages of tasks: an agent works on one in a role, and the task says what done means.
 use serde_json::{Value, json};
 
-use crate::harness::{Call, FAKE_AGENT, Project, wait_until};
+use crate::harness::{Answer, Call, FAKE_AGENT, Project, wait_until};
 
 fn project_with(task: &str) -> Project {
     let project = Project::new();
@@ -16,7 +16,7 @@ fn checked() -> Project {
         "task:\n  id: T-1\n  spec_id: auth\n  title: Add a login\n  completion:\n    outcome: People can log in\n    \
          acceptance_criteria: [a bad password gives 401]\n    coder:\n      promise: AUTH_DONE\n      \
          verification_config: {command: test -e fixed}\n      max_iterations: 4\n    reviewer:\n      \
-         verification_method: string_match\n",
+         verification_method: string_match\n    tester:\n      verification_method: string_match\n",
     )
 }
 
@@ -50,6 +50,42 @@ fn a_coder_that_has_committed_nothing_has_not_done_its_work() {
     assert_eq!((&verdicts[0]["verdict"], &verdicts[1]["verdict"]), (&json!("rejected"), &json!("accepted")));
     let reason = verdicts[0]["reason"].as_str().unwrap();
     assert!(reason.contains("nothing was committed since the run began: fixed"), "{reason}");
+    let told = project.ralph(["task", "show", "T-1"]).output().expect(0).stdout;
+    assert!(told.contains("\n  baseline  `test -e fixed` fails before the work: "), "{told}");
+    assert!(told.contains("\n  sealed    the criteria, "), "{told}");
+}
+
+/// Runs one stage with its duty as this key says, and returns what its journal holds.
+fn held(key: &str, (role, promise): (&str, &str), text: &str) -> Answer {
+    let project = checked();
+    project.commit();
+    project.write("fixed", "yes");
+    let steps = format!("text {text}\\n\\n{{promise}}\n");
+    let call = scripted(&project, role, promise, &steps).env("RALPH_VERIFICATION_ROLE_CHECKS", "on");
+    call.env(key, "off").args(["--json", "--max-iterations", "1"]).output()
+}
+
+// spec: V13, G2
+#[test]
+fn the_duty_of_each_role_can_be_switched_off() {
+    let coder = ("coder", "AUTH_DONE");
+    held("RALPH_NOTHING", coder, "Done.").expect(3);
+    held("RALPH_CODER_ROLE_CHECK", coder, "Done.").expect(0);
+    let reviewer = ("reviewer", "REVIEW_PASSED");
+    let both = "<reject>no tests</reject>\\nStill fine.";
+    assert_ne!(held("RALPH_NOTHING", reviewer, both).finished()["outcome"], "completed");
+    assert_eq!(held("RALPH_REVIEWER_ROLE_CHECK", reviewer, both).finished()["outcome"], "completed");
+}
+
+// spec: V13
+#[test]
+fn a_tester_without_a_command_behind_it_gets_a_note() {
+    let tester = ("tester", "TESTS_PASSED");
+    let note = "no external check stands behind the tester's claim";
+    let notes = |key| held(key, tester, "Fine.").named("run.sealed")[0]["notes"].clone();
+    assert_eq!(notes("RALPH_NOTHING"), json!([note]));
+    assert_eq!(notes("RALPH_TESTER_ROLE_CHECK"), Value::Null);
+    assert_eq!(notes("RALPH_VERIFICATION_ROLE_CHECKS"), Value::Null);
 }
 
 // spec: V13

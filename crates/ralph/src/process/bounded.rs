@@ -1,0 +1,178 @@
+//! Short programs of our own choice, such as git: they run to their end, or are killed with their group when their time is
+//! over. They are no jobs: whatever leaves their group is not looked for.
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// How long a program that has ended is waited for because something else still has its pipes.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// How often a program is looked at that has closed its pipes.
+const MOMENT: Duration = Duration::from_micros(200);
+
+/// What became of a program.
+#[derive(Debug)]
+pub enum Bounded {
+    Ended {
+        status: ExitStatus,
+        stdout: Vec<u8>,
+        stderr: Vec<u8>,
+    },
+    /// It took too long, and was killed.
+    TimeOver,
+}
+
+/// Runs a program with nothing to read for at most this time.
+pub fn run_bounded(command: &mut Command, time: Duration) -> io::Result<Bounded> {
+    let until = Instant::now() + time;
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).spawn()?;
+    let ended = attend(&mut child, until);
+    if !matches!(ended, Ok(Bounded::Ended { .. })) {
+        put_down(&mut child);
+    }
+    ended
+}
+
+fn attend(child: &mut Child, until: Instant) -> io::Result<Bounded> {
+    let (mut out, mut err) = (Pipe::of(child.stdout.take()), Pipe::of(child.stderr.take()));
+    while out.is_open() || err.is_open() {
+        let rest = until.saturating_duration_since(Instant::now());
+        let has_news = wait((&out, &err), rest.min(LINGER))?;
+        out.read_if(has_news[0])?;
+        err.read_if(has_news[1])?;
+        let is_quiet = has_news == [false, false];
+        if is_quiet && child.try_wait()?.is_some() {
+            break;
+        }
+        if rest.is_zero() {
+            return Ok(Bounded::TimeOver);
+        }
+    }
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Bounded::Ended { status, stdout: out.read, stderr: err.read });
+        }
+        if Instant::now() > until {
+            return Ok(Bounded::TimeOver);
+        }
+        // Both pipes are at their end, and so is it, most likely.
+        wait((&out, &err), MOMENT)?;
+    }
+}
+
+/// What is read of a pipe, until it ends.
+struct Pipe<R> {
+    from: Option<R>,
+    read: Vec<u8>,
+}
+
+impl<R: Read + AsFd> Pipe<R> {
+    fn of(from: Option<R>) -> Self {
+        Self { from, read: Vec::new() }
+    }
+
+    fn is_open(&self) -> bool {
+        self.from.is_some()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.from.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads once; at the end the pipe is closed.
+    fn read_if(&mut self, has_news: bool) -> io::Result<()> {
+        let Some(from) = self.from.as_mut().filter(|_| has_news) else { return Ok(()) };
+        let mut piece = [0; 16 * 1024];
+        match from.read(&mut piece) {
+            Ok(0) => self.from = None,
+            Ok(count) => self.read.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Waits until one of the pipes has something, or its end, and tells which.
+fn wait<A: Read + AsFd, B: Read + AsFd>(
+    (out, err): (&Pipe<A>, &Pipe<B>),
+    at_most: Duration,
+) -> io::Result<[bool; 2]> {
+    let mut fds: Vec<PollFd<'_>> = [out.fd(), err.fd()]
+        .into_iter()
+        .flatten()
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    let at_most = Timespec::try_from(at_most).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+    match poll(&mut fds, Some(&at_most)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut news = fds.iter().map(|fd| !fd.revents().is_empty());
+    let mut next = |is_open: bool| is_open && news.next().unwrap_or(false);
+    Ok([next(out.is_open()), next(err.is_open())])
+}
+
+fn put_down(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(text: &str, time: Duration) -> Bounded {
+        run_bounded(Command::new("sh").args(["-c", text]), time).unwrap()
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn what_a_program_prints_is_read_to_the_end_from_both_pipes() {
+        let many = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; echo ab >&2; i=$((i+1)); done; exit 3";
+        let Bounded::Ended { status, stdout, stderr } = shell(many, LONG) else { panic!() };
+        assert_eq!((status.code(), stdout.len(), stderr.len()), (Some(3), 220_000, 60_000));
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed_with_its_children() {
+        let temp = tempfile::tempdir().unwrap();
+        let pid = temp.path().join("pid");
+        let text = format!("sleep 1000 & echo $! > {}; wait", pid.display());
+        assert!(matches!(shell(&text, Duration::from_secs(1)), Bounded::TimeOver));
+        let pid: i32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+        let is_gone = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            status.is_empty() || status.contains("State:\tZ")
+        };
+        let patience = Instant::now() + LONG;
+        while !is_gone() && Instant::now() < patience {
+            std::thread::yield_now();
+        }
+        assert!(is_gone());
+    }
+
+    #[test]
+    fn a_program_that_closes_its_pipes_and_stays_is_killed_too() {
+        assert!(matches!(shell("exec >&- 2>&-; sleep 1000", Duration::from_millis(300)), Bounded::TimeOver));
+    }
+
+    #[test]
+    fn whoever_keeps_the_pipes_of_a_program_that_has_ended_is_not_waited_for() {
+        let began = Instant::now();
+        let Bounded::Ended { status, stdout, .. } = shell("echo done; setsid sleep 3 &", LONG) else {
+            panic!()
+        };
+        assert!(status.success() && stdout == b"done\n" && began.elapsed() < LONG);
+    }
+}

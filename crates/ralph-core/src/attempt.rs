@@ -191,6 +191,15 @@ impl Spend {
         self.cost_micros.map(dollars::of_micros)
     }
 
+    /// Returns the tokens in and out together, as far as they are known.
+    #[must_use]
+    pub fn tokens(self) -> Option<u64> {
+        match (self.input_tokens, self.output_tokens) {
+            (Some(input), Some(output)) => Some(input.saturating_add(output)),
+            (known, None) | (None, known) => known,
+        }
+    }
+
     /// Adds what is known; a side that is unknown changes nothing.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::AttemptReport;
+use crate::attempt::{AttemptReport, Spend};
 use crate::baseline::Trial;
 use crate::evidence::Evidence;
 use crate::seal::Sealing;
@@ -86,6 +86,8 @@ pub enum EventKind {
     HandshakeBegan { key: AttemptKey },
     /// It has opened one, or said why not.
     HandshakeDone { key: AttemptKey },
+    /// What the agent has used so far, together with what the run had used before, is all that it may use.
+    Overspent { key: AttemptKey, spend: Spend },
     /// What must not change is sealed, and the external checks have run once.
     Prepared { sealing: Sealing, baseline: Vec<Trial> },
     /// The checks of a claim have run.
@@ -113,6 +115,7 @@ impl EventKind {
             | Self::HandshakeDone { .. } => true,
             Self::Started
             | Self::Recovered { .. }
+            | Self::Overspent { .. }
             | Self::Prepared { .. }
             | Self::AttemptEnded { .. }
             | Self::Verified { .. }
@@ -143,6 +146,8 @@ pub enum Timer {
     /// A rate limit should be over; `key` is the attempt to start. It is due by either clock: the driver's own, which
     /// never jumps, or the one on the wall, which goes on while the machine sleeps.
     Limit { key: AttemptKey },
+    /// The whole run has taken as long as it may.
+    Run,
 }
 
 /// How the outside world asks a run to stop.

@@ -12,6 +12,7 @@ extern crate std;
 pub mod attempt;
 pub mod backoff;
 pub mod baseline;
+pub mod budget;
 pub mod claim;
 pub mod commit;
 pub mod contradiction;

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
+
 use crate::duty::Duty;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,8 @@ pub struct Policy {
     pub rate_limits: RateLimits,
     #[serde(default)]
     pub judging: Judging,
+    #[serde(default)]
+    pub budget: Budget,
     /// What is asked of the role at work beside its criteria.
     #[serde(default)]
     pub duty: Duty,
@@ -151,6 +155,7 @@ impl Policy {
             when_exhausted: WhenExhausted::NotComplete,
             rate_limits: RateLimits::default(),
             judging: Judging::No,
+            budget: Budget::default(),
             duty: Duty::None,
         }
     }

@@ -4,6 +4,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptReport, Spend};
+use crate::budget::Worked;
 use crate::claim::Nonce;
 use crate::event::{AttemptKey, Millis, StopSignal};
 use crate::limits::{Limits, Wait};
@@ -23,6 +24,12 @@ pub struct Loop {
     pub session: Option<Session>,
     #[serde(default)]
     pub limits: Limits,
+    /// How long it has been at work.
+    #[serde(default)]
+    pub worked: Worked,
+    /// Finished attempts of which nobody knows the cost.
+    #[serde(default)]
+    pub unpriced: u32,
     pub phase: Phase,
 }
 
@@ -148,6 +155,10 @@ pub enum StopWhy {
     Signal {
         signal: StopSignal,
     },
+    /// There is no money, no token or no time left.
+    OverBudget {
+        what: String,
+    },
     Broken {
         what: String,
     },
@@ -162,6 +173,8 @@ impl Loop {
             spent: Spend::default(),
             session: None,
             limits: Limits::default(),
+            worked: Worked::default(),
+            unpriced: 0,
             phase: Phase::Ready,
         }
     }
@@ -213,7 +226,8 @@ impl Phase {
                     | StopWhy::TooSilent
                     | StopWhy::StayedAfterResult
                     | StopWhy::OnlyRepeats
-                    | StopWhy::NoHandshake,
+                    | StopWhy::NoHandshake
+                    | StopWhy::OverBudget { .. },
             }
             | Stopping::Checks { .. } => false,
         }

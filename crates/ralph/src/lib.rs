@@ -15,6 +15,7 @@ pub mod hearing;
 pub mod init;
 pub mod lock;
 pub mod memory_size;
+pub mod money;
 pub mod private;
 pub mod process;
 pub mod project;

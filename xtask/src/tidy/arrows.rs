@@ -14,6 +14,7 @@ const COMMON: &[&str] = &[
     "duration",
     "fail",
     "memory_size",
+    "money",
     "private",
     "project",
     "receipt",

@@ -41,6 +41,14 @@ pub enum Claim {
 }
 
 impl Claim {
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        match self {
+            Self::Made { .. } => true,
+            Self::None { .. } => false,
+        }
+    }
+
     /// Returns the claim as it stands in a message with so many more lines above.
     pub(crate) fn moved_down(self, lines: u32) -> Self {
         match self {

@@ -43,6 +43,10 @@ pub(super) fn on(rest: Rest, limited: Limited, event: Event) -> Step {
     }
     match kind {
         EventKind::TimerFired { timer: Timer::Limit { .. } } => wake(rest, limited, at),
+        EventKind::TimerFired { timer: Timer::Run } => {
+            let what = rest.policy.budget.out_of_time();
+            next::over_budget(rest, &limited.iteration, what, at)
+        }
         EventKind::Interrupted { signal } => {
             let Limited { iteration, attempt, wait } = limited;
             next::interrupt(rest, Left::Limited { iteration, attempt, wait }, at, signal)
@@ -60,6 +64,7 @@ pub(super) fn on(rest: Rest, limited: Limited, event: Event) -> Step {
         | EventKind::GotOn { .. }
         | EventKind::HandshakeBegan { .. }
         | EventKind::HandshakeDone { .. }
+        | EventKind::Overspent { .. }
         | EventKind::Verified { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Faulted { .. } => rest.stay(limited.phase()),

@@ -11,6 +11,8 @@ mod waiting;
 mod working;
 
 #[cfg(test)]
+mod budget_tests;
+#[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod failures;
 #[cfg(test)]
@@ -36,22 +38,33 @@ mod tests;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod walks;
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::attempt::Spend;
+use crate::budget::{Used, Worked};
 use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, Timer};
+use crate::event::{AttemptKey, Event, EventKind, Millis, Timer};
 use crate::state::{Loop, Phase};
 
 /// Decides. The loop is consumed, so that no transition can forget to say what comes next.
 #[must_use]
 pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
-    let Loop { policy, blind_verdicts, spent, session, limits, phase } = state;
+    let Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, phase } = state;
     let Event { at, wall, dice, ground, kind } = event;
-    let rest = Rest { policy, blind_verdicts, spent, session, limits, ground, wall };
-    if let EventKind::Recovered { changed } = kind {
-        return recovered::on(rest, phase, changed, (at, dice));
+    let (before, is_volatile) = (worked, kind.is_volatile());
+    let worked = worked_at(before, at, &kind);
+    let rest = Rest { policy, blind_verdicts, spent, session, limits, worked, unpriced, ground, wall };
+    let (next, effects) = decide(rest, phase, Event { at, wall, dice, ground, kind });
+    // What decides nothing leaves the loop as it is.
+    let worked = if is_volatile || effects.is_empty() { before } else { next.worked };
+    (Loop { worked, ..next }, effects)
+}
+
+fn decide(rest: Rest, phase: Phase, event: Event) -> Step {
+    if let EventKind::Recovered { changed } = event.kind {
+        return recovered::on(rest, phase, changed, (event.at, event.dice));
     }
-    let event = Event { at, wall, dice, ground, kind };
     match phase {
         Phase::Ready => ready::on(rest, event),
         Phase::Preparing { round } => preparing::on(rest, round, event),
@@ -72,25 +85,45 @@ pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
     }
 }
 
+fn worked_at(worked: Worked, at: Millis, kind: &EventKind) -> Worked {
+    if let EventKind::Started | EventKind::Recovered { .. } = kind {
+        return worked.taken_up(at);
+    }
+    worked.seen(at)
+}
+
 type Step = (Loop, Vec<Effect>);
 
 /// What a loop keeps from phase to phase.
 struct Rest {
     policy: crate::policy::Policy,
     blind_verdicts: u32,
-    spent: crate::attempt::Spend,
+    spent: Spend,
     session: Option<crate::state::Session>,
     limits: crate::limits::Limits,
+    worked: Worked,
+    unpriced: u32,
     /// Not kept: it is as old as the event.
     ground: crate::event::Ground,
     /// Not kept either.
-    wall: crate::event::Millis,
+    wall: Millis,
 }
 
 impl Rest {
     fn enter(self, phase: Phase) -> Loop {
-        let Self { policy, blind_verdicts, spent, session, limits, .. } = self;
-        Loop { policy, blind_verdicts, spent, session, limits, phase }
+        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, .. } = self;
+        Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, phase }
+    }
+
+    /// Says why the run may use nothing more, if that is so.
+    fn used_up(&self) -> Option<String> {
+        self.used_up_with(Spend::default())
+    }
+
+    /// The same, where so much more is being spent.
+    fn used_up_with(&self, more: Spend) -> Option<String> {
+        let spent = self.spent.plus(more);
+        self.policy.budget.used_up_by(Used { spent, worked_ms: self.worked.ms(), unpriced: self.unpriced })
     }
 
     /// Stays in the phase: the event means nothing here.
@@ -109,6 +142,7 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
         | EventKind::GotOn { key }
         | EventKind::HandshakeBegan { key }
         | EventKind::HandshakeDone { key }
+        | EventKind::Overspent { key, .. }
         | EventKind::Verified { key, .. }
         | EventKind::Faulted { key, .. } => Some(*key),
         EventKind::TimerFired { timer } => match timer {
@@ -119,6 +153,7 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
             | Timer::Handshake { key }
             | Timer::Retry { key }
             | Timer::Limit { key } => Some(*key),
+            Timer::Run => None,
         },
         EventKind::Started
         | EventKind::Recovered { .. }

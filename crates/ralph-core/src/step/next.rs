@@ -8,7 +8,7 @@ use crate::claim::Nonce;
 use crate::effect::Effect;
 use crate::event::{Ground, Millis, StopSignal, Timer};
 use crate::fact::{Fact, IterationStatus};
-use crate::outcome::Ended;
+use crate::outcome::{Ended, Outcome};
 use crate::policy::{NonceUse, Proof};
 use crate::prompt::{Feedback, PromptPlan};
 use crate::state::{Iteration, Left, Phase};
@@ -52,11 +52,13 @@ pub(super) fn prepare(rest: Rest, round: u32) -> Step {
     (rest.enter(Phase::Preparing { round }), effects)
 }
 
-/// Begins an iteration with its first attempt, if it has something to stand on.
+/// Begins an iteration with its first attempt, if it has something to stand on and something to spend.
 pub(super) fn begin(rest: Rest, turn: Turn) -> Step {
-    match rest.ground {
-        Ground::Firm => begin_at_once(rest, turn),
-        Ground::NoPlan => finish(rest, turn.number.saturating_sub(1), Ended::no_plan()),
+    let before = turn.number.saturating_sub(1);
+    match (rest.ground, rest.used_up()) {
+        (Ground::Firm, None) => begin_at_once(rest, turn),
+        (Ground::Firm, Some(what)) => finish(rest, before, Ended::new(Outcome::OverBudget, what)),
+        (Ground::NoPlan, _) => finish(rest, before, Ended::no_plan()),
     }
 }
 
@@ -81,12 +83,15 @@ fn begin_at_once(mut rest: Rest, turn: Turn) -> Step {
     (state, effects)
 }
 
-/// Starts one attempt and the timers that watch it.
+/// Starts one attempt and the timers that watch it, unless everything that the run may use is used up.
 pub(super) fn start_attempt(rest: Rest, iteration: Iteration, attempt: u32, at: Millis) -> Step {
+    if let Some(what) = rest.used_up() {
+        return over_budget(rest, &iteration, what, at);
+    }
     let key = iteration.key(attempt);
     let timeouts = rest.policy.timeouts;
     let left_ms = timeouts.iteration_ms.saturating_sub(at.since(iteration.started));
-    let effects = vec![
+    let mut effects = vec![
         record(Fact::AttemptStarted { iteration: key.iteration, attempt }),
         Effect::StartAgent {
             key,
@@ -98,7 +103,14 @@ pub(super) fn start_attempt(rest: Rest, iteration: Iteration, attempt: u32, at: 
         Effect::StartTimer { timer: Timer::Iteration { key }, after_ms: left_ms },
         Effect::StartTimer { timer: Timer::Silence { key }, after_ms: timeouts.silence_ms },
     ];
+    let left_ms = rest.policy.budget.time_left_ms(rest.worked.ms());
+    effects.extend(left_ms.map(|after_ms| Effect::StartTimer { timer: Timer::Run, after_ms }));
     (rest.enter(Phase::Working { iteration, attempt }), effects)
+}
+
+/// Ends the iteration and the run, because everything is used up that the run may use.
+pub(super) fn over_budget(rest: Rest, iteration: &Iteration, what: String, at: Millis) -> Step {
+    conclude(rest, iteration, (IterationStatus::Failed, at), Ended::new(Outcome::OverBudget, what))
 }
 
 /// Begins the checks of what this attempt claimed.

@@ -33,6 +33,7 @@ pub(super) fn on(rest: Rest, round: u32, event: Event) -> Step {
         | EventKind::Verified { .. }
         | EventKind::HandshakeBegan { .. }
         | EventKind::HandshakeDone { .. }
+        | EventKind::Overspent { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Faulted { .. } => rest.stay(Phase::Preparing { round }),
     }
@@ -60,6 +61,7 @@ pub(super) fn on_stopped(rest: Rest, (round, signal): (u32, StopSignal), event: 
         | EventKind::Verified { .. }
         | EventKind::HandshakeBegan { .. }
         | EventKind::HandshakeDone { .. }
+        | EventKind::Overspent { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Broken { .. }
         | EventKind::Faulted { .. } => rest.stay(Phase::PreparingStopped { round, signal }),

@@ -20,6 +20,7 @@ pub(super) fn on(rest: Rest, event: Event) -> Step {
         | EventKind::GotOn { .. }
         | EventKind::HandshakeBegan { .. }
         | EventKind::HandshakeDone { .. }
+        | EventKind::Overspent { .. }
         | EventKind::Verified { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Faulted { .. } => rest.stay(Phase::Ready),

@@ -12,7 +12,7 @@ use crate::backoff::retry_delay_ms;
 use crate::effect::Effect;
 use crate::event::{Millis, Timer};
 use crate::fact::{Fact, IterationStatus, NextStep};
-use crate::outcome::Ended;
+use crate::outcome::{Ended, Outcome};
 use crate::policy::Proof;
 use crate::state::{Iteration, Left, Phase, Session, StopWhy, Stopping};
 
@@ -77,7 +77,12 @@ fn stopped(rest: Rest, cut: Cut, stopping: Stopping, when: (Millis, u32)) -> Ste
         Stopping::Agent { why: StopWhy::TooSilent } => {
             timed_out(rest, &cut, "the agent was silent for too long", when)
         }
-        Stopping::Agent { why: StopWhy::Broken { what } } => broken(rest, &cut, what, when.0),
+        Stopping::Agent { why: StopWhy::Broken { what } } => {
+            over(rest, &cut, what.clone(), (Ended::broken(what), when.0))
+        }
+        Stopping::Agent { why: StopWhy::OverBudget { what } } => {
+            over(rest, &cut, what.clone(), (Ended::new(Outcome::OverBudget, what), when.0))
+        }
     }
 }
 
@@ -87,10 +92,10 @@ fn timed_out(rest: Rest, cut: &Cut, why: &str, when: (Millis, u32)) -> Step {
     (state, facts.into_iter().chain(effects).collect())
 }
 
-fn broken(rest: Rest, cut: &Cut, what: String, at: Millis) -> Step {
-    let facts = end_facts(cut, (IterationStatus::Failed, what.clone()));
+fn over(rest: Rest, cut: &Cut, why: String, (ended, at): (Ended, Millis)) -> Step {
+    let facts = end_facts(cut, (IterationStatus::Failed, why));
     let end = (IterationStatus::Failed, at);
-    let (state, effects) = next::conclude(rest, &cut.iteration, end, Ended::broken(what));
+    let (state, effects) = next::conclude(rest, &cut.iteration, end, ended);
     (state, facts.into_iter().chain(effects).collect())
 }
 

@@ -9,7 +9,8 @@ use crate::attempt::AttemptReport;
 use crate::effect::Effect;
 use crate::event::{Event, EventKind, Millis, StopSignal};
 use crate::fact::IterationStatus;
-use crate::outcome::Ended;
+use crate::outcome::{Ended, Outcome};
+use crate::policy::Proof;
 use crate::state::{Iteration, Left, Phase, StopWhy, Stopping};
 
 pub(super) struct Stop {
@@ -57,6 +58,7 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
             | EventKind::GotOn { .. }
             | EventKind::HandshakeBegan { .. }
             | EventKind::HandshakeDone { .. }
+            | EventKind::Overspent { .. }
             | EventKind::Verified { .. }
             | EventKind::TimerFired { .. }
             | EventKind::Broken { .. },
@@ -83,7 +85,8 @@ fn interrupted_again(rest: Rest, stop: Stop, signal: StopSignal) -> Step {
                 | StopWhy::TooSilent
                 | StopWhy::StayedAfterResult
                 | StopWhy::OnlyRepeats
-                | StopWhy::NoHandshake,
+                | StopWhy::NoHandshake
+                | StopWhy::OverBudget { .. },
         } => (Stopping::Agent { why: StopWhy::Signal { signal } }, vec![]),
     };
     (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
@@ -100,6 +103,11 @@ fn agent_gone(
         StopWhy::OnlyRepeats => Some(report.judge_repeats()),
         StopWhy::NoHandshake => Some(report.judge_handshake()),
         StopWhy::TooSilent => report.judge_silence(),
+        // What it claimed before is checked all the same; nothing is started again.
+        StopWhy::OverBudget { .. } => {
+            let counts = report.reading.claim.is_made() && rest.policy.proof == Proof::Checks;
+            counts.then(|| report.judge_output())
+        }
         StopWhy::IterationTooLong | StopWhy::Signal { .. } | StopWhy::Broken { .. } => None,
     };
     if let Some(judgement) = judgement {
@@ -111,7 +119,7 @@ fn agent_gone(
             (IterationStatus::TimedOut, "the agent was silent for too long")
         }
         StopWhy::Signal { .. } => (IterationStatus::Interrupted, "stopped by a signal"),
-        StopWhy::Broken { what } => (IterationStatus::Failed, what.as_str()),
+        StopWhy::OverBudget { what } | StopWhy::Broken { what } => (IterationStatus::Failed, what.as_str()),
     };
     rest.spent = rest.spent.plus(report.spend);
     let key = iteration.key(attempt);
@@ -122,6 +130,10 @@ fn agent_gone(
             next::interrupt(rest, Left::AtWork { iteration, attempt }, when.0, signal)
         }
         StopWhy::Broken { what } => next::conclude(rest, &iteration, (status, when.0), Ended::broken(what)),
+        StopWhy::OverBudget { what } => {
+            let ended = Ended::new(Outcome::OverBudget, what);
+            next::conclude(rest, &iteration, (status, when.0), ended)
+        }
         StopWhy::IterationTooLong
         | StopWhy::TooSilent
         | StopWhy::StayedAfterResult

@@ -38,6 +38,7 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         | EventKind::GotOn { .. }
         | EventKind::HandshakeBegan { .. }
         | EventKind::HandshakeDone { .. }
+        | EventKind::Overspent { .. }
         | EventKind::TimerFired { .. } => rest.stay(Phase::Verifying { iteration, attempt }),
     }
 }

@@ -1,7 +1,7 @@
 //! Between two attempts of one iteration.
 use super::next::{self, Carry};
 use super::{Rest, Step, is_late};
-use crate::event::{Event, EventKind, Millis};
+use crate::event::{Event, EventKind, Millis, Timer};
 use crate::fact::IterationStatus;
 use crate::outcome::Ended;
 use crate::state::{Iteration, Left, Phase};
@@ -26,6 +26,10 @@ pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
         return rest.stay(pause.phase());
     }
     match kind {
+        EventKind::TimerFired { timer: Timer::Run } => {
+            let what = rest.policy.budget.out_of_time();
+            next::over_budget(rest, &pause.iteration, what, at)
+        }
         EventKind::TimerFired { .. } if too_long => {
             next::go_on(rest, &pause.iteration, Carry::TimedOut, (at, dice))
         }
@@ -47,6 +51,7 @@ pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
         | EventKind::GotOn { .. }
         | EventKind::HandshakeBegan { .. }
         | EventKind::HandshakeDone { .. }
+        | EventKind::Overspent { .. }
         | EventKind::Verified { .. }
         | EventKind::Faulted { .. } => rest.stay(pause.phase()),
     }

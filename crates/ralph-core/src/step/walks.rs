@@ -10,7 +10,8 @@ use super::scenes::{
     refused, repeating, says_blocked, troubled, with_checks,
 };
 use super::step;
-use crate::attempt::ErrorKind;
+use crate::attempt::{AttemptReport, ErrorKind, Spend};
+use crate::budget::{Budget, UnknownCost};
 use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Timer};
 use crate::evidence::Verdict;
@@ -25,22 +26,40 @@ fn any_key() -> impl Strategy<Value = AttemptKey> {
     (1..4_u32, 1..4_u32).prop_map(|(iteration, attempt)| key(iteration, attempt))
 }
 
+fn cents_spent(cents: u64) -> Spend {
+    Spend { cost_micros: Some(cents * 10_000), ..Spend::default() }
+}
+
 fn any_timer() -> impl Strategy<Value = Timer> {
-    (any_key(), 0..9).prop_map(|(key, which)| match which {
+    (any_key(), 0..10).prop_map(|(key, which)| match which {
         0 => Timer::Iteration { key },
         1 => Timer::Silence { key },
         2 => Timer::AfterResult { key },
         3 => Timer::Repeating { key },
         4 => Timer::Handshake { key },
         5 | 6 => Timer::Limit { key },
+        7 => Timer::Run,
         _ => Timer::Retry { key },
     })
+}
+
+fn any_budget() -> impl Strategy<Value = Budget> {
+    let unknown_cost = prop_oneof![3 => Just(UnknownCost::Bear), 1 => Just(UnknownCost::Refuse)];
+    (prop::option::of(0..3_000_000_u64), prop::option::of(1_000..500_000_u64), unknown_cost).prop_map(
+        |(max_cost_micros, max_duration_ms, unknown_cost)| Budget {
+            max_cost_micros,
+            max_tokens: None,
+            max_duration_ms,
+            unknown_cost,
+        },
+    )
 }
 
 /// Events with keys that are often, but not always, those of the attempt in progress.
 fn any_event() -> impl Strategy<Value = EventKind> {
     let reports = prop_oneof![
         Just(quiet()),
+        (0..200_u64).prop_map(|cents| AttemptReport { spend: cents_spent(cents), ..quiet() }),
         Just(claims()),
         Just(claims_but_contradicts()),
         Just(says_blocked("x")),
@@ -70,6 +89,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         1 => any_key().prop_map(|key| EventKind::GotOn { key }),
         1 => any_key().prop_map(|key| EventKind::HandshakeBegan { key }),
         1 => any_key().prop_map(|key| EventKind::HandshakeDone { key }),
+        2 => (any_key(), 0..200_u64).prop_map(|(key, cents)| EventKind::Overspent { key, spend: cents_spent(cents) }),
         5 => (any_key(), verdicts)
             .prop_map(|(key, verdict)| EventKind::Verified { key, evidence: evidence(verdict) }),
         4 => any_timer().prop_map(|timer| EventKind::TimerFired { timer }),
@@ -276,7 +296,7 @@ fn walk(policy: Policy, happenings: Vec<Happening>) -> (Loop, World) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // spec: L1, L2, L6, L10, L13, V8, V9
+    // spec: L1, L2, L6, L8, L10, L13, V8, V9
     // fault: 1, 2, 3, 4, 5
     #[test]
     fn the_invariants_hold_on_random_walks(
@@ -286,11 +306,12 @@ proptest! {
         context in prop_oneof![Just(Context::Fresh), Just(Context::Continue)],
         agents in 1..4_usize,
         prepared_at_once in any::<bool>(),
+        budget in any_budget(),
     ) {
         let policy = if checks { with_checks(max) } else { Policy::new(max) };
         let agents = (0..agents).map(|agent| format!("agent-{agent}")).collect();
         let rate_limits = RateLimits { max_wait_ms: 150_000, agents };
-        let policy = Policy { context, rate_limits, ..policy };
+        let policy = Policy { context, rate_limits, budget, ..policy };
         let mut all = Vec::from([Happening::Event(EventKind::Started, Ground::Firm)]);
         if checks && prepared_at_once {
             all.push(Happening::Event(prepared(Verdict::Rejected), Ground::Firm));

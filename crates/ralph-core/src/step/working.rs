@@ -64,6 +64,10 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         EventKind::HandshakeDone { .. } => {
             with_timer(rest, iteration, attempt, Effect::CancelTimer { timer: Timer::Handshake { key } })
         }
+        EventKind::Overspent { spend, .. } => match rest.used_up_with(spend) {
+            Some(what) => stop(rest, iteration, attempt, StopWhy::OverBudget { what }),
+            None => rest.stay(Phase::Working { iteration, attempt }),
+        },
         EventKind::TimerFired { timer } => timed_out(rest, iteration, attempt, timer),
         EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
         EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
@@ -155,6 +159,7 @@ fn good(
     let mut effects = attempt_facts(&iteration, (number, &report), (IterationStatus::Finished, None));
     rest.remember(&iteration, &report);
     rest.limits.in_a_row = 0;
+    rest.unpriced += u32::from(report.spend.cost_micros.is_none());
     let rejects = report.reading.reject.as_deref().filter(|_| rest.policy.judging == Judging::Yes);
     let halts = match (&report.reading.blocked, rejects) {
         (Some(reason), _) => Some(Ended::new(Outcome::Blocked, format!("the agent is blocked: {reason}"))),
@@ -228,8 +233,11 @@ fn failed(rest: Rest, iteration: Iteration, failure: Failure, when: (Millis, u32
     next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::new(Outcome::Failed, reason))
 }
 
-/// Waits before the next attempt with the same prompt.
+/// Waits before the next attempt with the same prompt, if there may be one.
 fn wait(rest: Rest, iteration: Iteration, failure: (u32, String), (at, dice): (Millis, u32)) -> Step {
+    if let Some(what) = rest.used_up() {
+        return next::over_budget(rest, &iteration, what, at);
+    }
     let (attempt, reason) = failure;
     let delay_ms = retry_delay_ms(iteration.failures(attempt), dice);
     let next = attempt + 1;
@@ -261,6 +269,7 @@ fn timed_out(rest: Rest, iteration: Iteration, attempt: u32, timer: Timer) -> St
         Timer::AfterResult { .. } => StopWhy::StayedAfterResult,
         Timer::Repeating { .. } => StopWhy::OnlyRepeats,
         Timer::Handshake { .. } => StopWhy::NoHandshake,
+        Timer::Run => StopWhy::OverBudget { what: rest.policy.budget.out_of_time() },
         Timer::Retry { .. } | Timer::Limit { .. } => return rest.stay(Phase::Working { iteration, attempt }),
     };
     stop(rest, iteration, attempt, why)
@@ -282,7 +291,7 @@ fn stop_reason(why: &StopWhy) -> &str {
         StopWhy::OnlyRepeats => "the agent only repeated failed requests for too long",
         StopWhy::NoHandshake => "the agent opened no session in time",
         StopWhy::Signal { .. } => "a signal asked the run to stop",
-        StopWhy::Broken { what } => what,
+        StopWhy::OverBudget { what } | StopWhy::Broken { what } => what,
     }
 }
 

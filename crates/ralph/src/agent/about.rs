@@ -17,6 +17,8 @@ pub struct About {
     pub login_variables: &'static [&'static str],
     /// Files, each of which is a sign of a login. They begin with `~/` or with a variable, `$NAME/`.
     pub login_files: &'static [&'static str],
+    /// Whether it can tell what it costs. Whether it does may depend on its provider.
+    pub tells_cost: bool,
 }
 
 /// What an adapter may look at to tell what is odd here.

@@ -24,6 +24,7 @@ const ABOUT: About = About {
     login_hint: "set AMP_API_KEY in the environment, or under `env:` of the agent in your own configuration",
     login_variables: &["AMP_API_KEY"],
     login_files: &[],
+    tells_cost: false,
 };
 
 pub(super) struct Amp;

@@ -16,6 +16,7 @@ const ABOUT: About = About {
     login_hint: "it needs no account",
     login_variables: &[],
     login_files: &[],
+    tells_cost: true,
 };
 
 pub(super) struct Demo;

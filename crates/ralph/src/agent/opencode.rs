@@ -47,6 +47,7 @@ const ABOUT: About = About {
     login_hint: "run `opencode auth login`",
     login_variables: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"],
     login_files: &["~/.local/share/opencode/auth.json", "$XDG_DATA_HOME/opencode/auth.json"],
+    tells_cost: true,
 };
 
 pub(super) struct Opencode;

@@ -36,6 +36,7 @@ const ABOUT: About = About {
     login_hint: "run `qwen` once and log in, or set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL)",
     login_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
     login_files: &["~/.qwen/oauth_creds.json"],
+    tells_cost: false,
 };
 
 pub(super) struct Qwen;

@@ -17,6 +17,7 @@ const ABOUT: About = About {
     login_hint: "it needs none that ralph knows of",
     login_variables: &[],
     login_files: &[],
+    tells_cost: false,
 };
 
 pub(super) struct Text;

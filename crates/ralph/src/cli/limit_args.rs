@@ -3,9 +3,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{log_size, memory, retries, time};
+use super::values::{log_size, memory, money, retries, time, tokens};
 use crate::config::Settings;
 use crate::memory_size::MemorySize;
+use crate::money::Money;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits")]
@@ -28,6 +29,15 @@ pub struct LimitArgs {
     /// Time to clean up between being asked to stop and being killed [built-in: 5s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     grace: Option<Duration>,
+    /// Most money of the run in dollars, with retries and judges: 5, 0.25 [built-in: no limit]
+    #[arg(long, value_name = "USD", allow_hyphen_values = true, value_parser = money)]
+    max_cost: Option<Money>,
+    /// Most tokens of the run, in and out together: 200000, 500k, 2M [built-in: no limit]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = tokens)]
+    max_tokens: Option<u64>,
+    /// Longest time of the run [built-in: 12h]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
+    max_duration: Option<Duration>,
     /// Kills an agent that uses more memory than this with all its descendants: 512M, 4G; a bare number is MB
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = memory)]
     max_memory: Option<MemorySize>,
@@ -48,5 +58,8 @@ impl LimitArgs {
         limits.grace.flag(self.grace, "--grace");
         limits.max_memory.flag(self.max_memory.map(Some), "--max-memory");
         limits.log_limit.flag(self.log_limit, "--log-limit");
+        limits.max_cost_usd.flag(self.max_cost.map(Some), "--max-cost");
+        limits.max_tokens.flag(self.max_tokens.map(Some), "--max-tokens");
+        limits.max_duration.flag(self.max_duration, "--max-duration");
     }
 }

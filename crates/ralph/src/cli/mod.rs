@@ -4,6 +4,7 @@ mod agent_args;
 mod agents;
 mod attach;
 mod backup;
+mod budget;
 mod check_args;
 mod classic;
 mod completions;

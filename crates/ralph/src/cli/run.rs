@@ -12,7 +12,7 @@ use super::agent_args::AgentArgs;
 use super::detach::start;
 use super::output_args::{Show, Told};
 use super::run_args::RunArgs;
-use super::{block_on, judge, out, trust};
+use super::{block_on, budget, judge, out, trust};
 use crate::config::Settings;
 use crate::duration;
 use crate::engine::{
@@ -132,6 +132,7 @@ fn preflight_agent(plan: &RunPlan, agent: &AgentChoice, hint: &str) -> Result<()
             .hint("name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration"));
     }
     process::locate(&spec).map(drop).map_err(|error| unusable(agent, &error, hint))?;
+    budget::can_be_kept(&plan.policy.budget, agent)?;
     match agent.obstacle(rustix::process::geteuid().is_root()) {
         Some(obstacle) => Err(Failure::preflight(obstacle.what).hint(obstacle.hint)),
         None => Ok(()),
@@ -272,6 +273,7 @@ pub fn introduce(plan: &RunPlan) {
         plan.rules.promise.as_str(),
         one_or_many(i64::from(plan.policy.max_iterations), "iteration"),
     ));
+    budget::introduce(plan);
     if let Some(means) = plan.agent.means() {
         out::note(&format!("may       {means}"));
     }

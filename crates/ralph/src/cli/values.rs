@@ -4,6 +4,7 @@ use std::time::Duration;
 use crate::agent::Format;
 use crate::duration::{self, DurationError};
 use crate::memory_size::{MemorySize, MemorySizeError};
+use crate::money::{AmountError, Money, parse_tokens};
 
 /// More than this is a typing mistake.
 const MOST: u32 = 1_000_000;
@@ -63,6 +64,14 @@ pub fn memory(text: &str) -> Result<MemorySize, MemorySizeError> {
 pub fn log_size(text: &str) -> Result<MemorySize, String> {
     MemorySize::parse(text)
         .map_err(|_| format!("{text:?} is no size for logs: write 100M or 1G (a bare number is MB)"))
+}
+
+pub fn money(text: &str) -> Result<Money, AmountError> {
+    Money::parse(text)
+}
+
+pub fn tokens(text: &str) -> Result<u64, AmountError> {
+    parse_tokens(text)
 }
 
 pub fn format(text: &str) -> Result<Format, String> {

@@ -12,6 +12,8 @@ use crate::yaml::{self, Content, Node};
 /// The pattern of `30s`, `10m`, `2h`; a bare number is seconds.
 const TIME: &str = "^[0-9]+(ms|s|m|min|h|d)?$";
 const SIZE: &str = "^[0-9]+[MG]?$";
+const MONEY: &str = r"^\$?[0-9]+(\.[0-9]{1,6})?$";
+const TOKENS: &str = "^[0-9]+[kM]?$";
 /// Where the schema of a check stands: stages are checks again.
 const CHECK: &str = "#/$defs/check";
 const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
@@ -98,6 +100,12 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Time(_) => json!({ "type": ["string", "integer"], "pattern": TIME, "minimum": 1 }),
         Slot::Size(_) => json!({ "type": ["string", "integer"], "pattern": SIZE, "minimum": 1 }),
         Slot::MaybeSize(_) => json!({ "type": ["string", "integer", "null"], "pattern": SIZE, "minimum": 1 }),
+        Slot::MaybeMoney(_) => {
+            json!({ "type": ["string", "number", "null"], "pattern": MONEY, "exclusiveMinimum": 0 })
+        }
+        Slot::MaybeTokens(_) => {
+            json!({ "type": ["string", "integer", "null"], "pattern": TOKENS, "minimum": 1 })
+        }
         Slot::MaybeFormat(_) => {
             let own = std::iter::once(OWN_FORMAT);
             json!({ "enum": own.chain(Format::ALL.iter().map(|format| format.name())).collect::<Vec<_>>() })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ralph_core::budget::{Budget, UnknownCost};
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
 use ralph_core::criterion::Criterion;
 use ralph_core::judge::{Api, OnError};
@@ -16,6 +17,7 @@ use super::roles::Roles;
 use super::templates::Templates;
 use crate::agent::{Format, Permission};
 use crate::memory_size::MemorySize;
+use crate::money::Money;
 use crate::verify::Isolation;
 
 #[derive(Debug, Clone)]
@@ -93,6 +95,10 @@ pub struct Limits {
     pub max_retries: Setting<u32>,
     pub max_memory: Setting<Option<MemorySize>>,
     pub log_limit: Setting<MemorySize>,
+    pub max_cost_usd: Setting<Option<Money>>,
+    pub max_tokens: Setting<Option<u64>>,
+    pub max_duration: Setting<Duration>,
+    pub require_known_cost: Setting<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -190,6 +196,10 @@ impl Default for Limits {
             max_retries: Setting::built_in(3),
             max_memory: Setting::default(),
             log_limit: Setting::built_in(MemorySize::GIGABYTE),
+            max_cost_usd: Setting::default(),
+            max_tokens: Setting::default(),
+            max_duration: Setting::built_in(Duration::from_secs(12 * 3_600)),
+            require_known_cost: Setting::built_in(false),
         }
     }
 }
@@ -259,7 +269,22 @@ impl Settings {
                 max_wait_ms: ms(&self.limits.max_rate_limit_wait),
                 agents: std::iter::once(&self.agent.value).chain(&self.fallback.value).cloned().collect(),
             },
+            budget: self.budget(),
             ..Policy::new(max_iterations)
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        let limits = &self.limits;
+        Budget {
+            max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
+            max_tokens: limits.max_tokens.value,
+            max_duration_ms: u64::try_from(limits.max_duration.value.as_millis()).ok(),
+            unknown_cost: if limits.require_known_cost.value {
+                UnknownCost::Refuse
+            } else {
+                UnknownCost::Bear
+            },
         }
     }
 

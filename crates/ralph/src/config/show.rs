@@ -11,6 +11,7 @@ use super::slot::{
 };
 use super::written_check::written;
 use crate::duration;
+use crate::money::Money;
 
 /// Values of agents' variables may be secrets.
 const HIDDEN: &str = "[hidden]";
@@ -88,6 +89,8 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Time(slot) => of(slot, |time| json!(duration::write(*time))),
         Slot::Size(slot) => of(slot, |size| json!(format!("{}M", size.mb()))),
         Slot::MaybeSize(slot) => of(slot, |size| json!(size.map(|size| format!("{}M", size.mb())))),
+        Slot::MaybeMoney(slot) => of(slot, |money| json!(money.map(Money::written))),
+        Slot::MaybeTokens(slot) => of(slot, |tokens| json!(tokens)),
         Slot::MaybeFormat(slot) => {
             of(slot, |format| json!(format.map_or(OWN_FORMAT, |format| format.name())))
         }

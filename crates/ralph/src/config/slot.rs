@@ -18,6 +18,7 @@ use super::settings::AgentSettings;
 use crate::agent::{Format, Permission};
 use crate::duration;
 use crate::memory_size::MemorySize;
+use crate::money::{Money, parse_tokens};
 use crate::suggest;
 use crate::verify::Isolation;
 use crate::yaml::{Content, Node};
@@ -36,6 +37,8 @@ pub(super) enum Slot<'a> {
     Time(&'a mut Setting<Duration>),
     Size(&'a mut Setting<MemorySize>),
     MaybeSize(&'a mut Setting<Option<MemorySize>>),
+    MaybeMoney(&'a mut Setting<Option<Money>>),
+    MaybeTokens(&'a mut Setting<Option<u64>>),
     MaybeFormat(&'a mut Setting<Option<Format>>),
     MaybePermission(&'a mut Setting<Option<Permission>>),
     Matching(&'a mut Setting<Matching>),
@@ -115,6 +118,8 @@ impl Slot<'_> {
             | Self::Time(_)
             | Self::Size(_)
             | Self::MaybeSize(_)
+            | Self::MaybeMoney(_)
+            | Self::MaybeTokens(_)
             | Self::MaybeFormat(_)
             | Self::MaybePermission(_)
             | Self::Matching(_)
@@ -143,6 +148,8 @@ impl Slot<'_> {
             Self::Time(slot) => slot.set(time(node).map_err(refused)?, origin),
             Self::Size(slot) => slot.set(size(node).map_err(refused)?, origin),
             Self::MaybeSize(slot) => slot.set(maybe(node, size).map_err(refused)?, origin),
+            Self::MaybeMoney(slot) => slot.set(maybe(node, money).map_err(refused)?, origin),
+            Self::MaybeTokens(slot) => slot.set(maybe(node, tokens).map_err(refused)?, origin),
             Self::MaybeFormat(slot) => slot.set(format(node).map_err(refused)?, origin),
             Self::MaybePermission(slot) => slot.set(maybe(node, permission).map_err(refused)?, origin),
             Self::Matching(slot) => slot.set(choice(node, MATCHING).map_err(refused)?, origin),
@@ -247,6 +254,16 @@ pub(super) fn time(node: &Node) -> Result<Duration, Refusal> {
 fn size(node: &Node) -> Result<MemorySize, Refusal> {
     let written = scalar(node, "an amount of memory")?;
     MemorySize::parse(written).map_err(|error| Refusal::new(error.to_string()))
+}
+
+fn money(node: &Node) -> Result<Money, Refusal> {
+    let written = scalar(node, "an amount of dollars")?;
+    Money::parse(written).map_err(|error| Refusal::new(error.to_string()))
+}
+
+fn tokens(node: &Node) -> Result<u64, Refusal> {
+    let written = scalar(node, "a number of tokens")?;
+    parse_tokens(written).map_err(|error| Refusal::new(error.to_string()))
 }
 
 fn format(node: &Node) -> Result<Option<Format>, Refusal> {

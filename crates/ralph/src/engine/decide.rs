@@ -139,6 +139,7 @@ impl Driver<'_> {
             Effect::CancelTimer { timer } => self.timers.cancel(timer),
             Effect::StartAgent { key, plan, nonce, session, agent } => {
                 self.timers.clear();
+                self.hands.spent = self.state.spent;
                 self.hands.start_agent(Start { key, plan, nonce, session, agent });
             }
             Effect::StopAgent { .. } => self.hands.stop_agent(),

@@ -224,6 +224,7 @@ impl Driver<'_> {
             News::GotOn(key) => self.happened(EventKind::GotOn { key }).await,
             News::HandshakeBegan(key) => self.happened(EventKind::HandshakeBegan { key }).await,
             News::HandshakeDone(key) => self.happened(EventKind::HandshakeDone { key }).await,
+            News::Overspent(key, spend) => self.happened(EventKind::Overspent { key, spend }).await,
             News::Prepared(sealing, baseline) => {
                 self.happened(EventKind::Prepared { sealing, baseline }).await
             }

@@ -8,6 +8,7 @@ use ralph_core::claim::{Finder, Heard};
 use ralph_core::event::AttemptKey;
 use tokio::sync::mpsc;
 
+use super::allowance::Allowance;
 use super::last_heard::LastHeard;
 use super::news::{News, Shown};
 use super::reader::{FilteredDisplay, Reader, Said};
@@ -48,6 +49,7 @@ pub struct Ears {
     pub heard: LastHeard,
     pub repeated: LastHeard,
     pub session: SessionAsked,
+    pub allowance: Allowance,
     pub news: mpsc::UnboundedSender<News>,
     pub shown: mpsc::Sender<Shown>,
 }
@@ -227,6 +229,9 @@ impl AgentListener {
         }
         self.tell_about_the_opening();
         self.tell_about_repeats();
+        if self.ears.allowance.is_newly_used_up(self.spend) {
+            self.tell(News::Overspent(self.ears.key, self.spend));
+        }
         self.tell_about_the_result();
         // A display that cannot follow misses something; the run does not wait for it.
         let seen = events.split_off(events.len().saturating_sub(SHOWN_AT_ONCE));

@@ -1,5 +1,6 @@
 //! The process driver: it turns what happens into events, lets the rules decide, stores the decision, and then
 //! does what was decided. It decides nothing itself.
+mod allowance;
 mod attempt;
 mod books;
 mod clock;

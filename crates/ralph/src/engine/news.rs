@@ -1,5 +1,5 @@
 //! What reaches the driver from the tasks that it started.
-use ralph_core::attempt::AttemptReport;
+use ralph_core::attempt::{AttemptReport, Spend};
 use ralph_core::baseline::Trial;
 use ralph_core::event::AttemptKey;
 use ralph_core::evidence::Evidence;
@@ -17,6 +17,8 @@ pub enum News {
     GotOn(AttemptKey),
     HandshakeBegan(AttemptKey),
     HandshakeDone(AttemptKey),
+    /// The agent has used all that the run may use; this much in this attempt.
+    Overspent(AttemptKey, Spend),
     AttemptEnded(AttemptKey, Box<AttemptReport>),
     Prepared(Sealing, Vec<Trial>),
     /// What the work tree holds that is verified next, or why nobody can tell.

@@ -17,6 +17,7 @@ use ralph_core::template::Expanded;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
+use super::allowance::Allowance;
 use super::attempt::{self, not_started};
 use super::books::look_at;
 use super::judge::JudgeChoice;
@@ -51,6 +52,8 @@ pub(super) struct Hands {
     prepared: Option<Prepared>,
     /// The agent at work: 0 is the preferred one, the fallbacks follow.
     agent: u32,
+    /// What the run had used when the agent was started.
+    pub(super) spent: Spend,
     /// The variables without a value that were named already.
     unknown: BTreeSet<String>,
     cache: Cache,
@@ -109,6 +112,7 @@ impl Hands {
             running: None,
             prepared: None,
             agent: 0,
+            spent: Spend::default(),
             unknown: BTreeSet::new(),
             cache: Cache::default(),
             notes: (0, String::new()),
@@ -231,6 +235,7 @@ impl Hands {
             adapter: self.choice().adapter,
             format: self.choice().format(),
             session,
+            allowance: Allowance::new(self.plan.policy.budget, self.spent),
             reader: self.reader(spent)?,
             display: self.display()?,
             finder,

@@ -11,6 +11,7 @@ mod agents;
 mod attach;
 mod background;
 mod baseline;
+mod budgets;
 mod changed;
 mod cheating;
 mod check_faults;

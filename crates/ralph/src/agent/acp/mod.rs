@@ -28,6 +28,7 @@ const ABOUT: About = About {
     login_hint: "log in with the program's own command",
     login_variables: &[],
     login_files: &[],
+    tells_cost: true,
 };
 
 /// It has no flags in common with others: what it asks for is answered, and what it does unasked its own settings decide.

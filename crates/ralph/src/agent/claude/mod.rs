@@ -67,6 +67,7 @@ const ABOUT: About = About {
         "CLAUDE_CODE_USE_VERTEX",
     ],
     login_files: &["~/.claude/.credentials.json", "$CLAUDE_CONFIG_DIR/.credentials.json"],
+    tells_cost: true,
 };
 
 pub(super) struct Claude;

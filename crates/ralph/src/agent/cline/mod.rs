@@ -35,6 +35,7 @@ const ABOUT: About = About {
     login_hint: "run `cline auth`",
     login_variables: &[],
     login_files: &["~/.cline/data/settings/providers.json"],
+    tells_cost: true,
 };
 
 pub(super) struct Cline;

@@ -77,6 +77,7 @@ const ABOUT: About = About {
     login_hint: "run `codex login`, or set CODEX_API_KEY",
     login_variables: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     login_files: &["~/.codex/auth.json", "$CODEX_HOME/auth.json"],
+    tells_cost: false,
 };
 
 pub(super) struct Codex;

@@ -34,6 +34,7 @@ const ABOUT: About = About {
     login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; a provider of your own needs COPILOT_PROVIDER_BASE_URL",
     login_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"],
     login_files: &["~/.copilot/config.json", "$COPILOT_HOME/config.json"],
+    tells_cost: false,
 };
 
 pub(super) struct Copilot;

@@ -38,6 +38,7 @@ const ABOUT: About = About {
     login_hint: "run `gemini` once and log in, or set GEMINI_API_KEY",
     login_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     login_files: &["~/.gemini/oauth_creds.json"],
+    tells_cost: false,
 };
 
 pub(super) struct Gemini;

@@ -30,6 +30,7 @@ const ABOUT: About = About {
     login_hint: "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key",
     login_variables: &["GOOSE_PROVIDER"],
     login_files: &["~/.config/goose/config.yaml", "$XDG_CONFIG_HOME/goose/config.yaml"],
+    tells_cost: false,
 };
 
 pub(super) struct Goose;

@@ -1,0 +1,191 @@
+//! What a run may use: money, tokens, time. What is used up stops the next start, and the agent that is using it.
+use alloc::format;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attempt::Spend;
+use crate::event::Millis;
+use crate::text::span_words;
+
+/// The limits of a run; what is `None` has no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Millionths of a dollar.
+    pub max_cost_micros: Option<u64>,
+    /// Tokens in and out together.
+    pub max_tokens: Option<u64>,
+    /// Milliseconds from the start to the end, without the time between a run that was cut short and its resumption.
+    pub max_duration_ms: Option<u64>,
+    pub unknown_cost: UnknownCost,
+}
+
+/// What becomes of a run whose agent does not tell what it costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownCost {
+    /// It goes on, and nobody knows what it cost.
+    #[default]
+    Bear,
+    /// It ends.
+    Refuse,
+}
+
+impl Budget {
+    /// Says why nothing more may be used, if that is so.
+    #[must_use]
+    pub fn used_up_by(&self, used: Used) -> Option<String> {
+        let Used { spent, worked_ms, unpriced } = used;
+        self.money(spent)
+            .or_else(|| self.tokens(spent))
+            .or_else(|| self.time(worked_ms))
+            .or_else(|| self.unknown(unpriced))
+    }
+
+    fn money(&self, spent: Spend) -> Option<String> {
+        let (most, used) = (self.max_cost_micros?, spent.cost_micros?);
+        let words = || format!("{} of {} are spent (max_cost_usd)", dollars(used), dollars(most));
+        (used >= most).then(words)
+    }
+
+    fn tokens(&self, spent: Spend) -> Option<String> {
+        let (most, used) = (self.max_tokens?, spent.tokens()?);
+        (used >= most).then(|| format!("{used} of {most} tokens are used (max_tokens)"))
+    }
+
+    fn time(&self, worked_ms: u64) -> Option<String> {
+        let most = self.max_duration_ms?;
+        (worked_ms >= most).then(|| self.out_of_time())
+    }
+
+    /// Says that the time is over.
+    #[must_use]
+    pub fn out_of_time(&self) -> String {
+        let most = span_words(self.max_duration_ms.unwrap_or_default());
+        format!("the run has taken the {most} that it may take (max_duration)")
+    }
+
+    /// Returns how long the run may still take, where that is limited.
+    #[must_use]
+    pub fn time_left_ms(&self, worked_ms: u64) -> Option<u64> {
+        self.max_duration_ms.map(|most| most.saturating_sub(worked_ms))
+    }
+
+    fn unknown(&self, unpriced: u32) -> Option<String> {
+        match (self.unknown_cost, unpriced) {
+            (UnknownCost::Refuse, 1..) => Some(
+                "the agent does not tell what it costs, and that must be known (require_known_cost)".into(),
+            ),
+            (UnknownCost::Refuse, 0) | (UnknownCost::Bear, _) => None,
+        }
+    }
+}
+
+/// What a run has used so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    pub spent: Spend,
+    pub worked_ms: u64,
+    /// Finished attempts of which nobody knows the cost.
+    pub unpriced: u32,
+}
+
+/// Returns an amount of money as people write it: two digits after the point, more where it is that small.
+#[must_use]
+pub fn dollars(micros: u64) -> String {
+    let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
+    let digits = format!("{part:06}");
+    let wanted = digits.trim_end_matches('0').len().max(2);
+    format!("${whole}.{}", digits.get(..wanted).unwrap_or(&digits))
+}
+
+/// How long a run has been at work, over all the processes that drove it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worked {
+    /// What earlier drivers brought.
+    before_ms: u64,
+    /// When this one began, and when it last decided something.
+    since: Millis,
+    seen: Millis,
+}
+
+impl Worked {
+    /// Begins, or goes on after another driver left.
+    #[must_use]
+    pub fn taken_up(self, at: Millis) -> Self {
+        Self { before_ms: self.ms(), since: at, seen: at }
+    }
+
+    #[must_use]
+    pub fn seen(self, at: Millis) -> Self {
+        Self { seen: at, ..self }
+    }
+
+    #[must_use]
+    pub fn ms(self) -> u64 {
+        self.before_ms.saturating_add(self.seen.since(self.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(cost_micros: u64, tokens: u64, worked_ms: u64) -> Used {
+        let spent = Spend { input_tokens: Some(tokens), output_tokens: None, cost_micros: Some(cost_micros) };
+        Used { spent, worked_ms, unpriced: 0 }
+    }
+
+    // spec: L8
+    #[test]
+    fn a_budget_is_used_up_when_nothing_of_it_is_left_and_says_which() {
+        let money = Budget { max_cost_micros: Some(5_000_000), ..Budget::default() };
+        assert_eq!(money.used_up_by(used(4_999_999, 9, 9)), None);
+        let words = money.used_up_by(used(5_250_000, 9, 9));
+        assert_eq!(words.as_deref(), Some("$5.25 of $5.00 are spent (max_cost_usd)"));
+        let tokens = Budget { max_tokens: Some(100), ..Budget::default() };
+        assert_eq!(tokens.used_up_by(used(9, 99, 9)), None);
+        assert_eq!(
+            tokens.used_up_by(used(9, 100, 9)).as_deref(),
+            Some("100 of 100 tokens are used (max_tokens)")
+        );
+        let time = Budget { max_duration_ms: Some(60_000), ..Budget::default() };
+        assert_eq!(time.used_up_by(used(9, 9, 59_999)), None);
+        assert!(time.used_up_by(used(9, 9, 60_000)).is_some());
+        assert_eq!(time.time_left_ms(45_000), Some(15_000));
+    }
+
+    // spec: L8
+    #[test]
+    fn what_nobody_knows_uses_nothing_up_and_is_refused_only_where_it_must_be_known() {
+        let bears = Budget { max_cost_micros: Some(1), max_tokens: Some(1), ..Budget::default() };
+        let unknown = Used { unpriced: 1, ..Used::default() };
+        assert_eq!(bears.used_up_by(unknown), None);
+        let refuses = Budget { unknown_cost: UnknownCost::Refuse, ..bears };
+        assert!(refuses.used_up_by(unknown).is_some());
+        assert_eq!(refuses.used_up_by(used(0, 0, 0)), None);
+    }
+
+    // spec: L8
+    #[test]
+    fn money_is_written_with_two_digits_and_more_where_it_is_that_small() {
+        assert_eq!(dollars(0), "$0.00");
+        assert_eq!(dollars(5_200_000), "$5.20");
+        assert_eq!(dollars(1_234), "$0.001234");
+        assert_eq!(dollars(12_000_000), "$12.00");
+    }
+
+    // spec: L8
+    #[test]
+    fn the_time_between_two_drivers_is_not_time_of_the_run() {
+        let first = Worked::default().taken_up(Millis(1_000)).seen(Millis(4_000));
+        assert_eq!(first.ms(), 3_000);
+        let second = first.taken_up(Millis(900_000)).seen(Millis(900_500));
+        assert_eq!(second.ms(), 3_500);
+        assert_eq!(
+            second.seen(Millis(5)).ms(),
+            3_000,
+            "a clock that went back takes nothing away from before"
+        );
+    }
+}

@@ -1,0 +1,38 @@
+//! What is said about a budget before a run starts.
+use ralph_core::budget::{Budget, UnknownCost, dollars};
+
+use super::out;
+use crate::engine::{AgentChoice, RunPlan};
+use crate::error::Failure;
+
+/// Refuses an agent whose cost nobody would know, where it must be known.
+pub fn can_be_kept(budget: &Budget, agent: &AgentChoice) -> Result<(), Failure> {
+    match budget.unknown_cost {
+        UnknownCost::Refuse if !agent.adapter.about().tells_cost => {
+            let what =
+                format!("the agent {} does not tell what it costs, and that must be known", agent.name);
+            Err(Failure::preflight(what).hint(
+                "choose another agent, set `limits.require_known_cost` to false, or limit it by --max-tokens",
+            ))
+        }
+        UnknownCost::Refuse | UnknownCost::Bear => Ok(()),
+    }
+}
+
+/// Says what the run may use, and who could not be held to it.
+pub fn introduce(plan: &RunPlan) {
+    let budget = &plan.policy.budget;
+    let money = budget.max_cost_micros.map(dollars);
+    let tokens = budget.max_tokens.map(|tokens| format!("{tokens} tokens"));
+    let parts: Vec<String> = money.into_iter().chain(tokens).collect();
+    if !parts.is_empty() {
+        out::note(&format!("budget    {}", parts.join(", ")));
+    }
+    let silent = plan.agents().filter(|agent| !agent.adapter.about().tells_cost);
+    for agent in silent.filter(|_| budget.max_cost_micros.is_some()) {
+        let name = &agent.name;
+        out::note(&format!(
+            "warning   {name} does not tell what it costs: --max-tokens limits it, money does not"
+        ));
+    }
+}

@@ -35,6 +35,9 @@ pub struct AttemptReport {
     /// The last lines of stderr, for people.
     pub stderr_tail: String,
     pub leftovers: Leftovers,
+    /// Whether files or the commit changed while it worked; `None` where nobody looked.
+    #[serde(default)]
+    pub has_moved: Option<bool>,
 }
 
 /// Whether a session can go on.

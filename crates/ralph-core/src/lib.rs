@@ -33,6 +33,7 @@ pub mod receipt;
 pub mod redact;
 pub mod retention;
 pub mod seal;
+pub mod stall;
 pub mod state;
 pub mod step;
 pub mod task;

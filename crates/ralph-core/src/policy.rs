@@ -28,6 +28,9 @@ pub struct Policy {
     pub judging: Judging,
     #[serde(default)]
     pub budget: Budget,
+    /// So many iterations in a row that change nothing end the run; 0: it goes on.
+    #[serde(default)]
+    pub stall_after: u32,
     /// What is asked of the role at work beside its criteria.
     #[serde(default)]
     pub duty: Duty,
@@ -156,6 +159,7 @@ impl Policy {
             rate_limits: RateLimits::default(),
             judging: Judging::No,
             budget: Budget::default(),
+            stall_after: 0,
             duty: Duty::None,
         }
     }

@@ -17,6 +17,8 @@ pub enum PromptPlan {
     Whole { feedback: Option<Feedback> },
     /// The continuation prompt, for an agent whose own session goes on.
     Continuation { feedback: Option<Feedback> },
+    /// The whole prompt, for an agent that remembers nothing, after so many iterations that changed nothing.
+    Stuck { still: u32, feedback: Option<Feedback> },
 }
 
 impl PromptPlan {
@@ -30,6 +32,7 @@ impl PromptPlan {
     pub fn whole(self) -> Self {
         match self {
             Self::Whole { feedback } | Self::Continuation { feedback } => Self::Whole { feedback },
+            Self::Stuck { still, feedback } => Self::Stuck { still, feedback },
         }
     }
 
@@ -37,7 +40,9 @@ impl PromptPlan {
     #[must_use]
     pub fn continued(self) -> Self {
         match self {
-            Self::Whole { feedback } | Self::Continuation { feedback } => Self::Continuation { feedback },
+            Self::Whole { feedback } | Self::Continuation { feedback } | Self::Stuck { feedback, .. } => {
+                Self::Continuation { feedback }
+            }
         }
     }
 }
@@ -95,6 +100,7 @@ pub fn render(plan: &PromptPlan, parts: &Parts<'_>) -> String {
     match plan {
         PromptPlan::Whole { feedback } => whole(parts, feedback.as_ref()),
         PromptPlan::Continuation { feedback } => continuation(parts, feedback.as_ref()),
+        PromptPlan::Stuck { still, feedback } => whole(parts, feedback.as_ref()) + &stuck(*still),
     }
 }
 
@@ -196,6 +202,16 @@ fn rejection(feedback: &Feedback) -> String {
          accepted: {}\n{}",
         neutralise(&feedback.reason),
         quoted_evidence(feedback)
+    )
+}
+
+/// Says that nothing has changed, and what to do about it.
+fn stuck(still: u32) -> String {
+    format!(
+        "\n\n## Nothing has changed\n\nThe last {still} iterations changed no file, made no commit and met no further \
+         criterion. If this one changes nothing either, the loop ends. Do not repeat what was tried: look at the task \
+         afresh, choose the smallest step that gets on, and do it. If you cannot go on without a human, answer \
+         <blocked>the reason</blocked>.\n"
     )
 }
 

@@ -11,6 +11,7 @@ use crate::limits::{Limits, Wait};
 use crate::outcome::Ended;
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
+use crate::stall::Stall;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loop {
@@ -30,6 +31,8 @@ pub struct Loop {
     /// Finished attempts of which nobody knows the cost.
     #[serde(default)]
     pub unpriced: u32,
+    #[serde(default)]
+    pub stall: Stall,
     pub phase: Phase,
 }
 
@@ -131,6 +134,9 @@ pub struct Iteration {
     /// How often the checks of its claim were begun.
     #[serde(default)]
     pub rounds: u32,
+    /// Whether it changed anything, as far as anybody knows.
+    #[serde(default)]
+    pub has_moved: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +181,7 @@ impl Loop {
             limits: Limits::default(),
             worked: Worked::default(),
             unpriced: 0,
+            stall: Stall::default(),
             phase: Phase::Ready,
         }
     }
@@ -269,6 +276,12 @@ impl Iteration {
     #[must_use]
     pub fn key(&self, attempt: u32) -> AttemptKey {
         AttemptKey { iteration: self.number, attempt }
+    }
+
+    /// Returns the iteration after an attempt. What nobody looked at may have changed something.
+    #[must_use]
+    pub fn moved_by(self, report: &AttemptReport) -> Self {
+        Self { has_moved: self.has_moved || report.has_moved.unwrap_or(true), ..self }
     }
 
     /// Returns how many attempts have failed when this one has.

@@ -30,7 +30,15 @@ pub(super) fn run(stage: &Stage) -> Result<Report> {
 /// Returns the milliseconds from the start of each iteration to the start of the next.
 fn iterations(stage: &Stage, count: usize) -> Result<Vec<f64>> {
     let mut command = stage.run(&stage.project("ageing")?, &stage.agent);
-    command.args(["--agent-arg=work", "--promise", NEVER, "--max-iterations", &count.to_string()]);
+    command.args([
+        "--agent-arg=work",
+        "--promise",
+        NEVER,
+        "--stall",
+        "1000000",
+        "--max-iterations",
+        &count.to_string(),
+    ]);
     let mut child = start(command.stdout(Stdio::piped()))?;
     let lines = child.stdout.take().map(|out| BufReader::new(out).lines());
     let starts = lines

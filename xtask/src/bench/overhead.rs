@@ -23,7 +23,15 @@ pub(super) fn run(stage: &Stage) -> Result<Report> {
     let number = count.to_string();
     let mut ralph = || {
         let mut command = stage.run(&project, &stage.agent);
-        command.args(["--agent-arg=work", "--promise", NEVER, "--max-iterations", &number]);
+        command.args([
+            "--agent-arg=work",
+            "--promise",
+            NEVER,
+            "--stall",
+            "1000000",
+            "--max-iterations",
+            &number,
+        ]);
         time(command, EXHAUSTED)
     };
     let mut shell = || time(stage.script(SHELL_LOOP, &[&stage.prompt, &stage.agent, Path::new(&number)]), 0);

@@ -32,6 +32,8 @@ pub(crate) mod scenes;
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod session_tests;
 #[cfg(test)]
+mod stall_tests;
+#[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod tests;
 #[cfg(test)]
@@ -50,11 +52,11 @@ use crate::state::{Loop, Phase};
 /// Decides. The loop is consumed, so that no transition can forget to say what comes next.
 #[must_use]
 pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
-    let Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, phase } = state;
+    let Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, phase } = state;
     let Event { at, wall, dice, ground, kind } = event;
     let (before, is_volatile) = (worked, kind.is_volatile());
     let worked = worked_at(before, at, &kind);
-    let rest = Rest { policy, blind_verdicts, spent, session, limits, worked, unpriced, ground, wall };
+    let rest = Rest { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, ground, wall };
     let (next, effects) = decide(rest, phase, Event { at, wall, dice, ground, kind });
     // What decides nothing leaves the loop as it is.
     let worked = if is_volatile || effects.is_empty() { before } else { next.worked };
@@ -103,6 +105,7 @@ struct Rest {
     limits: crate::limits::Limits,
     worked: Worked,
     unpriced: u32,
+    stall: crate::stall::Stall,
     /// Not kept: it is as old as the event.
     ground: crate::event::Ground,
     /// Not kept either.
@@ -111,8 +114,8 @@ struct Rest {
 
 impl Rest {
     fn enter(self, phase: Phase) -> Loop {
-        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, .. } = self;
-        Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, phase }
+        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, .. } = self;
+        Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, phase }
     }
 
     /// Says why the run may use nothing more, if that is so.

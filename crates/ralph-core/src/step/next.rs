@@ -11,6 +11,7 @@ use crate::fact::{Fact, IterationStatus};
 use crate::outcome::{Ended, Outcome};
 use crate::policy::{NonceUse, Proof};
 use crate::prompt::{Feedback, PromptPlan};
+use crate::stall::{self, Patience};
 use crate::state::{Iteration, Left, Phase};
 
 /// The iteration to begin.
@@ -75,6 +76,7 @@ fn begin_at_once(mut rest: Rest, turn: Turn) -> Step {
         session: rest.session.clone(),
         excused: 0,
         rounds: 0,
+        has_moved: false,
     };
     let mut effects = vec![record(Fact::IterationStarted { iteration: iteration.number })];
     effects.extend(limited::give_back(&mut rest, &mut iteration));
@@ -121,18 +123,25 @@ pub(super) fn check(rest: Rest, mut iteration: Iteration, attempt: u32) -> Step 
 }
 
 /// Ends an iteration that counts and begins the next one, unless the limit stops it.
-pub(super) fn go_on(rest: Rest, iteration: &Iteration, carry: Carry, (at, dice): (Millis, u32)) -> Step {
+pub(super) fn go_on(mut rest: Rest, iteration: &Iteration, carry: Carry, (at, dice): (Millis, u32)) -> Step {
     let status = match carry {
         Carry::NoClaim | Carry::Rejected(_) => IterationStatus::Finished,
         Carry::TimedOut => IterationStatus::TimedOut,
     };
     let mut effects = vec![ended_iteration(iteration, status, at)];
-    let (state, rest_of) = if iteration.number >= rest.policy.max_iterations {
-        let ended = Ended::exhausted(exhausted_reason(&carry), rest.policy.when_exhausted);
-        finish(rest, iteration.number, ended)
-    } else {
-        let plan = plan_after(&rest, carry);
-        begin(rest, Turn { number: iteration.number + 1, plan, at, dice })
+    let patience = rest.stall.count(iteration.has_moved, rest.policy.stall_after);
+    let (state, rest_of) = match patience {
+        _ if iteration.number >= rest.policy.max_iterations => {
+            let ended = Ended::exhausted(exhausted_reason(&carry), rest.policy.when_exhausted);
+            finish(rest, iteration.number, ended)
+        }
+        Patience::Over { still } => {
+            finish(rest, iteration.number, Ended::new(Outcome::Stalled, stall::reason(still)))
+        }
+        Patience::Left | Patience::Last { .. } => {
+            let plan = plan_after(&mut rest, carry, patience);
+            begin(rest, Turn { number: iteration.number + 1, plan, at, dice })
+        }
     };
     effects.extend(rest_of);
     (state, effects)
@@ -182,11 +191,16 @@ fn ended_iteration(iteration: &Iteration, status: IterationStatus, at: Millis) -
     record(Fact::IterationEnded { iteration: iteration.number, status, duration_ms })
 }
 
-fn plan_after(rest: &Rest, carry: Carry) -> PromptPlan {
+/// An agent that gets nowhere is told so, and forgets what it did so far.
+fn plan_after(rest: &mut Rest, carry: Carry, patience: Patience) -> PromptPlan {
     let feedback = match carry {
         Carry::Rejected(feedback) => Some(feedback),
         Carry::NoClaim | Carry::TimedOut => None,
     };
+    if let Patience::Last { still } = patience {
+        rest.session = None;
+        return PromptPlan::Stuck { still, feedback };
+    }
     match rest.session {
         None => PromptPlan::Whole { feedback },
         Some(_) => PromptPlan::Continuation { feedback },

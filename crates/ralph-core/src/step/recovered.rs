@@ -126,7 +126,7 @@ fn take_up(rest: Rest, left: Left, changed: Vec<String>, when: (Millis, u32)) ->
             let fact = resumed((iteration.number, attempt + 1), NextStep::Agent, changed);
             let excused = iteration.excused + 1;
             let session = iteration.session.map(Session::used_unseen);
-            let iteration = Iteration { started: at, excused, session, ..iteration };
+            let iteration = Iteration { started: at, excused, session, has_moved: true, ..iteration };
             (fact, next::start_attempt(rest, iteration, attempt + 1, at))
         }
         Left::Waiting { iteration, attempt, until } => {

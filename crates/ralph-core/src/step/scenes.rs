@@ -46,6 +46,7 @@ pub(crate) fn quiet() -> AttemptReport {
         messages: None,
         stderr_tail: String::new(),
         leftovers: Leftovers::default(),
+        has_moved: None,
     }
 }
 

@@ -122,6 +122,7 @@ fn agent_gone(
         StopWhy::OverBudget { what } | StopWhy::Broken { what } => (IterationStatus::Failed, what.as_str()),
     };
     rest.spent = rest.spent.plus(report.spend);
+    let iteration = iteration.moved_by(&report);
     let key = iteration.key(attempt);
     let mut facts = attempt_facts(&iteration, (attempt, &report), (status, Some(cause.into())));
     facts.push(claim_fact(key, &report, Standing::Stopped));

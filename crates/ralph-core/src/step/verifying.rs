@@ -20,7 +20,7 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         return rest.stay(Phase::Verifying { iteration, attempt });
     }
     match kind {
-        EventKind::Verified { evidence, .. } => verified(rest, &iteration, evidence, (at, dice)),
+        EventKind::Verified { evidence, .. } => verified(rest, iteration, evidence, (at, dice)),
         EventKind::Interrupted { signal } => stop(rest, iteration, attempt, signal),
         EventKind::Broken { what } => {
             next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::broken(what))
@@ -43,7 +43,8 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
     }
 }
 
-fn verified(mut rest: Rest, iteration: &Iteration, evidence: Evidence, when: (Millis, u32)) -> Step {
+fn verified(mut rest: Rest, mut iteration: Iteration, evidence: Evidence, when: (Millis, u32)) -> Step {
+    iteration.has_moved |= rest.stall.note_unmet(&evidence);
     rest.spent = rest.spent.plus(evidence.spend().unwrap_or_default());
     let verdict = evidence.verdict();
     let reason = evidence.reason();
@@ -60,13 +61,13 @@ fn verified(mut rest: Rest, iteration: &Iteration, evidence: Evidence, when: (Mi
     };
     let blind = rest.blind_verdicts >= BLIND_VERDICTS;
     let conclude = |rest, outcome, reason| {
-        next::conclude(rest, iteration, (IterationStatus::Finished, when.0), Ended::new(outcome, reason))
+        next::conclude(rest, &iteration, (IterationStatus::Finished, when.0), Ended::new(outcome, reason))
     };
     let (state, effects) = match verdict {
         Verdict::Accepted => conclude(rest, Outcome::Completed, reason),
         Verdict::CouldNotEvaluate if blind => conclude(rest, Outcome::Blocked, reason),
         Verdict::Rejected | Verdict::CouldNotEvaluate => {
-            next::go_on(rest, iteration, Carry::Rejected(feedback), when)
+            next::go_on(rest, &iteration, Carry::Rejected(feedback), when)
         }
     };
     (state, core::iter::once(record(fact)).chain(effects).collect())

@@ -89,6 +89,7 @@ pub(super) struct Attempt {
 /// Decides what an ended attempt leads to.
 pub(super) fn ended(mut rest: Rest, iteration: Iteration, attempt: Attempt, when: (Millis, u32)) -> Step {
     rest.spent = rest.spent.plus(attempt.report.spend);
+    let iteration = iteration.moved_by(&attempt.report);
     let Attempt { number, report, judgement } = attempt;
     let not_good = match judgement {
         Judgement::Good => return good(rest, iteration, (number, report), when),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{log_size, memory, money, retries, time, tokens};
+use super::values::{log_size, memory, money, retries, still, time, tokens};
 use crate::config::Settings;
 use crate::memory_size::MemorySize;
 use crate::money::Money;
@@ -29,6 +29,9 @@ pub struct LimitArgs {
     /// Time to clean up between being asked to stop and being killed [built-in: 5s]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
     grace: Option<Duration>,
+    /// Iterations in a row that change nothing and so end the run; 0: none do [built-in: 3; plan, build, prompt: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = still)]
+    stall: Option<u32>,
     /// Most money of the run in dollars, with retries and judges: 5, 0.25 [built-in: no limit]
     #[arg(long, value_name = "USD", allow_hyphen_values = true, value_parser = money)]
     max_cost: Option<Money>,
@@ -58,6 +61,8 @@ impl LimitArgs {
         limits.grace.flag(self.grace, "--grace");
         limits.max_memory.flag(self.max_memory.map(Some), "--max-memory");
         limits.log_limit.flag(self.log_limit, "--log-limit");
+        settings.stall_iterations.flag(self.stall, "--stall");
+        let limits = &mut settings.limits;
         limits.max_cost_usd.flag(self.max_cost.map(Some), "--max-cost");
         limits.max_tokens.flag(self.max_tokens.map(Some), "--max-tokens");
         limits.max_duration.flag(self.max_duration, "--max-duration");

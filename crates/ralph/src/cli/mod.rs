@@ -77,7 +77,7 @@ Examples:
   ralph resume                                      go on after Ctrl-C, a crash or a reboot
 
 Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 5 git failed,
-6 blocked, 7 over budget, 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
+6 blocked, 7 over budget, 8 stalled, 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
 
 /// Only the command that was asked for is described to the parser: describing them all takes longer than most of what
 /// follows.

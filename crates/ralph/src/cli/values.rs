@@ -18,6 +18,10 @@ pub fn retries(text: &str) -> Result<u32, String> {
     whole(text, 0).map_err(|refused| refused.say("0 means none", "retries are allowed"))
 }
 
+pub fn still(text: &str) -> Result<u32, String> {
+    whole(text, 0).map_err(|refused| refused.say("0 means any number", "iterations are allowed"))
+}
+
 /// A number of runs to show.
 pub fn shown_runs(text: &str) -> Result<u32, String> {
     whole(text, 1).map_err(|refused| refused.say("a list needs at least 1 run", "runs are listed"))

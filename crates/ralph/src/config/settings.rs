@@ -33,6 +33,8 @@ pub struct Settings {
     pub context: Setting<Context>,
     pub default_max_iterations: Setting<u32>,
     pub limits: Limits,
+    /// How many iterations in a row may change nothing.
+    pub stall_iterations: Setting<u32>,
     pub signals: Signals,
     pub checks: Setting<Vec<Check>>,
     pub verification: Verification,
@@ -151,6 +153,7 @@ impl Default for Settings {
             context: Setting::built_in(Context::Continue),
             default_max_iterations: Setting::built_in(10),
             limits: Limits::default(),
+            stall_iterations: Setting::built_in(3),
             signals: Signals::default(),
             checks: Setting::default(),
             verification: Verification::default(),
@@ -270,8 +273,17 @@ impl Settings {
                 agents: std::iter::once(&self.agent.value).chain(&self.fallback.value).cloned().collect(),
             },
             budget: self.budget(),
+            stall_after: self.stall_iterations.value,
             ..Policy::new(max_iterations)
         }
+    }
+
+    /// Returns the same for classic mode, whose loops may stand still unless somebody said otherwise.
+    #[must_use]
+    pub fn classic_policy(&self, max_iterations: u32, proof: Proof) -> Policy {
+        let is_said = self.stall_iterations.origin != Origin::BuiltIn;
+        let stall_after = if is_said { self.stall_iterations.value } else { 0 };
+        Policy { stall_after, ..self.policy(max_iterations, proof) }
     }
 
     fn budget(&self) -> Budget {

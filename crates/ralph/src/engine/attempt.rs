@@ -56,6 +56,7 @@ pub fn not_started(why: String, hope: Hope) -> AttemptReport {
         messages: None,
         stderr_tail: String::new(),
         leftovers: Leftovers::default(),
+        has_moved: None,
     }
 }
 

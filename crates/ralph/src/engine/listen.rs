@@ -176,6 +176,7 @@ impl AgentListener {
             model: self.model,
             stderr_tail,
             leftovers: leftovers(gone),
+            has_moved: None,
         }
     }
 

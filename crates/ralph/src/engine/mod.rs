@@ -10,6 +10,7 @@ mod judge;
 mod last_heard;
 mod listen;
 mod means;
+mod movement;
 mod news;
 mod notes;
 mod perform;

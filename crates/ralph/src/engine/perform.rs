@@ -15,7 +15,7 @@ use ralph_core::seal::Seal;
 use ralph_core::state::Session;
 use ralph_core::template::Expanded;
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
 
 use super::allowance::Allowance;
 use super::attempt::{self, not_started};
@@ -23,6 +23,7 @@ use super::books::look_at;
 use super::judge::JudgeChoice;
 use super::last_heard::LastHeard;
 use super::listen::{Ears, SessionAsked};
+use super::movement::{Look, Movement, has_moved};
 use super::news::{News, Shown};
 use super::notes;
 use super::plan::{AgentChoice, Audience, RunPlan};
@@ -57,6 +58,10 @@ pub(super) struct Hands {
     /// The variables without a value that were named already.
     unknown: BTreeSet<String>,
     cache: Cache,
+    /// Looks whether the agent changes anything, where that matters.
+    movement: Option<Movement>,
+    /// The work tree before the agent's work.
+    before: Option<JoinHandle<Look>>,
     /// The notes as they were when this iteration began.
     notes: (u32, String),
     /// What the agent said last, and when.
@@ -101,6 +106,7 @@ impl Hands {
         shown: mpsc::Sender<Shown>,
     ) -> Self {
         let logs = LogBudget::new(plan.room_for_logs(), &plan.project.run_folder(&plan.id));
+        let movement = (plan.policy.stall_after > 0).then(|| Movement::of(&plan.project));
         Self {
             plan: Arc::new(plan),
             heard: LastHeard::new(),
@@ -115,6 +121,8 @@ impl Hands {
             spent: Spend::default(),
             unknown: BTreeSet::new(),
             cache: Cache::default(),
+            movement,
+            before: None,
             notes: (0, String::new()),
             said: None,
         }
@@ -122,6 +130,7 @@ impl Hands {
 
     /// Prepares a start while it is being stored. Only reads: nothing is started.
     pub(super) fn prepare(&mut self, start: &Start) {
+        self.before = self.movement.clone().map(|movement| spawn_blocking(move || movement.look()));
         self.prepared = Some(Prepared { key: start.key, told: self.told(start) });
     }
 
@@ -196,8 +205,14 @@ impl Hands {
         tracing::debug!(iteration, attempt, program = %job.0.program.display(), "starts the agent");
         let (orders, received) = mpsc::unbounded_channel();
         let (keeper, news) = (self.keeper.clone(), self.news.clone());
+        let (movement, before) = (self.movement.clone(), self.before.take());
         let work = async move {
-            let report = attempt::run(keeper, job, ears, received).await;
+            let before = match before {
+                Some(looking) => looking.await.ok().flatten(),
+                None => None,
+            };
+            let mut report = attempt::run(keeper, job, ears, received).await;
+            report.has_moved = has_moved(movement, before).await;
             let _ = news.send(News::AttemptEnded(key, report));
         };
         self.running = Some(self.start(key, orders, work));

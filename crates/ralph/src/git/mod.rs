@@ -1,18 +1,20 @@
 //! Calls to the git program. It never cleans, resets or deletes anything of the user's.
 mod checkout;
+mod head_file;
+mod ignored;
 mod plain;
 mod position;
 mod settings;
 mod snapshot;
 mod temporary;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plain::Plain;
@@ -21,6 +23,8 @@ use crate::process::{Bounded, run_bounded};
 use crate::{duration, fail};
 
 pub use checkout::{Checkout, CheckoutError};
+pub use head_file::peek_at_head;
+pub use ignored::not_ignored;
 pub use plain::ELSEWHERE;
 pub use position::position;
 pub use settings::deciding_settings;
@@ -79,7 +83,9 @@ const LONG_PATIENCE: Duration = Duration::from_secs(600);
 fn finished(command: &mut Command, args: &[&OsStr], time: Duration) -> Result<Vec<u8>, GitError> {
     let time = fail::patience(time);
     let shown = || args.join(OsStr::new(" ")).to_string_lossy().into_owned();
-    match run_bounded(command.args(args), time).map_err(|source| GitError::NotStarted { source })? {
+    match run_bounded(command.args(args), Stdio::null(), time)
+        .map_err(|source| GitError::NotStarted { source })?
+    {
         Bounded::Ended { status, stdout, .. } if status.success() => Ok(stdout),
         Bounded::Ended { stderr, .. } => {
             let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();

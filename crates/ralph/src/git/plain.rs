@@ -54,8 +54,8 @@ impl<'a> Plain<'a> {
         self
     }
 
-    /// Runs git and returns what it printed.
-    pub(super) fn bytes<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+    /// Returns the call without its arguments.
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new("git");
         command.current_dir(self.folder);
         for name in ELSEWHERE {
@@ -64,8 +64,13 @@ impl<'a> Plain<'a> {
         command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_TERMINAL_PROMPT", "0");
         command.envs(self.env.iter().map(|(name, path)| (name, path)));
         command.args(SAFE);
+        command
+    }
+
+    /// Runs git and returns what it printed.
+    pub(super) fn bytes<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
-        finished(&mut command, &args, self.patience)
+        finished(&mut self.command(), &args, self.patience)
     }
 
     /// The same, where what it prints is one line.

@@ -1,10 +1,10 @@
-//! Small repositories for the tests of this room.
+//! Small repositories for tests.
 use std::path::{Path, PathBuf};
 
 use super::git;
 
 /// Makes a repository with one file that is not committed.
-pub(super) fn repository() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn repository() -> (tempfile::TempDir, PathBuf) {
     let temp = tempfile::tempdir().unwrap();
     let root = temp.path().canonicalize().unwrap().join("project");
     std::fs::create_dir(&root).unwrap();
@@ -14,7 +14,7 @@ pub(super) fn repository() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Commits everything and returns the commit.
-pub(super) fn commit_all(root: &Path) -> String {
+pub(crate) fn commit_all(root: &Path) -> String {
     git(root, &["add", "--all"]).unwrap();
     let author = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
     git(root, &[&author[..], &["commit", "--quiet", "-m", "a commit"]].concat()).unwrap();

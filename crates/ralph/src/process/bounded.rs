@@ -27,10 +27,10 @@ pub enum Bounded {
     TimeOver,
 }
 
-/// Runs a program with nothing to read for at most this time.
-pub fn run_bounded(command: &mut Command, time: Duration) -> io::Result<Bounded> {
+/// Runs a program for at most this time. What it reads must be there already.
+pub fn run_bounded(command: &mut Command, input: Stdio, time: Duration) -> io::Result<Bounded> {
     let until = Instant::now() + time;
-    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let command = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.process_group(0).spawn()?;
     let ended = attend(&mut child, until);
     if !matches!(ended, Ok(Bounded::Ended { .. })) {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn shell(text: &str, time: Duration) -> Bounded {
-        run_bounded(Command::new("sh").args(["-c", text]), time).unwrap()
+        run_bounded(Command::new("sh").args(["-c", text]), Stdio::null(), time).unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(60);

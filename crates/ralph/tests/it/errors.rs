@@ -359,7 +359,7 @@ fn the_help_lists_every_exit_code_that_a_run_can_have() {
     let project = Project::new();
     let help = project.ralph(["--help"]).output().expect(0).stdout;
     let codes = help.split_once("Exit codes: ").unwrap().1.replace('\n', " ");
-    for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "10 ", "64 ", "70 ", "130/143 "] {
+    for code in ["0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "8 ", "10 ", "64 ", "70 ", "130/143 "] {
         assert!(codes.starts_with(code) || codes.contains(&format!(" {code}")), "{code}: {codes}");
     }
 }

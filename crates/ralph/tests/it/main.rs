@@ -55,6 +55,7 @@ mod secrets;
 mod sessions;
 mod signals;
 mod stages;
+mod stalls;
 mod state_damage;
 mod state_disk;
 mod state_links;

@@ -156,7 +156,7 @@ impl Order<'_> {
     fn policy(&self, settings: &Settings) -> Policy {
         let proof = if self.checks(settings).is_empty() { Proof::ClaimAlone } else { Proof::Checks };
         let when_exhausted = if self.args.strict { WhenExhausted::NotComplete } else { WhenExhausted::Fine };
-        Policy { when_exhausted, ..settings.policy(settings.default_max_iterations.value, proof) }
+        Policy { when_exhausted, ..settings.classic_policy(settings.default_max_iterations.value, proof) }
     }
 
     /// Returns the variables that stay the same for the whole run; ours win.

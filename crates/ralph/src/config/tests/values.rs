@@ -155,7 +155,6 @@ fn a_value_that_is_not_what_the_key_wants_is_refused_with_its_place() {
 #[test]
 fn a_key_of_later_work_may_be_written_only_with_its_default() {
     for text in [
-        "stall: {iterations: 3}",
         "pipeline: {stages: [coder, reviewer, tester, qa]}",
         "sandbox: off",
         "notify: []",
@@ -170,13 +169,7 @@ fn a_key_of_later_work_may_be_written_only_with_its_default() {
         "config.yaml:1:8: store: it is not available yet in this version",
         "leave it out, or write its default, sqlite",
     );
-    for text in [
-        "stall: {iterations: 4}",
-        "notify: [x]",
-        "sandbox: workspace",
-        "pipeline: {stages: []}",
-        "stall: {iterations: 3s}",
-    ] {
+    for text in ["notify: [x]", "sandbox: workspace", "pipeline: {stages: []}", "pipeline: {slots: 3s}"] {
         assert!(yaml(text).err().unwrap().what.contains("not available yet"), "{text}");
     }
     let mut settings = Settings::default();

@@ -88,15 +88,11 @@ impl Summary {
         }
     }
 
-    /// Returns the sum. `now` gives times of day their meaning.
+    /// Returns the sum. `now` gives times of day and times to wait their meaning.
     #[must_use]
     pub fn attempt(self, agent: &dyn Agent, counts: Counts, exit: Exit, now: &Zoned) -> Attempt {
         let failure = self.failure(agent, counts, exit);
-        let reset = match &self.reset {
-            // How long ago it was told nobody knows.
-            Some(Reset::After { .. }) | None => None,
-            Some(reset) => reset.moment(now),
-        };
+        let reset = self.reset.as_ref().and_then(|reset| reset.moment(now));
         let error = failure.map(|(kind, message)| AttemptError {
             kind,
             message,

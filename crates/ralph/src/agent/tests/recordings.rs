@@ -205,6 +205,7 @@ fn a_recorded_failure_has_its_kind() {
 fn a_recorded_limit_says_when_it_ends() {
     let reset = |title: &str| recording(title).attempt().error.unwrap().reset_at;
     assert_eq!(reset("codex/x429usage"), Some(1_794_789_960), "12:46 AM in the zone of the machine");
+    assert_eq!(reset("codex/xsserl"), Some(1_794_772_802), "1.2 s after it is read");
     assert_eq!(reset("claude/429-long2"), None);
     assert_eq!(reset("goose/429always"), None);
 }

@@ -260,11 +260,12 @@ fn a_fallback_that_fails_is_given_up_and_the_run_waits_for_the_preferred_agent_a
 #[test]
 fn who_attaches_to_a_run_that_waits_sees_for_how_long_still() {
     let project = Project::new();
-    limited(&project, "3600");
+    // Nearly five hours, of which a slow machine may take most of one.
+    limited(&project, "17900");
     let run = project.run_mine().start();
     run.wait_for_event("limit.waiting");
     let mut terminal = Terminal::start(project.ralph(["attach"]).env("TERM", "xterm").command());
-    terminal.wait_for("rate limited, goes on in 59m");
+    terminal.wait_for("rate limited, goes on in 4h");
     terminal.press("\u{3}");
     assert_eq!(terminal.wait().code(), Some(130));
     run.signal(Signal::INT);

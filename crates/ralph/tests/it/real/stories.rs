@@ -117,10 +117,14 @@ pub fn a_promise_in_a_broken_answer_is_no_claim(agent: &'static Real) {
 // spec: A10, L7
 pub fn an_agent_whose_model_is_silent_is_stopped(agent: &'static Real) {
     let scene = Scene::new(agent, |_| json!([{"hang": "before_headers"}]));
-    let limits = ["--idle-timeout", "30s", "--max-iterations", "1"];
-    let answer = scene.run("Do the work.").args(limits).output().expect(3);
-    assert_eq!(answer.named("iteration.ended")[0]["status"], "timed_out");
-    assert!(!scene.server.asked().is_empty(), "it was stopped before it had asked the model");
+    // An agent that was stopped before it had asked the model proves nothing: on a slow machine it needs longer.
+    let has_asked = ["20s", "1m", "3m"].into_iter().any(|silence| {
+        let limits = ["--idle-timeout", silence, "--max-iterations", "1"];
+        let answer = scene.run("Do the work.").args(limits).output().expect(3);
+        assert_eq!(answer.named("iteration.ended")[0]["status"], "timed_out");
+        !scene.server.asked().is_empty()
+    });
+    assert!(has_asked, "it was stopped before it had asked the model");
 }
 
 /// The server sees the request, and only then the signal is sent.

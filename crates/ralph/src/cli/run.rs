@@ -133,10 +133,21 @@ fn preflight_agent(plan: &RunPlan, agent: &AgentChoice, hint: &str) -> Result<()
     }
     process::locate(&spec).map(drop).map_err(|error| unusable(agent, &error, hint))?;
     budget::can_be_kept(&plan.policy.budget, agent)?;
+    if agent.format().is_talk() && plan.project.root.to_str().is_none() {
+        return Err(nameless(&plan.project.root));
+    }
     match agent.obstacle(rustix::process::geteuid().is_root()) {
         Some(obstacle) => Err(Failure::preflight(obstacle.what).hint(obstacle.hint)),
         None => Ok(()),
     }
+}
+
+/// What is talked over is text, and names the folder.
+fn nameless(root: &Path) -> Failure {
+    let what = format!("the name of the folder {} is not UTF-8 text", root.display());
+    Failure::preflight(what)
+        .cause("an agent that is talked to by the Agent Client Protocol could not be told where to work")
+        .hint("rename the folder, or choose another agent with --agent")
 }
 
 fn unusable(agent: &AgentChoice, error: &SpawnError, hint: &str) -> Failure {

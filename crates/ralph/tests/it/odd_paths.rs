@@ -68,3 +68,17 @@ fn an_agent_of_such_a_project_is_found_from_its_root_and_from_below() {
         assert_eq!(call.output().expect(0).finished()["outcome"], "completed");
     }
 }
+
+// spec: A1
+#[test]
+fn an_agent_that_is_told_its_folder_in_text_is_refused_where_that_is_none() {
+    let project = Project::new();
+    let root = odd(&project);
+    for agent in [&["--agent", "acp"][..], &["--agent", "text", "--output-format", "acp"]] {
+        let call = project.ralph(["run", "x", "--agent-cmd", FAKE_AGENT]).args(agent).folder(&root);
+        let answer = call.output().expect(1);
+        assert!(answer.stderr.contains(" is not UTF-8 text"), "{}", answer.stderr);
+        assert!(answer.stderr.contains("hint: rename the folder"), "{}", answer.stderr);
+    }
+    assert!(project.starts().is_empty());
+}

@@ -51,7 +51,7 @@ impl Records for Dialogue {
             return Ok(Seen::Unknown);
         }
         match (message.method, message.id.filter(|id| *id != b"null" && id.len() <= LONGEST_ID)) {
-            (Some(method), Some(id)) => self.asked_for(id, json::name(Some(method)), message.params, out)?,
+            (Some(method), Some(id)) => self.asked_for(id, json::name(Some(method)), message.params, out),
             (Some(method), None) if json::name(Some(method)) == "session/update" => {
                 let notice = Notice::of(message.params)?;
                 self.updated(&notice, out)?;

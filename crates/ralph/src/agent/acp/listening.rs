@@ -18,30 +18,33 @@ pub(super) enum Echo {
 }
 
 impl Dialogue {
-    /// The agent asks something of us. All but permissions it asks in vain.
+    /// The agent asks something of us, and waits until it is answered. All but permissions it asks in vain.
     pub(super) fn asked_for(
         &mut self,
         id: Raw<'_>,
         method: &str,
         params: Option<Raw<'_>>,
         out: &mut Vec<AgentEvent>,
-    ) -> Result<(), Malformed> {
-        if method == "session/request_permission" {
-            let asked = Asked::of(params)?;
-            return self.asked_to_permit(id, &asked, out);
-        }
+    ) {
+        let refusal = match method {
+            "session/request_permission" => match self.asked_to_permit(id, params, out) {
+                Ok(()) => return,
+                Err(Malformed) => words::not_understood(id, method),
+            },
+            _ => words::refusal(id, method),
+        };
         if self.talk.is_some() && self.phase != Phase::Over {
-            self.words.bytes.extend(words::refusal(id, method));
+            self.words.bytes.extend(refusal);
         }
-        Ok(())
     }
 
     fn asked_to_permit(
         &mut self,
         id: Raw<'_>,
-        asked: &Asked<'_>,
+        params: Option<Raw<'_>>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(), Malformed> {
+        let asked = Asked::of(params)?;
         let tool = asked.tool.unwrap_or_default();
         let (options, mut places) = (Choice::list(asked.options)?, Place::list(tool.locations)?);
         places.extend(Place::list(tool.content)?);

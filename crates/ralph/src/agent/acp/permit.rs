@@ -25,7 +25,7 @@ pub(super) fn decide(permission: Permission, kind: &str, places: &[Place<'_>], f
 }
 
 /// Returns the option that says so, the one that says it once before the one that says it for ever. What is allowed here
-/// may be refused next time, and the other way round.
+/// may be refused next time, and the other way round. What an option of another kind means nobody knows, so none is chosen.
 pub(super) fn option(answer: Answer, options: &[Choice<'_>]) -> Option<String> {
     let kinds = match answer {
         Answer::Allow => ["allow_once", "allow_always"],
@@ -35,11 +35,12 @@ pub(super) fn option(answer: Answer, options: &[Choice<'_>]) -> Option<String> {
     kinds.iter().find_map(of_kind).and_then(|option| json::string(option.id))
 }
 
-/// Relative paths are meant from the project's folder.
+/// Relative paths are meant from the project's folder. A path that is no text is nowhere; bytes in it that are no
+/// characters name some file, and which folder that is in does not depend on them.
 fn is_inside(place: &Place<'_>, folder: &str) -> bool {
-    let Some(path) = json::string(place.path) else { return true };
+    let Some(raw) = place.path else { return true };
     let folder = Path::new(folder);
-    plain(&folder.join(path)).starts_with(plain(folder))
+    json::string(Some(raw)).is_some_and(|path| plain(&folder.join(path)).starts_with(plain(folder)))
 }
 
 /// Takes `.` and `..` out of a path, by its letters alone.
@@ -81,6 +82,26 @@ mod tests {
     }
 
     #[test] // spec: A6
+    fn a_path_that_is_no_text_is_not_in_the_project_and_one_with_strange_bytes_is_where_it_says() {
+        let edit =
+            |path: &'static [u8]| decide(Permission::Edits, "edit", &[Place { path: Some(path) }], "/home/p");
+        for path in [&b"\"/home/p/\xff\xfe\""[..], b"\"\xff/x\"", b"\"a\\ud800b\""] {
+            assert_eq!(edit(path), Answer::Allow, "{}", path.escape_ascii());
+        }
+        let outside = [
+            &b"\"/home/\xff/../../etc\""[..],
+            b"\"/home/p\xff/x\"",
+            b"\"..\xff/../../q\"",
+            b"7",
+            b"null",
+            b"[\"/home/p/a\"]",
+        ];
+        for path in outside {
+            assert_eq!(edit(path), Answer::Refuse, "{}", path.escape_ascii());
+        }
+    }
+
+    #[test] // spec: A6
     fn ask_refuses_whatever_is_asked_and_full_allows_it() {
         for kind in ["read", "edit", "execute", ""] {
             assert_eq!(decided(Permission::Ask, kind, &["/home/p/a"]), Answer::Refuse, "{kind}");
@@ -96,5 +117,10 @@ mod tests {
         assert_eq!(option(Answer::Allow, &options).as_deref(), Some("b"));
         assert_eq!(option(Answer::Refuse, &options).as_deref(), Some("c"));
         assert_eq!(option(Answer::Allow, &options[2..]), None);
+        let strange = Choice::list(Some(
+            br#"[{"optionId":"d","kind":"allow_session"},{"optionId":"e"},{"kind":"allow_once"},{"optionId":7,"kind":"reject_once"}]"#,
+        ));
+        let strange = strange.unwrap();
+        assert_eq!((option(Answer::Allow, &strange), option(Answer::Refuse, &strange)), (None, None));
     }
 }

@@ -258,6 +258,40 @@ fn what_the_agent_asks_for_is_answered_by_the_permission_and_a_refusal_is_told()
 }
 
 #[test] // spec: A6
+fn a_request_that_no_known_option_answers_is_cancelled_and_one_of_two_meanings_is_refused() {
+    let ask = |params: &str| {
+        let mut scene = Scene::begin(Talk { permission: Permission::Full, ..talk() });
+        scene = scene.greets(&json!({})).opens();
+        let line = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"session/request_permission\",\"params\":{params}}}\n"
+        );
+        scene.parser.push(line.as_bytes(), &mut scene.events);
+        scene.take();
+        scene
+    };
+    let strange = r#"{"toolCall":{"toolCallId":"t","title":"do it"},"options":[{"optionId":"a","kind":"allow_session"}]}"#;
+    let empty = r#"{"toolCall":{"title":"do it"},"options":[]}"#;
+    for params in
+        [strange, empty, r#"{"options":"all","toolCall":null}"#, r#"{"options":[7]}"#, "[1]", "null"]
+    {
+        let scene = ask(params);
+        assert_eq!(scene.last()["result"]["outcome"], json!({"outcome": "cancelled"}), "{params}");
+        let told = |event: &AgentEvent| matches!(event, AgentEvent::ToolResult { ok: false, excerpt } if excerpt.contains("offered no way to allow"));
+        assert!(scene.events.iter().any(told), "{:?}", scene.events);
+    }
+    for params in
+        [r#"{"options":[],"options":[]}"#, r#"{"toolCall":{"kind":"read","kind":"execute"},"options":[]}"#]
+    {
+        let scene = ask(params);
+        assert_eq!(
+            (&scene.last()["id"], &scene.last()["error"]["code"]),
+            (&json!(5), &json!(-32602)),
+            "{params}"
+        );
+    }
+}
+
+#[test] // spec: A6
 fn a_tool_keeps_the_kind_that_was_told_before_it_asked() {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "w"});
     let kind = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "kind": "edit"});

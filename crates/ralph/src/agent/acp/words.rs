@@ -9,6 +9,9 @@ pub(super) const VERSION: u64 = 1;
 /// The answer of JSON-RPC to a method that is not there.
 const NO_SUCH_METHOD: i64 = -32601;
 
+/// The same to one that is there, with parameters that make no sense.
+const BAD_PARAMETERS: i64 = -32602;
+
 /// Neither files nor terminals are offered: agents that are offered them use them instead of the disk.
 pub(super) fn initialize(id: u64) -> Vec<u8> {
     let abilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
@@ -54,8 +57,15 @@ pub(super) fn permission(id: Raw<'_>, option: Option<&str>) -> Vec<u8> {
 }
 
 pub(super) fn refusal(id: Raw<'_>, method: &str) -> Vec<u8> {
-    let error = json!({"code": NO_SUCH_METHOD, "message": format!("ralph does not offer {method}")});
-    answer(id, "error", &error)
+    error(id, NO_SUCH_METHOD, &format!("ralph does not offer {method}"))
+}
+
+pub(super) fn not_understood(id: Raw<'_>, method: &str) -> Vec<u8> {
+    error(id, BAD_PARAMETERS, &format!("ralph does not understand the parameters of this {method}"))
+}
+
+fn error(id: Raw<'_>, code: i64, message: &str) -> Vec<u8> {
+    answer(id, "error", &json!({"code": code, "message": message}))
 }
 
 fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {

@@ -41,6 +41,9 @@ pub struct Job<'a> {
     pub program: Option<&'a str>,
     /// Arguments in place of the preset's.
     pub args: Option<&'a [String]>,
+    /// A file where the agent may leave what it has used, where it tells that nowhere else
+    /// ([`Agent::writes_usage`](super::Agent::writes_usage)).
+    pub usage_file: Option<&'a str>,
     /// Variables from the user. They win over the adapter's own.
     pub env: &'a [(String, String)],
 }

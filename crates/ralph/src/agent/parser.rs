@@ -16,6 +16,9 @@ pub trait Parser: Send {
     /// Says that the agent goes on with a session of its own, and what that had used before. Some agents count over
     /// a whole session; what they report is then told by what is new.
     fn continues(&mut self, _before: Before) {}
+    /// Reads the file that the agent left of what it has used: see
+    /// [`Agent::writes_usage`](super::Agent::writes_usage).
+    fn usage_file(&mut self, _text: &[u8], _out: &mut Vec<AgentEvent>) {}
     /// Says that nobody looks: what only people would see (tools, thoughts) need not be told.
     fn unwatched(&mut self) {}
     /// Begins to talk with the agent, where its format is a talk: see [`Format::is_talk`].
@@ -114,6 +117,8 @@ pub(super) trait Records: Send {
     }
     /// See [`Parser::continues`].
     fn continues(&mut self, _before: Before) {}
+    /// See [`Parser::usage_file`].
+    fn usage_file(&mut self, _text: &[u8], _out: &mut Vec<AgentEvent>) {}
     /// See [`Parser::unwatched`].
     fn unwatched(&mut self) {}
     /// The output has ended.
@@ -168,6 +173,10 @@ impl<R: Records> Parser for JsonStream<R> {
 
     fn continues(&mut self, before: Before) {
         self.records.continues(before);
+    }
+
+    fn usage_file(&mut self, text: &[u8], out: &mut Vec<AgentEvent>) {
+        self.records.usage_file(text, out);
     }
 
     fn unwatched(&mut self) {

@@ -87,6 +87,11 @@ pub trait Agent: Sync {
         None
     }
 
+    /// Tells whether it writes what it has used into [`Job::usage_file`] when it ends.
+    fn writes_usage(&self) -> bool {
+        false
+    }
+
     fn format(&self) -> Format {
         self.preset().output_format
     }

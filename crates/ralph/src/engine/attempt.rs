@@ -3,7 +3,8 @@ use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Hope, Leftovers, Spe
 use ralph_core::claim::{Claim, NoClaim, Reading};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::listen::{AgentListener, Ears};
+use super::ears::Ears;
+use super::listen::AgentListener;
 use crate::fail::{self, Point};
 use crate::process::{Exit, Input, JobSpec, Keeper, Order, SpawnError, pump};
 
@@ -13,9 +14,10 @@ const MEGABYTE: u64 = 1 << 20;
 pub async fn run(
     keeper: Keeper,
     (spec, input): (JobSpec, String),
-    ears: Ears,
+    mut ears: Ears,
     mut orders: UnboundedReceiver<Order>,
 ) -> Box<AttemptReport> {
+    ears.make_ready();
     let job = match keeper.spawn(spec).await {
         Ok(job) => job,
         Err(error) => return Box::new(not_started(error.to_string(), hope_of(&error))),

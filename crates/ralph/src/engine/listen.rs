@@ -4,20 +4,17 @@ use std::future::pending;
 use std::time::{Duration, Instant};
 
 use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Leftovers, Spend, Stream, Trouble};
-use ralph_core::claim::{Finder, Heard};
-use ralph_core::event::AttemptKey;
+use ralph_core::claim::Heard;
 use tokio::sync::mpsc;
 
-use super::allowance::Allowance;
-use super::last_heard::LastHeard;
+use super::ears::Ears;
 use super::news::{News, Shown};
-use super::reader::{FilteredDisplay, Reader, Said};
+use super::reader::{FilteredDisplay, Said};
 use super::sieve::Answer;
 use super::trouble::{Step, Summed, Troubles};
-use crate::agent::{
-    self, Agent, AgentEvent, Asides, Exit, FinalRecord, Format, Outside, Sessions, hear, untold,
-};
-use crate::process::{End, Gone, Listener, Order, RawLog, Speech, Tail, Then, When};
+use super::usage_file;
+use crate::agent::{self, AgentEvent, Asides, Exit, FinalRecord, Format, Outside, Sessions, hear, untold};
+use crate::process::{End, Gone, Listener, Order, Speech, Tail, Then, When};
 use crate::redact;
 use crate::sanitize::sanitize;
 
@@ -35,44 +32,6 @@ const ALL_ANSWERS: Duration = Duration::from_secs(30);
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// How long a display may lag behind when the agent has ended by itself.
 const LAST_LINES: Duration = Duration::from_secs(3);
-
-/// What a listener is made from.
-pub struct Ears {
-    pub key: AttemptKey,
-    pub adapter: &'static dyn Agent,
-    pub format: Format,
-    pub reader: Reader,
-    pub display: Option<FilteredDisplay>,
-    pub finder: Finder,
-    pub output: RawLog,
-    pub errors: RawLog,
-    pub heard: LastHeard,
-    pub repeated: LastHeard,
-    pub session: SessionAsked,
-    pub allowance: Allowance,
-    pub news: mpsc::UnboundedSender<News>,
-    pub shown: mpsc::Sender<Shown>,
-}
-
-/// What the agent was told about its session.
-#[derive(Debug, Clone)]
-pub struct SessionAsked {
-    pub sessions: Sessions,
-    /// The one to resume.
-    pub resumed: Option<String>,
-    /// The id for a new one.
-    pub chosen: Option<String>,
-}
-
-impl SessionAsked {
-    /// Returns the session of an agent that did not name it itself.
-    fn untold(self) -> Option<String> {
-        match self.sessions {
-            Sessions::Chosen => self.resumed.or(self.chosen),
-            Sessions::Named | Sessions::Fresh => None,
-        }
-    }
-}
 
 pub struct AgentListener {
     ears: Ears,
@@ -151,6 +110,7 @@ impl AgentListener {
     pub fn report(mut self, ending: Ending, gone: &Gone) -> AttemptReport {
         let mut last = std::mem::take(&mut self.events);
         let failures = self.ears.reader.conclude(&mut last);
+        self.read_usage(&mut last);
         self.absorb(last);
         let unseen = self.ears.display.take().and_then(|display| display.sum());
         for failure in failures.into_iter().chain(unseen) {
@@ -177,6 +137,17 @@ impl AgentListener {
             stderr_tail,
             leftovers: leftovers(gone),
             has_moved: None,
+        }
+    }
+
+    /// Whether it can be read or not, what the agent did stands.
+    fn read_usage(&mut self, out: &mut Vec<AgentEvent>) {
+        let Some(path) = self.ears.usage_file.take() else { return };
+        match usage_file::take(&path) {
+            Ok(text) => self.ears.reader.parser().usage_file(&text, out),
+            Err(error) => {
+                self.tell(News::Warning(format!("what the agent has used is not known: {error}")));
+            }
         }
     }
 

@@ -6,6 +6,7 @@ mod books;
 mod clock;
 mod decide;
 mod drive;
+mod ears;
 mod judge;
 mod last_heard;
 mod listen;
@@ -24,6 +25,7 @@ mod stored_path;
 mod template;
 mod timers;
 mod trouble;
+mod usage_file;
 mod watch;
 
 pub use clock::{Clock, new_run_id};

@@ -20,9 +20,9 @@ use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
 use super::allowance::Allowance;
 use super::attempt::{self, not_started};
 use super::books::look_at;
+use super::ears::{Ears, SessionAsked};
 use super::judge::JudgeChoice;
 use super::last_heard::LastHeard;
-use super::listen::{Ears, SessionAsked};
 use super::movement::{Look, Movement, has_moved};
 use super::news::{News, Shown};
 use super::notes;
@@ -251,6 +251,7 @@ impl Hands {
             format: self.choice().format(),
             session,
             allowance: Allowance::new(self.plan.policy.budget, self.spent),
+            usage_file: self.plan.usage_file(self.choice()),
             reader: self.reader(spent)?,
             display: self.display()?,
             finder,

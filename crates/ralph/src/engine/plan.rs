@@ -14,11 +14,12 @@ use ralph_core::task::{Role, StagePrompt};
 use ralph_core::template::Expanded;
 use serde::{Deserialize, Serialize};
 
+use super::ears::SessionAsked;
 use super::judge::JudgeChoice;
-use super::listen::SessionAsked;
 use super::notes::NOTES_VARIABLE;
 use super::stored_path;
 use super::template::{Template, read_text};
+use super::usage_file;
 use crate::agent::{
     Agent, Filter, FilterError, Format, Job, Obstacle, Overrides, Permission, Preset, Program, Sessions,
     Surroundings, Talk, Usual,
@@ -321,6 +322,7 @@ impl RunPlan {
             Program::OwnBinary => Some(std::env::current_exe()?.to_string_lossy().into_owned()),
             Program::Named(_) | Program::Required => None,
         };
+        let usage_file = self.usage_file(choice);
         let job = Job {
             prompt,
             model: choice.model.as_deref(),
@@ -330,6 +332,7 @@ impl RunPlan {
             permission: choice.permission,
             program: choice.overrides.cli.as_deref().or(own.as_deref()),
             args: choice.overrides.args.as_deref(),
+            usage_file: usage_file.as_deref().and_then(Path::to_str),
             env: &choice.env,
         };
         let start = choice.adapter.invocation(&job);
@@ -345,6 +348,13 @@ impl RunPlan {
             memory: self.max_memory.map(MemorySize::bytes),
         };
         Ok((spec, start.stdin.0))
+    }
+
+    /// Returns where an agent leaves what it has used, if it does so.
+    #[must_use]
+    pub(super) fn usage_file(&self, choice: &AgentChoice) -> Option<PathBuf> {
+        let folder = self.project.run_folder(&self.id);
+        choice.adapter.writes_usage().then(|| usage_file::of_run(&folder))
     }
 
     /// Returns what an agent that is talked to is told.

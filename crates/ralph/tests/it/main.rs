@@ -68,4 +68,5 @@ mod temporary;
 mod timeouts;
 mod tracing;
 mod trust;
+mod usage_file;
 mod vandals;

@@ -1,6 +1,7 @@
 //! GitHub Copilot CLI: how it is started headless. How its output is read is next door.
 mod reader;
 mod record;
+mod usage;
 
 pub(super) use reader::parser;
 
@@ -58,7 +59,14 @@ impl Agent for Copilot {
             (Some(session), _) => start.args.push(format!("--resume={session}")),
             (None, new) => start = start.flag("--session-id", new),
         }
+        if job.args.is_none() {
+            start = start.flag("--usage-output-file", job.usage_file);
+        }
         start.finished_by(job, ENV)
+    }
+
+    fn writes_usage(&self) -> bool {
+        true
     }
 
     fn about(&self) -> About {
@@ -67,7 +75,7 @@ impl Agent for Copilot {
 
     fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
         let spend = Trap::note(
-            "it reports neither tokens nor cost: limits on them cannot hold",
+            "it reports no cost, and its tokens only when it ends: a limit on cost cannot hold, one on tokens holds between attempts",
             "limit iterations and time instead",
         );
         ABOUT.older(machine).into_iter().chain([spend]).collect()
@@ -93,5 +101,14 @@ mod tests {
         assert_eq!(new.args.join(" "), format!("{base} --model m --session-id u"));
         let old = Copilot.invocation(&Job { session: Some("s"), new_session: Some("u"), ..Job::default() });
         assert_eq!(old.args.join(" "), format!("{base} --resume=s"));
+    }
+
+    #[test] // spec: A6, L8
+    fn it_is_told_where_to_write_what_it_used_unless_the_user_has_arguments_of_his_own() {
+        let job = Job { usage_file: Some("/u"), ..Job::default() };
+        let args = Copilot.invocation(&job).args.join(" ");
+        assert!(args.ends_with("--usage-output-file /u"), "{args}");
+        let own = ["--output-format".to_owned(), "json".to_owned()];
+        assert_eq!(Copilot.invocation(&Job { args: Some(&own), ..job }).args, own);
     }
 }

@@ -1,12 +1,14 @@
 //! Copilot's `json` stream as events. It repeats the prompt, names its session only in the final record, and has
-//! neither tokens nor cost. What follows a signal looks like success, but for the record of the abort.
+//! neither tokens nor cost; the tokens stand in a file beside it. What follows a signal looks like success, but for the record of the abort.
 use super::record::{Data, Record};
+use super::usage;
 use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind};
 use crate::agent::failing::fatal;
 use crate::agent::json::{self, Malformed};
-use crate::agent::parser::{JsonStream, Parser, Records, Seen};
+use crate::agent::parser::{Before, JsonStream, Parser, Records, Seen};
+use crate::agent::totals::Totals;
 use crate::agent::voice::Voice;
 
 /// The beginnings of its other records' names. They tell nothing that is needed here.
@@ -35,6 +37,7 @@ struct Reader {
     model: Option<String>,
     /// Whether a failure was told since the agent last spoke.
     has_failed: bool,
+    totals: Totals,
 }
 
 impl Records for Reader {
@@ -57,6 +60,16 @@ impl Records for Reader {
             _ => return Ok(Seen::Unknown),
         }
         Ok(Seen::Recognised)
+    }
+
+    fn continues(&mut self, before: Before) {
+        self.totals.continue_from(before);
+    }
+
+    fn usage_file(&mut self, text: &[u8], out: &mut Vec<AgentEvent>) {
+        if let Some((input, output)) = usage::tokens(text) {
+            out.extend(self.totals.grown_to(Some(input), Some(output)));
+        }
     }
 }
 

@@ -12,6 +12,13 @@ pub const DONE: &str = "The work is finished.\n\n<promise>DONE</promise>";
 /// A claim with something in it that is said nowhere else.
 const LIE: &str = "I have counted them: there are seven.\n\n<promise>DONE</promise>";
 
+/// What every answer of the model's costs, in tokens.
+const TOKENS: u64 = 7;
+
+fn count(number: &Value) -> u64 {
+    number.as_u64().unwrap_or_else(|| panic!("it is unknown: {number}"))
+}
+
 fn last_attempt(answer: &Answer) -> Value {
     answer.named("attempt.ended").pop().unwrap()["result"].clone()
 }
@@ -23,7 +30,7 @@ fn sessions(answer: &Answer) -> Vec<Value> {
 
 /// The first claim is a lie; the second follows an edit by the agent's own tool, in the same session where the agent
 /// can resume one.
-// spec: A10, A1, L1, L10
+// spec: A10, A1, A5, L1, L10
 pub fn a_lie_is_rejected_and_real_work_is_proven(agent: &'static Real) {
     let scene = Scene::new(agent, |project| {
         let file = project.root().join("greeting.txt");
@@ -36,6 +43,9 @@ pub fn a_lie_is_rejected_and_real_work_is_proven(agent: &'static Real) {
     assert_eq!(answer.finished()["iterations"], 2);
     let written = std::fs::read_to_string(scene.project.root().join("greeting.txt"));
     assert_eq!(written.unwrap(), "hello\n");
+    let ends = answer.named("attempt.ended");
+    let used: Vec<u64> = ends.iter().map(|end| count(&end["result"]["output_tokens"])).collect();
+    assert!(used[0] > 0 && used[1] == used[0] + TOKENS, "the second had one request more: {used:?}");
     let asked: Vec<String> = scene.server.asked().iter().map(Value::to_string).collect();
     assert_eq!(asked.len(), 3);
     assert!(asked[0].contains("Write a greeting."), "{}", asked[0]);

@@ -17,6 +17,8 @@ pub struct AttemptReport {
     pub stream: Stream,
     /// Lines that are no record of the expected format; they were passed over.
     pub unknown_records: u64,
+    /// The last of those lines, for people.
+    pub stray_line: String,
     /// How long the agent lived.
     pub lived_ms: u64,
     /// The fatal error that the agent's own output reported.
@@ -299,7 +301,7 @@ impl AttemptReport {
             }
             (None, Some((why, _))) if self.afterlife == Afterlife::Lost => Judgement::SessionOver { why },
             (Some(trouble), _) => trouble.judge(),
-            (None, Some((why, hope))) => Judgement::Failed { why, hope },
+            (None, Some((why, hope))) => Judgement::Failed { why: self.with_stray_line(why), hope },
             (None, None) => self.judge_output(),
         }
     }
@@ -353,7 +355,19 @@ impl AttemptReport {
             1 => "its only line is no record of the expected format".to_string(),
             lines => format!("none of its {lines} lines is a record of the expected format"),
         };
-        format!("the agent's output was not understood: {what}; was the agent updated?")
+        let why = format!("the agent's output was not understood: {what}; was the agent updated?");
+        match self.stray_line.as_str() {
+            "" => why,
+            line => format!("{why} The last line is: {line}"),
+        }
+    }
+
+    /// Adds what the agent printed in place of records: that may be why it gave up.
+    fn with_stray_line(&self, why: String) -> String {
+        match (self.stream, self.stray_line.as_str()) {
+            (Stream::Understood, _) | (Stream::NotUnderstood, "") => why,
+            (Stream::NotUnderstood, line) => format!("{why}: {line}"),
+        }
     }
 }
 
@@ -425,6 +439,24 @@ mod tests {
         assert!(words(0).contains("not understood: it printed no record at all"));
         assert!(words(1).contains("its only line is no record"));
         assert!(words(7).contains("none of its 7 lines is a record of the expected format"));
+    }
+
+    // fault: 40
+    #[test]
+    fn what_an_agent_prints_in_place_of_records_is_told_as_the_reason() {
+        let words = |ending, stream| {
+            let stray_line = "error: no provider".to_string();
+            format!(
+                "{:?}",
+                AttemptReport { ending, stream, stray_line, unknown_records: 1, ..quiet() }.judge()
+            )
+        };
+        let failed = words(Ending::Exited { code: 1 }, Stream::NotUnderstood);
+        assert!(failed.contains("the agent exited with code 1: error: no provider"), "{failed}");
+        let odd = words(Ending::Exited { code: 0 }, Stream::NotUnderstood);
+        assert!(odd.contains("was the agent updated? The last line is: error: no provider"), "{odd}");
+        let other = words(Ending::Exited { code: 1 }, Stream::Understood);
+        assert!(!other.contains("no provider"), "it speaks by its records: {other}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(crate) fn quiet() -> AttemptReport {
         ending: Ending::Exited { code: 0 },
         stream: Stream::Understood,
         unknown_records: 0,
+        stray_line: String::new(),
         lived_ms: 60_000,
         trouble: None,
         repeating: None,

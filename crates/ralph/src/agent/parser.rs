@@ -13,6 +13,10 @@ pub trait Parser: Send {
     /// Reads what is left when the output has ended.
     fn finish(&mut self, out: &mut Vec<AgentEvent>);
     fn counts(&self) -> Counts;
+    /// Returns the beginning of the last line that is no record of this format.
+    fn stray_line(&self) -> &[u8] {
+        &[]
+    }
     /// Says that the agent goes on with a session of its own, and what that had used before. Some agents count over
     /// a whole session; what they report is then told by what is new.
     fn continues(&mut self, _before: Before) {}
@@ -146,29 +150,37 @@ pub(super) trait Records: Send {
 pub(super) struct JsonStream<R> {
     lines: Lines,
     counts: Counts,
+    stray_line: Vec<u8>,
     records: R,
 }
 
+/// How much of a line that is no record is kept.
+const STRAY: usize = 300;
+
 impl<R> JsonStream<R> {
     pub(super) fn of(records: R) -> Self {
-        Self { lines: Lines::default(), counts: Counts::default(), records }
+        Self { lines: Lines::default(), counts: Counts::default(), stray_line: Vec::new(), records }
     }
 }
 
 impl<R: Records> Parser for JsonStream<R> {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
-        let Self { lines, counts, records } = self;
-        lines.push(bytes, &mut |line| read(records, counts, line, out));
+        let Self { lines, counts, stray_line, records } = self;
+        lines.push(bytes, &mut |line| read(records, (counts, stray_line), line, out));
     }
 
     fn finish(&mut self, out: &mut Vec<AgentEvent>) {
-        let Self { lines, counts, records } = self;
-        lines.finish(&mut |line| read(records, counts, line, out));
+        let Self { lines, counts, stray_line, records } = self;
+        lines.finish(&mut |line| read(records, (counts, stray_line), line, out));
         records.end(out);
     }
 
     fn counts(&self) -> Counts {
         self.counts
+    }
+
+    fn stray_line(&self) -> &[u8] {
+        &self.stray_line
     }
 
     fn continues(&mut self, before: Before) {
@@ -204,7 +216,12 @@ impl<R: Records> Parser for JsonStream<R> {
     }
 }
 
-fn read(records: &mut impl Records, counts: &mut Counts, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+fn read(
+    records: &mut impl Records,
+    (counts, stray_line): (&mut Counts, &mut Vec<u8>),
+    line: Line<'_>,
+    out: &mut Vec<AgentEvent>,
+) {
     match line {
         Line::Cut { head } => {
             counts.cut += 1;
@@ -215,7 +232,11 @@ fn read(records: &mut impl Records, counts: &mut Counts, line: Line<'_>, out: &m
         Line::Whole(line) if line.trim_ascii().is_empty() => {}
         Line::Whole(line) => match records.record(line, out) {
             Ok(Seen::Recognised) => counts.recognised += 1,
-            Ok(Seen::Unknown) | Err(Malformed) => counts.unknown += 1,
+            Ok(Seen::Unknown) | Err(Malformed) => {
+                counts.unknown += 1;
+                stray_line.clear();
+                stray_line.extend(line.trim_ascii().iter().take(STRAY));
+            }
         },
     }
 }

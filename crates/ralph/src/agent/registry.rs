@@ -19,6 +19,7 @@ use super::parser::{Parser, parser};
 use super::preset::Preset;
 use super::qwen::Qwen;
 use super::text::Text;
+use super::untold::Exit;
 use crate::suggest;
 
 pub const AGENTS: &[&dyn Agent] =
@@ -75,6 +76,11 @@ pub trait Agent: Sync {
     /// Returns what an exit code means, where the agent gives it a meaning of its own.
     fn exit_meaning(&self, _code: i32) -> Option<(ErrorKind, &'static str)> {
         None
+    }
+
+    /// Returns what to do about a start that was refused for want of a login.
+    fn remedy(&self, _exit: Exit) -> &'static str {
+        self.about().login_hint
     }
 
     /// Returns what a line of stderr tells of a request that the agent will repeat, where it tells that nowhere else.

@@ -121,7 +121,7 @@ impl Summary {
             let message = "no line of the output is a record of the agent's format";
             return Some((ErrorKind::Format, message.to_owned()));
         }
-        let outside = Outside { format, exit, stderr: "", final_record: self.final_record };
+        let outside = Outside { format, exit, stderr: "", stray_line: "", final_record: self.final_record };
         untold(agent, &outside).or_else(|| of_exit(exit))
     }
 }

@@ -6,7 +6,7 @@ use super::format::Format;
 use super::registry::Agent;
 
 /// How much of the end of stderr can say why an agent failed.
-const LAST_LINES: usize = 5;
+const LAST_LINES: usize = 10;
 
 /// How the process ended, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct Outside<'a> {
     pub format: Format,
     pub exit: Exit,
     pub stderr: &'a str,
+    /// The last line of an output without a single record.
+    pub stray_line: &'a str,
     pub final_record: FinalRecord,
 }
 
@@ -61,7 +63,9 @@ pub fn untold(agent: &dyn Agent, outside: &Outside<'_>) -> Option<(ErrorKind, St
                 outside.format.has_final_record() && outside.final_record == FinalRecord::Awaited;
             is_cut_off.then(|| (ErrorKind::Crash, CUT_OFF.to_owned()))
         }
-        Exit::Code(code) => of_exit_code(agent, code).or_else(|| in_stderr(outside)),
+        Exit::Code(code) => {
+            of_exit_code(agent, code).or_else(|| in_stderr(outside)).or_else(|| in_stray_line(outside))
+        }
         Exit::Signal(_) => None,
     }
 }
@@ -80,6 +84,13 @@ fn in_stderr(outside: &Outside<'_>) -> Option<(ErrorKind, String)> {
     told.find(|(kind, _)| *kind != ErrorKind::Unknown).filter(|_| outside.format.is_json())
 }
 
+/// What a program prints before it speaks its format is no agent's prose, but it is no record either: only what retries cannot
+/// mend is believed.
+fn in_stray_line(outside: &Outside<'_>) -> Option<(ErrorKind, String)> {
+    let kind = classify::by_words(outside.stray_line);
+    (kind == ErrorKind::Auth).then(|| (kind, outside.stray_line.to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,7 +98,8 @@ mod tests {
 
     fn of(agent: &str, exit: Exit, stderr: &str) -> Option<ErrorKind> {
         let agent = find(agent).unwrap();
-        let outside = Outside { format: agent.format(), exit, stderr, final_record: FinalRecord::Seen };
+        let outside =
+            Outside { format: agent.format(), exit, stderr, stray_line: "", final_record: FinalRecord::Seen };
         untold(agent, &outside).map(|(kind, _)| kind)
     }
 
@@ -99,6 +111,25 @@ mod tests {
         assert_eq!(of("text", Exit::Code(1), stderr), None, "a plain program may write anything there");
         let long_ago = format!("401 Unauthorized\n{}", "work\n".repeat(LAST_LINES));
         assert_eq!(of("codex", Exit::Code(1), &long_ago), None);
+    }
+
+    #[test] // spec: L5
+    fn a_line_in_place_of_records_is_believed_only_where_it_tells_that_a_login_is_missing() {
+        let goose = find("goose").unwrap();
+        let told = |stray_line, exit| {
+            let outside = Outside {
+                format: goose.format(),
+                exit,
+                stderr: "",
+                stray_line,
+                final_record: FinalRecord::Awaited,
+            };
+            untold(goose, &outside).map(|(kind, _)| kind)
+        };
+        let missing = "error: No provider configured. Run 'goose configure' first.";
+        assert_eq!(told(missing, Exit::Code(1)), Some(ErrorKind::Auth));
+        assert_eq!(told("429 Too Many Requests", Exit::Code(1)), None);
+        assert_eq!(told(missing, Exit::Code(0)), Some(ErrorKind::Crash));
     }
 
     #[test] // spec: A8
@@ -116,7 +147,13 @@ mod tests {
         last.note(&AgentEvent::ToolCall { name: "x".into(), detail: String::new() });
         assert_eq!(last, FinalRecord::Awaited);
         let codex = find("codex").unwrap();
-        let outside = Outside { format: codex.format(), exit: Exit::Code(0), stderr: "", final_record: last };
+        let outside = Outside {
+            format: codex.format(),
+            exit: Exit::Code(0),
+            stderr: "",
+            stray_line: "",
+            final_record: last,
+        };
         assert_eq!(untold(codex, &outside).map(|(kind, _)| kind), Some(ErrorKind::Crash));
     }
 }

@@ -76,7 +76,7 @@ async fn diagnose(keeper: &Keeper, asked: &[&'static dyn Agent], patience: Durat
     let mut checks = doctor::of_machine(place.as_ref().map_err(ToString::to_string)).await;
     checks.push(setting);
     let visit = Visit { root, wanted: Wanted::No, patience };
-    Diagnosis { agents: agents(keeper, asked, &visit, chosen.as_deref()).await, checks }
+    Diagnosis { agents: agents(keeper, asked, &visit, &chosen).await, checks }
 }
 
 /// Looks at all agents at once: some take long to say their version.
@@ -84,11 +84,11 @@ async fn agents(
     keeper: &Keeper,
     asked: &[&'static dyn Agent],
     visit: &Visit,
-    chosen: Option<&str>,
+    chosen: &[&str],
 ) -> Vec<AgentHealth> {
     let is_asked = |agent: &dyn Agent| asked.iter().any(|asked| asked.name() == agent.name());
     let wanted = |agent: &dyn Agent| {
-        if is_asked(agent) || chosen == Some(agent.name()) { Wanted::Yes } else { Wanted::No }
+        if is_asked(agent) || chosen.contains(&agent.name()) { Wanted::Yes } else { Wanted::No }
     };
     let looked_at = AGENTS.iter().copied().filter(|agent| asked.is_empty() || is_asked(*agent));
     let tasks: Vec<_> = looked_at
@@ -104,31 +104,30 @@ async fn agents(
     found
 }
 
-/// Reads the settings, and the adapter that they choose.
-fn settings(project: Option<&Project>) -> (Finding, Option<String>) {
-    let wrong = |failure: Failure| {
-        let hint = failure.hints.first().cloned();
-        (Finding { name: "settings", status: Status::Bad, what: failure.message, hint }, None)
-    };
-    let settings = match ConfigArgs::default().settings(project) {
-        Ok(settings) => settings,
-        Err(failure) => return wrong(failure),
-    };
-    match chosen(&settings, project) {
-        Ok((name, adapter)) => {
-            let what = format!("the agent is {name}");
-            (Finding { name: "settings", status: Status::Good, what, hint: None }, Some(adapter.to_owned()))
+/// Reads the settings, and the adapters that they choose.
+fn settings(project: Option<&Project>) -> (Finding, Vec<&'static str>) {
+    match ConfigArgs::default().settings(project).and_then(|settings| chosen(&settings, project)) {
+        Ok((what, adapters)) => {
+            (Finding { name: "settings", status: Status::Good, what, hint: None }, adapters)
         }
-        Err(failure) => wrong(failure),
+        Err(failure) => {
+            let hint = failure.hints.first().cloned();
+            (Finding { name: "settings", status: Status::Bad, what: failure.message, hint }, Vec::new())
+        }
     }
 }
 
-/// Returns the name of the chosen agent, and of its adapter where that starts the adapter's own program.
-fn chosen(settings: &Settings, project: Option<&Project>) -> Result<(String, &'static str), Failure> {
+/// Says which agents a run here would use, and returns the adapters of those that start the adapter's own program.
+fn chosen(settings: &Settings, project: Option<&Project>) -> Result<(String, Vec<&'static str>), Failure> {
     let root = project.map_or_else(PathBuf::new, |project| project.root.clone());
-    let chosen = settings.chosen(&root)?;
-    let adapter = if chosen.overrides.cli.is_none() { chosen.adapter.name() } else { "" };
-    Ok((chosen.name, adapter))
+    let (first, others) = (settings.chosen(&root)?, settings.fallbacks(&root)?);
+    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+    let what = match names.as_slice() {
+        [] => format!("the agent is {}", first.name),
+        names => format!("the agent is {}; if it is rate limited, {}", first.name, names.join(", ")),
+    };
+    let own = [&first].into_iter().chain(&others).filter(|agent| agent.overrides.cli.is_none());
+    Ok((what, own.map(|agent| agent.adapter.name()).collect()))
 }
 
 fn print_json(found: &Diagnosis) {
@@ -161,8 +160,8 @@ fn print_finding(paint: Paint, finding: &Finding) {
         Status::Bad => Tone::Bad,
     };
     let mark = paint.paint(tone, &format!("{:<8}", finding.status.name()));
-    out::line(&format!("  {mark} {:<11} {}", finding.name, finding.what));
+    out::say(&format!("  {mark} {:<11}  {}", finding.name, finding.what));
     if let Some(hint) = &finding.hint {
-        out::line(&format!("  {:<8} {:<11} {hint}", "", ""));
+        out::say(&format!("  {:<8} {:<11}  {hint}", "", ""));
     }
 }

@@ -42,6 +42,7 @@ pub fn not_started(why: String, hope: Hope) -> AttemptReport {
         ending: Ending::NotStarted { why, hope },
         stream: Stream::NotUnderstood,
         unknown_records: 0,
+        stray_line: String::new(),
         lived_ms: 0,
         trouble: None,
         repeating: None,

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::{Duration, Instant};
 
-use ralph_core::attempt::{Afterlife, AttemptReport, Ending, Leftovers, Spend, Stream, Trouble};
+use ralph_core::attempt::{Afterlife, AttemptReport, Ending, ErrorKind, Leftovers, Spend, Stream, Trouble};
 use ralph_core::claim::Heard;
 use tokio::sync::mpsc;
 
@@ -120,7 +120,9 @@ impl AgentListener {
         let stderr_tail = redact::text(&sanitize(&self.stderr.finish())).into_owned();
         let afterlife = self.afterlife(&stderr_tail);
         let Summed { trouble, repeating } = std::mem::take(&mut self.troubles).sum(&ending, &stderr_tail);
-        let trouble = trouble.or_else(|| self.untold(&ending, &stderr_tail));
+        let stray_line = self.stray_line();
+        let trouble = trouble.or_else(|| self.untold(&ending, (&stderr_tail, &stray_line)));
+        let trouble = trouble.map(|trouble| self.with_remedy(trouble, &ending));
         AttemptReport {
             ending,
             trouble,
@@ -129,6 +131,7 @@ impl AgentListener {
             stream: self.stream(),
             messages: self.messages_of_format(),
             unknown_records: self.ears.reader.counts().unknown,
+            stray_line,
             lived_ms: u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             reading: self.ears.finder.finish(),
             spend: self.spend,
@@ -160,19 +163,36 @@ impl AgentListener {
         }
     }
 
-    /// Returns what went wrong where no record tells it. Output that is not understood speaks for itself.
-    fn untold(&self, ending: &Ending, stderr: &str) -> Option<Trouble> {
-        let exit = match ending {
-            Ending::Exited { code: 0 } if self.stream() == Stream::NotUnderstood => return None,
-            Ending::Exited { code } => Exit::Code(*code),
-            Ending::Signalled { signal } => Exit::Signal(*signal),
-            Ending::NotStarted { .. } | Ending::Unwatched | Ending::OverMemory { .. } | Ending::Unseen => {
-                return None;
+    /// Returns the last line of an output that was not understood.
+    fn stray_line(&mut self) -> String {
+        match self.stream() {
+            Stream::Understood => String::new(),
+            Stream::NotUnderstood => {
+                let line = String::from_utf8_lossy(self.ears.reader.parser().stray_line()).into_owned();
+                redact::text(&sanitize(&line)).into_owned()
             }
+        }
+    }
+
+    /// Returns what went wrong where no record tells it. Output that is not understood speaks for itself.
+    fn untold(&self, ending: &Ending, (stderr, stray_line): (&str, &str)) -> Option<Trouble> {
+        let exit = match exit_of(ending)? {
+            Exit::Code(0) if self.stream() == Stream::NotUnderstood => return None,
+            exit => exit,
         };
-        let outside = Outside { format: self.ears.format, exit, stderr, final_record: self.final_record };
+        let final_record = self.final_record;
+        let outside = Outside { format: self.ears.format, exit, stderr, stray_line, final_record };
         let (kind, message) = untold(self.ears.adapter, &outside)?;
         Some(Trouble { kind, message: sanitize(&message), reset_at: None })
+    }
+
+    /// What no retry can mend is told with what can.
+    fn with_remedy(&self, trouble: Trouble, ending: &Ending) -> Trouble {
+        if trouble.kind != ErrorKind::Auth {
+            return trouble;
+        }
+        let remedy = self.ears.adapter.remedy(exit_of(ending).unwrap_or(Exit::Unknown));
+        Trouble { message: format!("{} (hint: {remedy})", trouble.message), ..trouble }
     }
 
     fn stream(&self) -> Stream {
@@ -453,6 +473,15 @@ fn is_work(event: &AgentEvent) -> bool {
         | AgentEvent::RateLimit { .. }
         | AgentEvent::Error { .. }
         | AgentEvent::Finished { .. } => false,
+    }
+}
+
+/// Returns how a process ended that was seen to end.
+fn exit_of(ending: &Ending) -> Option<Exit> {
+    match ending {
+        Ending::Exited { code } => Some(Exit::Code(*code)),
+        Ending::Signalled { signal } => Some(Exit::Signal(*signal)),
+        Ending::NotStarted { .. } | Ending::Unwatched | Ending::OverMemory { .. } | Ending::Unseen => None,
     }
 }
 

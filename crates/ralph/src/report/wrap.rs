@@ -22,7 +22,7 @@ pub(super) fn wrapped(line: &str, columns: usize) -> Vec<String> {
 }
 
 /// Breaks a line between words only: what is longer than a row stays whole, so that it can be copied. What follows stands
-/// below the words behind the label, as in `outcome  exhausted: …`.
+/// below the words behind the label, as in `outcome  exhausted: …`, or behind the last of several.
 pub(super) fn hanging(line: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(LEAST_COLUMNS);
     let indent = hang(line, columns / 2);
@@ -45,13 +45,10 @@ fn is_for(word: &str, row: &str, (indent, columns): (usize, usize)) -> bool {
 
 /// Returns how far the rows after the first are indented.
 fn hang(line: &str, most: usize) -> usize {
-    let words = line.trim_start_matches(' ');
-    let own = line.len() - words.len();
-    let behind_label = words.find("  ").map(|gap| {
-        let value = words[gap..].trim_start_matches(' ');
-        width(&line[..line.len() - value.len()])
-    });
-    [behind_label, Some(own)].into_iter().flatten().find(|indent| *indent <= most).unwrap_or(0)
+    let is_behind_gap = |at: usize| line[..at].is_empty() || line[..at].ends_with("  ");
+    let starts = line.char_indices().filter(|(at, letter)| *letter != ' ' && is_behind_gap(*at));
+    let columns = starts.map(|(at, _)| width(&line[..at]));
+    columns.take_while(|column| *column <= most).last().unwrap_or(0)
 }
 
 /// Returns how many columns a text takes. Colours take none.
@@ -147,6 +144,10 @@ mod tests {
         assert_eq!(
             hanging("  claimed   the last message says so", 26),
             ["  claimed   the last", "            message says", "            so"]
+        );
+        assert_eq!(
+            hanging("  good  disk   there is much room left", 30),
+            ["  good  disk   there is much", "               room left"]
         );
         assert_eq!(hanging("", 30), [""]);
         assert_eq!(

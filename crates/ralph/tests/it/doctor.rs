@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::Value;
 
 use crate::harness::{Answer, Call, Project};
+use crate::terminal::Terminal;
 
 /// Makes programs that answer `--version`, and a PATH that has only them and what the system has.
 fn with_programs(project: &Project, programs: &[(&str, &str)]) -> String {
@@ -134,4 +135,32 @@ fn people_read_one_line_for_each_thing_and_a_sentence_at_the_end() {
     let answer = call().folder(&outside).output().expect(0);
     assert!(answer.stdout.contains("not inside a git repository"), "{}", answer.stdout);
     assert!(answer.stdout.ends_with("look at the warnings\n"), "{}", answer.stdout);
+}
+
+// spec: A8, L6
+#[test]
+fn an_agent_that_would_take_over_is_one_that_a_run_would_use() {
+    let project = Project::new();
+    let call = || doctor(&project, &[], &[]).env("RALPH_FALLBACK", "gemini");
+    let answer = call().output().expect(1);
+    assert_eq!(finding(&agent(&answer, "gemini"), "program")["status"], "bad");
+    let settings = finding(&answer.json(), "settings");
+    assert_eq!(settings["what"], "the agent is demo; if it is rate limited, gemini");
+    let answer = call().env("RALPH_FALLBACK", "gmini").output().expect(1);
+    assert_eq!(finding(&answer.json(), "settings")["status"], "bad");
+}
+
+// spec: A8, U1
+#[test]
+fn what_is_told_fits_a_terminal_and_is_readable_without_colour() {
+    let project = Project::new();
+    let path = with_programs(&project, &[("copilot", "echo 1.0.102"), ("gemini", "echo 0.61.0")]);
+    let call = project.ralph(["doctor"]).env("PATH", path).env("RALPH_AGENT", "demo");
+    let mut terminal = Terminal::start_with(call.env("TERM", "dumb").env("NO_COLOR", "1").command(), 80);
+    assert_eq!(terminal.wait().code(), Some(0));
+    let shown = terminal.shown();
+    assert!(shown.contains("  note     known        it reports no cost"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    let long = shown.lines().filter(|line| line.chars().count() > 80).find(|line| !line.contains('/'));
+    assert_eq!(long, None, "{shown}");
 }

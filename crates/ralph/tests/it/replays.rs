@@ -91,6 +91,15 @@ fn plays_as_it_is_read(recording: &Recording) -> bool {
     match expected["error"]["kind"].as_str() {
         // There the loop knows more: the end of stderr, the name of the signal.
         Some("crash" | "format") | None => {}
+        Some("auth") => {
+            let failure = result["failure"].as_str().unwrap();
+            let (what, hint) = failure.split_once(" (hint: ").unwrap_or((failure, ""));
+            assert_eq!(
+                (what, hint.is_empty()),
+                (expected["error"]["message"].as_str().unwrap(), false),
+                "{about}"
+            );
+        }
         Some(_) => assert_eq!(result["failure"], expected["error"]["message"], "{about}"),
     }
     finished["outcome"] == "completed"
@@ -172,11 +181,56 @@ fn an_agent_that_prints_another_format_completes_nothing() {
     assert!(failure("codex", newer.as_bytes(), "", "0").contains("was the agent updated?"));
 }
 
+/// Each says it in its own way and place, as the real programs do.
+// spec: L5
+#[test]
+fn who_is_not_logged_in_is_told_how_to_log_in() {
+    let copilot = "Error: No authentication information found.\n\nCopilot can be authenticated with GitHub.\n\n\
+        To do so, you can use any of the following methods:\n  • Start 'copilot'\n  • Set GH_TOKEN\n  • Run 'gh auth login'\n";
+    let goose = "\n  error: No provider configured. Run 'goose configure' first.\n\n";
+    let qwen = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"No auth type is selected."}}"#;
+    let table = [
+        ("copilot", "", copilot, "1", "No authentication information found. (hint: run `copilot` once"),
+        (
+            "goose",
+            goose,
+            "",
+            "1",
+            "error: No provider configured. Run 'goose configure' first. (hint: run `goose configure`",
+        ),
+        ("qwen", qwen, "", "1", "No auth type is selected. (hint: run `qwen` once and log in"),
+        (
+            "gemini",
+            "",
+            "Please set an Auth method",
+            "41",
+            "code 41: it is not logged in (hint: run `gemini` once",
+        ),
+        ("gemini", "", "", "55", "it does not trust this folder (hint: trust the folder in Gemini itself"),
+    ];
+    for (agent, output, stderr, exit_code, told) in table {
+        let reason = failure(agent, output.as_bytes(), stderr, exit_code);
+        assert!(reason.contains(told), "{agent}: {reason}");
+    }
+}
+
+// spec: A4, L5
+#[test]
+fn an_error_in_prose_on_standard_output_is_told() {
+    let why = failure("codex", b"Segmentation fault in module 7\n", "", "1");
+    assert!(why.ends_with("the agent exited with code 1: Segmentation fault in module 7"), "{why}");
+    let why = failure("codex", b"The service is closed today.\n", "", "0");
+    assert!(why.ends_with("was the agent updated? The last line is: The service is closed today."), "{why}");
+}
+
 // spec: A4, L5
 #[test]
 fn why_an_agent_gave_up_on_stderr_is_told() {
     let refused = failure("codex", b"", "loading\nError: unexpected status 401 Unauthorized\n", "1");
-    assert_eq!(refused, "Error: unexpected status 401 Unauthorized");
+    assert_eq!(
+        refused,
+        "Error: unexpected status 401 Unauthorized (hint: run `codex login`, or set CODEX_API_KEY)"
+    );
     let project = Project::new();
     let path = project.outside("odd");
     fs::write(path.with_extension("stdout"), "").unwrap();

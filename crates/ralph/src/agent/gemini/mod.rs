@@ -11,6 +11,7 @@ use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
 use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
+use super::untold::Exit;
 
 const ARGS: &[&str] = &["-o", "stream-json"];
 
@@ -30,6 +31,10 @@ const GRANTS: Grants = Grants {
     )),
     usual: Usual::Given(Permission::Edits),
 };
+
+/// What it exits with in a folder that it does not trust, and what to do then.
+const UNTRUSTED: i32 = 55;
+const TRUST: &str = "trust the folder in Gemini itself, or use --permission edits";
 
 const ABOUT: About = About {
     package: Some("@google/gemini-cli"),
@@ -68,7 +73,7 @@ impl Agent for Gemini {
     fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
         let trust = Trap::note(
             "with permission `ask` it works only in folders that it trusts (exit code 55 elsewhere)",
-            "trust the folder in Gemini itself, or use --permission edits",
+            TRUST,
         );
         ABOUT.older(machine).into_iter().chain([trust]).collect()
     }
@@ -85,6 +90,13 @@ impl Agent for Gemini {
         repeat::told_by(line)
     }
 
+    fn remedy(&self, exit: Exit) -> &'static str {
+        match exit {
+            Exit::Code(UNTRUSTED) => TRUST,
+            Exit::Code(_) | Exit::Signal(_) | Exit::Unknown => ABOUT.login_hint,
+        }
+    }
+
     /// Of the status of an API error the lowest eight bits are left.
     fn exit_meaning(&self, code: i32) -> Option<(ErrorKind, &'static str)> {
         match code {
@@ -92,7 +104,7 @@ impl Agent for Gemini {
             42 => Some((ErrorKind::Unknown, "it did not accept its arguments or the session to resume")),
             52 => Some((ErrorKind::Unknown, "its settings are wrong")),
             53 => Some((ErrorKind::Budget, "it reached its own limit of turns")),
-            55 => Some((ErrorKind::Auth, "it does not trust this folder")),
+            UNTRUSTED => Some((ErrorKind::Auth, "it does not trust this folder")),
             144 => Some((ErrorKind::Unknown, "the API refused the request (400)")),
             145 => Some((ErrorKind::Auth, "the API refused the key (401)")),
             147 => Some((ErrorKind::Auth, "the API refused access (403)")),

@@ -45,7 +45,8 @@ pub fn a_lie_is_rejected_and_real_work_is_proven(agent: &'static Real) {
     assert_eq!(written.unwrap(), "hello\n");
     let ends = answer.named("attempt.ended");
     let used: Vec<u64> = ends.iter().map(|end| count(&end["result"]["output_tokens"])).collect();
-    assert!(used[0] > 0 && used[1] == used[0] + TOKENS, "the second had one request more: {used:?}");
+    // The second had one request more. Some tell of their last one alone, and none of those before the session went on.
+    assert!(used[0] > 0 && [used[0], used[0] + TOKENS].contains(&used[1]), "{used:?}");
     let asked: Vec<String> = scene.server.asked().iter().map(Value::to_string).collect();
     assert_eq!(asked.len(), 3);
     assert!(asked[0].contains("Write a greeting."), "{}", asked[0]);

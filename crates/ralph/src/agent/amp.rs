@@ -1,12 +1,12 @@
 //! Amp. Its output has Claude's shape, without a cost.
 use super::about::About;
+use super::card::Card;
 use super::claude;
 use super::format::Format;
 use super::grant::Grants;
 use super::job::{Invocation, Job};
 use super::obstacle::{Obstacle, Surroundings};
 use super::parser::Parser;
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 
 const ARGS: &[&str] = &["-x", "--stream-json"];
@@ -27,43 +27,33 @@ const ABOUT: About = About {
     tells_cost: false,
 };
 
+const CARD: Card = Card {
+    name: "amp",
+    program: Program::Named("amp"),
+    format: Format::Amp,
+    args: ARGS,
+    grants: Grants::own(
+        "amp takes its permissions from its own settings (amp.permissions, amp.dangerouslyAllowAll)",
+        "may do what its own settings allow (amp.permissions, amp.dangerouslyAllowAll)",
+    ),
+    sessions: Sessions::Named,
+    about: ABOUT,
+};
+
 pub(super) struct Amp;
 
 impl Agent for Amp {
-    fn name(&self) -> &'static str {
-        "amp"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("amp")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Amp, ARGS).with_cli("amp")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     /// What it calls a mode (low, medium, high, ultra) chooses its model. A thread is resumed by a command in front.
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let mut start = job.start(self.program(), ARGS).flag("-m", job.model).finished_by(job, &[]);
+        let mut start = self.start(job).flag("-m", job.model).finished_by(job, &[]);
         if let Some(thread) = job.session {
             start.args.splice(0..0, ["threads", "continue", thread].map(str::to_owned));
         }
         start
-    }
-
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn grants(&self) -> Grants {
-        Grants::own(
-            "amp takes its permissions from its own settings (amp.permissions, amp.dangerouslyAllowAll)",
-            "may do what its own settings allow (amp.permissions, amp.dangerouslyAllowAll)",
-        )
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Named
     }
 
     /// Without a key it asks for one, and waits for ever.

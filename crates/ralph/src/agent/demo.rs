@@ -1,11 +1,11 @@
 //! The built-in scripted agent: this binary plays one, so that everything can be tried without an account.
 //! It speaks Claude's format. What it does is written where the command lives; here is only how to start it.
 use super::about::About;
+use super::card::Card;
 use super::format::Format;
 use super::grant::Grants;
 use super::job::{Invocation, Job};
-use super::preset::Preset;
-use super::registry::{Agent, Program};
+use super::registry::{Agent, Program, Sessions};
 
 const ARGS: &[&str] = &["demo-agent"];
 
@@ -19,34 +19,28 @@ const ABOUT: About = About {
     tells_cost: true,
 };
 
+const CARD: Card = Card {
+    name: "demo",
+    program: Program::OwnBinary,
+    format: Format::Claude,
+    args: ARGS,
+    grants: Grants::own(
+        "the demo agent takes no permissions from ralph",
+        "edits files of its own demonstration only",
+    ),
+    sessions: Sessions::Fresh,
+    about: ABOUT,
+};
+
 pub(super) struct Demo;
 
 impl Agent for Demo {
-    fn name(&self) -> &'static str {
-        "demo"
-    }
-
-    fn program(&self) -> Program {
-        Program::OwnBinary
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Claude, ARGS)
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        job.start(self.program(), ARGS).finished_by(job, &[])
-    }
-
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn grants(&self) -> Grants {
-        Grants::own(
-            "the demo agent takes no permissions from ralph",
-            "edits files of its own demonstration only",
-        )
+        self.start(job).finished_by(job, &[])
     }
 }
 

@@ -4,6 +4,7 @@ mod about;
 mod acp;
 mod amp;
 mod asides;
+mod card;
 mod classify;
 mod claude;
 mod cline;
@@ -46,6 +47,7 @@ mod tests;
 
 pub use about::{About, Machine, Trap, Version, Weight};
 pub use asides::Asides;
+pub use card::Card;
 pub use classify::{error_kind, session_is_lost};
 pub use display::DisplayLines;
 pub use event::{AgentEvent, ErrorKind};

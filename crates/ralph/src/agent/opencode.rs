@@ -1,6 +1,7 @@
 //! OpenCode: how `opencode run` is started, and how its output is read. Its last record is a step that was not ended by
 //! tool calls.
 use super::about::{About, Machine, Trap};
+use super::card::Card;
 use super::classify;
 use super::detail::{self, EXCERPT, one_line};
 use super::event::{AgentEvent, ErrorKind};
@@ -11,7 +12,6 @@ use super::job::{Invocation, Job};
 use super::json::{self, Malformed, Raw};
 use super::members::{members, whole_line};
 use super::parser::{JsonStream, Parser, Records, Seen};
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 use super::reset::Reset;
 use super::voice::Voice;
@@ -50,31 +50,29 @@ const ABOUT: About = About {
     tells_cost: true,
 };
 
+const CARD: Card = Card {
+    name: "opencode",
+    program: Program::Named("opencode"),
+    format: Format::Opencode,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Named,
+    about: ABOUT,
+};
+
 pub(super) struct Opencode;
 
 impl Agent for Opencode {
-    fn name(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("opencode")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Opencode, ARGS).granted(&GRANTS).with_cli("opencode")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
+        let start = self.start(job);
         start.flag("--model", job.model).flag("--session", job.session).finished_by(job, ENV)
     }
 
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+    fn oddities(&self, machine: &Machine<'_>) -> Vec<Trap> {
         let has_plugins = PLUGINS.iter().any(|path| (machine.has_path)(path));
         let plugins = has_plugins.then(|| {
             Trap::warning(
@@ -82,15 +80,7 @@ impl Agent for Opencode {
                 "remove the folder, or see that npm can reach its registry",
             )
         });
-        ABOUT.older(machine).into_iter().chain(plugins).collect()
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Named
+        plugins.into_iter().collect()
     }
 
     fn aside(&self, line: &str) -> Option<AgentEvent> {

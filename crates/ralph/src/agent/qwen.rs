@@ -1,13 +1,13 @@
 //! Qwen Code. Its output has Claude's shape, without a cost; what the API refuses it also writes as if it were the
 //! agent's words.
 use super::about::About;
+use super::card::Card;
 use super::claude;
 use super::event::ErrorKind;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
 use super::parser::Parser;
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 
 const ARGS: &[&str] = &["-o", "stream-json"];
@@ -39,36 +39,26 @@ const ABOUT: About = About {
     tells_cost: false,
 };
 
+const CARD: Card = Card {
+    name: "qwen",
+    program: Program::Named("qwen"),
+    format: Format::Qwen,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Chosen,
+    about: ABOUT,
+};
+
 pub(super) struct Qwen;
 
 impl Agent for Qwen {
-    fn name(&self) -> &'static str {
-        "qwen"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("qwen")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Qwen, ARGS).granted(&GRANTS).with_cli("qwen")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let start = job.start(self.program(), ARGS).granted(job, &GRANTS).flag("-m", job.model);
+        let start = self.start(job).flag("-m", job.model);
         start.session("--resume", "--session-id", job).finished_by(job, &[])
-    }
-
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Chosen
     }
 
     fn exit_meaning(&self, code: i32) -> Option<(ErrorKind, &'static str)> {

@@ -2,6 +2,7 @@
 use super::about::{About, Machine, Trap};
 use super::acp::Acp;
 use super::amp::Amp;
+use super::card::Card;
 use super::claude::Claude;
 use super::cline::Cline;
 use super::codex::Codex;
@@ -27,16 +28,46 @@ pub const AGENTS: &[&dyn Agent] =
 
 /// Everything that is particular to one coding agent.
 pub trait Agent: Sync {
-    fn name(&self) -> &'static str;
-
-    /// Returns what is started when the user names nothing else.
-    fn program(&self) -> Program;
-
-    /// Returns the settings that the user may override.
-    fn preset(&self) -> Preset;
+    /// Returns what is fixed about it.
+    fn card(&self) -> &'static Card;
 
     /// Returns how to start it for this job.
     fn invocation(&self, job: &Job<'_>) -> Invocation;
+
+    /// Begins an invocation: the program, its arguments, and what gives it its permission.
+    fn start(&self, job: &Job<'_>) -> Invocation {
+        let card = self.card();
+        job.start(card.program, card.args).granted(job, &card.grants)
+    }
+
+    fn name(&self) -> &'static str {
+        self.card().name
+    }
+
+    fn program(&self) -> Program {
+        self.card().program
+    }
+
+    fn grants(&self) -> Grants {
+        self.card().grants
+    }
+
+    fn sessions(&self) -> Sessions {
+        self.card().sessions
+    }
+
+    fn about(&self) -> About {
+        self.card().about
+    }
+
+    fn format(&self) -> Format {
+        self.card().format
+    }
+
+    /// Returns the settings that the user may override.
+    fn preset(&self) -> Preset {
+        self.card().preset()
+    }
 
     /// Returns how to ask it one question without any tools, in a conversation that is forgotten; `None` where it
     /// cannot be asked so. Permission, session and extra arguments of the job mean nothing here.
@@ -49,20 +80,14 @@ pub trait Agent: Sync {
         None
     }
 
-    /// Returns what it may do unasked, by permission.
-    fn grants(&self) -> Grants;
-
-    /// Returns where it comes from and how one logs in.
-    fn about(&self) -> About;
-
-    /// Returns what is odd about it on this machine.
+    /// Returns what people should know about it on this machine.
     fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
-        self.about().older(machine).into_iter().collect()
+        self.about().older(machine).into_iter().chain(self.oddities(machine)).collect()
     }
 
-    /// Returns how one start can go on with the conversation of an earlier one.
-    fn sessions(&self) -> Sessions {
-        Sessions::Fresh
+    /// Returns what is odd about it, beside its age.
+    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
+        Vec::new()
     }
 
     /// Tells whether [`Job::session`] means something to it.
@@ -96,10 +121,6 @@ pub trait Agent: Sync {
     /// Tells whether it writes what it has used into [`Job::usage_file`] when it ends.
     fn writes_usage(&self) -> bool {
         false
-    }
-
-    fn format(&self) -> Format {
-        self.preset().output_format
     }
 
     fn parser(&self) -> Box<dyn Parser> {

@@ -2,13 +2,13 @@
 use memchr::memchr_iter;
 
 use super::about::About;
+use super::card::Card;
 use super::event::AgentEvent;
 use super::format::Format;
 use super::grant::Grants;
 use super::job::{Invocation, Job};
 use super::parser::{Counts, Parser};
-use super::preset::Preset;
-use super::registry::{Agent, Program};
+use super::registry::{Agent, Program, Sessions};
 
 const ABOUT: About = About {
     package: None,
@@ -20,41 +20,35 @@ const ABOUT: About = About {
     tells_cost: false,
 };
 
+const CARD: Card = Card {
+    name: "text",
+    program: Program::Required,
+    format: Format::Text,
+    args: &[],
+    grants: Grants::own(
+        "a plain program takes no permissions from ralph",
+        "does whatever the program does: ralph cannot limit it",
+    ),
+    sessions: Sessions::Fresh,
+    about: ABOUT,
+};
+
 pub(super) struct Text;
 
 impl Agent for Text {
-    fn name(&self) -> &'static str {
-        "text"
-    }
-
-    fn program(&self) -> Program {
-        Program::Required
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Text, &[])
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     /// A plain command has no flags that we know: model, permission and session mean nothing to it.
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        job.start(self.program(), &[]).finished_by(job, &[])
+        self.start(job).finished_by(job, &[])
     }
 
     /// Whether it has tools only the user knows, who made it a judge.
     fn one_shot(&self, job: &Job<'_>) -> Option<Invocation> {
         let job = Job { extra_args: &[], ..*job };
         Some(self.invocation(&job))
-    }
-
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn grants(&self) -> Grants {
-        Grants::own(
-            "a plain program takes no permissions from ralph",
-            "does whatever the program does: ralph cannot limit it",
-        )
     }
 }
 

@@ -14,11 +14,11 @@ mod turn;
 mod words;
 
 use super::about::About;
+use super::card::Card;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
 use super::parser::{JsonStream, Parser};
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 
 const ABOUT: About = About {
@@ -50,35 +50,25 @@ pub(super) fn parser() -> impl Parser {
     JsonStream::<dialogue::Dialogue>::default()
 }
 
+const CARD: Card = Card {
+    name: "acp",
+    program: Program::Required,
+    format: Format::Acp,
+    args: &[],
+    grants: GRANTS,
+    sessions: Sessions::Named,
+    about: ABOUT,
+};
+
 pub(super) struct Acp;
 
 impl Agent for Acp {
-    fn name(&self) -> &'static str {
-        "acp"
-    }
-
-    fn program(&self) -> Program {
-        Program::Required
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Acp, &[])
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     /// Model, session and permission are matters of the talk.
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        job.start(self.program(), &[]).finished_by(job, &[])
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Named
-    }
-
-    fn about(&self) -> About {
-        ABOUT
+        self.start(job).finished_by(job, &[])
     }
 }

@@ -10,11 +10,11 @@ pub(super) use reader::{parser, parser_of_copies};
 use ralph_core::judge::SYSTEM;
 
 use super::about::{About, Machine, Trap};
+use super::card::Card;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
 use super::obstacle::{Obstacle, Surroundings};
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 
 /// `stream-json` is refused without `--verbose`.
@@ -70,23 +70,25 @@ const ABOUT: About = About {
     tells_cost: true,
 };
 
+const CARD: Card = Card {
+    name: "claude",
+    program: Program::Named("claude"),
+    format: Format::Claude,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Named,
+    about: ABOUT,
+};
+
 pub(super) struct Claude;
 
 impl Agent for Claude {
-    fn name(&self) -> &'static str {
-        "claude"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("claude")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Claude, ARGS).granted(&GRANTS).with_cli("claude")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
+        let start = self.start(job);
         start.flag("--model", job.model).flag("--resume", job.session).finished_by(job, ENV)
     }
 
@@ -99,23 +101,11 @@ impl Agent for Claude {
         Some("haiku")
     }
 
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+    fn oddities(&self, machine: &Machine<'_>) -> Vec<Trap> {
         let root =
             self.obstacle(&Job { permission: Some(Permission::Full), ..Job::default() }, &machine.around);
         let root = root.map(|found| Trap::note(found.what, found.hint));
-        ABOUT.older(machine).into_iter().chain(root).collect()
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Named
+        root.into_iter().collect()
     }
 
     fn obstacle(&self, job: &Job<'_>, around: &Surroundings<'_>) -> Option<Obstacle> {

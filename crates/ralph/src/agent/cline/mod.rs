@@ -8,11 +8,11 @@ mod run;
 pub(super) use reader::parser;
 
 use super::about::{About, Machine, Trap};
+use super::card::Card;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
-use super::preset::Preset;
-use super::registry::{Agent, Program};
+use super::registry::{Agent, Program, Sessions};
 
 /// A prompt from standard input alone is refused, so some words stand on the command line; with white space in them,
 /// or they would be taken for the name of a command.
@@ -38,31 +38,29 @@ const ABOUT: About = About {
     tells_cost: true,
 };
 
+const CARD: Card = Card {
+    name: "cline",
+    program: Program::Named("cline"),
+    format: Format::Cline,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Fresh,
+    about: ABOUT,
+};
+
 pub(super) struct Cline;
 
 impl Agent for Cline {
-    fn name(&self) -> &'static str {
-        "cline"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("cline")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Cline, ARGS).granted(&GRANTS).with_cli("cline")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
+        let start = self.start(job);
         start.flag("-m", job.model).finished_by(job, ENV)
     }
 
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
         let fresh = Trap::note(
             "it cannot resume a session without a terminal: every iteration starts afresh",
             "put what must be remembered into files, or choose another agent",
@@ -71,11 +69,7 @@ impl Agent for Cline {
             "it approves all tools or none",
             "unless you say --permission full it can change nothing",
         );
-        ABOUT.older(machine).into_iter().chain([fresh, tools]).collect()
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
+        vec![fresh, tools]
     }
 }
 

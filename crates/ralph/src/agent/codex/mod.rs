@@ -5,10 +5,10 @@ mod record;
 pub(super) use reader::parser;
 
 use super::about::{About, Machine, Trap};
+use super::card::Card;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
-use super::preset::Preset;
 use super::registry::{Agent, PoliteSignal, Program, Sessions};
 
 /// Outside of a repository it would refuse, and whether one is needed is not its business; without the server it
@@ -80,25 +80,27 @@ const ABOUT: About = About {
     tells_cost: false,
 };
 
+const CARD: Card = Card {
+    name: "codex",
+    program: Program::Named("codex"),
+    format: Format::Codex,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Named,
+    about: ABOUT,
+};
+
 pub(super) struct Codex;
 
 impl Agent for Codex {
-    fn name(&self) -> &'static str {
-        "codex"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("codex")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Codex, ARGS).granted(&GRANTS).with_cli("codex")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     /// `resume` knows fewer flags than `exec`, so it comes behind all of them. Without an argument the prompt is
     /// standard input; behind `resume ID` that must be said.
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let start = job.start(self.program(), ARGS).granted(job, &GRANTS);
+        let start = self.start(job);
         let mut start = start.flag("--model", job.model).finished_by(job, &[]);
         if let Some(thread) = job.session {
             start.args.extend(["resume", thread, "-"].map(str::to_owned));
@@ -111,24 +113,12 @@ impl Agent for Codex {
         Some(job.start(self.program(), ONE_SHOT).flag("--model", job.model).finished_by(&job, &[]))
     }
 
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
         let git = Trap::note(
             "with permission `edits` it has no network, and .git is read-only, so it cannot commit",
             "--permission full; or --agent-arg=--add-dir --agent-arg=.git",
         );
-        ABOUT.older(machine).into_iter().chain([git]).collect()
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Named
+        vec![git]
     }
 
     /// On SIGTERM its grandchildren would survive.

@@ -6,10 +6,10 @@ mod usage;
 pub(super) use reader::parser;
 
 use super::about::{About, Machine, Trap};
+use super::card::Card;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 
 /// Every message comes whole at its end; without `--stream off` it would come in pieces before that, too.
@@ -38,23 +38,25 @@ const ABOUT: About = About {
     tells_cost: false,
 };
 
+const CARD: Card = Card {
+    name: "copilot",
+    program: Program::Named("copilot"),
+    format: Format::Copilot,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Chosen,
+    about: ABOUT,
+};
+
 pub(super) struct Copilot;
 
 impl Agent for Copilot {
-    fn name(&self) -> &'static str {
-        "copilot"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("copilot")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Copilot, ARGS).granted(&GRANTS).with_cli("copilot")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let mut start = job.start(self.program(), ARGS).granted(job, &GRANTS).flag("--model", job.model);
+        let mut start = self.start(job).flag("--model", job.model);
         match (job.session, job.new_session) {
             (Some(session), _) => start.args.push(format!("--resume={session}")),
             (None, new) => start = start.flag("--session-id", new),
@@ -69,24 +71,12 @@ impl Agent for Copilot {
         true
     }
 
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
         let spend = Trap::note(
             "it reports no cost, and its tokens only when it ends: a limit on cost cannot hold, one on tokens holds between attempts",
             "limit iterations and time instead",
         );
-        ABOUT.older(machine).into_iter().chain([spend]).collect()
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Chosen
+        vec![spend]
     }
 }
 

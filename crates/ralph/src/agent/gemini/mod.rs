@@ -5,11 +5,11 @@ mod repeat;
 pub(super) use reader::parser;
 
 use super::about::{About, Machine, Trap};
+use super::card::Card;
 use super::event::{AgentEvent, ErrorKind};
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 use super::untold::Exit;
 
@@ -46,44 +46,34 @@ const ABOUT: About = About {
     tells_cost: false,
 };
 
+const CARD: Card = Card {
+    name: "gemini",
+    program: Program::Named("gemini"),
+    format: Format::Gemini,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Chosen,
+    about: ABOUT,
+};
+
 pub(super) struct Gemini;
 
 impl Agent for Gemini {
-    fn name(&self) -> &'static str {
-        "gemini"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("gemini")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Gemini, ARGS).granted(&GRANTS).with_cli("gemini")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let start = job.start(self.program(), ARGS).granted(job, &GRANTS).flag("-m", job.model);
+        let start = self.start(job).flag("-m", job.model);
         start.session("--resume", "--session-id", job).finished_by(job, &[])
     }
 
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
         let trust = Trap::note(
             "with permission `ask` it works only in folders that it trusts (exit code 55 elsewhere)",
             TRUST,
         );
-        ABOUT.older(machine).into_iter().chain([trust]).collect()
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Chosen
+        vec![trust]
     }
 
     fn aside(&self, line: &str) -> Option<AgentEvent> {

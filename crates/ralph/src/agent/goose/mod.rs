@@ -4,16 +4,13 @@ mod reader;
 pub(super) use reader::parser;
 
 use super::about::{About, Machine, Trap};
+use super::card::Card;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
-use super::preset::Preset;
 use super::registry::{Agent, Program, Sessions};
 
-const ARGS: &[&str] = &["run", "-q", "--output-format", "stream-json"];
-
-/// Where the prompt comes from; the last of its own arguments.
-const STDIN: [&str; 2] = ["-i", "-"];
+const ARGS: &[&str] = &["run", "-q", "--output-format", "stream-json", "-i", "-"];
 
 const GRANTS: Grants = Grants {
     ask: Ok(Grant::of_env(&[("GOOSE_MODE", "smart_approve")], "may read; a tool that would ask is refused")),
@@ -33,24 +30,26 @@ const ABOUT: About = About {
     tells_cost: false,
 };
 
+const CARD: Card = Card {
+    name: "goose",
+    program: Program::Named("goose"),
+    format: Format::Goose,
+    args: ARGS,
+    grants: GRANTS,
+    sessions: Sessions::Chosen,
+    about: ABOUT,
+};
+
 pub(super) struct Goose;
 
 impl Agent for Goose {
-    fn name(&self) -> &'static str {
-        "goose"
-    }
-
-    fn program(&self) -> Program {
-        Program::Named("goose")
-    }
-
-    fn preset(&self) -> Preset {
-        Preset::new(Format::Goose, &[ARGS, &STDIN].concat()).with_cli("goose")
+    fn card(&self) -> &'static Card {
+        &CARD
     }
 
     /// A session has a name, which is resumed by giving it again.
     fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let mut start = job.start(self.program(), &[ARGS, &STDIN].concat()).granted(job, &GRANTS);
+        let mut start = self.start(job);
         start = start.flag("-n", job.session.or(job.new_session));
         if job.session.is_some() {
             start.args.push("-r".to_owned());
@@ -61,24 +60,12 @@ impl Agent for Goose {
         start.finished_by(job, &[])
     }
 
-    fn about(&self) -> About {
-        ABOUT
-    }
-
-    fn traps(&self, machine: &Machine<'_>) -> Vec<Trap> {
+    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
         let tools = Trap::note(
             "it knows no permission for edits alone",
             "unless you say --permission full a tool that asks is refused",
         );
-        ABOUT.older(machine).into_iter().chain([tools]).collect()
-    }
-
-    fn grants(&self) -> Grants {
-        GRANTS
-    }
-
-    fn sessions(&self) -> Sessions {
-        Sessions::Chosen
+        vec![tools]
     }
 }
 

@@ -140,6 +140,11 @@ impl From<StoreError> for Failure {
             StoreError::Copy { .. } => Self { exit_code: exit_code::PREFLIGHT, ..failure }
                 .hint("name a file that is not there yet, in a folder that you can write to"),
             StoreError::Newer { .. } => failure.hint("update ralph; the database was not touched"),
+            StoreError::Older { path, .. } => failure.hint(format!(
+                "see that you may write to {} and its folder, or copy the project to where you may: it is then brought \
+                 up to date by itself",
+                path.display()
+            )),
             StoreError::Unreadable { .. } => failure.hint("nothing was deleted; please report this"),
         }
     }

@@ -84,6 +84,18 @@ impl Project {
         folder.join(format!("{run}.md"))
     }
 
+    /// Returns the file into which the agent of one run writes the tasks that it makes.
+    #[must_use]
+    pub fn answer(&self, run: &str) -> PathBuf {
+        self.notes(run).with_extension("tasks.yaml")
+    }
+
+    /// Returns the folder from which this home is found again.
+    #[must_use]
+    pub fn base(&self) -> &Path {
+        if self.home == self.root { &self.root } else { self.home.parent().unwrap_or(&self.root) }
+    }
+
     /// Returns the folder of one run's raw logs.
     #[must_use]
     pub fn run_folder(&self, run: &str) -> PathBuf {

@@ -30,6 +30,35 @@ pub fn sanitize(text: &str) -> String {
     clean
 }
 
+/// Returns the text with everything written out that a terminal would act upon or people would not see. Whoever approves
+/// a command must see all of it. Newlines stay.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut seen = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => seen.push('\n'),
+            hidden if is_hidden(hidden) => seen.extend(hidden.escape_default()),
+            plain => seen.push(plain),
+        }
+    }
+    seen
+}
+
+/// Tells whether a terminal would act upon a character, or people would not see it.
+#[must_use]
+pub fn is_hidden(character: char) -> bool {
+    character.is_control() || turns_direction(character) || is_unseen(character)
+}
+
+/// Characters without a shape, and blanks that are not the usual one.
+fn is_unseen(character: char) -> bool {
+    matches!(character, '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180e}' | '\u{2000}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{202f}'
+        | '\u{205f}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Marks that reorder or hide what follows them.
 fn turns_direction(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{feff}')
@@ -106,7 +135,28 @@ mod tests {
         }
     }
 
+    #[test] // spec: X1, T8
+    fn what_a_terminal_would_hide_is_written_out() {
+        let table = [
+            ("make test", "make test"),
+            ("a\nb", "a\nb"),
+            ("true #\x1b[2K\rrm -rf /", "true #\\u{1b}[2K\\rrm -rf /"),
+            ("a\tb\0", "a\\tb\\u{0}"),
+            ("safe\u{202e}txt\u{200b}\u{a0}x", "safe\\u{202e}txt\\u{200b}\\u{a0}x"),
+            ("日本 é", "日本 é"),
+        ];
+        for (dirty, seen) in table {
+            assert_eq!(visible(dirty), seen);
+        }
+    }
+
     proptest! {
+        #[test] // spec: X1
+        fn nothing_hidden_is_left_to_see(text in any::<String>()) {
+            let seen = visible(&text);
+            prop_assert!(seen.chars().all(|c| c == '\n' || !is_hidden(c)));
+        }
+
         #[test] // spec: A4
         fn nothing_harmful_is_ever_left(text in any::<String>(), noise in "[\\x00-\\x1f\\x7f-\\u{9f}\\[\\];a\\\\]{0,40}") {
             let clean = sanitize(&format!("{text}{noise}{text}"));

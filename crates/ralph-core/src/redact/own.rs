@@ -31,8 +31,10 @@ const OWN: &str = "\
 /// Tells whether a text stands in the words of our own records.
 #[must_use]
 pub fn is_own_word(text: &str) -> bool {
-    OWN.split(' ').chain(OF_RECEIPTS.split(' ')).any(|word| word.contains(text))
+    OWN.split(' ').chain(OF_RECEIPTS.split(' ')).chain(OF_TASKS.split(' ')).any(|word| word.contains(text))
 }
 
 const OF_RECEIPTS: &str =
     "agent_version committed criteria_sha256 finished_at output_sha256 repository seal_sha256";
+
+const OF_TASKS: &str = "approved generate generated_by spec_text";

@@ -1,6 +1,8 @@
 //! Tasks: pieces of work with an id, a status, and what done means for them. Everything is kept as people wrote it, so
 //! that what comes in goes out unchanged; what follows from it for one role is settled by [`resolve`].
+mod approval;
 mod completion;
+mod generate;
 mod graph;
 mod method;
 mod name;
@@ -8,6 +10,7 @@ mod problem;
 mod prompt;
 mod resolve;
 mod role;
+mod starts;
 mod status;
 mod time;
 mod validate;
@@ -18,18 +21,21 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+pub use approval::{Approval, Author};
 pub use completion::{CompletionSpec, RoleSpec};
+pub use generate::GeneratePrompt;
 pub use graph::{Knot, find_knot, unmet};
 pub use method::MethodName;
 pub use name::{is_name, slug};
 pub use problem::Problem;
 pub use prompt::StagePrompt;
-pub use resolve::{NoCriteria, Resolved, RoleRules, resolve};
+pub use resolve::{FromTemplate, NoCriteria, ProjectChecks, Resolved, RoleRules, resolve};
 pub use role::Role;
+pub use starts::{Start, starts};
 pub use status::Status;
 pub use time::WrittenTime;
 pub use validate::validate;
-pub use verification::{ACCEPTANCE, CheckFor, StageSpec, VerificationConfig};
+pub use verification::{ACCEPTANCE, CheckFor, OneOrMore, StageSpec, VerificationConfig};
 
 /// A task as it was written, and how far it is. What nobody wrote is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

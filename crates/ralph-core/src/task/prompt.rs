@@ -179,8 +179,10 @@ mod tests {
             promise: None,
             default_verification: MethodName::StringMatch,
             verify_promises: true,
+            checks: Vec::new(),
         };
-        let resolved = resolve(&task, role, &rules, NoCriteria::Warn).unwrap();
+        let none = |_: &str, _: &_| unreachable!("no template is named");
+        let resolved = resolve(&task, role, &rules, NoCriteria::Warn, &none).unwrap();
         StagePrompt::new(&task, role, &resolved)
     }
 

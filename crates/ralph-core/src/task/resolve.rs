@@ -1,5 +1,6 @@
 //! What a task means for one role: its promise, its criteria, its iterations. What the task says comes before what the
 //! configuration says, and that before what is usual for the role.
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -8,6 +9,7 @@ use alloc::vec::Vec;
 use super::validate::is_acceptance;
 use super::{CheckFor, MethodName, Problem, Role, RoleSpec, StageSpec, Task, VerificationConfig};
 use crate::claim::Promise;
+use crate::criterion::template::Values;
 use crate::criterion::{
     CheckCommand, Criterion, ExternalCheck, Method, PluginCheck, SemanticCheck, Stage, StagedCheck,
 };
@@ -24,7 +26,12 @@ pub struct RoleRules {
     pub default_verification: MethodName,
     /// Else the claim alone decides.
     pub verify_promises: bool,
+    /// The checks of the project, for stages of which the task does not say how they are verified.
+    pub checks: Vec<Criterion>,
 }
+
+/// Makes a criterion of a template and its values. The field of a problem is not looked at.
+pub type FromTemplate<'a> = dyn Fn(&str, &BTreeMap<String, Values>) -> Result<Criterion, Problem> + 'a;
 
 /// What a stage is held to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +41,17 @@ pub struct Resolved {
     pub description: String,
     /// Empty: the claim alone decides.
     pub criteria: Vec<Criterion>,
+    pub project_checks: ProjectChecks,
     pub max_iterations: u32,
     /// What people should know before it starts.
     pub warnings: Vec<String>,
+}
+
+/// Whether the checks of the project are among the criteria.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectChecks {
+    Added,
+    Left,
 }
 
 /// What becomes of a task without a completion spec.
@@ -53,6 +68,7 @@ pub fn resolve(
     role: &Role,
     rules: &RoleRules,
     lacking: NoCriteria,
+    templates: &FromTemplate<'_>,
 ) -> Result<Resolved, Problem> {
     let block = task.completion.as_ref().and_then(|spec| spec.of(role)).cloned().unwrap_or_default();
     let written =
@@ -61,13 +77,14 @@ pub fn resolve(
         Problem::new(format!("completion.{role}.promise"), error.to_string(), "give a word")
     })?;
     let usual = || format!("Complete {role} stage for: {}", task.title);
-    let (criteria, warnings) = criteria(task, role, rules, lacking)?;
+    let settled = criteria((task, role), rules, lacking, templates)?;
     Ok(Resolved {
         promise,
         description: block.description.clone().unwrap_or_else(usual),
-        criteria,
+        criteria: settled.criteria,
+        project_checks: settled.project_checks,
         max_iterations: iterations(&block, role, rules),
-        warnings,
+        warnings: settled.warnings,
     })
 }
 
@@ -80,40 +97,82 @@ fn iterations(block: &RoleSpec, role: &Role, rules: &RoleRules) -> u32 {
     said.unwrap_or(rules.default_max_iterations).max(1)
 }
 
-type Settled = (Vec<Criterion>, Vec<String>);
-
-fn criteria(task: &Task, role: &Role, rules: &RoleRules, lacking: NoCriteria) -> Result<Settled, Problem> {
-    let Some(spec) = &task.completion else { return without_spec(task, rules, lacking) };
-    if !rules.verify_promises {
-        let says = "verify_promises is false: the claim alone decides, and nothing is verified";
-        return Ok((Vec::new(), vec![says.to_string()]));
-    }
-    let acceptance = &spec.acceptance_criteria;
-    let criterion = match (spec.of(role), role) {
-        (Some(block), _) => {
-            let config = block.verification_config.clone().unwrap_or_default();
-            let field = format!("completion.{role}.verification_config");
-            one(block.method(role), &config, &Within { field: &field, acceptance })?
-        }
-        (None, Role::Other(_)) => by_default(rules.default_verification, acceptance),
-        (None, Role::Coder | Role::Reviewer | Role::Tester | Role::Qa) => judged(acceptance.clone()),
-    };
-    Ok((vec![criterion], Vec::new()))
+struct Settled {
+    criteria: Vec<Criterion>,
+    project_checks: ProjectChecks,
+    warnings: Vec<String>,
 }
 
-fn without_spec(task: &Task, rules: &RoleRules, lacking: NoCriteria) -> Result<Settled, Problem> {
+impl Settled {
+    fn own(criteria: Vec<Criterion>) -> Self {
+        Self { criteria, project_checks: ProjectChecks::Left, warnings: Vec::new() }
+    }
+
+    /// Where the task does not say how a role is verified, the checks of the project come first: they cost no tokens.
+    fn with_project(role: &Role, rules: &RoleRules, last: Criterion) -> Self {
+        if !role.vouches_for_the_work() || rules.checks.is_empty() {
+            return Self::own(vec![last]);
+        }
+        let criteria = rules.checks.iter().cloned().chain([last]).collect();
+        Self { project_checks: ProjectChecks::Added, ..Self::own(criteria) }
+    }
+
+    fn warn(mut self, warning: String) -> Self {
+        self.warnings.push(warning);
+        self
+    }
+}
+
+fn criteria(
+    (task, role): (&Task, &Role),
+    rules: &RoleRules,
+    lacking: NoCriteria,
+    templates: &FromTemplate<'_>,
+) -> Result<Settled, Problem> {
+    let Some(spec) = &task.completion else { return without_spec((task, role), rules, lacking) };
+    if !rules.verify_promises {
+        let says = "verify_promises is false: the claim alone decides, and nothing is verified";
+        return Ok(Settled::own(Vec::new()).warn(says.to_string()));
+    }
+    let acceptance = &spec.acceptance_criteria;
+    let Some(block) = spec.of(role) else {
+        return Ok(Settled::with_project(role, rules, without_block(role, rules, acceptance)));
+    };
+    let config = block.verification_config.clone().unwrap_or_default();
+    let field = format!("completion.{role}.verification_config");
+    let within = Within { field: &field, acceptance, templates };
+    let way = Way { named: block.verification_method, usual: block.method(role) };
+    Ok(Settled::own(vec![one(way, &config, &within)?]))
+}
+
+fn without_block(role: &Role, rules: &RoleRules, acceptance: &[String]) -> Criterion {
+    match role {
+        Role::Other(_) => by_default(rules.default_verification, acceptance),
+        Role::Coder | Role::Reviewer | Role::Tester | Role::Qa => judged(acceptance.to_vec()),
+    }
+}
+
+fn without_spec(
+    (task, role): (&Task, &Role),
+    rules: &RoleRules,
+    lacking: NoCriteria,
+) -> Result<Settled, Problem> {
     let what = format!("task {} has no completion spec: nobody has said when it is done", task.id);
-    match lacking {
-        NoCriteria::Refuse => {
+    match (lacking, rules.verify_promises) {
+        (NoCriteria::Refuse, _) => {
             let hint = "give it --outcome and --acceptance with `ralph task edit`";
             Err(Problem::new("completion", what, hint))
         }
-        NoCriteria::Warn => {
-            let criteria = match rules.verify_promises {
-                true => vec![Criterion::of(Method::StringMatch)],
-                false => Vec::new(),
+        (NoCriteria::Warn, false) => {
+            Ok(Settled::own(Vec::new()).warn(format!("{what}; the agent's promise alone decides")))
+        }
+        (NoCriteria::Warn, true) => {
+            let settled = Settled::with_project(role, rules, Criterion::of(Method::StringMatch));
+            let decides = match settled.project_checks {
+                ProjectChecks::Added => "the checks of the project decide",
+                ProjectChecks::Left => "the agent's promise alone decides",
             };
-            Ok((criteria, vec![format!("{what}; the agent's promise alone decides")]))
+            Ok(settled.warn(format!("{what}; {decides}")))
         }
     }
 }
@@ -132,10 +191,12 @@ fn judged(check_for: Vec<String>) -> Criterion {
     Criterion::of(Method::Semantic(SemanticCheck { check_for, ..SemanticCheck::default() }))
 }
 
-/// Where a criterion stands, and what stands for [`super::ACCEPTANCE`] in it.
+/// Where a criterion stands, and what is put into it.
 struct Within<'a> {
     field: &'a str,
+    /// Stands for [`super::ACCEPTANCE`].
     acceptance: &'a [String],
+    templates: &'a FromTemplate<'a>,
 }
 
 impl Within<'_> {
@@ -144,8 +205,18 @@ impl Within<'_> {
     }
 }
 
-fn one(method: MethodName, config: &VerificationConfig, within: &Within<'_>) -> Result<Criterion, Problem> {
-    let method = match method {
+/// The method that was chosen, and the one that holds where none was.
+#[derive(Clone, Copy)]
+struct Way {
+    named: Option<MethodName>,
+    usual: MethodName,
+}
+
+fn one(way: Way, config: &VerificationConfig, within: &Within<'_>) -> Result<Criterion, Problem> {
+    if let Some(name) = &config.template {
+        return from_template(name, way.named, config, within);
+    }
+    let method = match way.usual {
         MethodName::StringMatch => Method::StringMatch,
         MethodName::External => Method::External(external(config, within)?),
         MethodName::Semantic => Method::Semantic(semantic(config, within.acceptance)),
@@ -153,6 +224,26 @@ fn one(method: MethodName, config: &VerificationConfig, within: &Within<'_>) -> 
         MethodName::Plugin => Method::Plugin(plugin(config, within)?),
     };
     Ok(Criterion { retries: config.retries.unwrap_or(0), ..Criterion::of(method) })
+}
+
+/// A template brings its method along; a method that was named beside it must be the same.
+fn from_template(
+    name: &str,
+    named: Option<MethodName>,
+    config: &VerificationConfig,
+    within: &Within<'_>,
+) -> Result<Criterion, Problem> {
+    let field = format!("{}.template", within.field);
+    let made = (within.templates)(name, &config.values());
+    let made = made.map_err(|problem| Problem { field: field.clone(), ..problem })?;
+    let brought = made.method.name();
+    match named.filter(|named| named.as_str() != brought) {
+        Some(named) => {
+            let what = format!("{name} is verified by {brought}, and the method is {}", named.as_str());
+            Err(Problem::new(field, what, "leave the method out: a template brings its own"))
+        }
+        None => Ok(Criterion { retries: config.retries.unwrap_or(0).max(made.retries), ..made }),
+    }
 }
 
 fn external(config: &VerificationConfig, within: &Within<'_>) -> Result<ExternalCheck, Problem> {
@@ -214,7 +305,8 @@ fn staged(config: &VerificationConfig, within: &Within<'_>) -> Result<StagedChec
 
 fn one_stage(stage: &StageSpec, within: &Within<'_>) -> Result<Stage, Problem> {
     let config = stage.config.clone().unwrap_or_default();
-    let criterion = one(stage.method(), &config, within)?;
+    let way = Way { named: stage.method, usual: stage.method() };
+    let criterion = one(way, &config, within)?;
     let name = Some(stage.name().to_string());
     Ok(Stage { required: stage.required.unwrap_or(true), criterion: Criterion { name, ..criterion } })
 }

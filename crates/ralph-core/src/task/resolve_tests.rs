@@ -1,6 +1,6 @@
 //! What a task means for a role, one sentence a test.
 use super::*;
-use crate::task::{ACCEPTANCE, CompletionSpec, WrittenTime};
+use crate::task::{ACCEPTANCE, CompletionSpec, OneOrMore, WrittenTime};
 
 fn rules() -> RoleRules {
     RoleRules {
@@ -10,7 +10,18 @@ fn rules() -> RoleRules {
         promise: None,
         default_verification: MethodName::StringMatch,
         verify_promises: true,
+        checks: Vec::new(),
     }
+}
+
+/// Knows one template.
+fn ready(name: &str, with: &BTreeMap<String, Values>) -> Result<Criterion, Problem> {
+    if name != "files" {
+        return Err(Problem::new("", format!("there is no template {name:?}"), "look again"));
+    }
+    let words = with.values().flatten().cloned();
+    let command = CheckCommand::Argv(["ls".to_string()].into_iter().chain(words).collect());
+    Ok(Criterion { name: Some("files".to_string()), ..ExternalCheck::of(command).into() })
 }
 
 fn acceptance() -> Vec<String> {
@@ -35,7 +46,7 @@ fn task(role: &Role, block: Option<RoleSpec>) -> Task {
 }
 
 fn settled(role: &Role, block: Option<RoleSpec>, rules: &RoleRules) -> Resolved {
-    resolve(&task(role, block), role, rules, NoCriteria::Warn).unwrap()
+    resolve(&task(role, block), role, rules, NoCriteria::Warn, &ready).unwrap()
 }
 
 fn with_config(method: MethodName, config: VerificationConfig) -> Option<RoleSpec> {
@@ -130,11 +141,11 @@ fn without_verify_promises_the_claim_alone_decides_and_that_is_said() {
 #[test]
 fn a_task_without_a_completion_spec_runs_by_string_match_with_a_warning_or_is_refused() {
     let bare = Task { completion: None, ..task(&Role::Coder, None) };
-    let resolved = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Warn).unwrap();
+    let resolved = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Warn, &ready).unwrap();
     assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("IMPLEMENTATION_COMPLETE", 15));
     assert!(resolved.warnings[0].starts_with("task T-1 has no completion spec"), "{:?}", resolved.warnings);
     assert_eq!(method_of(resolved), Method::StringMatch);
-    let refused = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Refuse).unwrap_err();
+    let refused = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Refuse, &ready).unwrap_err();
     assert_eq!(refused.field, "completion");
 }
 
@@ -189,7 +200,7 @@ fn values_are_put_in_once_and_never_expanded_again() {
     let mut sly = task(&Role::Reviewer, None);
     let spec = sly.completion.as_mut().unwrap();
     spec.acceptance_criteria = vec![ACCEPTANCE.to_string()];
-    let resolved = resolve(&sly, &Role::Reviewer, &rules(), NoCriteria::Warn).unwrap();
+    let resolved = resolve(&sly, &Role::Reviewer, &rules(), NoCriteria::Warn, &ready).unwrap();
     let Method::Semantic(check) = method_of(resolved) else { panic!() };
     assert_eq!(check.check_for, [ACCEPTANCE]);
 }
@@ -217,4 +228,92 @@ fn stages_have_a_name_a_method_and_are_required_unless_said() {
     assert_eq!((first.criterion.name.as_deref(), first.required), (Some("unnamed"), true));
     assert_eq!(first.criterion.method, Method::StringMatch);
     assert_eq!((second.criterion.name.as_deref(), second.required), (Some("tests"), false));
+}
+
+fn from_files(named: Option<MethodName>, template: &str) -> RoleSpec {
+    let with = BTreeMap::from([("paths".to_string(), OneOrMore::One("a b".to_string()))]);
+    let config = VerificationConfig {
+        template: Some(template.to_string()),
+        with: Some(with),
+        retries: Some(2),
+        ..VerificationConfig::default()
+    };
+    RoleSpec { verification_method: named, verification_config: Some(config), ..RoleSpec::default() }
+}
+
+// spec: V6, T2
+#[test]
+fn a_template_makes_the_criterion_and_brings_its_method_along() {
+    for role in [Role::Coder, Role::Reviewer, Role::Qa] {
+        let resolved = settled(&role, Some(from_files(None, "files")), &rules());
+        assert_eq!(resolved.criteria[0].retries, 2);
+        let Method::External(check) = method_of(resolved) else { panic!("{role}") };
+        assert_eq!(check.command, CheckCommand::Argv(vec!["ls".to_string(), "a b".to_string()]));
+    }
+    let refused = |block| {
+        let task = task(&Role::Coder, Some(block));
+        resolve(&task, &Role::Coder, &rules(), NoCriteria::Warn, &ready).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(from_files(None, "file")),
+        "completion.coder.verification_config.template: there is no template \"file\""
+    );
+    let other = refused(from_files(Some(MethodName::Semantic), "files"));
+    assert!(other.ends_with("files is verified by external, and the method is semantic"), "{other}");
+}
+
+// spec: V6, V4
+#[test]
+fn a_stage_may_come_from_a_template_and_keeps_its_name() {
+    let config = from_files(None, "files").verification_config;
+    let stage = StageSpec { name: Some("there".to_string()), config, ..StageSpec::default() };
+    let config = VerificationConfig { stages: Some(vec![stage]), ..VerificationConfig::default() };
+    let Method::MultiStage(staged) =
+        method_of(settled(&Role::Qa, with_config(MethodName::MultiStage, config), &rules()))
+    else {
+        panic!()
+    };
+    assert_eq!(staged.stages[0].criterion.name.as_deref(), Some("there"));
+    assert!(matches!(staged.stages[0].criterion.method, Method::External(_)));
+}
+
+fn with_project_checks() -> RoleRules {
+    RoleRules { checks: vec![ExternalCheck::of_command("make test").into()], ..rules() }
+}
+
+fn methods(resolved: &Resolved) -> Vec<&'static str> {
+    resolved.criteria.iter().map(|criterion| criterion.method.name()).collect()
+}
+
+// spec: T7
+#[test]
+fn the_project_s_checks_stand_in_where_the_task_does_not_say_how_a_role_is_verified() {
+    for role in [Role::Coder, Role::Tester, Role::Qa] {
+        let resolved = settled(&role, None, &with_project_checks());
+        assert_eq!(methods(&resolved), ["external", "semantic"], "{role}");
+        assert_eq!(resolved.project_checks, ProjectChecks::Added);
+    }
+    let own = settled(&Role::parse("docs").unwrap(), None, &with_project_checks());
+    assert_eq!(methods(&own), ["external", "string_match"]);
+    let reviewer = settled(&Role::Reviewer, None, &with_project_checks());
+    assert_eq!((methods(&reviewer), reviewer.project_checks), (vec!["semantic"], ProjectChecks::Left));
+}
+
+// spec: T7
+#[test]
+fn the_project_s_checks_are_left_where_the_task_says_how_a_role_is_verified() {
+    let word = RoleSpec { verification_method: Some(MethodName::StringMatch), ..RoleSpec::default() };
+    let resolved = settled(&Role::Coder, Some(word), &with_project_checks());
+    assert_eq!((methods(&resolved), resolved.project_checks), (vec!["string_match"], ProjectChecks::Left));
+    let trusting = RoleRules { verify_promises: false, ..with_project_checks() };
+    assert!(settled(&Role::Coder, None, &trusting).criteria.is_empty());
+}
+
+// spec: T6, T7
+#[test]
+fn the_project_s_checks_also_hold_for_a_task_that_does_not_say_when_it_is_done() {
+    let bare = Task { completion: None, ..task(&Role::Coder, None) };
+    let resolved = resolve(&bare, &Role::Coder, &with_project_checks(), NoCriteria::Warn, &ready).unwrap();
+    assert_eq!(methods(&resolved), ["external", "string_match"]);
+    assert!(resolved.warnings[0].ends_with("the checks of the project decide"), "{:?}", resolved.warnings);
 }

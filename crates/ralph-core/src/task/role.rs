@@ -57,6 +57,16 @@ impl Role {
         }
     }
 
+    /// Tells whether its claim says that the work holds, which the checks of the project can show. A reviewer says that it
+    /// is well made.
+    #[must_use]
+    pub fn vouches_for_the_work(&self) -> bool {
+        match self {
+            Self::Coder | Self::Tester | Self::Qa | Self::Other(_) => true,
+            Self::Reviewer => false,
+        }
+    }
+
     /// Returns the promise of a role for which nothing else is said.
     #[must_use]
     pub fn usual_promise(&self) -> &'static str {

@@ -67,12 +67,9 @@ fn role(role: &Role, block: &RoleSpec) -> Result<(), Problem> {
         return Err(Problem::new(field, "it is a whole number from 1 on", "such as 10"));
     }
     let config = block.verification_config.clone().unwrap_or_default();
-    let method = block.method(role);
-    let said = match block.verification_method {
-        Some(_) => Said::Named,
-        None => Said::Usual,
-    };
-    Checked { method, config: &config, said }.check(&format!("{field}.verification_config"))
+    let said = Said::of(block.verification_method);
+    Checked { method: block.method(role), config: &config, said }
+        .check(&format!("{field}.verification_config"))
 }
 
 fn promise(field: &str, promise: &str) -> Result<(), Problem> {
@@ -92,6 +89,12 @@ enum Said {
     Usual,
 }
 
+impl Said {
+    fn of(named: Option<MethodName>) -> Self {
+        if named.is_some() { Self::Named } else { Self::Usual }
+    }
+}
+
 struct Checked<'a> {
     method: MethodName,
     config: &'a VerificationConfig,
@@ -100,6 +103,13 @@ struct Checked<'a> {
 
 impl Checked<'_> {
     fn check(&self, field: &str) -> Result<(), Problem> {
+        if let Some(name) = &self.config.template {
+            return self.template(field, name);
+        }
+        if self.config.with.is_some() {
+            let what = "it gives values to a template, and there is none";
+            return Err(Problem::new(format!("{field}.with"), what, "write template: NAME beside it"));
+        }
         self.only_its_own(field)?;
         match self.method {
             MethodName::StringMatch => Ok(()),
@@ -107,6 +117,24 @@ impl Checked<'_> {
             MethodName::Semantic => self.semantic(field),
             MethodName::MultiStage => self.stages(field),
             MethodName::Plugin => self.plugin(field),
+        }
+    }
+
+    /// A template says everything but how often a failure is looked at again.
+    fn template(&self, field: &str, name: &str) -> Result<(), Problem> {
+        named(&format!("{field}.template"), name)?;
+        if (self.method, self.said) == (MethodName::StringMatch, Said::Named) {
+            let what = "it says nothing to the method string_match";
+            return Err(Problem::new(format!("{field}.template"), what, "leave the method out"));
+        }
+        let known = ["template", "with", "retries"];
+        match self.config.written().iter().find(|(name, _)| !known.contains(name)) {
+            None => Ok(()),
+            Some((other, _)) => {
+                let what = format!("the template {name} says that already");
+                let hint = "leave it out, or write the check without a template";
+                Err(Problem::new(format!("{field}.{other}"), what, hint))
+            }
         }
     }
 
@@ -204,8 +232,8 @@ fn one_stage(field: &str, stage: &StageSpec) -> Result<(), Problem> {
         filled(&format!("{field}.name"), name, "name it, or leave it out")?;
     }
     let config = stage.config.clone().unwrap_or_default();
-    let checked = Checked { method: stage.method(), config: &config, said: Said::Named };
-    checked.check(&format!("{field}.config"))
+    let said = Said::of(stage.method);
+    Checked { method: stage.method(), config: &config, said }.check(&format!("{field}.config"))
 }
 
 /// Tells whether a text stands for the acceptance criteria; blanks inside the braces are layout.

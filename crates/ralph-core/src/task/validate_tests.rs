@@ -161,3 +161,26 @@ fn a_promise_is_the_text_inside_the_tag() {
         assert_eq!(field(with_role(&Role::Reviewer, block)), "completion.reviewer.promise", "{bad:?}");
     }
 }
+
+// spec: V6, T2
+#[test]
+fn a_template_says_everything_but_its_values_and_retries() {
+    let template = |name: &str| VerificationConfig {
+        template: Some(name.to_string()),
+        retries: Some(1),
+        ..VerificationConfig::default()
+    };
+    assert_eq!(with_role(&Role::Coder, of(None, template("cargo-test"))), Ok(()));
+    assert_eq!(with_role(&Role::Qa, of(None, template("cargo-test"))), Ok(()), "whatever is usual");
+    let base = "completion.coder.verification_config";
+    let refused = |method, config| field(with_role(&Role::Coder, of(method, config)));
+    assert_eq!(refused(None, template("../x")), format!("{base}.template"));
+    assert_eq!(refused(Some(MethodName::StringMatch), template("x")), format!("{base}.template"));
+    let twice = VerificationConfig { command: Some(CheckCommand::from("make")), ..template("x") };
+    assert_eq!(refused(None, twice), format!("{base}.command"));
+    let alone = VerificationConfig { template: None, with: Some([].into()), ..template("x") };
+    assert_eq!(refused(None, alone), format!("{base}.with"));
+    let stage = StageSpec { config: Some(template("x")), ..StageSpec::default() };
+    let staged = VerificationConfig { stages: Some(vec![stage]), ..VerificationConfig::default() };
+    assert_eq!(with_role(&Role::Qa, of(None, staged)), Ok(()), "a stage needs no method then");
+}

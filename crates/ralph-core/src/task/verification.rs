@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MethodName, WrittenTime};
 use crate::criterion::CheckCommand;
+use crate::criterion::template::Values;
 
 /// Stands for the acceptance criteria of the task.
 pub const ACCEPTANCE: &str = "{{acceptance_criteria}}";
@@ -47,6 +48,29 @@ pub struct VerificationConfig {
     /// How often a failure is looked at again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+    /// A ready criterion, by name. It brings its method along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// What its parameters are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<BTreeMap<String, OneOrMore>>,
+}
+
+/// The value of a template's parameter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn values(&self) -> Values {
+        match self {
+            Self::One(value) => [value.clone()].into(),
+            Self::More(values) => values.clone(),
+        }
+    }
 }
 
 /// What a judge looks for: a list, or [`ACCEPTANCE`], which may also be one of the list.
@@ -89,7 +113,7 @@ impl VerificationConfig {
     #[must_use]
     pub fn written(&self) -> Vec<(&'static str, &'static [MethodName])> {
         use MethodName::{External, MultiStage, Plugin, Semantic};
-        let fields: [(&str, bool, &[MethodName]); 16] = [
+        let fields: [(&str, bool, &[MethodName]); 18] = [
             ("command", self.command.is_some(), &[External]),
             ("success_exit_code", self.success_exit_code.is_some(), &[External]),
             ("output_contains", self.output_contains.is_some(), &[External]),
@@ -106,7 +130,16 @@ impl VerificationConfig {
             ("plugin", self.plugin.is_some(), &[Plugin]),
             ("config", self.config.is_some(), &[Plugin]),
             ("retries", self.retries.is_some(), &[External, Semantic, MultiStage, Plugin]),
+            ("template", self.template.is_some(), &[External, Semantic, MultiStage, Plugin]),
+            ("with", self.with.is_some(), &[External, Semantic, MultiStage, Plugin]),
         ];
         fields.into_iter().filter(|(_, written, _)| *written).map(|(name, _, of)| (name, of)).collect()
+    }
+
+    /// Returns the values of the template's parameters.
+    #[must_use]
+    pub fn values(&self) -> BTreeMap<String, Values> {
+        let with = self.with.iter().flatten();
+        with.map(|(name, given)| (name.clone(), given.values())).collect()
     }
 }

@@ -114,7 +114,7 @@ impl Collector<'_> {
                 return Ok(());
             }
         };
-        let notes = if self.args.all { file_size(&self.project.notes(run)) } else { 0 };
+        let notes = if self.args.all { self.notes(run).iter().map(|file| file_size(file)).sum() } else { 0 };
         let sessions: u64 = self.session_logs(run).iter().map(|log| file_size(log)).sum();
         if !self.args.dry_run && !self.really_remove(run, size.is_some()).await? {
             return Ok(());
@@ -141,12 +141,17 @@ impl Collector<'_> {
         if !self.args.all {
             return Ok(true);
         }
-        if let Err(failure) = remove_notes(&self.project.notes(run)) {
+        if let Err(failure) = self.notes(run).iter().try_for_each(|file| remove_notes(file)) {
             self.done.failures.push(failure);
             return Ok(false);
         }
         self.store.forget(run).await?;
         Ok(true)
+    }
+
+    /// Returns what the agents of a run wrote for others.
+    fn notes(&self, run: &str) -> [PathBuf; 2] {
+        [self.project.notes(run), self.project.answer(run)]
     }
 
     fn session_logs(&self, run: &str) -> Vec<PathBuf> {

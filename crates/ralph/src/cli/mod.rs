@@ -10,6 +10,7 @@ mod classic;
 mod completions;
 mod config;
 mod config_args;
+mod consent;
 mod demo;
 mod demo_agent;
 mod detach;

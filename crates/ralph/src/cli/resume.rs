@@ -8,11 +8,11 @@ use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
 use super::run::{preflight_again, refuse_recursion, tell, with_keeper};
-use super::{block_on, out, pick, trust};
+use super::{block_on, out, pick, task, trust};
 use crate::config::{Part, Use};
 use crate::engine::{
-    Audience, Beginning, Clock, Hold, Means, Place, RunPlan, RunSettings, SettingsError, StoredAgent,
-    TakenUp, TreeHold,
+    Audience, Beginning, Clock, Hold, KIND_GENERATE, Means, Place, RunPlan, RunSettings, SettingsError,
+    StoredAgent, TakenUp, TreeHold,
 };
 use crate::error::Failure;
 use crate::git;
@@ -114,7 +114,9 @@ fn in_background(args: &ResumeArgs, project: Project) -> Result<u8, Failure> {
 async fn look(args: &ResumeArgs, store: &Store, row: RunRow, project: Project) -> Result<Found, Failure> {
     let stored = store.stored(&row.id).await?;
     if !stored.state.can_go_on() {
-        return repeat(store, &row, &stored, args.output.audience()).await.map(Found::Ended);
+        let audience = args.output.audience();
+        let code = repeat(store, &row, &stored, audience).await?;
+        return task::finish_in(store, &project, &row.id, (code, audience)).await.map(Found::Ended);
     }
     let (plan, changed) = plan(args, &row, &stored, project)?;
     preflight_again(&plan)?;
@@ -128,17 +130,22 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
     let settings =
         RunSettings::of(&plan).json().map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
     let stored = store.take_over(&row.id, &hold.owner().json(), &settings).await?;
+    let audience = match show {
+        Show::Json => Audience::Nobody,
+        Show::People(_) | Show::Background(_) => Audience::People,
+    };
     if !stored.state.can_go_on() {
-        let audience = match show {
-            Show::Json => Audience::Nobody,
-            Show::People(_) | Show::Background(_) => Audience::People,
-        };
         return repeat(&store, &row, &stored, audience).await;
     }
     sweep(&row.id);
     let left = Beginning::Left(Box::new(TakenUp { stored, changed }));
     let told = show.told(plan.policy.max_iterations)?;
-    tell(plan, left, Means { keeper, hold, store }, told).await
+    let (kind, project) = (plan.kind, plan.project.clone());
+    let code = tell(plan, left, Means { keeper, hold, store }, told).await?;
+    match kind {
+        KIND_GENERATE => task::finish(&project, &row.id, (code, audience)).await,
+        _ => Ok(code),
+    }
 }
 
 /// Makes the plan of a stored run again, and says what is not as it was.
@@ -240,8 +247,13 @@ impl<'a> Configured<'a> {
 
     fn values(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, Failure> {
         let configured = self.args.config.settings(Some(&self.project))?;
-        let used =
-            Use { agents: vec![&agent.name], permission: Part::Left, checks: Part::Left, criteria: &[] };
+        let used = Use {
+            agents: vec![&agent.name],
+            permission: Part::Left,
+            checks: Part::Left,
+            criteria: &[],
+            templates: &[],
+        };
         trust::ensure_use(&self.project, &configured, &used)?;
         let written = configured.agents.get(&agent.name).cloned().unwrap_or_default();
         let value = |name: &String| {

@@ -93,15 +93,20 @@ pub fn acceptance(settings: &Settings) -> Result<Acceptance, Failure> {
 
 /// An agent that starts ralph on its own project would loop in a loop.
 pub fn refuse_recursion(project: &Project) -> Result<(), Failure> {
-    let outer = std::env::var_os(PROJECT_VARIABLE).is_some_and(|root| project.root.as_os_str() == root);
-    match std::env::var(RUN_ID_VARIABLE) {
-        Ok(run) if outer => Err(Failure::plain(
+    match run_around(project) {
+        Some(run) => Err(Failure::plain(
             exit_code::STATE,
             format!("run {} already works on this project, and this is one of its agents", short_id(&run)),
         )
         .hint("an agent must not start ralph on the project that it works on")),
-        Ok(_) | Err(_) => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// Returns the run whose agent has started this ralph, if it works on the same project.
+pub fn run_around(project: &Project) -> Option<String> {
+    let outer = std::env::var_os(PROJECT_VARIABLE).is_some_and(|root| project.root.as_os_str() == root);
+    std::env::var(RUN_ID_VARIABLE).ok().filter(|_| outer)
 }
 
 /// Finds out before the first iteration whether the agent can be started at all.

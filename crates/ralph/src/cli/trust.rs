@@ -1,10 +1,8 @@
 //! `ralph trust`, and the question that every loop asks first: may the project's own commands be started?
-use std::io::{self, BufRead, IsTerminal};
-
 use clap::Args;
 
 use super::config_args::ConfigArgs;
-use super::out;
+use super::{consent, out};
 use crate::config::{Part, ProjectCommand, Settings, Use};
 use crate::engine::RunPlan;
 use crate::error::Failure;
@@ -85,12 +83,24 @@ pub fn approve(project: &Project, settings: &Settings) -> Result<(), Failure> {
 
 /// Lets a run go on if it starts no command of the project's own, or the user has approved them.
 pub fn ensure(plan: &RunPlan, settings: &Settings) -> Result<(), Failure> {
+    let checks = if plan.checks.is_empty() { Part::Left } else { Part::Used };
+    ensure_with(plan, settings, checks, &[])
+}
+
+/// The same for a run with criteria of its own: whether the checks of the configuration are among them, and the templates
+/// that they were made from.
+pub fn ensure_with(
+    plan: &RunPlan,
+    settings: &Settings,
+    checks: Part,
+    templates: &[String],
+) -> Result<(), Failure> {
     let used = Use {
         agents: plan.agents().map(|agent| agent.name.as_str()).collect(),
         permission: Part::Used,
-        // A stage is held to the criteria of its task.
-        checks: if plan.checks.is_empty() || plan.stage.is_some() { Part::Left } else { Part::Used },
+        checks,
         criteria: &plan.checks,
+        templates,
     };
     ensure_use(&plan.project, settings, &used)
 }
@@ -116,17 +126,14 @@ fn refused(settings: &Settings, known: Knowledge) -> Failure {
     commands.fold(failure, Failure::cause).hint("look at them; if they are what you want, run: ralph trust")
 }
 
-/// Asks a person. Anything but yes is no.
+/// Asks a person.
 fn is_answered(settings: &Settings) -> bool {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+    if !consent::can_be_asked() {
         return false;
     }
     out::note("This project's configuration wants to start commands that you have not approved:");
     settings.of_project.iter().for_each(|command| out::note(&format!("  {}", shown(command))));
-    out::ask("Start them? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str())
+    consent::is_given("Start them? [y/N] ")
 }
 
 /// Somebody else may have written the value to look like something else on a terminal.

@@ -33,7 +33,20 @@ impl From<ExternalCheck> for Check {
     }
 }
 
+/// A stage as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WrittenStage {
+    pub(super) required: bool,
+    pub(super) check: Check,
+}
+
 const METHODS: &[&str] = &["string_match", "external", "semantic", "multi_stage", "plugin"];
+
+impl From<WrittenStage> for Stage {
+    fn from(written: WrittenStage) -> Self {
+        Self { required: written.required, criterion: written.check.criterion }
+    }
+}
 
 /// Reads a list of checks.
 pub(super) fn checks(node: &Node, at: &At<'_>) -> Result<Vec<Check>, ConfigError> {
@@ -49,16 +62,9 @@ pub(super) fn checks(node: &Node, at: &At<'_>) -> Result<Vec<Check>, ConfigError
 }
 
 /// Reads the stages of a check.
-pub(super) fn stages(node: &Node, at: &At<'_>) -> Result<Vec<Stage>, ConfigError> {
-    let stages = list(node, at)?.iter().map(|item| {
-        let (Check { criterion, template }, required) = check(item, at)?;
-        match template {
-            // Where a stage comes from would be forgotten.
-            Some(_) => Err(at.refuse(item, Refusal::new("a template of the project cannot be a stage"))),
-            None => Ok(Stage { required, criterion }),
-        }
-    });
-    stages.collect()
+pub(super) fn stages(node: &Node, at: &At<'_>) -> Result<Vec<WrittenStage>, ConfigError> {
+    let stage = |item| check(item, at).map(|(check, required)| WrittenStage { required, check });
+    list(node, at)?.iter().map(stage).collect()
 }
 
 fn list<'a>(node: &'a Node, at: &At<'_>) -> Result<&'a [Node], ConfigError> {
@@ -112,7 +118,9 @@ fn made(mut draft: CheckDraft, at: &At<'_>) -> Result<Check, Refusal> {
     if !draft.with.value.is_empty() {
         return Err(Refusal::new("`with:` belongs to a template").hint("add `template: NAME`"));
     }
-    Ok(Check::from(named(Criterion { name: None, retries, method: method(draft)? })))
+    // Whoever approves the whole approves its stages.
+    let template = draft.stages.value.iter().find_map(|stage| stage.check.template.clone());
+    Ok(Check { criterion: named(Criterion { name: None, retries, method: method(draft)? }), template })
 }
 
 /// The method is the one that is named, or else the one whose parts are written.
@@ -142,7 +150,7 @@ fn method(draft: CheckDraft) -> Result<Method, Refusal> {
             Err(Refusal::new("a check of several stages has none").hint("add `stages:`"))
         }
         (Some("multi_stage"), _) | (None, Some("multi_stage")) => Ok(Method::MultiStage(StagedCheck {
-            stages: draft.stages.value,
+            stages: draft.stages.value.into_iter().map(Stage::from).collect(),
             require_all: draft.require_all.value,
             parallel: draft.parallel.value,
         })),

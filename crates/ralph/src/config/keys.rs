@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::criterion::template::Values;
-use ralph_core::criterion::{CheckCommand, ExternalCheck, Stage};
+use ralph_core::criterion::{CheckCommand, ExternalCheck};
 
+use super::checks::WrittenStage;
 use super::origin::Setting;
 use super::settings::{AgentSettings, Settings};
 use super::slot::{Bounds, Slot};
@@ -198,7 +199,7 @@ pub(super) struct CheckDraft {
     pub check_for: Setting<Vec<String>>,
     pub negative_patterns: Setting<Vec<String>>,
     pub model: Setting<Option<String>>,
-    pub stages: Setting<Vec<Stage>>,
+    pub stages: Setting<Vec<WrittenStage>>,
     pub require_all: Setting<bool>,
     pub parallel: Setting<bool>,
     pub plugin: Setting<Option<String>>,

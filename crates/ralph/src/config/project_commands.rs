@@ -25,6 +25,8 @@ pub struct Use<'a> {
     pub checks: Part,
     /// What else is verified: its judge and its plugins are started too.
     pub criteria: &'a [Criterion],
+    /// The templates that these were made from.
+    pub templates: &'a [String],
 }
 
 /// Whether a part of the settings is used.
@@ -57,6 +59,8 @@ impl Settings {
         let is_used = |name: &str| used.agents.contains(&name) || judge == Some(name);
         let agents = self.agents.iter().filter(|(name, _)| is_used(name));
         let plugins = checks().flat_map(Criterion::plugins);
+        let is_template =
+            |command: &ProjectCommand| used.templates.iter().any(|name| command.key == template_key(name));
         agents
             .flat_map(|(name, written)| of_agent(name, written))
             .chain(used.permission.of(self.permission().into_iter()))
@@ -64,6 +68,7 @@ impl Settings {
             .chain(plugins.filter_map(|name| self.plugin(name)))
             .chain(api)
             .chain(self.setup())
+            .chain(self.templates.project_commands().into_iter().filter(is_template))
             .filter(|command| command.origin.is_project())
             .collect()
     }
@@ -144,6 +149,11 @@ impl Settings {
         let origin = Origin::File { layer: FileLayer::Project, path, line: 1 };
         Some(ProjectCommand { key: format!("verifiers.{name}"), value, origin })
     }
+}
+
+/// Returns the key under which a template of the project is approved.
+pub(super) fn template_key(name: &str) -> String {
+    format!("templates.{name}")
 }
 
 /// Returns the command of a check that is nothing else, and all of any other.

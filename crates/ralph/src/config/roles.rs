@@ -84,6 +84,7 @@ impl Settings {
             promise: own.map(|own| own.completion_promise.value.clone()),
             default_verification: self.roles.default_verification.value,
             verify_promises: self.roles.verify_promises.value,
+            checks: self.criteria(),
         }
     }
 

@@ -107,7 +107,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Command(slot) => of(slot, |command| json!(command)),
         Slot::Strings(slot) => of(slot, |texts| json!(texts)),
         Slot::Stages(slot) => {
-            of(slot, |stages| stages.iter().map(|stage| written(&stage.criterion)).collect())
+            of(slot, |stages| stages.iter().map(|stage| written(&stage.check.criterion)).collect())
         }
         Slot::Json(slot) => of(slot, |value| json!(value)),
         Slot::With(slot) => of(slot, |with| json!(with)),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::claim::{Contradictions, Matching, Scope};
+use ralph_core::criterion::CheckCommand;
 use ralph_core::criterion::template::Values;
-use ralph_core::criterion::{CheckCommand, Stage};
 use ralph_core::judge::{Api, OnError};
 use ralph_core::policy::Context;
 use ralph_core::task::MethodName;
 
-use super::checks::{self, Check};
+use super::checks::{self, Check, WrittenStage};
 use super::document::{self, At};
 use super::error::{ConfigError, Refusal};
 use super::origin::Setting;
@@ -50,7 +50,7 @@ pub(super) enum Slot<'a> {
     Checks(&'a mut Setting<Vec<Check>>),
     Command(&'a mut Setting<Option<CheckCommand>>),
     Strings(&'a mut Setting<Vec<String>>),
-    Stages(&'a mut Setting<Vec<Stage>>),
+    Stages(&'a mut Setting<Vec<WrittenStage>>),
     Json(&'a mut Setting<Option<serde_json::Value>>),
     With(&'a mut Setting<BTreeMap<String, Values>>),
     OnError(&'a mut Setting<OnError>),

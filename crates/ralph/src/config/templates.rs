@@ -12,7 +12,7 @@ use super::document::{At, entries, read};
 use super::error::{ConfigError, Refusal};
 use super::files::{self, Found};
 use super::origin::{FileLayer, Origin, Source};
-use super::project_commands::ProjectCommand;
+use super::project_commands::{ProjectCommand, template_key};
 use super::slot::{scalar, text};
 use crate::suggest;
 use crate::yaml::{Content, Entry, Node};
@@ -85,7 +85,7 @@ impl Templates {
                 Ok(Found::Nothing | Found::Closed) | Err(_) => String::new(),
             };
             ProjectCommand {
-                key: format!("templates.{}", name_of(&path).unwrap_or_default()),
+                key: template_key(name_of(&path).unwrap_or_default()),
                 value: text,
                 origin: Origin::File { layer: FileLayer::Project, path, line: 1 },
             }

@@ -35,7 +35,8 @@ pub use means::{Hold, Means, TreeHold};
 pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;
 pub use plan::{
-    AgentChoice, Audience, PROJECT_VARIABLE, PromptSource, RunPlan, StageOf, read_bounded, session_room,
+    AgentChoice, Audience, KIND_GENERATE, PROJECT_VARIABLE, PromptSource, RunPlan, StageOf, read_bounded,
+    session_room,
 };
 pub use settings::{Place, RunSettings, SettingsError};
 pub use signals::{Asked, Signals, stop_self};

@@ -10,7 +10,7 @@ use ralph_core::criterion::Criterion;
 use ralph_core::event;
 use ralph_core::policy::{Context, Policy};
 use ralph_core::prompt::{self, Completion, Notes, Parts, PromptPlan};
-use ralph_core::task::{Role, StagePrompt};
+use ralph_core::task::{GeneratePrompt, Role, StagePrompt};
 use ralph_core::template::Expanded;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,10 @@ const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
 pub const PROJECT_VARIABLE: &str = "RALPH_PROJECT";
 
 /// The kinds of runs.
-const KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt", "task"];
+const KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt", "task", KIND_GENERATE];
+
+/// A run that makes tasks of a spec.
+pub const KIND_GENERATE: &str = "generate";
 
 /// Returns the kind of that name.
 #[must_use]
@@ -117,6 +120,8 @@ pub enum PromptSource {
     Template(Template),
     /// The stage of a task.
     Stage(Box<StagePrompt>),
+    /// A spec of which tasks are to be made.
+    Generate(Box<GeneratePrompt>),
 }
 
 impl PromptSource {
@@ -128,6 +133,7 @@ impl PromptSource {
             Self::File(path) => read_text(path).map(words),
             Self::Template(template) => template.fill(iteration, max_iterations),
             Self::Stage(stage) => Ok(words(stage.render(iteration, max_iterations))),
+            Self::Generate(prompt) => Ok(words(prompt.render())),
         }
     }
 
@@ -135,7 +141,7 @@ impl PromptSource {
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match self {
-            Self::Text(_) | Self::Stage(_) => None,
+            Self::Text(_) | Self::Stage(_) | Self::Generate(_) => None,
             Self::File(path) => Some(path),
             Self::Template(template) => Some(&template.path),
         }
@@ -143,7 +149,7 @@ impl PromptSource {
 
     fn completion(&self) -> Completion {
         match self {
-            Self::Text(_) | Self::File(_) | Self::Stage(_) => Completion::Added,
+            Self::Text(_) | Self::File(_) | Self::Stage(_) | Self::Generate(_) => Completion::Added,
             Self::Template(_) => Completion::Own,
         }
     }

@@ -131,6 +131,12 @@ impl RunSettings {
         &self.acceptance
     }
 
+    /// Returns where its words come from.
+    #[must_use]
+    pub fn prompt(&self) -> &PromptSource {
+        &self.prompt
+    }
+
     /// Returns it as it is stored: without secrets, and saying whether they can be read again. Where a secret stood in
     /// another form than its variable has, they cannot.
     pub fn json(&self) -> Result<String, serde_json::Error> {

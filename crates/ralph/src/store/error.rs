@@ -11,6 +11,8 @@ pub enum StoreError {
     Damaged { path: PathBuf, what: Damage, kept: Kept },
     #[error("the database {} was written by a newer ralph: it has schema {found}, this one knows {known}", path.display())]
     Newer { path: PathBuf, found: i64, known: i64 },
+    #[error("the database {} was written by an older ralph and cannot be changed: it has schema {found}, this one needs {known}", path.display())]
+    Older { path: PathBuf, found: i64, known: i64 },
     #[error("the database {} was removed or replaced while the run was going on", path.display())]
     Gone { path: PathBuf },
     #[error("run {run} was taken over by another ralph")]

@@ -44,7 +44,10 @@ impl Store {
                 return Err(StoreError::Newer { path: place.path, found: schema, known: KNOWN });
             }
             (Inside::Nothing, Opening::Existing) => return Ok(None),
-            (Inside::AtRest { .. }, Opening::Existing) if place.writable().is_err() => {
+            (Inside::AtRest { schema }, Opening::Existing) if place.writable().is_err() => {
+                if schema < KNOWN {
+                    return Err(StoreError::Older { path: place.path, found: schema, known: KNOWN });
+                }
                 return Ok(Some(Self::on(read_only(&place).await?, place)));
             }
             (Inside::Nothing, Opening::Create) => {

@@ -1,5 +1,5 @@
 //! Tasks as reading gives them back.
-use ralph_core::task::{Status, Task};
+use ralph_core::task::{Approval, Status, Task};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -14,6 +14,7 @@ pub struct TaskHead {
     pub priority: u32,
     pub dependencies: Vec<String>,
     pub assignee: Option<String>,
+    pub approval: Approval,
     pub created_at: i64,
     pub updated_at: i64,
     /// The newest run that is a stage of it.
@@ -39,12 +40,13 @@ pub struct TaskRow {
     pub task: Task,
     /// JSON.
     pub metadata: String,
+    pub approval: Approval,
     pub created_at: i64,
     pub updated_at: i64,
 }
 
 pub(super) const LISTED: &str = "SELECT t.id, t.seq, t.spec, t.title, t.status, t.priority, t.dependencies, t.assignee,
-        t.created_at, t.updated_at, r.id AS run, r.role, r.status AS run_status, r.iterations, r.max_iterations,
+        t.unapproved, t.created_at, t.updated_at, r.id AS run, r.role, r.status AS run_status, r.iterations, r.max_iterations,
         r.started_at, r.promise
     FROM tasks t
     LEFT JOIN runs r ON r.id =
@@ -53,7 +55,7 @@ pub(super) const LISTED: &str = "SELECT t.id, t.seq, t.spec, t.title, t.status, 
 
 pub(super) const WHOLE: &str =
     "SELECT id, spec, title, description, status, priority, dependencies, assignee,
-        created_at, updated_at, metadata, completion_spec
+        unapproved, created_at, updated_at, metadata, completion_spec
     FROM tasks WHERE $1 IS NULL OR id = $1 ORDER BY seq";
 
 impl TaskHead {
@@ -68,6 +70,7 @@ impl TaskHead {
             priority: priority.unwrap_or(Task::USUAL_PRIORITY),
             dependencies: json(row, "dependencies")?.unwrap_or_default(),
             assignee: row.try_get("assignee")?,
+            approval: approval(row)?,
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
             run: stage_run(row)?,
@@ -91,6 +94,7 @@ impl TaskRow {
         Ok(Self {
             task,
             metadata: row.try_get("metadata")?,
+            approval: approval(row)?,
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
         })
@@ -108,6 +112,11 @@ fn stage_run(row: &SqliteRow) -> Result<Option<StageRun>, sqlx::Error> {
         started_at: row.try_get("started_at")?,
         promise: row.try_get("promise")?,
     }))
+}
+
+fn approval(row: &SqliteRow) -> Result<Approval, sqlx::Error> {
+    let unapproved: bool = row.try_get("unapproved")?;
+    Ok(if unapproved { Approval::Awaited } else { Approval::Given })
 }
 
 fn status(row: &SqliteRow) -> Result<Status, sqlx::Error> {

@@ -1,9 +1,9 @@
 //! Tasks: read whole or as a list, changed all or nothing. Who changes them sees all of them, in the same transaction.
 use ralph_core::event::Millis;
 use ralph_core::outcome::Ended;
-use ralph_core::task::{Role, Status, Task};
-use sqlx::Connection;
+use ralph_core::task::{Approval, Role, Status, Task};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
 
 use super::batch::{Statement, execute_one, sql};
 use super::task_rows::{LISTED, TaskHead, TaskRow, WHOLE};
@@ -16,10 +16,16 @@ pub enum TaskChange {
     Add {
         task: Task,
         metadata: String,
+        approval: Approval,
     },
     /// Everything about it, but for its metadata.
     Replace {
         task: Task,
+        approval: Approval,
+    },
+    /// A person lets its checks be started.
+    Approve {
+        id: String,
     },
     Delete {
         id: String,
@@ -43,13 +49,20 @@ impl Store {
         self.rows(sqlx::query(WHOLE).bind(None::<String>), TaskRow::read).await
     }
 
+    /// Returns the task and the role that a run is a stage of, if it is one.
+    pub(super) async fn stage_of(&self, run: &str) -> Result<Option<(String, String)>, StoreError> {
+        let query = sqlx::query("SELECT task, role FROM runs WHERE id = $1 AND task IS NOT NULL");
+        let read = |row: &SqliteRow| Ok((row.try_get("task")?, row.try_get("role")?));
+        Ok(self.rows(query.bind(run.to_owned()), read).await?.pop())
+    }
+
     /// Returns the runs of a task, oldest first.
     pub async fn runs_of_task(&self, id: &str) -> Result<Vec<(String, RunRow)>, StoreError> {
         let sql =
             format!("SELECT {}, role FROM runs WHERE task = $1 ORDER BY started_at, id", RunRow::COLUMNS);
         let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(id.to_owned());
         let read = |row: &SqliteRow| {
-            let role: Option<String> = sqlx::Row::try_get(row, "role")?;
+            let role: Option<String> = row.try_get("role")?;
             Ok((role.unwrap_or_default(), RunRow::read(row)?))
         };
         self.rows(query, read).await
@@ -79,7 +92,7 @@ impl Store {
 
     fn statements(&self, change: &TaskChange, seq: i64, at: Millis) -> Result<Vec<Statement>, StoreError> {
         Ok(match change {
-            TaskChange::Add { task, metadata } => {
+            TaskChange::Add { task, metadata, approval } => {
                 let add = sql!(
                     "INSERT INTO tasks (id, seq, title, status, created_at, updated_at, metadata)
                      VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -91,19 +104,22 @@ impl Store {
                     at.0,
                     metadata.as_str()
                 );
-                std::iter::once(add).chain(self.written(task, at)?).collect()
+                std::iter::once(add).chain(self.written(task, *approval, at)?).collect()
             }
-            TaskChange::Replace { task } => self.written(task, at)?,
+            TaskChange::Replace { task, approval } => self.written(task, *approval, at)?,
+            TaskChange::Approve { id } => {
+                vec![sql!("UPDATE tasks SET unapproved = 0, updated_at = ? WHERE id = ?", at.0, id.as_str())]
+            }
             TaskChange::Delete { id } => vec![sql!("DELETE FROM tasks WHERE id = ?", id.as_str())],
         })
     }
 
-    fn written(&self, task: &Task, at: Millis) -> Result<Vec<Statement>, StoreError> {
+    fn written(&self, task: &Task, approval: Approval, at: Millis) -> Result<Vec<Statement>, StoreError> {
         let dependencies = task.dependencies.as_ref().map(|on| self.encode(on)).transpose()?;
         let completion = task.completion.as_ref().map(|spec| self.encode(spec)).transpose()?;
         let mut statements = vec![sql!(
             "UPDATE tasks SET spec = ?, title = ?, description = ?, status = ?, priority = ?, dependencies = ?,
-                assignee = ?, updated_at = ?, completion_spec = ? WHERE id = ?",
+                assignee = ?, unapproved = ?, updated_at = ?, completion_spec = ? WHERE id = ?",
             task.spec_id.as_deref(),
             task.title.as_str(),
             task.description.as_deref(),
@@ -111,6 +127,7 @@ impl Store {
             task.priority,
             dependencies.as_deref(),
             task.assignee.as_deref(),
+            i64::from(approval == Approval::Awaited),
             at.0,
             completion.as_deref(),
             task.id.as_str()
@@ -131,10 +148,15 @@ async fn heads(connection: &mut SqliteConnection) -> Result<Vec<TaskHead>, sqlx:
     rows.iter().map(TaskHead::read).collect()
 }
 
+/// Returns the statement by which a run that came from a file is known as a stage. It moves no task: what it did, it did
+/// elsewhere.
+pub(super) fn belongs(run: &str, task: &str, role: &str) -> Statement {
+    sql!("UPDATE runs SET task = ?, role = ? WHERE id = ?", task, role, run)
+}
+
 /// Returns the statements by which a run that begins becomes the stage of its task, and moves it.
 pub(super) fn begun(run: &str, (task, role): (&str, &Role), at: Millis) -> Vec<Statement> {
-    let of = sql!("UPDATE runs SET task = ?, role = ? WHERE id = ?", task, role.as_str(), run);
-    std::iter::once(of).chain(taken_up(run, at)).collect()
+    std::iter::once(belongs(run, task, role.as_str())).chain(taken_up(run, at)).collect()
 }
 
 /// Returns the statement by which a run that goes on moves its task, if it has one.

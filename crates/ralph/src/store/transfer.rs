@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::{self, Line, Statement};
 use super::given::{Given, Owned};
 use super::project::{At, project};
+use super::tasks::belongs;
 use super::{Store, StoreError};
 
 /// The version of the file format.
@@ -26,6 +27,11 @@ pub struct RunHeader {
     pub started_at: i64,
     /// What the run was asked to do.
     pub settings: serde_json::Value,
+    /// What the run was a stage of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// How many facts follow: a file that was cut is noticed.
     pub facts: i64,
     /// The loop as it was last stored.
@@ -44,6 +50,7 @@ impl Store {
     /// Returns the header of a run.
     pub async fn header(&self, run: &super::RunRow) -> Result<RunHeader, StoreError> {
         let latest = self.latest(&run.id).await?;
+        let (task, role) = self.stage_of(&run.id).await?.unzip();
         Ok(RunHeader {
             ralph_export: EXPORT_VERSION,
             id: run.id.clone(),
@@ -53,6 +60,8 @@ impl Store {
             max_iterations: run.max_iterations,
             started_at: run.started_at,
             settings: self.decode(&run.settings)?,
+            task,
+            role,
             facts: self.facts(&run.id, &latest).await?,
             state: self.decode(&latest.state)?,
         })
@@ -66,6 +75,10 @@ impl Store {
             let at = At { run: &header.id, at: imported.at };
             statements.push(batch::events(&[Line { at, seq: imported.seq, fact: &imported.fact, body }]));
             statements.extend(project(at, &imported.fact));
+        }
+        // Last, so that no fact moves a task of this project.
+        if let (Some(task), Some(role)) = (&header.task, &header.role) {
+            statements.push(belongs(&header.id, task, role));
         }
         let mut connection = self.connection.lock().await;
         batch::execute_many(&mut connection, statements).await.map_err(|source| self.failed(source))

@@ -71,8 +71,10 @@ pub fn bounded(from: impl io::Read, name: &str) -> Result<String, TaskError> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-        let line = valid.split(|byte| *byte == b'\n').count();
-        TaskError::new(format!("{name}:{line}"), "it is not UTF-8 text")
+        let mut lines = valid.split(|byte| *byte == b'\n');
+        let column = lines.next_back().map_or(0, |line| String::from_utf8_lossy(line).chars().count()) + 1;
+        let line = lines.count() + 1;
+        TaskError::new(format!("{name}:{line}:{column}"), "it is not UTF-8 text")
     })
 }
 

@@ -1,5 +1,5 @@
 //! Markdown check lists: each item at the edge is a task, what is indented below it says when it is done.
-use ralph_core::task::{CompletionSpec, Problem, Status, Task, is_name, slug, validate};
+use ralph_core::task::{Approval, CompletionSpec, Problem, Status, Task, is_name, slug, validate};
 use serde_json::Map;
 
 use super::{Read, TaskError};
@@ -8,6 +8,7 @@ use super::{Read, TaskError};
 pub(super) fn tasks(text: &str, file: &str) -> Result<Vec<Read>, TaskError> {
     let mut found: Vec<Item<'_>> = Vec::new();
     let mut is_code = false;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (line, number) in text.lines().zip(1_u64..) {
         if line.trim_start().starts_with("```") {
             is_code = !is_code;
@@ -95,7 +96,13 @@ impl<'a> Item<'a> {
         let place = format!("{file}:{}:1", self.line);
         let refused = |problem: Problem| TaskError { place: place.clone(), ..TaskError::from(problem) };
         validate(&task).map_err(refused)?;
-        Ok(Read { task, metadata: Map::new(), place, dependency_places: Vec::new() })
+        Ok(Read {
+            task,
+            metadata: Map::new(),
+            approval: Approval::Given,
+            place,
+            dependency_places: Vec::new(),
+        })
     }
 
     /// Takes `TASK-001: title` apart, also in bold; a title without an id gets one made of its words.

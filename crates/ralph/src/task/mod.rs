@@ -14,4 +14,4 @@ pub use error::TaskError;
 pub use file::{Form, Given, bounded, config_file, config_text, given, one};
 pub use join::join;
 pub use read::Read;
-pub use write::{json_of, yaml};
+pub use write::{Outgoing, yaml};

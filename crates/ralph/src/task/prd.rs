@@ -1,5 +1,5 @@
 //! `prd.json`: user stories, as many agents write and read them.
-use ralph_core::task::{CompletionSpec, Problem, Status, Task, validate};
+use ralph_core::task::{Approval, CompletionSpec, Problem, Status, Task, validate};
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, place};
@@ -63,6 +63,7 @@ fn story(node: &Node, file: &str) -> Result<Read, TaskError> {
     Ok(Read {
         task,
         metadata: notes(&fields)?,
+        approval: Approval::Given,
         place: place(file, node),
         dependency_places: listed.iter().map(|node| place(file, node)).collect(),
     })

@@ -1,15 +1,17 @@
 //! A task from a tree of texts. Types are settled here, with the place of every mistake; what must hold beyond them is a
 //! rule of the core.
+use std::collections::BTreeMap;
+
 use ralph_core::criterion::CheckCommand;
 use ralph_core::task::{
-    CheckFor, CompletionSpec, MethodName, Role, RoleSpec, StageSpec, Status, Task, VerificationConfig,
-    WrittenTime, validate,
+    Approval, CheckFor, CompletionSpec, MethodName, OneOrMore, Role, RoleSpec, StageSpec, Status, Task,
+    VerificationConfig, WrittenTime, validate,
 };
 use serde_json::{Map, Value};
 
 use super::TaskError;
 use super::fields::{Fields, place};
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Entry, Node};
 
 const TASK: &[&str] = &[
     "id",
@@ -21,6 +23,7 @@ const TASK: &[&str] = &[
     "dependencies",
     "assignee",
     "metadata",
+    "approved",
     "completion",
 ];
 const COMPLETION: &[&str] = &["outcome", "acceptance_criteria", "coder", "reviewer", "tester", "qa"];
@@ -43,6 +46,8 @@ const CONFIG: &[&str] = &[
     "plugin",
     "config",
     "retries",
+    "template",
+    "with",
 ];
 const STAGE: &[&str] = &["name", "method", "config", "required"];
 
@@ -51,6 +56,8 @@ const STAGE: &[&str] = &["name", "method", "config", "required"];
 pub struct Read {
     pub task: Task,
     pub metadata: Map<String, Value>,
+    /// What the file says of it.
+    pub approval: Approval,
     /// `FILE:LINE:COLUMN` of the task.
     pub place: String,
     /// The same of its dependencies.
@@ -90,6 +97,7 @@ pub(super) fn draft(node: &Node, file: &str) -> Result<Read, TaskError> {
     Ok(Read {
         task,
         metadata: metadata(&fields)?,
+        approval: approval(&fields)?,
         place: place(file, node),
         dependency_places: listed.iter().map(|node| place(file, node)).collect(),
     })
@@ -101,6 +109,14 @@ fn metadata(fields: &Fields<'_>) -> Result<Map<String, Value>, TaskError> {
         Some(Value::Object(metadata)) => Ok(metadata),
         Some(_) => Err(fields.refuse("metadata", "a table is expected")),
     }
+}
+
+/// A task that was not approved where it was written is not approved here either.
+fn approval(fields: &Fields<'_>) -> Result<Approval, TaskError> {
+    Ok(match fields.flag("approved")? {
+        Some(false) => Approval::Awaited,
+        Some(true) | None => Approval::Given,
+    })
 }
 
 /// Reads what done means.
@@ -171,6 +187,8 @@ pub(super) fn verification_config(
         plugin: fields.text("plugin")?,
         config: fields.get("config").map(|node| value(node).to_string()),
         retries: fields.count("retries")?,
+        template: fields.text("template")?,
+        with: fields.get("with").map(|node| values(node, file, &fields.path("with"))).transpose()?,
     })
 }
 
@@ -204,6 +222,23 @@ fn check_for(fields: &Fields<'_>) -> Result<Option<CheckFor>, TaskError> {
             Ok(fields.texts("check_for")?.map(CheckFor::List))
         }
     }
+}
+
+/// Reads the values of a template's parameters: one, or a list.
+fn values(node: &Node, file: &str, path: &str) -> Result<BTreeMap<String, OneOrMore>, TaskError> {
+    let fields = Fields::any(node, file, path)?;
+    let value = |entry: &Entry| -> Result<(String, OneOrMore), TaskError> {
+        let name = entry.key.as_str();
+        let value = match &entry.node.content {
+            Content::List(_) => OneOrMore::More(fields.texts(name)?.unwrap_or_default()),
+            Content::Nothing | Content::Text(_) | Content::Map(_) => {
+                let missing = || fields.refuse(name, "it has no value: a text or a list is expected");
+                OneOrMore::One(fields.text(name)?.ok_or_else(missing)?)
+            }
+        };
+        Ok((name.to_owned(), value))
+    };
+    fields.entries().iter().map(value).collect()
 }
 
 /// Returns a tree as JSON: what is not in quotation marks may be a number or a truth value.

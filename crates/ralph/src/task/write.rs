@@ -2,9 +2,11 @@
 //! reader takes it for something else.
 use std::fmt::Write;
 
-use ralph_core::task::{Role, RoleSpec, StageSpec, Task, VerificationConfig};
+use ralph_core::task::{Approval, Role, RoleSpec, StageSpec, Task, VerificationConfig};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+use crate::sanitize::is_hidden;
 
 /// A table whose order is kept.
 type Table = Vec<(&'static str, Tree)>;
@@ -17,10 +19,18 @@ enum Tree {
     Table(Table),
 }
 
+/// A task as it goes out.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    pub task: Task,
+    pub metadata: Map<String, Value>,
+    pub approval: Approval,
+}
+
 /// Returns one task as `task:`, several as a list.
 #[must_use]
-pub fn yaml(tasks: &[(Task, Map<String, Value>)]) -> String {
-    let tables: Vec<Table> = tasks.iter().map(|(task, metadata)| self::task(task, metadata)).collect();
+pub fn yaml(tasks: &[Outgoing]) -> String {
+    let tables: Vec<Table> = tasks.iter().map(task).collect();
     let mut text = String::new();
     match <[Table; 1]>::try_from(tables) {
         Ok([only]) => table(&mut text, vec![("task", Tree::Table(only))], 0),
@@ -28,23 +38,6 @@ pub fn yaml(tasks: &[(Task, Map<String, Value>)]) -> String {
         Err(tables) => tables.into_iter().for_each(|task| item(&mut text, Tree::Table(task), 0)),
     }
     text
-}
-
-/// Returns a task as JSON has it.
-#[must_use]
-pub fn json_of(task: &Task, metadata: &Map<String, Value>) -> Value {
-    fn value(tree: Tree) -> Value {
-        match tree {
-            Tree::Plain(value) => value,
-            Tree::List(items) => items.into_iter().map(value).collect(),
-            Tree::Table(table) => table
-                .into_iter()
-                .map(|(key, tree)| (key.to_owned(), value(tree)))
-                .collect::<Map<_, _>>()
-                .into(),
-        }
-    }
-    value(Tree::Table(self::task(task, metadata)))
 }
 
 fn plain(value: impl Serialize) -> Tree {
@@ -59,7 +52,8 @@ fn texts(texts: &[String]) -> Tree {
     Tree::List(texts.iter().map(plain).collect())
 }
 
-fn task(task: &Task, metadata: &Map<String, Value>) -> Table {
+fn task(outgoing: &Outgoing) -> Table {
+    let Outgoing { task, metadata, approval } = outgoing;
     let completion = task.completion.as_ref().map(|spec| {
         let mut table = vec![
             ("outcome", plain(&spec.outcome)),
@@ -86,6 +80,7 @@ fn task(task: &Task, metadata: &Map<String, Value>) -> Table {
         task.dependencies.as_ref().map(|on| ("dependencies", texts(on))),
         maybe("assignee", &task.assignee),
         (!metadata.is_empty()).then(|| ("metadata", plain(metadata))),
+        (*approval == Approval::Awaited).then(|| ("approved", plain(false))),
         completion,
     ];
     fields.into_iter().flatten().collect()
@@ -133,6 +128,8 @@ fn config(config: &VerificationConfig) -> Tree {
         maybe("plugin", &config.plugin),
         own,
         maybe("retries", &config.retries),
+        maybe("template", &config.template),
+        maybe("with", &config.with),
     ];
     Tree::Table(fields.into_iter().flatten().collect())
 }
@@ -208,23 +205,22 @@ fn scalar(text: &mut String, value: &Value, depth: usize) {
 
 /// A block has no escapes: what is not plain, or has blanks that nobody would see, cannot stand in one.
 fn is_block(words: &str) -> bool {
-    let is_plain = |letter: char| {
-        letter == '\n'
-            || !letter.is_control() && letter != '\u{feff}' && letter != '\u{2028}' && letter != '\u{2029}'
-    };
     let starts_plainly = words.starts_with(|first: char| !first.is_whitespace());
     let ends_once = !words.ends_with("\n\n");
+    let is_plain = |letter: char| letter == '\n' || !is_hidden(letter);
     words.trim_end().contains('\n') && starts_plainly && ends_once && words.chars().all(is_plain)
 }
 
-/// Returns a value as JSON without characters that YAML would not take as they are.
+/// Returns a value as JSON without characters that YAML would not take as they are, or that nobody would see.
 fn quoted(value: &Value) -> String {
     let mut text = String::new();
     for letter in value.to_string().chars() {
-        if letter.is_control() || matches!(letter, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{85}') {
-            let _ = write!(text, "\\u{:04x}", u32::from(letter));
-        } else {
-            text.push(letter);
+        let mut units = [0; 2];
+        match is_hidden(letter) {
+            true => letter.encode_utf16(&mut units).iter().for_each(|unit| {
+                let _ = write!(text, "\\u{unit:04x}");
+            }),
+            false => text.push(letter),
         }
     }
     text

@@ -7,10 +7,12 @@ mod list;
 mod receipt;
 mod run;
 mod task;
+mod task_line;
 mod words;
 
 pub use event::{at_json, event_line};
 pub use list::{run_json, run_line};
 pub use run::RunView;
-pub use task::{TaskView, task_head_json, task_line};
+pub use task::{RoleHeld, TaskView};
+pub use task_line::{is_ready, task_head_json, task_line};
 pub use words::{bytes, dollars, money, one_or_many, processes, short_id, when};

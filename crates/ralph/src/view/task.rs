@@ -1,59 +1,14 @@
-//! Tasks: a line of a list, and one whole with what became of every claim.
+//! A task, whole, with what became of every claim.
 use std::fmt::Write;
 
-use ralph_core::criterion::Method;
-use ralph_core::task::{MethodName, NoCriteria, Role, RoleRules, Status, Task, resolve};
+use ralph_core::criterion::{Criterion, Method};
+use ralph_core::task::{Approval, Problem, Resolved, Role, Status};
 use serde_json::{Map, Value, json};
 
 use super::words::{one_or_many, short_id, when};
 use super::{RunView, at_json};
 use crate::sanitize::sanitize;
 use crate::store::{StageRun, TaskHead, TaskRow};
-
-/// Returns a task as an object of `task list --json`.
-#[must_use]
-pub fn task_head_json(task: &TaskHead, waits: &[String]) -> Value {
-    json!({
-        "id": task.id,
-        "status": task.status.as_str(),
-        "title": task.title,
-        "spec_id": task.spec,
-        "priority": task.priority,
-        "dependencies": task.dependencies,
-        "ready": task.status == Status::Todo && waits.is_empty(),
-        "assignee": task.assignee,
-        "iteration": task.run.as_ref().map_or(0, |run| run.iterations),
-        "created_at": at_json(task.created_at),
-        "updated_at": at_json(task.updated_at),
-        "run": task.run.as_ref().map(stage_json),
-    })
-}
-
-fn stage_json(run: &StageRun) -> Value {
-    json!({
-        "id": run.id,
-        "role": run.role,
-        "status": run.status,
-        "iterations": run.iterations,
-        "max_iterations": run.max_iterations,
-    })
-}
-
-/// Returns a task as a line for people.
-#[must_use]
-pub fn task_line(task: &TaskHead, waits: &[String]) -> String {
-    let waits = if waits.is_empty() { String::new() } else { format!("  (waits for {})", waits.join(", ")) };
-    let spec = task.spec.as_deref().unwrap_or("-");
-    let line = format!(
-        "{:<12}  {:<9}  {:>2}  {:<12}  {}{waits}",
-        task.id,
-        task.status.as_str(),
-        task.priority,
-        spec,
-        task.title.lines().next().unwrap_or_default()
-    );
-    sanitize(&line)
-}
 
 /// One task, whole.
 #[derive(Debug)]
@@ -64,15 +19,19 @@ pub struct TaskView {
     /// What it depends on, with the status of each.
     depends: Vec<(String, Option<Status>)>,
     newest: Option<StageRun>,
+    roles: Vec<RoleHeld>,
 }
+
+/// A role, and what it is held to.
+pub type RoleHeld = (Role, Result<Resolved, Problem>);
 
 impl TaskView {
     #[must_use]
-    pub fn new(row: TaskRow, runs: Vec<(String, RunView)>, heads: &[TaskHead]) -> Self {
+    pub fn new(row: TaskRow, roles: Vec<RoleHeld>, runs: Vec<(String, RunView)>, heads: &[TaskHead]) -> Self {
         let status_of = |id: &String| heads.iter().find(|head| head.id == *id).map(|head| head.status);
         let depends = row.task.dependencies().iter().map(|id| (id.clone(), status_of(id))).collect();
         let newest = heads.iter().find(|head| head.id == row.task.id).and_then(|head| head.run.clone());
-        Self { row, runs, depends, newest }
+        Self { row, runs, depends, newest, roles }
     }
 
     /// Returns the object of `task show --json`.
@@ -93,6 +52,7 @@ impl TaskView {
             "priority": task.priority(),
             "dependencies": task.dependencies(),
             "assignee": task.assignee,
+            "approved": self.row.approval == Approval::Given,
             "iteration": self.newest.as_ref().map_or(0, |run| run.iterations),
             "created_at": at_json(*created_at),
             "updated_at": at_json(*updated_at),
@@ -146,6 +106,10 @@ impl TaskView {
         if let Some(assignee) = &task.assignee {
             line("assignee", assignee);
         }
+        if self.row.approval == Approval::Awaited {
+            let how = format!("ralph task approve {}", task.id);
+            line("approval", &format!("awaited: an agent wrote its checks ({how})"));
+        }
         line("created", &when(*created_at));
         line("changed", &when(*updated_at));
         if let Some(description) = &task.description {
@@ -171,47 +135,40 @@ impl TaskView {
 
     fn completion(&self, text: &mut String) {
         let task = &self.row.task;
-        let Some(spec) = &task.completion else {
-            text.push_str("\nnobody has said when it is done: the agent's promise alone decides\n");
-            return;
-        };
-        let _ = write!(text, "\noutcome   {}\n", spec.outcome.trim());
-        for criterion in &spec.acceptance_criteria {
-            let _ = writeln!(text, "  - {}", criterion.trim());
+        match &task.completion {
+            None => text.push_str("\nnobody has said when it is done\n"),
+            Some(spec) => {
+                let _ = write!(text, "\noutcome   {}\n", spec.outcome.trim());
+                for criterion in &spec.acceptance_criteria {
+                    let _ = writeln!(text, "  - {}", criterion.trim());
+                }
+            }
         }
         text.push('\n');
-        for role in Role::KNOWN {
-            let _ = writeln!(text, "{:<8}  {}", role.as_str(), self::role(task, &role));
+        for (role, held) in &self.roles {
+            let held = match held {
+                Ok(resolved) => held_to(resolved),
+                Err(problem) => format!("{problem}\n{:<10}{}", "", problem.hint),
+            };
+            let _ = writeln!(text, "{:<8}  {held}", role.as_str());
         }
     }
 }
 
-/// Says what a role is held to where the configuration says nothing else.
-fn role(task: &Task, role: &Role) -> String {
-    let rules = RoleRules {
-        is_loop: true,
-        max_iterations: None,
-        default_max_iterations: 10,
-        promise: None,
-        default_verification: MethodName::StringMatch,
-        verify_promises: true,
-    };
-    let resolved = match resolve(task, role, &rules, NoCriteria::Warn) {
-        Ok(resolved) => resolved,
-        Err(problem) => return problem.to_string(),
-    };
-    let criteria: Vec<String> = resolved.criteria.iter().map(|one| shown(&one.method)).collect();
-    format!(
-        "{} · at most {} · {}",
-        resolved.promise.as_str(),
-        one_or_many(i64::from(resolved.max_iterations), "iteration"),
-        criteria.join(", ")
-    )
+/// Says what a role is held to: its promise first, then one criterion a line, stages indented.
+fn held_to(resolved: &Resolved) -> String {
+    let most = one_or_many(i64::from(resolved.max_iterations), "iteration");
+    let mut text = format!("{} · at most {most}", resolved.promise.as_str());
+    resolved.criteria.iter().for_each(|criterion| write_criterion(&mut text, criterion, 10));
+    text
 }
 
-fn shown(method: &Method) -> String {
-    let what = method.shown();
+fn write_criterion(text: &mut String, criterion: &Criterion, depth: usize) {
+    let what = criterion.shown();
     let line = what.lines().next().unwrap_or_default();
     let cut = if what.lines().count() > 1 { " …" } else { "" };
-    format!("{}: {line}{cut}", method.name())
+    let _ = write!(text, "\n{:<depth$}{}: {line}{cut}", "", criterion.method.name());
+    if let Method::MultiStage(staged) = &criterion.method {
+        staged.stages.iter().for_each(|stage| write_criterion(text, &stage.criterion, depth + 2));
+    }
 }

@@ -9,7 +9,7 @@
 //!   converse TEXT       Claude: opens a session that is remembered (`--resume ID`), says and ends with TEXT
 //!   open                Claude: opens it, no more  as ID            Claude: claims to be another session
 //!   forget              loses all sessions       limit SECONDS    Claude: refused for so long
-//!   prompt PATH         keeps the prompt there
+//!   prompt PATH         keeps the prompt there   answer TEXT      writes the file that the prompt asks for
 //!   write PATH TEXT     replaces a file          append PATH TEXT adds a line to it
 //!   remove PATH         deletes a file           commit MESSAGE   commits everything by git
 //!   touch PATH          creates a file           wait PATH        stays until the file exists
@@ -50,6 +50,7 @@ const ORDERS: &[(&str, Order)] = &[
     ("forget", |_, _| session::forget().map(go_on)),
     ("limit", |_, seconds| session::limit(seconds).map(go_on)),
     ("prompt", |start, path| fs::write(path, &start.prompt).map(go_on)),
+    ("answer", answer),
     ("write", write),
     ("append", append),
     ("remove", |_, path| fs::remove_file(path).map(go_on)),
@@ -121,6 +122,14 @@ fn tool(_: &Start, text: &str) -> io::Result<Next> {
 fn write(_: &Start, text: &str) -> io::Result<Next> {
     let (path, content) = text.split_once(' ').unwrap_or((text, ""));
     fs::write(path, format!("{content}\n")).map(go_on)
+}
+
+/// The file stands in the prompt, in backticks.
+fn answer(start: &Start, text: &str) -> io::Result<Next> {
+    let prompt = String::from_utf8_lossy(&start.prompt);
+    let named = prompt.split_once("into the file `").and_then(|(_, rest)| rest.split_once('`'));
+    let (path, _) = named.ok_or_else(|| usage("the prompt names no file"))?;
+    fs::write(path, format!("{text}\n")).map(go_on)
 }
 
 fn append(_: &Start, text: &str) -> io::Result<Next> {

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::harness::Project;
+use crate::state_disk::among_mounts;
 
 const SCHEMA_1: &[u8] = include_bytes!("old_data/schema-1.db");
 const SCHEMA_2: &[u8] = include_bytes!("old_data/schema-2.db");
 const SCHEMA_3: &[u8] = include_bytes!("old_data/schema-3.db");
+/// The first with tasks; two of them, one with a run.
+const SCHEMA_5: &[u8] = include_bytes!("old_data/schema-5.db");
 
 /// Puts a database into a new project.
 fn project_with(database: &[u8]) -> (Project, PathBuf) {
@@ -86,8 +89,17 @@ fn a_newer_database_is_refused_and_not_a_byte_of_it_is_touched() {
     // The version of the schema stands at offset 60 of the file.
     newer[60..64].copy_from_slice(&99_u32.to_be_bytes());
     let (project, path) = project_with(&newer);
-    let commands: [&[&str]; 6] =
-        [&["runs"], &["show"], &["verify"], &["resume"], &["export"], &["run", "x", "--agent", "demo"]];
+    let commands: [&[&str]; 9] = [
+        &["runs"],
+        &["show"],
+        &["verify"],
+        &["resume"],
+        &["export"],
+        &["run", "x", "--agent", "demo"],
+        &["task", "list"],
+        &["task", "create", "A", "s", "t", "--no-criteria"],
+        &["task", "approve", "--all", "--yes"],
+    ];
     for command in commands {
         let answer = project.ralph(command).output_whatever_the_state().expect(10);
         assert!(answer.stderr.contains("99"), "{}", answer.stderr);
@@ -96,4 +108,43 @@ fn a_newer_database_is_refused_and_not_a_byte_of_it_is_touched() {
     let files: Vec<_> =
         fs::read_dir(project.state()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert!(files.iter().all(|name| name == "ralph.db" || name == "lock" || name == "runs"), "{files:?}");
+}
+
+// spec: T9, T8
+#[test]
+fn tasks_of_an_older_schema_are_kept_and_worked_on_and_need_no_approval() {
+    let (project, _) = project_with(SCHEMA_5);
+    let list = project.ralph(["task", "list", "--json"]).output().expect(0).json();
+    let row = |row: &Value| (row["id"].clone(), row["status"].clone(), row["approved"].clone());
+    let rows: Vec<_> = list.as_array().unwrap().iter().map(row).collect();
+    assert_eq!(
+        rows,
+        [("T-1".into(), "reviewing".into(), true.into()), ("T-2".into(), "todo".into(), true.into())]
+    );
+    let shown = project.ralph(["task", "show", "T-1", "--json"]).output().expect(0).json();
+    assert_eq!(shown["completion"]["coder"]["verification_config"]["command"], "test -e fixed");
+    let verdicts: Vec<_> = shown["runs"][0]["iterations"].as_array().unwrap().iter().collect();
+    let verdicts: Vec<_> = verdicts.iter().map(|iteration| iteration["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["rejected", "accepted"]);
+    project.ralph(["task", "edit", "T-1", "--status", "done"]).output().expect(0);
+    let ready = project.ralph(["task", "list", "--ready", "--json"]).output().expect(0).json();
+    assert_eq!(ready[0]["id"], "T-2");
+    project.ralph(["task", "followup", "T-1", "T-3"]).output().expect(0);
+    project.ralph(["task", "delete", "T-2"]).output().expect(0);
+}
+
+// spec: T9
+#[test]
+fn an_older_database_that_cannot_be_written_says_why_it_cannot_be_read() {
+    for database in [SCHEMA_1, SCHEMA_5] {
+        let (project, path) = project_with(database);
+        let script = "mount --bind . .; cd \"$PWD\"; mount -o remount,ro,bind .\n\
+                      \"$RALPH\" task list || echo \"list $?\"; \"$RALPH\" task show T-1 || echo \"show $?\"; \
+                      \"$RALPH\" runs || echo \"runs $?\"";
+        let answer = among_mounts(&project, script);
+        assert_eq!(answer.stdout, "list 10\nshow 10\nruns 10\n", "{}", answer.stderr);
+        assert_eq!(answer.stderr.matches("was written by an older ralph and cannot be changed").count(), 3);
+        assert!(answer.stderr.contains("hint: see that you may write to"), "{}", answer.stderr);
+        assert!(fs::read(&path).unwrap() == database);
+    }
 }

@@ -304,3 +304,97 @@ fn nothing_of_a_task_reaches_a_shell_but_its_command() {
     stage(&project, "coder", &["complete"]).env("FA_PROMISE", "PROVEN").output().expect(0);
     assert!(!project.root().join(canary).exists());
 }
+
+// spec: T1, D4
+#[test]
+fn an_exported_run_keeps_its_task_and_role_and_moves_no_task_elsewhere() {
+    let project = checked();
+    let steps = "write fixed yes\ncommit fixed\ntext Done.\\n\\n{promise}\n";
+    scripted(&project, "coder", "AUTH_DONE", steps).output().expect(0);
+    let exported = project.ralph(["export"]).output().expect(0).stdout;
+    let header: Value = serde_json::from_str(exported.lines().next().unwrap()).unwrap();
+    assert_eq!((&header["task"], &header["role"]), (&json!("T-1"), &json!("coder")));
+    let other = checked();
+    std::fs::write(other.outside("run.jsonl"), &exported).unwrap();
+    other.ralph(["import"]).args([other.outside("run.jsonl")]).output().expect(0);
+    let shown = shown(&other);
+    assert_eq!((&shown["status"], &shown["runs"][0]["role"]), (&json!("todo"), &json!("coder")));
+    let again = other.ralph(["export"]).output().expect(0).stdout;
+    assert_eq!(again, exported);
+}
+
+fn with_template(body: &str) -> Project {
+    let project = project_with(&format!(
+        "task:\n  id: T-1\n  title: t\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    coder:\n      \
+         promise: MADE_IT\n      {body}\n"
+    ));
+    project.write("there", "x");
+    project
+}
+
+// spec: V6, T7
+#[test]
+fn a_template_in_a_task_is_the_check_of_its_stage() {
+    let project = with_template("verification_config: {template: files-exist, with: {files: [there, made]}}");
+    let steps = "text Done.\\n\\n{promise}\n---\nwrite made yes\ncommit made\ntext Now.\\n\\n{promise}\n";
+    let answer = scripted(&project, "coder", "MADE_IT", steps).args(["--json"]).output().expect(0);
+    let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["rejected", "accepted"]);
+}
+
+// spec: V6, X6
+#[test]
+fn a_template_of_the_project_in_a_task_must_be_trusted_even_as_a_stage() {
+    let forms = [
+        "verification_config: {template: ours}",
+        "verification_method: multi_stage\n      verification_config: {stages: [{name: x, config: {template: ours}}]}",
+    ];
+    for form in forms {
+        let project = Project::new();
+        std::fs::create_dir_all(project.root().join(".ralph/templates")).unwrap();
+        project.write(".ralph/templates/ours.yaml", "check: touch canary\n");
+        project.write(
+            "task.yaml",
+            format!("task:\n  id: T-1\n  title: t\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    coder:\n      promise: MADE_IT\n      {form}\n"),
+        );
+        project.ralph(["task", "import", "task.yaml"]).output().expect(0);
+        let steps = "write made yes\ncommit made\ntext Done.\\n\\n{promise}\n";
+        let refused = scripted(&project, "coder", "MADE_IT", steps).output().expect(1);
+        assert!(refused.stderr.contains("templates.ours: check: touch canary"), "{}", refused.stderr);
+        assert!(!project.root().join("canary").exists());
+        project.trust();
+        scripted(&project, "coder", "MADE_IT", steps).output().expect(0);
+        assert!(project.root().join("canary").exists());
+    }
+}
+
+// spec: T7, X6
+#[test]
+fn the_project_s_checks_hold_a_stage_of_which_the_task_says_nothing() {
+    let project = checked();
+    std::fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", "checks: [test -e proven]\n");
+    project.ralph(["task", "create", "T-2", "s", "Tidy up", "--no-criteria"]).output().expect(0);
+    let run = |id: &'static str, role: &str, promise: &str, steps: &str| {
+        let script = project.script(steps);
+        let _ = std::fs::remove_file(project.outside("starts"));
+        let agent =
+            ["task", "run", id, "--role", role, "--agent", "text", "--agent-cmd", FAKE_AGENT, "--json"];
+        let mode = ["--agent-arg=script".to_owned(), format!("--agent-arg={script}")];
+        project.ralph(agent).args(mode).env("FA_PROMISE", promise).output()
+    };
+    let done = "write fixed yes\ncommit c\ntext Done.\\n\\n{promise}\n";
+    let own = run("T-1", "coder", "AUTH_DONE", done).expect(0);
+    assert!(!own.stdout.contains("test -e proven"), "the task says how: {}", own.stdout);
+    let untrusted = run("T-2", "coder", "IMPLEMENTATION_COMPLETE", done).expect(1);
+    assert!(untrusted.stderr.contains("checks: test -e proven"), "{}", untrusted.stderr);
+    project.trust();
+    let steps =
+        "commit a\ntext Done.\\n\\n{promise}\n---\nwrite proven yes\ncommit b\ntext Now.\\n\\n{promise}\n";
+    let answer = run("T-2", "coder", "IMPLEMENTATION_COMPLETE", steps).expect(0);
+    let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["rejected", "accepted"]);
+    assert!(answer.stderr.contains("the checks of the project decide"), "{}", answer.stderr);
+    let shown = project.ralph(["task", "show", "T-2"]).output().expect(0).stdout;
+    assert!(shown.contains("external: test -e proven"), "{shown}");
+}

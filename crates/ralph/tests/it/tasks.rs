@@ -6,7 +6,7 @@ use crate::harness::{Answer, Project};
 /// The complete definition of the design that this follows.
 const COMPLETE: &str = include_str!("data/complete_task.yaml");
 
-fn task(project: &Project, args: &[&str]) -> Answer {
+pub fn task(project: &Project, args: &[&str]) -> Answer {
     project.ralph(["task"].iter().chain(args)).output()
 }
 
@@ -16,11 +16,11 @@ fn created(project: &Project, id: &str, more: &[&str]) -> Answer {
     task(project, &[base.as_slice(), &acceptance, more].concat())
 }
 
-fn shown(project: &Project, id: &str) -> Value {
+pub fn shown(project: &Project, id: &str) -> Value {
     serde_json::from_str(&task(project, &["show", id, "--json"]).expect(0).stdout).unwrap()
 }
 
-fn listed(project: &Project, args: &[&str]) -> Vec<(String, String)> {
+pub fn listed(project: &Project, args: &[&str]) -> Vec<(String, String)> {
     let answer = task(project, &[["list", "--json"].as_slice(), args].concat()).expect(0);
     let rows: Value = serde_json::from_str(&answer.stdout).unwrap();
     let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
@@ -28,7 +28,7 @@ fn listed(project: &Project, args: &[&str]) -> Vec<(String, String)> {
 }
 
 /// Reads YAML as other programs do, by a route that shares nothing with ours but the parser.
-fn tree(text: &str) -> Value {
+pub fn tree(text: &str) -> Value {
     serde_saphyr::from_str(text).unwrap()
 }
 
@@ -66,9 +66,12 @@ fn a_task_is_shown_with_what_done_means_for_each_role() {
         "spec      auth-feature",
         "outcome   All API endpoints require valid JWT tokens for access",
         "  - Passwords are hashed with bcrypt",
-        "coder     AUTH_IMPLEMENTED · at most 15 iterations · external: test -f src/auth/middleware.py && …",
-        "reviewer  AUTH_REVIEWED · at most 5 iterations · semantic: 5 judged criteria",
-        "qa        AUTH_QA_COMPLETE · at most 5 iterations · multi_stage: 3 stages",
+        "coder     AUTH_IMPLEMENTED · at most 15 iterations",
+        "          external: test -f src/auth/middleware.py && …",
+        "reviewer  AUTH_REVIEWED · at most 5 iterations",
+        "          semantic: 5 judged criteria",
+        "qa        AUTH_QA_COMPLETE · at most 5 iterations",
+        "          multi_stage: 3 stages",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line:?} is not in\n{text}");
     }
@@ -102,8 +105,8 @@ fn a_task_is_made_by_the_flags_of_every_role() {
         "7",
         "--reviewer-verify-config",
         r#"{"check_for": ["no secrets"]}"#,
-        "--tester-verify-cmd",
-        "make check",
+        "--tester-verify-config",
+        r#"{"command": "make check"}"#,
         "--qa-verify",
         "multi_stage",
         "--qa-verify-config",
@@ -120,7 +123,7 @@ fn a_task_is_made_by_the_flags_of_every_role() {
             "coder": {"promise": "AUTH_DONE", "description": "Committed", "verification_method": "external",
                 "verification_config": {"command": "make test"}, "max_iterations": 7},
             "reviewer": {"verification_config": {"check_for": ["no secrets"]}},
-            "tester": {"verification_method": "external", "verification_config": {"command": "make check"}},
+            "tester": {"verification_config": {"command": "make check"}},
             "qa": {"verification_method": "multi_stage", "verification_config": {"stages": [
                 {"name": "all", "method": "external", "config": {"command": ["make", "test"]}}]}},
         })
@@ -176,8 +179,8 @@ fn what_could_never_be_verified_is_refused_when_it_is_made() {
         64,
         "there is no field verification_config.comand",
     );
-    refused(&with(&["--depends", "T-0"]), 1, "task T-1 depends on T-0, and there is no such task");
-    refused(&with(&["--depends", "T-1"]), 1, "task T-1 waits for itself");
+    refused(&with(&["--depends", "T-0"]), 64, "task T-1 depends on T-0, and there is no such task");
+    refused(&with(&["--depends", "T-1"]), 64, "task T-1 waits for itself");
     refused(&["create", "../x", "s", "Title", "--no-criteria"], 64, "\"../x\" is no id");
     assert!(listed(&project, &[]).is_empty(), "nothing was made");
     task(&project, &["create", "T-1", "s", "Title", "--no-criteria"]).expect(0);

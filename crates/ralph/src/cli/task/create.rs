@@ -1,13 +1,15 @@
 //! `ralph task create`.
 use clap::Args;
-use ralph_core::task::Task;
+use ralph_core::task::{Approval, Author, Task};
 use serde_json::Map;
 
 use super::field_args::{FieldArgs, FileArgs, from_file};
-use super::{held, made_store};
+use super::{author, held, made_store};
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
 use crate::error::Failure;
+use crate::project::Project;
+use crate::sanitize::sanitize;
 use crate::store::{TaskChange, TaskHead};
 use crate::task::{self, Read};
 
@@ -43,25 +45,35 @@ pub struct CreateArgs {
 
 pub fn run(args: &CreateArgs) -> Result<u8, Failure> {
     let new = args.task()?;
-    block_on(async {
-        add(vec![new.clone()]).await?;
-        out::line(&format!("task {} is made: {}", new.task.id, new.task.title));
-        Ok(0)
-    })
+    let told = format!("task {} is made: {}", new.task.id, new.task.title);
+    let task = new.task.clone();
+    block_on(add(vec![new], |there| args.fields.untangled(&task, there)))?;
+    out::line(&sanitize(&told));
+    Ok(0)
 }
 
-/// Stores new tasks, all or nothing.
-pub async fn add(new: Vec<Read>) -> Result<(), Failure> {
+/// Stores new tasks, all or nothing, unless `refuse` refuses them.
+pub async fn add(
+    new: Vec<Read>,
+    refuse: impl FnOnce(&[TaskHead]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let author = author(&Project::here()?);
     let store = made_store().await?;
-    let added = store.change_tasks(Clock::wall(), |there| additions(new, there)).await;
+    let decide = |there: &[TaskHead]| {
+        refuse(there)?;
+        additions(new, there, author)
+    };
+    let added = store.change_tasks(Clock::wall(), decide).await;
     store.close().await;
     added
 }
 
-fn additions(new: Vec<Read>, there: &[TaskHead]) -> Result<Vec<TaskChange>, Failure> {
+/// Says what becomes of new tasks, if they fit together and to those that are there.
+pub fn additions(new: Vec<Read>, there: &[TaskHead], author: Author) -> Result<Vec<TaskChange>, Failure> {
     let there: Vec<_> = there.iter().map(|head| (head.id.clone(), head.dependencies.clone())).collect();
     task::join(&new, &there)?;
     let add = |read: Read| TaskChange::Add {
+        approval: Approval::after(read.approval, &[], &read.task, author),
         task: read.task,
         metadata: serde_json::Value::Object(read.metadata).to_string(),
     };
@@ -73,6 +85,7 @@ impl CreateArgs {
         let nothing = || Read {
             task: Task::default(),
             metadata: Map::new(),
+            approval: Approval::Given,
             place: "ralph task create".to_owned(),
             dependency_places: Vec::new(),
         };

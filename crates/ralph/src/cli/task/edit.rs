@@ -1,17 +1,19 @@
 //! `ralph task edit`.
 use clap::Args;
-use ralph_core::task::{Knot, Status, Task, find_knot};
+use ralph_core::task::{Approval, Status, Task, starts};
 
 use super::field_args::{FieldArgs, status};
-use super::{held, picked};
+use super::{author, awaits, held, picked};
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
 use crate::error::Failure;
+use crate::project::Project;
 use crate::store::{TaskChange, TaskHead, TaskRow};
 
 /// Changes a task: what a flag says replaces what was there
 ///
-/// A run that is going on keeps the criteria with which it began.
+/// A run that is going on keeps the criteria with which it began. What waits for approval goes on waiting: only `ralph
+/// task approve` approves.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task edit TASK-001 --priority 1 --depends TASK-000
@@ -36,15 +38,20 @@ pub fn run(args: &EditArgs) -> Result<u8, Failure> {
     block_on(async {
         let (store, row) = picked(&args.id).await?;
         let task = args.changed(&row)?;
+        let author = author(&Project::here()?);
+        let approval = Approval::after(row.approval, &starts(&row.task), &task, author);
         let decide = |there: &[TaskHead]| {
             unchanged(there, &row)?;
-            untangled(there, &task)?;
-            Ok(vec![TaskChange::Replace { task: task.clone() }])
+            args.fields.untangled(&task, there)?;
+            Ok(vec![TaskChange::Replace { task: task.clone(), approval }])
         };
         let changed: Result<(), Failure> = store.change_tasks(Clock::wall(), decide).await;
         store.close().await;
         changed?;
         out::line(&format!("task {} is changed", args.id));
+        if approval == Approval::Awaited {
+            out::note(&awaits(&args.id));
+        }
         Ok(0)
     })
 }
@@ -76,18 +83,4 @@ fn unchanged(there: &[TaskHead], row: &TaskRow) -> Result<(), Failure> {
     }
     Err(Failure::preflight(format!("task {} was changed by somebody else just now", row.task.id))
         .hint("try again"))
-}
-
-fn untangled(there: &[TaskHead], task: &Task) -> Result<(), Failure> {
-    let others = there.iter().filter(|head| head.id != task.id);
-    let others = others.map(|head| (head.id.as_str(), head.dependencies.as_slice()));
-    match find_knot(others.chain([(task.id.as_str(), task.dependencies())])) {
-        None => Ok(()),
-        Some(knot @ Knot::Unknown { .. }) => {
-            Err(Failure::usage(&knot).hint("`ralph task list` lists the tasks"))
-        }
-        Some(knot @ Knot::Cycle { .. }) => {
-            Err(Failure::usage(&knot).hint("leave one of these dependencies out"))
-        }
-    }
 }

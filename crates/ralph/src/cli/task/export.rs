@@ -5,7 +5,7 @@ use super::unknown;
 use crate::cli::{block_on, out, pick};
 use crate::error::Failure;
 use crate::store::TaskRow;
-use crate::task;
+use crate::task::{self, Outgoing};
 
 /// Prints tasks as YAML that `ralph task import` reads again unchanged
 ///
@@ -38,13 +38,12 @@ pub fn run(args: &ExportArgs) -> Result<u8, Failure> {
         (args.ids.is_empty() || args.ids.contains(&row.task.id))
             && (args.spec.is_none() || args.spec == row.task.spec_id)
     };
-    let meant = rows.iter().filter(is_meant);
-    let tasks: Vec<_> = meant.map(|row| (row.task.clone(), metadata(&row.metadata))).collect();
+    let outgoing = |row: &TaskRow| Outgoing {
+        task: row.task.clone(),
+        metadata: serde_json::from_str(&row.metadata).unwrap_or_default(),
+        approval: row.approval,
+    };
+    let tasks: Vec<Outgoing> = rows.iter().filter(is_meant).map(outgoing).collect();
     out::data(&task::yaml(&tasks));
     Ok(0)
-}
-
-/// Reads stored metadata.
-pub fn metadata(json: &str) -> serde_json::Map<String, serde_json::Value> {
-    serde_json::from_str(json).unwrap_or_default()
 }

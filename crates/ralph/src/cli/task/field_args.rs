@@ -3,10 +3,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ralph_core::task::{Status, Task};
+use ralph_core::task::{Knot, Status, Task, find_knot};
 
 use super::role_args::RoleArgs;
 use crate::error::Failure;
+use crate::sanitize::sanitize;
+use crate::store::TaskHead;
 use crate::suggest;
 use crate::task::{self, Form, Read, TaskError};
 
@@ -61,6 +63,24 @@ impl FieldArgs {
         self.roles.apply(spec)
     }
 
+    /// Refuses dependencies that were given and cannot be.
+    pub fn untangled(&self, task: &Task, there: &[TaskHead]) -> Result<(), Failure> {
+        if self.depends.is_none() {
+            return Ok(());
+        }
+        let others = there.iter().filter(|head| head.id != task.id);
+        let others = others.map(|head| (head.id.as_str(), head.dependencies.as_slice()));
+        match find_knot(others.chain([(task.id.as_str(), task.dependencies())])) {
+            None => Ok(()),
+            Some(knot @ Knot::Unknown { .. }) => {
+                Err(Failure::usage(&knot).hint("`ralph task list` lists the tasks"))
+            }
+            Some(knot @ Knot::Cycle { .. }) => {
+                Err(Failure::usage(&knot).hint("leave one of these dependencies out"))
+            }
+        }
+    }
+
     /// Tells whether a flag says something about completion.
     pub fn says_when_done(&self) -> bool {
         self.outcome.is_some() || !self.acceptance.is_empty() || !self.roles.is_empty()
@@ -79,7 +99,7 @@ pub fn text_of(path: &Path) -> Result<(String, String), TaskError> {
         let name = "standard input".to_owned();
         return Ok((task::bounded(std::io::stdin().lock(), &name)?, name));
     }
-    let name = path.display().to_string();
+    let name = sanitize(&path.display().to_string());
     let file = File::open(path).map_err(|error| TaskError::unreadable(&name, &error))?;
     Ok((task::bounded(file, &name)?, name))
 }

@@ -8,6 +8,7 @@ use super::field_args::FieldArgs;
 use super::{held, picked};
 use crate::cli::{block_on, out};
 use crate::error::Failure;
+use crate::sanitize::sanitize;
 use crate::store::{Store, TaskRow};
 use crate::task::Read;
 
@@ -33,10 +34,10 @@ pub fn run(args: &FollowupArgs) -> Result<u8, Failure> {
         let was_begun = was_begun(&store, &parent).await;
         store.close().await;
         was_begun?;
-        let read = args.task(&parent.task)?;
-        let title = read.task.title.clone();
-        add(vec![read]).await?;
-        out::line(&format!("task {} is made: {title}", args.new_id));
+        let read = args.task(&parent)?;
+        let task = read.task.clone();
+        add(vec![read], |there| args.fields.untangled(&task, there)).await?;
+        out::line(&sanitize(&format!("task {} is made: {}", task.id, task.title)));
         Ok(0)
     })
 }
@@ -52,7 +53,8 @@ async fn was_begun(store: &Store, parent: &TaskRow) -> Result<(), Failure> {
 }
 
 impl FollowupArgs {
-    fn task(&self, parent: &Task) -> Result<Read, Failure> {
+    fn task(&self, row: &TaskRow) -> Result<Read, Failure> {
+        let parent = &row.task;
         let usual = || format!("Follow-up: {}", parent.title);
         let mut task = Task {
             id: self.new_id.clone(),
@@ -67,6 +69,8 @@ impl FollowupArgs {
         Ok(Read {
             task,
             metadata: [("followup_of".to_owned(), json!(parent.id))].into_iter().collect(),
+            // What nobody has approved there nobody has approved here.
+            approval: row.approval,
             place: "ralph task followup".to_owned(),
             dependency_places: Vec::new(),
         })

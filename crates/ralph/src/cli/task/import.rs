@@ -2,13 +2,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use ralph_core::task::{Author, is_name};
 
-use super::create::add;
+use super::create::{add, additions};
 use super::field_args::text_of;
-use super::without_secrets;
-use crate::cli::{block_on, out};
+use super::{templates, without_secrets};
+use crate::cli::{block_on, out, pick};
 use crate::error::Failure;
-use crate::task::{self, Form};
+use crate::project::Project;
+use crate::sanitize::sanitize;
+use crate::task::{self, Form, Given, Read};
 use crate::view::one_or_many;
 
 /// Reads tasks from a file, all or none: YAML, prd.json or a Markdown check list
@@ -19,6 +22,7 @@ use crate::view::one_or_many;
 #[command(after_help = "Examples:
   ralph task import tasks.yaml
   ralph task import prd.json --spec shop
+  ralph task import tasks.yaml --dry-run      says what is wrong with it, and stores nothing
   ralph task import - --format markdown < TODO.md")]
 pub struct ImportArgs {
     /// The file; - is standard input
@@ -29,6 +33,9 @@ pub struct ImportArgs {
     /// How it is written [usual: by the name of the file]
     #[arg(long, value_enum)]
     format: Option<FormArg>,
+    /// Holds the file against everything that could be wrong, and stores nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Prints an array of objects with id and status
     #[arg(long)]
     json: bool,
@@ -49,23 +56,53 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         Some(FormArg::Markdown) => Form::Markdown,
         None => Form::of(&args.file, &text),
     };
-    let mut given = task::given(&text, form, &name)?;
-    for read in &mut given.tasks {
-        if read.task.spec_id.is_none() {
-            read.task.spec_id.clone_from(&args.spec);
-        }
-        ralph_core::task::validate(&read.task)
-            .map_err(|problem| Failure::usage(&problem).hint(problem.hint.clone()))?;
-        without_secrets(&read.task)?;
-    }
+    let given = read_in(&Source { text: &text, form, name: &name }, args.spec.as_deref())?;
     given.warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
     let told: Vec<_> = given.tasks.iter().map(|read| (read.task.id.clone(), read.task.status)).collect();
-    block_on(add(given.tasks))?;
+    block_on(async {
+        if args.dry_run {
+            return fits(given.tasks).await;
+        }
+        add(given.tasks, |_| Ok(())).await
+    })?;
     if args.json {
         let told = told.iter().map(|(id, status)| serde_json::json!({ "id": id, "status": status.as_str() }));
         out::line(&told.collect::<serde_json::Value>().to_string());
-    } else {
-        out::line(&format!("{} imported from {name}", one_or_many(told.len() as i64, "task")));
+        return Ok(0);
     }
+    let did = if args.dry_run { "could be imported" } else { "imported" };
+    out::line(&format!("{} {did} from {}", one_or_many(told.len() as i64, "task"), sanitize(&name)));
     Ok(0)
+}
+
+/// A text with tasks; its name stands in messages.
+pub struct Source<'a> {
+    pub text: &'a str,
+    pub form: Form,
+    pub name: &'a str,
+}
+
+/// Reads tasks and holds each of them against the rules. Those that name no spec belong to `spec`.
+pub fn read_in(source: &Source<'_>, spec: Option<&str>) -> Result<Given, Failure> {
+    if let Some(spec) = spec.filter(|spec| !is_name(spec)) {
+        return Err(Failure::usage(format!("--spec: {spec:?} is no id")).hint("such as auth-feature"));
+    }
+    let mut given = task::given(source.text, source.form, source.name)?;
+    let templates = templates::of(&Project::here()?);
+    for read in &mut given.tasks {
+        read.task.spec_id = read.task.spec_id.take().or(spec.map(str::to_owned));
+        templates::held(&read.task, &templates)
+            .map_err(|problem| Failure::preflight(format!("{}: {problem}", read.place)).hint(problem.hint))?;
+        without_secrets(&read.task)?;
+    }
+    Ok(given)
+}
+
+/// Tells whether new tasks would fit to those that are there.
+async fn fits(new: Vec<Read>) -> Result<(), Failure> {
+    let there = match pick::store().await? {
+        Some(store) => store.tasks().await?,
+        None => Vec::new(),
+    };
+    additions(new, &there, Author::Person).map(drop)
 }

@@ -8,7 +8,7 @@ use super::field_args::status;
 use crate::cli::{block_on, out, pick};
 use crate::error::Failure;
 use crate::store::TaskHead;
-use crate::view::{task_head_json, task_line};
+use crate::view::{is_ready, task_head_json, task_line};
 
 /// Lists tasks, the most urgent first, then the oldest
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct ListArgs {
     /// Only tasks of this spec
     #[arg(long, value_name = "ID")]
     spec: Option<String>,
-    /// Only tasks that are to do and wait for nothing
+    /// Only tasks that are to do and wait for nothing, approval included
     #[arg(long)]
     ready: bool,
     /// Prints an array of objects, each with at least id and status
@@ -46,7 +46,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
         .iter()
         .filter(|task| args.is_meant(task))
         .map(|task| (task, waits(task)))
-        .filter(|(task, waits)| !args.ready || task.status == Status::Todo && waits.is_empty())
+        .filter(|(task, waits)| !args.ready || is_ready(task, waits))
         .collect();
     if args.json {
         let rows: serde_json::Value = shown.iter().map(|(task, waits)| task_head_json(task, waits)).collect();
@@ -59,7 +59,7 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
         });
     } else {
         let text: String = shown.iter().map(|(task, waits)| task_line(task, waits) + "\n").collect();
-        out::data(&text);
+        out::answer(&text);
     }
     Ok(0)
 }

@@ -1,24 +1,30 @@
 //! `ralph task`: what is to be done, and what done means.
+mod approve;
 mod create;
 mod delete;
 mod edit;
 mod export;
 mod field_args;
 mod followup;
+mod generate;
+mod generate_args;
 mod import;
 mod list;
 mod role_args;
 mod run;
 mod run_args;
 mod show;
+mod templates;
 
 use clap::{Args, Subcommand};
-use ralph_core::task::{Task, validate};
+use ralph_core::task::{Author, Task, validate};
 
 pub use create::CreateArgs;
 pub use followup::FollowupArgs;
+pub use generate::{finish, finish_in};
 
 use super::pick;
+use super::run::run_around;
 use crate::error::Failure;
 use crate::project::Project;
 use crate::redact;
@@ -34,6 +40,7 @@ use crate::suggest;
   ralph task create TASK-001 auth 'Add a login' --outcome 'People can log in' \\
       --acceptance 'a bad password gives 401' --coder-verify-cmd 'make test'
   ralph task import tasks.yaml                     also prd.json and Markdown check lists
+  ralph task generate docs/auth.md                 an agent makes tasks of a spec
   ralph task list --ready                          what can be worked on now
   ralph task run TASK-001                          the coder's stage, in this work tree
   ralph task show TASK-001                         what was claimed, and what was proven")]
@@ -52,6 +59,8 @@ enum TaskSubcommand {
     Delete(delete::DeleteArgs),
     Import(import::ImportArgs),
     Export(export::ExportArgs),
+    Generate(Box<generate_args::GenerateArgs>),
+    Approve(approve::ApproveArgs),
     Run(Box<run_args::RunArgs>),
 }
 
@@ -65,6 +74,8 @@ pub fn run(args: &TaskCommand) -> Result<u8, Failure> {
         TaskSubcommand::Delete(args) => delete::run(args),
         TaskSubcommand::Import(args) => import::run(args),
         TaskSubcommand::Export(args) => export::run(args),
+        TaskSubcommand::Generate(args) => generate::run(args),
+        TaskSubcommand::Approve(args) => approve::run(args),
         TaskSubcommand::Run(args) => run::run(args),
     }
 }
@@ -84,13 +95,29 @@ async fn made_store() -> Result<Store, Failure> {
     store.ok_or_else(|| Failure::preflight("the database was not created"))
 }
 
-/// Returns the store and a task of it.
-async fn picked(id: &str) -> Result<(Store, TaskRow), Failure> {
-    let none = || {
+/// Opens the store of a project that has one.
+async fn opened() -> Result<Store, Failure> {
+    pick::store().await?.ok_or_else(|| {
         Failure::preflight("this project has no tasks yet")
             .hint("make one with `ralph task create`, or read some in with `ralph task import`")
-    };
-    let store = pick::store().await?.ok_or_else(none)?;
+    })
+}
+
+/// Tells who is at work: an agent of a run on this project, or a person.
+fn author(project: &Project) -> Author {
+    if run_around(project).is_some() { Author::Agent } else { Author::Person }
+}
+
+/// Says that a task waits for approval.
+fn awaits(id: &str) -> String {
+    format!(
+        "an agent wrote checks of task {id}: look at them, and approve them with `ralph task approve {id}`"
+    )
+}
+
+/// Returns the store and a task of it.
+async fn picked(id: &str) -> Result<(Store, TaskRow), Failure> {
+    let store = opened().await?;
     match store.task(id).await? {
         Some(task) => Ok((store, task)),
         None => {
@@ -110,7 +137,9 @@ fn unknown(id: &str, ids: &[&str]) -> Failure {
 
 /// Holds what flags made of a task against the rules.
 fn held(task: &Task) -> Result<(), Failure> {
-    validate(task).map_err(|problem| Failure::usage(&problem).hint(problem.hint))?;
+    let templates = templates::of(&Project::here()?);
+    let held = validate(task).and_then(|()| templates::held(task, &templates));
+    held.map_err(|problem| Failure::usage(&problem).hint(problem.hint))?;
     without_secrets(task)
 }
 

@@ -1,19 +1,24 @@
 //! `ralph task run`: one stage of a task, driven by the same engine as every other run.
-use ralph_core::policy::{Judging, Policy, Proof};
-use ralph_core::task::{Resolved, StagePrompt, Status, resolve, unmet};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use super::picked;
+use ralph_core::criterion::template::Values;
+use ralph_core::policy::{Judging, Policy, Proof};
+use ralph_core::task::{Approval, ProjectChecks, Resolved, StagePrompt, Status, resolve, starts, unmet};
+
 use super::run_args::RunArgs;
+use super::{picked, templates};
 use crate::cli::agent_args::AgentArgs;
 use crate::cli::detach::detach;
 use crate::cli::resume::refuse_tracked;
 use crate::cli::run::{acceptance, drive, execute, preflight, refuse_recursion, with_keeper};
 use crate::cli::{block_on, judge, out, pick, trust};
-use crate::config::Settings;
-use crate::engine::{PromptSource, RunPlan, StageOf};
+use crate::config::{Part, Settings};
+use crate::engine::{PromptSource, RunPlan, StageOf, new_run_id};
 use crate::error::Failure;
 use crate::lock::Sharing;
 use crate::project::Project;
+use crate::sanitize::visible;
 use crate::store::{Store, TaskRow};
 use crate::view::short_id;
 
@@ -41,13 +46,24 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
     let sent_back = sent_back(&store, &row).await;
     store.close().await;
     ready?;
-    let resolved = resolve(&row.task, &args.role, &settings.role_rules(&args.role), args.lacking())
+    approved(&row)?;
+    let used = RefCell::new(Vec::new());
+    let from_template = |name: &str, with: &BTreeMap<String, Values>| {
+        used.borrow_mut().push(name.to_owned());
+        templates::filled(&settings.templates, name, with)
+    };
+    let rules = settings.role_rules(&args.role);
+    let resolved = resolve(&row.task, &args.role, &rules, args.lacking(), &from_template)
         .map_err(|problem| Failure::preflight(&problem.what).hint(problem.hint))?;
+    let checks = match resolved.project_checks {
+        ProjectChecks::Added => Part::Used,
+        ProjectChecks::Left => Part::Left,
+    };
     resolved.warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
     let prompt = StagePrompt { sent_back: sent_back?, ..StagePrompt::new(&row.task, &args.role, &resolved) };
     let plan = plan(args, (settings, project), resolved, prompt)?;
     preflight(&plan)?;
-    trust::ensure(&plan, settings)?;
+    trust::ensure_with(&plan, settings, checks, &used.borrow())?;
     Ok(plan)
 }
 
@@ -60,7 +76,7 @@ fn plan(
     let proof = if resolved.criteria.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
     let most = args.max_iterations.unwrap_or(resolved.max_iterations);
     Ok(RunPlan {
-        id: uuid::Uuid::now_v7().to_string(),
+        id: new_run_id(),
         kind: "task",
         rules: settings.claim_rules(resolved.promise),
         judge: judge::choose(settings, &project, &resolved.criteria)?,
@@ -86,6 +102,21 @@ fn plan(
         configured: Some(settings.fingerprints.clone()),
         project,
     })
+}
+
+/// Refuses a task with checks that an agent wrote and nobody has approved.
+fn approved(row: &TaskRow) -> Result<(), Failure> {
+    if row.approval == Approval::Given {
+        return Ok(());
+    }
+    let id = &row.task.id;
+    let refused =
+        Failure::preflight(format!("an agent wrote checks of task {id}, and nobody has approved them"));
+    let started =
+        starts(&row.task).into_iter().map(|start| visible(&format!("{}: {}", start.place, start.what)));
+    Err(started
+        .fold(refused, Failure::cause)
+        .hint(format!("look at them, then run: ralph task approve {id}")))
 }
 
 /// Refuses a task that waits for others, is over, or has somebody at work on it.

@@ -1,11 +1,18 @@
 //! `ralph task show`.
-use clap::Args;
+use std::collections::BTreeMap;
 
-use super::picked;
+use clap::Args;
+use ralph_core::criterion::template::Values;
+use ralph_core::task::{NoCriteria, Role, Task, resolve};
+
+use super::{picked, templates};
+use crate::cli::config_args::ConfigArgs;
 use crate::cli::{block_on, out};
+use crate::config::Settings;
 use crate::error::Failure;
+use crate::project::Project;
 use crate::store::{Store, TaskRow};
-use crate::view::{RunView, TaskView};
+use crate::view::{RoleHeld, RunView, TaskView};
 
 /// Shows a task: what done means for each role, and what became of every claim
 #[derive(Debug, Args)]
@@ -23,7 +30,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
         if args.json {
             out::line(&view.json().to_string());
         } else {
-            out::data(&view.text());
+            out::answer(&view.text());
         }
         Ok(0)
     })
@@ -35,5 +42,22 @@ async fn view(store: &Store, row: TaskRow) -> Result<TaskView, Failure> {
         runs.push((role, RunView::load(store, run).await?));
     }
     let heads = store.tasks().await?;
-    Ok(TaskView::new(row, runs, &heads))
+    let roles = roles(&row.task)?;
+    Ok(TaskView::new(row, roles, runs, &heads))
+}
+
+/// Settles what each role is held to. A configuration that is wrong does not keep a task from being shown.
+fn roles(task: &Task) -> Result<Vec<RoleHeld>, Failure> {
+    let project = Project::here()?;
+    let settings = ConfigArgs::default().settings(Some(&project)).unwrap_or_else(|failure| {
+        out::note(&format!("warning: {}; the roles are shown without it", failure.message));
+        Settings::default()
+    });
+    let templates = templates::of(&project);
+    let from = |name: &str, with: &BTreeMap<String, Values>| templates::filled(&templates, name, with);
+    let held = |role: Role| {
+        let resolved = resolve(task, &role, &settings.role_rules(&role), NoCriteria::Warn, &from);
+        (role, resolved)
+    };
+    Ok(Role::KNOWN.map(held).into())
 }

@@ -18,7 +18,7 @@ fn method(text: &str) -> Method {
 /// Returns the keys of the project that a run with these settings would start.
 fn keys(settings: &Settings) -> Vec<String> {
     let agents = vec![settings.agent.value.as_str()];
-    let used = Use { agents, permission: Part::Used, checks: Part::Used, criteria: &[] };
+    let used = Use { agents, permission: Part::Used, checks: Part::Used, criteria: &[], templates: &[] };
     settings.project_commands(&used).into_iter().map(|command| command.key).collect()
 }
 
@@ -150,8 +150,10 @@ fn a_template_of_the_project_replaces_a_built_in_one_and_must_be_approved() {
     let mut settings = Settings { templates, ..Settings::default() };
     let text = "checks: [{template: make, with: {what: [a]}}]";
     document::apply(&mut settings, text, &source(FileLayer::User, "mine.yaml")).unwrap();
-    let keys = keys(&settings);
-    assert_eq!(keys, ["checks"], "the words of the user's file start a command of the project's");
+    assert_eq!(keys(&settings), ["checks"], "the words of the user's file start a command of the project's");
+    let staged = "checks: [{stages: ['true', {name: m, template: make, with: {what: [a]}}]}]";
+    document::apply(&mut settings, staged, &source(FileLayer::User, "mine.yaml")).unwrap();
+    assert_eq!(keys(&settings), ["checks"], "as a stage too");
 }
 
 // spec: V3, X6

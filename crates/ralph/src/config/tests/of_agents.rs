@@ -72,7 +72,8 @@ fn a_model_for_an_agent_that_cannot_be_told_one_is_refused_where_it_was_written(
 fn commands_that_came_with_the_project_are_told_from_those_of_the_user() {
     let text = "agent: mine\npermission: full\nagents: {mine: {type: text, cli: ./a, args: [x], env: {PATH: /evil}, response_filter: .a}, other: {type: text, cli: b}}\nchecks: [rm -rf x]";
     let keys = |settings: &Settings, agents: &[&'static str], checks| {
-        let used = Use { agents: agents.to_vec(), permission: Part::Used, checks, criteria: &[] };
+        let used =
+            Use { agents: agents.to_vec(), permission: Part::Used, checks, criteria: &[], templates: &[] };
         let commands = settings.project_commands(&used).into_iter();
         commands.map(|command| command.key.replace("agents.", "")).collect::<Vec<_>>().join(" ")
     };

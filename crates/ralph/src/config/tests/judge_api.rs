@@ -83,7 +83,7 @@ fn a_key_that_is_written_where_its_variable_belongs_is_refused_and_not_repeated(
 #[test]
 fn where_the_work_is_sent_is_a_command_of_the_project() {
     let used = |settings: &Settings, checks| {
-        let used = Use { agents: Vec::new(), permission: Part::Used, checks, criteria: &[] };
+        let used = Use { agents: Vec::new(), permission: Part::Used, checks, criteria: &[], templates: &[] };
         let commands = settings.project_commands(&used).into_iter();
         commands.map(|command| command.key).filter(|key| key.starts_with("verification")).collect::<Vec<_>>()
     };

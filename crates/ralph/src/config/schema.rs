@@ -97,28 +97,24 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Count(_, Bounds(least, most)) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Slot::Time(_) => json!({ "type": ["string", "integer"], "pattern": TIME, "minimum": 1 }),
-        Slot::Size(_) => json!({ "type": ["string", "integer"], "pattern": SIZE, "minimum": 1 }),
-        Slot::MaybeSize(_) => json!({ "type": ["string", "integer", "null"], "pattern": SIZE, "minimum": 1 }),
+        Slot::Time(_) => whole(TIME, &["string", "integer"]),
+        Slot::Size(_) => whole(SIZE, &["string", "integer"]),
+        Slot::MaybeSize(_) => whole(SIZE, &["string", "integer", "null"]),
+        Slot::MaybeTokens(_) => whole(TOKENS, &["string", "integer", "null"]),
         Slot::MaybeMoney(_) => {
             json!({ "type": ["string", "number", "null"], "pattern": MONEY, "exclusiveMinimum": 0 })
         }
-        Slot::MaybeTokens(_) => {
-            json!({ "type": ["string", "integer", "null"], "pattern": TOKENS, "minimum": 1 })
-        }
         Slot::MaybeFormat(_) => {
-            let own = std::iter::once(OWN_FORMAT);
-            json!({ "enum": own.chain(Format::ALL.iter().map(|format| format.name())).collect::<Vec<_>>() })
+            one_of([OWN_FORMAT].into_iter().chain(Format::ALL.iter().map(|format| format.name())).map(Some))
         }
         Slot::MaybePermission(_) => {
-            let names = Permission::ALL.iter().map(|permission| Some(permission.name()));
-            json!({ "enum": names.chain([None]).collect::<Vec<_>>() })
+            one_of(Permission::ALL.iter().map(|permission| Some(permission.name())).chain([None]))
         }
-        Slot::Matching(_) => json!({ "enum": MATCHING.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
-        Slot::Context(_) => json!({ "enum": CONTEXT.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
-        Slot::Scope(_) => json!({ "enum": SCOPE.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
-        Slot::Method(_) => json!({ "enum": METHOD.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
-        Slot::Isolation(_) => json!({ "enum": ISOLATION.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
+        Slot::Matching(_) => one_of(MATCHING.iter().map(|(name, _)| Some(*name))),
+        Slot::Context(_) => one_of(CONTEXT.iter().map(|(name, _)| Some(*name))),
+        Slot::Scope(_) => one_of(SCOPE.iter().map(|(name, _)| Some(*name))),
+        Slot::Method(_) => one_of(METHOD.iter().map(|(name, _)| Some(*name))),
+        Slot::Isolation(_) => one_of(ISOLATION.iter().map(|(name, _)| Some(*name))),
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
         Slot::Checks(_) => json!({
             "type": ["array", "null"],
@@ -137,17 +133,23 @@ fn kind(slot: &Slot<'_>) -> Value {
                 "items": { "type": ["string", "number", "boolean"] },
             },
         }),
-        Slot::MaybeApi(_) => {
-            let names = Api::ALL.iter().map(|api| Some(api.name()));
-            json!({ "enum": names.chain([None]).collect::<Vec<_>>() })
-        }
-        Slot::OnError(_) => json!({ "enum": ON_ERROR.iter().map(|(name, _)| name).collect::<Vec<_>>() }),
+        Slot::MaybeApi(_) => one_of(Api::ALL.iter().map(|api| Some(api.name())).chain([None])),
+        Slot::OnError(_) => one_of(ON_ERROR.iter().map(|(name, _)| Some(*name))),
         Slot::Agents(_) => json!({
             "type": ["object", "null"],
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]+$" },
             "additionalProperties": table(AGENT_KEYS, "", &mut AgentSettings::default()),
         }),
     }
+}
+
+/// A number of at least 1, with or without a unit.
+fn whole(pattern: &str, types: &[&str]) -> Value {
+    json!({ "type": types, "pattern": pattern, "minimum": 1 })
+}
+
+fn one_of<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Value {
+    json!({ "enum": names.collect::<Vec<_>>() })
 }
 
 fn check() -> Value {

@@ -128,14 +128,14 @@ impl Movement {
             }
             if name == ".git" {
                 if folder != self.root {
-                    seen.heads.insert(self.from_root(folder), git::peek_at_head(folder));
+                    seen.heads.insert(self.below_root(folder), git::peek_at_head(folder));
                 }
                 continue;
             }
             // What is gone again meanwhile was never there.
             let Ok(about) = entry.metadata() else { continue };
             if !about.is_dir() {
-                seen.files.insert(self.from_root(&path), Stat::of(&about));
+                seen.files.insert(self.below_root(&path), Stat::of(&about));
             } else if !SKIPPED.iter().any(|skipped| name == *skipped)
                 && !MARKS.iter().any(|mark| path.join(mark).exists())
             {
@@ -146,7 +146,7 @@ impl Movement {
         Ok(())
     }
 
-    fn from_root(&self, path: &Path) -> PathBuf {
+    fn below_root(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_path_buf()
     }
 }

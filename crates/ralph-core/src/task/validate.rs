@@ -146,8 +146,7 @@ impl Checked<'_> {
             Some((name, of)) => {
                 let other = of.first().map_or("", |method| method.as_str());
                 let what = format!("it says nothing to the method {}", self.method.as_str());
-                let hint =
-                    format!("it belongs to {other}: write verification_method: {other}, or leave it out");
+                let hint = format!("it belongs to {other}: choose that method, or leave it out");
                 Err(Problem::new(format!("{field}.{name}"), what, hint))
             }
         }

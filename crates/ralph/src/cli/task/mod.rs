@@ -14,6 +14,7 @@ mod role_args;
 mod run;
 mod run_args;
 mod show;
+mod take_in;
 mod templates;
 
 use clap::{Args, Subcommand};
@@ -21,7 +22,7 @@ use ralph_core::task::{Author, Task, validate};
 
 pub use create::CreateArgs;
 pub use followup::FollowupArgs;
-pub use generate::{finish, finish_in};
+pub use take_in::{finish, finish_in};
 
 use super::pick;
 use super::run::run_around;

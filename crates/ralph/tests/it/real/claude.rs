@@ -33,7 +33,7 @@ tests!(CLAUDE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_repo
     a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
     an_agent_whose_model_is_silent_is_stopped, ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for,
-    a_judge_without_tools_finds_the_lie_and_the_work);
+    a_judge_without_tools_finds_the_lie_and_the_work, tasks_that_it_makes_are_imported_and_wait_for_approval);
 
 /// As people have it: it asks ten times, which takes minutes.
 const PATIENT: Real = Real {

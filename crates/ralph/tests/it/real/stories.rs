@@ -89,6 +89,27 @@ pub fn a_judge_without_tools_finds_the_lie_and_the_work(agent: &'static Real) {
     }
 }
 
+/// The first answer lacks what every task needs, which is told to the agent; the second one is imported and waits.
+// spec: A10, T8
+pub fn tasks_that_it_makes_are_imported_and_wait_for_approval(agent: &'static Real) {
+    let answer = |words: &str| {
+        let file =
+            "for notes in .ralph/notes/*.md; do printf '%b' \"$tasks\" > \"${notes%.md}.tasks.yaml\"; done";
+        json!({"run": format!("tasks='- id: greet-1\\n  title: Greet\\n  completion: {{outcome: o{words}}}\\n'; {file}")})
+    };
+    let said = json!({"say": "They are written.\n\n<promise>TASKS_WRITTEN</promise>"});
+    let more = ", acceptance_criteria: [a], coder: {verification_config: {command: make}}";
+    let scene = Scene::new(agent, |_| json!([answer(""), said, answer(more), said]));
+    scene.project.write("greet.md", "# Greet\n\nSay hello.\n");
+    let call = ["task", "generate", "greet.md", "--agent", agent.name, "--permission", "full", "--json"];
+    let made = scene.ralph(&call).env("IS_SANDBOX", "1").output().expect(0);
+    let told: Value = serde_json::from_str(made.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(told["tasks"], json!([{"id": "greet-1", "status": "todo", "approved": false}]));
+    let asked: Vec<String> = scene.server.asked().iter().map(Value::to_string).collect();
+    assert!(asked[0].contains("Say hello."), "{}", asked[0]);
+    assert!(asked[2].contains("completion.acceptance_criteria: it is missing"), "{}", asked[2]);
+}
+
 // spec: A10, A8
 pub fn an_invalid_key_is_reported(agent: &'static Real) {
     let scene = Scene::new(agent, |_| json!([{"refuse": {"status": 401}}]));

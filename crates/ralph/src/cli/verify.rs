@@ -17,7 +17,7 @@ use super::run::{refuse_recursion, with_keeper};
 use super::verify_report::Found;
 use super::{out, pick};
 use crate::digest::sha256;
-use crate::engine::{Asked, PROJECT_VARIABLE, RunSettings, SettingsError, Signals, stop_self};
+use crate::engine::{Asked, KIND_GENERATE, PROJECT_VARIABLE, RunSettings, SettingsError, Signals, stop_self};
 use crate::error::Failure;
 use crate::git::{self, Checkout, CheckoutError};
 use crate::memory_size::MemorySize;
@@ -107,6 +107,11 @@ async fn again(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8
 
 impl Case {
     async fn of(store: &Store, project: &Project, run: RunRow) -> Result<Self, Failure> {
+        if run.kind == KIND_GENERATE {
+            return Err(Failure::preflight(format!("run {} made tasks", short_id(&run.id)))
+                .cause("its check was their import, which cannot be repeated")
+                .hint("`ralph task list` lists them"));
+        }
         let Some(stored) = store.receipt(&run.id).await? else { return Err(no_receipt(project, &run)) };
         let receipt: Receipt = serde_json::from_str(&stored.body).map_err(|error| {
             Failure::plain(exit_code::STATE, "the stored receipt cannot be read").cause(error)

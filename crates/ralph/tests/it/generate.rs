@@ -86,6 +86,12 @@ fn what_is_wrong_goes_back_to_the_agent_and_what_is_right_is_imported_whole() {
     assert!(answers(&project).is_empty(), "what is stored needs no file");
     let run = project.ralph(["show", "--json"]).output().expect(0).json();
     assert_eq!((&run["kind"], &run["outcome"]), (&json!("generate"), &json!("completed")));
+    let verified = project.ralph(["verify"]).output().expect(1);
+    assert!(
+        verified.stderr.contains("its check was their import, which cannot be repeated"),
+        "{}",
+        verified.stderr
+    );
 }
 
 // spec: T8

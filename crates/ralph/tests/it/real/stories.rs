@@ -148,12 +148,23 @@ pub fn a_promise_in_a_broken_answer_is_no_claim(agent: &'static Real) {
 /// Nothing comes back from the model, not even a header.
 // spec: A10, L7
 pub fn an_agent_whose_model_is_silent_is_stopped(agent: &'static Real) {
-    let scene = Scene::new(agent, |_| json!([{"hang": "before_headers"}]));
-    // An agent that was stopped before it had asked the model proves nothing: on a slow machine it needs longer.
+    is_ended_by_its_silence(agent, |_| json!([{"hang": "before_headers"}]));
+}
+
+/// It repeats what was refused, or waits for as long as it was told, and tells nobody.
+// spec: A10, L7
+pub fn an_agent_that_repeats_without_a_word_is_ended_by_its_silence(agent: &'static Real) {
+    is_ended_by_its_silence(agent, |_| json!([{"refuse": {"status": 429, "retry_after": 600}}]));
+}
+
+/// An agent that was stopped before it had asked the model proves nothing: on a slow machine it needs longer.
+fn is_ended_by_its_silence(agent: &'static Real, script: impl FnOnce(&Project) -> Value) {
+    let scene = Scene::new(agent, script);
     let has_asked = ["20s", "1m", "3m"].into_iter().any(|silence| {
         let limits = ["--idle-timeout", silence, "--max-iterations", "1"];
         let answer = scene.run("Do the work.").args(limits).output().expect(3);
         assert_eq!(answer.named("iteration.ended")[0]["status"], "timed_out");
+        assert_eq!(answer.named("stop.requested")[0]["reason"], "the agent was silent for too long");
         !scene.server.asked().is_empty()
     });
     assert!(has_asked, "it was stopped before it had asked the model");

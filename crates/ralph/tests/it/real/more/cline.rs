@@ -25,4 +25,5 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
 tests!(CLINE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_reported,
     a_server_that_fails_and_limits_for_a_moment_is_survived, a_promise_in_a_broken_answer_is_no_claim,
     ctrl_c_mid_stream_leaves_no_process,
-    ctrl_c_while_a_command_runs_ends_the_command_too, a_limit_that_lasts_is_waited_for);
+    ctrl_c_while_a_command_runs_ends_the_command_too, a_limit_that_lasts_is_waited_for,
+    an_agent_that_repeats_without_a_word_is_ended_by_its_silence);

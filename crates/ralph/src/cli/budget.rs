@@ -11,9 +11,8 @@ pub fn can_be_kept(budget: &Budget, agent: &AgentChoice) -> Result<(), Failure> 
         UnknownCost::Refuse if !agent.adapter.about().tells_cost => {
             let what =
                 format!("the agent {} does not tell what it costs, and that must be known", agent.name);
-            Err(Failure::preflight(what).hint(
-                "choose another agent, set `limits.require_known_cost` to false, or limit it by --max-tokens",
-            ))
+            Err(Failure::preflight(what)
+                .hint("choose another agent, or set `limits.require_known_cost` to false"))
         }
         UnknownCost::Refuse | UnknownCost::Bear => Ok(()),
     }
@@ -31,8 +30,6 @@ pub fn introduce(plan: &RunPlan) {
     let silent = plan.agents().filter(|agent| !agent.adapter.about().tells_cost);
     for agent in silent.filter(|_| budget.max_cost_micros.is_some()) {
         let name = &agent.name;
-        out::note(&format!(
-            "warning   {name} does not tell what it costs: --max-tokens limits it, money does not"
-        ));
+        out::note(&format!("warning   {name} does not tell what it costs: no amount of money stops it"));
     }
 }

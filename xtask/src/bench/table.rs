@@ -20,8 +20,6 @@ pub(super) enum Amount {
 pub(super) enum Limit {
     /// The ratio is at most this.
     Ratio(f64),
-    /// Ours is more by at most so much.
-    More(f64),
     /// It is shown for comparison.
     None,
 }
@@ -34,12 +32,6 @@ pub(super) struct Report {
 }
 
 impl Amount {
-    fn value(self) -> f64 {
-        match self {
-            Self::Millis(value) | Self::Seconds(value) | Self::Megabytes(value) => value,
-        }
-    }
-
     fn shown(self) -> String {
         match self {
             Self::Millis(value) => format!("{value:.2} ms"),
@@ -50,15 +42,10 @@ impl Amount {
 }
 
 impl Row {
-    fn difference(&self) -> f64 {
-        self.ours.value() - self.theirs.value()
-    }
-
     /// Tells whether the limit holds. What is no number holds no limit.
     fn holds(&self) -> bool {
         match self.limit {
             Limit::Ratio(most) => self.ratio <= most,
-            Limit::More(most) => self.difference() <= most,
             Limit::None => true,
         }
     }
@@ -66,15 +53,12 @@ impl Row {
     fn cells(&self) -> [String; 6] {
         let (ratio, limit) = match self.limit {
             Limit::Ratio(most) => (format!("{:.2}", self.ratio), format!("{most:.2}")),
-            Limit::More(most) => {
-                (format!("{:.2} ({:+.2})", self.ratio, self.difference()), format!("{most:+.2}"))
-            }
             Limit::None => (format!("{:.2}", self.ratio), "-".to_owned()),
         };
         let verdict = match self.limit {
             Limit::None => "",
-            Limit::Ratio(_) | Limit::More(_) if self.holds() => "ok",
-            Limit::Ratio(_) | Limit::More(_) => "OVER",
+            Limit::Ratio(_) if self.holds() => "ok",
+            Limit::Ratio(_) => "OVER",
         };
         [self.what.clone(), self.ours.shown(), self.theirs.shown(), ratio, limit, verdict.to_owned()]
     }
@@ -133,8 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_may_be_limited_too() {
-        assert!(row(0.75, Limit::More(-1.0)).holds() && !row(0.75, Limit::More(-2.0)).holds());
+    fn what_is_no_number_holds_no_limit() {
         assert!(!row(f64::NAN, Limit::Ratio(1.0)).holds());
     }
 }

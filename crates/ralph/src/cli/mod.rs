@@ -39,6 +39,7 @@ mod task;
 mod templates;
 mod trace;
 mod trust;
+mod usual_plan;
 mod values;
 mod verify;
 mod verify_report;

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use ralph_core::criterion::Criterion;
 use ralph_core::outcome::{Ended, Outcome, exit_code};
-use ralph_core::policy::{Policy, Proof};
+use ralph_core::policy::Policy;
 use tokio::task::yield_now;
 
-use super::agent_args::AgentArgs;
 use super::detach::start;
 use super::output_args::{Show, Told};
 use super::run_args::RunArgs;
-use super::{block_on, budget, judge, out, trust};
+use super::usual_plan::{Wanted, usual_plan};
+use super::{block_on, budget, out, trust};
 use crate::config::Settings;
 use crate::duration;
 use crate::engine::{
@@ -26,7 +26,6 @@ use crate::redact;
 use crate::report::{Elsewhere, Paint, SessionLog, Tone};
 use crate::session_file::SessionFile;
 use crate::store::{Opening, RunRow, Store};
-use crate::verify::{Acceptance, Patterns};
 use crate::view::{money, one_or_many, short_id};
 
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -40,55 +39,21 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
 }
 
 fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan, Failure> {
-    let promise = args.promise()?;
-    let checks = settings.criteria();
-    let proof = if checks.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
-    Ok(RunPlan {
-        id: engine::new_run_id(),
-        kind: "run",
-        rules: settings.claim_rules(promise),
-        judge: judge::choose(settings, &project, &checks)?,
-        checks,
-        acceptance: acceptance(settings)?,
-        agent: args.agent.choice(settings, &project)?,
-        fallback: AgentArgs::fallback(settings, &project)?,
-        policy: Policy {
-            context: settings.context.value,
-            ..settings.policy(settings.default_max_iterations.value, proof)
-        },
-        prompt: args.prompt()?,
-        follows: None,
-        session: None,
-        grace: settings.limits.grace.value,
+    let wanted = Wanted {
+        settings,
+        agent: &args.agent,
         audience: args.output.audience(),
-        max_memory: settings.limits.max_memory.value,
-        log_limit: settings.limits.log_limit.value,
-        sharing: if args.parallel { Sharing::Parallel } else { Sharing::Alone },
-        configured: Some(settings.fingerprints.clone()),
-        stage: None,
-        project,
-    })
-}
-
-/// Returns how claims are accepted. A pattern that is none is refused before anything is started.
-pub fn acceptance(settings: &Settings) -> Result<Acceptance, Failure> {
-    let verification = &settings.verification;
-    let acceptance = Acceptance {
-        guard: verification.guard.value.clone(),
-        allow_changes: verification.allow_changes.value.clone(),
-        isolation: verification.isolation.value,
-        setup: verification.setup.value.clone(),
-        share: verification.share.value.clone(),
-        is_always_fresh: !verification.cache.value,
+        promise: args.promise()?,
+        prompt: args.prompt()?,
+        checks: settings.criteria(),
+        max_iterations: settings.default_max_iterations.value,
     };
-    for patterns in [&acceptance.guard, &acceptance.allow_changes] {
-        Patterns::compile(patterns).map_err(|error| {
-            Failure::new(exit_code::USAGE, &error).hint(
-                "patterns are written as in a .gitignore, such as 'tests/**', '*.snap' or '!tests/data'",
-            )
-        })?;
-    }
-    Ok(acceptance)
+    let plan = usual_plan(wanted, project)?;
+    Ok(RunPlan {
+        policy: Policy { context: settings.context.value, ..plan.policy },
+        sharing: if args.parallel { Sharing::Parallel } else { Sharing::Alone },
+        ..plan
+    })
 }
 
 /// An agent that starts ralph on its own project would loop in a loop.

@@ -278,12 +278,11 @@ impl Settings {
         }
     }
 
-    /// Returns the same for classic mode, whose loops may stand still unless somebody said otherwise.
+    /// Returns how many iterations may change nothing in classic mode: any number, unless somebody said otherwise.
     #[must_use]
-    pub fn classic_policy(&self, max_iterations: u32, proof: Proof) -> Policy {
+    pub fn classic_stall(&self) -> u32 {
         let is_said = self.stall_iterations.origin != Origin::BuiltIn;
-        let stall_after = if is_said { self.stall_iterations.value } else { 0 };
-        Policy { stall_after, ..self.policy(max_iterations, proof) }
+        if is_said { self.stall_iterations.value } else { 0 }
     }
 
     fn budget(&self) -> Budget {

@@ -9,20 +9,19 @@ use std::path::{Path, PathBuf};
 use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
 use ralph_core::outcome::exit_code;
-use ralph_core::policy::{Policy, Proof, WhenExhausted};
+use ralph_core::policy::{Policy, WhenExhausted};
 
 use args::ClassicArgs;
 pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
-use super::agent_args::AgentArgs;
 use super::check_args::CheckArgs;
 use super::detach::start;
 use super::run::{self, refuse_recursion};
-use super::{judge, trust};
+use super::trust;
+use super::usual_plan::{Wanted, usual_plan};
 use crate::config::Settings;
 use crate::engine::{NOTES_VARIABLE, PromptSource, RunPlan, Template, new_run_id, session_room};
 use crate::error::Failure;
-use crate::lock::Sharing;
 use crate::project::Project;
 use crate::session_file::SessionFile;
 
@@ -121,27 +120,27 @@ impl Order<'_> {
         let room = session_room(settings.limits.log_limit.value);
         let session = SessionFile::new(&project.session_logs(), room, &project.session_list(&id));
         let template = Template { path: prompt.to_path_buf(), variables };
+        let wanted = Wanted {
+            settings,
+            agent: &self.args.agent,
+            audience: self.args.output.audience(),
+            promise,
+            prompt: PromptSource::Template(template),
+            checks: self.checks(settings),
+            max_iterations: settings.default_max_iterations.value,
+        };
+        let plan = usual_plan(wanted, project)?;
         Ok(RunPlan {
             id,
             kind: self.mode.as_str(),
-            agent: self.args.agent.choice(settings, &project)?,
-            fallback: AgentArgs::fallback(settings, &project)?,
-            prompt: PromptSource::Template(template),
-            follows: (self.mode == Mode::Build).then(|| project.home.join("implementation_plan.md")),
+            follows: (self.mode == Mode::Build).then(|| plan.project.home.join("implementation_plan.md")),
             session: Some(session),
-            rules: settings.claim_rules(promise),
-            judge: judge::choose(settings, &project, &self.checks(settings))?,
-            checks: self.checks(settings),
-            acceptance: run::acceptance(settings)?,
-            policy: self.policy(settings),
-            grace: settings.limits.grace.value,
-            audience: self.args.output.audience(),
-            max_memory: settings.limits.max_memory.value,
-            log_limit: settings.limits.log_limit.value,
-            sharing: Sharing::Alone,
-            configured: Some(settings.fingerprints.clone()),
-            stage: None,
-            project,
+            policy: Policy {
+                when_exhausted: self.when_exhausted(),
+                stall_after: settings.classic_stall(),
+                ..plan.policy
+            },
+            ..plan
         })
     }
 
@@ -153,10 +152,8 @@ impl Order<'_> {
         }
     }
 
-    fn policy(&self, settings: &Settings) -> Policy {
-        let proof = if self.checks(settings).is_empty() { Proof::ClaimAlone } else { Proof::Checks };
-        let when_exhausted = if self.args.strict { WhenExhausted::NotComplete } else { WhenExhausted::Fine };
-        Policy { when_exhausted, ..settings.classic_policy(settings.default_max_iterations.value, proof) }
+    fn when_exhausted(&self) -> WhenExhausted {
+        if self.args.strict { WhenExhausted::NotComplete } else { WhenExhausted::Fine }
     }
 
     /// Returns the variables that stay the same for the whole run; ours win.

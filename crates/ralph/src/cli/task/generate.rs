@@ -4,20 +4,19 @@ use std::path::Path;
 use ralph_core::claim::Promise;
 use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck};
 use ralph_core::outcome::exit_code;
-use ralph_core::policy::{Baseline, Policy, Proof};
+use ralph_core::policy::{Baseline, Policy};
 use ralph_core::task::GeneratePrompt;
 
 use super::field_args::text_of;
 use super::generate_args::GenerateArgs;
 use super::take_in::finish;
-use crate::cli::agent_args::AgentArgs;
 use crate::cli::resume::refuse_tracked;
 use crate::cli::run::{drive, preflight, refuse_recursion, with_keeper};
+use crate::cli::usual_plan::{Wanted, usual_plan};
 use crate::cli::{out, trust};
 use crate::config::{Part, Settings};
 use crate::engine::{KIND_GENERATE, PromptSource, RunPlan, new_run_id};
 use crate::error::Failure;
-use crate::lock::Sharing;
 use crate::project::Project;
 use crate::verify::Acceptance;
 
@@ -66,33 +65,25 @@ fn plan(
 ) -> Result<RunPlan, Failure> {
     let promise = Promise::parse(GeneratePrompt::PROMISE)
         .map_err(|error| Failure::plain(exit_code::INTERNAL, error))?;
+    let checks = vec![importable(&project, &id, &prompt.spec_id)?];
+    let wanted = Wanted {
+        settings,
+        agent: &args.agent,
+        audience: args.output.audience(),
+        promise,
+        prompt: PromptSource::Generate(Box::new(prompt)),
+        checks,
+        max_iterations: args.max_iterations,
+    };
+    let plan = usual_plan(wanted, project)?;
     Ok(RunPlan {
-        rules: settings.claim_rules(promise),
-        judge: None,
-        checks: vec![importable(&project, &id, &prompt.spec_id)?],
-        // What the agent wrote lies where git does not look.
-        acceptance: Acceptance { is_always_fresh: true, ..Acceptance::default() },
-        agent: args.agent.choice(settings, &project)?,
-        fallback: AgentArgs::fallback(settings, &project)?,
-        policy: Policy {
-            context: settings.context.value,
-            // There is nothing to import yet.
-            baseline: Baseline::Skip,
-            ..settings.policy(args.max_iterations, Proof::Checks)
-        },
         id,
         kind: KIND_GENERATE,
-        stage: None,
-        prompt: PromptSource::Generate(Box::new(prompt)),
-        follows: None,
-        session: None,
-        grace: settings.limits.grace.value,
-        audience: args.output.audience(),
-        max_memory: settings.limits.max_memory.value,
-        log_limit: settings.limits.log_limit.value,
-        sharing: Sharing::Alone,
-        configured: Some(settings.fingerprints.clone()),
-        project,
+        // What the agent wrote lies where git does not look.
+        acceptance: Acceptance { is_always_fresh: true, ..Acceptance::default() },
+        // There is nothing to import yet.
+        policy: Policy { context: settings.context.value, baseline: Baseline::Skip, ..plan.policy },
+        ..plan
     })
 }
 

@@ -3,20 +3,19 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use ralph_core::criterion::template::Values;
-use ralph_core::policy::{Judging, Policy, Proof};
+use ralph_core::policy::{Judging, Policy};
 use ralph_core::task::{Approval, ProjectChecks, Resolved, StagePrompt, Status, resolve, starts, unmet};
 
 use super::run_args::RunArgs;
 use super::{picked, templates};
-use crate::cli::agent_args::AgentArgs;
 use crate::cli::detach::detach;
 use crate::cli::resume::refuse_tracked;
-use crate::cli::run::{acceptance, drive, execute, preflight, refuse_recursion, with_keeper};
-use crate::cli::{block_on, judge, out, pick, trust};
+use crate::cli::run::{drive, execute, preflight, refuse_recursion, with_keeper};
+use crate::cli::usual_plan::{Wanted, usual_plan};
+use crate::cli::{block_on, out, pick, trust};
 use crate::config::{Part, Settings};
-use crate::engine::{PromptSource, RunPlan, StageOf, new_run_id};
+use crate::engine::{PromptSource, RunPlan, StageOf};
 use crate::error::Failure;
-use crate::lock::Sharing;
 use crate::project::Project;
 use crate::sanitize::visible;
 use crate::store::{Store, TaskRow};
@@ -73,34 +72,26 @@ fn plan(
     resolved: Resolved,
     prompt: StagePrompt,
 ) -> Result<RunPlan, Failure> {
-    let proof = if resolved.criteria.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
-    let most = args.max_iterations.unwrap_or(resolved.max_iterations);
-    Ok(RunPlan {
-        id: new_run_id(),
-        kind: "task",
-        rules: settings.claim_rules(resolved.promise),
-        judge: judge::choose(settings, &project, &resolved.criteria)?,
+    let wanted = Wanted {
+        settings,
+        agent: &args.agent,
+        audience: args.output.audience(),
+        promise: resolved.promise,
+        prompt: PromptSource::Stage(Box::new(prompt)),
         checks: resolved.criteria,
-        acceptance: acceptance(settings)?,
-        agent: args.agent.choice(settings, &project)?,
-        fallback: AgentArgs::fallback(settings, &project)?,
+        max_iterations: args.max_iterations.unwrap_or(resolved.max_iterations),
+    };
+    let plan = usual_plan(wanted, project)?;
+    Ok(RunPlan {
+        kind: "task",
         policy: Policy {
             context: args.context(),
             duty: settings.duty(&args.role),
             judging: if args.role.judges() { Judging::Yes } else { Judging::No },
-            ..settings.policy(most, proof)
+            ..plan.policy
         },
         stage: Some(StageOf { task: args.id.clone(), role: args.role.clone() }),
-        prompt: PromptSource::Stage(Box::new(prompt)),
-        follows: None,
-        session: None,
-        grace: settings.limits.grace.value,
-        audience: args.output.audience(),
-        max_memory: settings.limits.max_memory.value,
-        log_limit: settings.limits.log_limit.value,
-        sharing: Sharing::Alone,
-        configured: Some(settings.fingerprints.clone()),
-        project,
+        ..plan
     })
 }
 

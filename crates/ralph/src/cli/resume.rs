@@ -7,12 +7,12 @@ use ralph_core::outcome::{Ended, exit_code};
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
-use super::run::{preflight_again, refuse_recursion, tell, with_keeper};
+use super::run::{means, preflight_again, refuse_recursion, tell, with_keeper};
 use super::{block_on, out, pick, task, trust};
 use crate::config::{Part, Use};
 use crate::engine::{
-    Audience, Beginning, Clock, Hold, KIND_GENERATE, Means, Place, RunPlan, RunSettings, SettingsError,
-    StoredAgent, TakenUp, TreeHold,
+    Audience, Beginning, Clock, Hold, KIND_GENERATE, Place, RunPlan, RunSettings, SettingsError, StoredAgent,
+    TakenUp, TreeHold,
 };
 use crate::error::Failure;
 use crate::git;
@@ -141,7 +141,7 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
     let left = Beginning::Left(Box::new(TakenUp { stored, changed }));
     let told = show.told(plan.policy.max_iterations)?;
     let (kind, project) = (plan.kind, plan.project.clone());
-    let code = tell(plan, left, Means { keeper, hold, store }, told).await?;
+    let code = tell(plan, left, means(keeper, hold, store)?, told).await?;
     match kind {
         KIND_GENERATE => task::finish(&project, &row.id, (code, audience)).await,
         _ => Ok(code),

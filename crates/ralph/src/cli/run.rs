@@ -1,6 +1,7 @@
 //! `ralph run`.
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ralph_core::criterion::Criterion;
@@ -16,7 +17,7 @@ use super::{block_on, budget, out, trust};
 use crate::config::Settings;
 use crate::duration;
 use crate::engine::{
-    self, AgentChoice, Beginning, Clock, EngineError, Hold, Means, PROJECT_VARIABLE, RunPlan, TreeHold,
+    self, AgentChoice, Asks, Beginning, Clock, EngineError, Hold, Means, PROJECT_VARIABLE, RunPlan, TreeHold,
 };
 use crate::error::Failure;
 use crate::lock::{LockError, Sharing};
@@ -196,7 +197,13 @@ pub async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Fail
     } else {
         say_who_forgets(&plan);
     }
-    tell(plan, Beginning::New, Means { keeper, hold, store }, told?).await
+    tell(plan, Beginning::New, means(keeper, hold, store)?, told?).await
+}
+
+/// Returns what a run works with that this process drives alone.
+pub fn means(keeper: Keeper, hold: Hold, store: Store) -> Result<Means, Failure> {
+    let asks = Asks::signals().map_err(|source| EngineError::Signals { source })?;
+    Ok(Means { keeper, hold, store: Arc::new(store), asks })
 }
 
 /// Takes the locks of a new run.
@@ -221,13 +228,30 @@ fn taken(plan: &RunPlan, error: EngineError) -> Failure {
 pub async fn tell(plan: RunPlan, from: Beginning, means: Means, told: Told) -> Result<u8, Failure> {
     let id = plan.id.clone();
     let (story, began) = (Story::of(&plan), Instant::now());
-    let (ended, store) = watched(plan, from, means, told.report).await?;
+    let store = Arc::clone(&means.store);
+    let ended = match watched(plan, from, means, told.report).await {
+        Ok(ended) => ended,
+        Err(failure) => {
+            abandon(store);
+            return Err(failure);
+        }
+    };
     if told.is_summed_up {
         let row = store.runs_like(&id).await?.into_iter().next();
         story.summarise(&ended, began.elapsed(), row.as_ref());
     }
-    store.close().await;
+    if let Some(store) = Arc::into_inner(store) {
+        store.close().await;
+    }
     Ok(ended.exit_code)
+}
+
+/// Leaves a database behind that an engine could not go on with.
+pub fn abandon(store: Arc<Store>) {
+    match Arc::try_unwrap(store) {
+        Ok(store) => store.abandon(),
+        Err(shared) => std::mem::forget(shared),
+    }
 }
 
 async fn watched(
@@ -235,7 +259,7 @@ async fn watched(
     from: Beginning,
     means: Means,
     mut report: Elsewhere,
-) -> Result<(Ended, Store), Failure> {
+) -> Result<Ended, Failure> {
     let Some(file) = plan.session.clone() else {
         return Ok(engine::run(plan, from, means, &mut report).await?);
     };

@@ -17,7 +17,7 @@ use super::notes;
 use super::perform::Hands;
 use super::plan::RunPlan;
 use super::settings::RunSettings;
-use super::signals::{Asked, Signals, stop_self};
+use super::signals::{Asked, Asks, stop_self};
 use super::timers::Timers;
 use super::watch::Watcher;
 use crate::fail::{self, Point};
@@ -64,16 +64,15 @@ pub struct TakenUp {
     pub changed: Vec<String>,
 }
 
-/// Runs a loop to its outcome, and gives back the store.
+/// Runs a loop to its outcome. After an error the store is left as it lies: whoever owns it abandons it.
 pub async fn run(
     plan: RunPlan,
     beginning: Beginning,
     means: Means,
     watcher: &mut dyn Watcher,
-) -> Result<(Ended, Store), EngineError> {
+) -> Result<Ended, EngineError> {
     let notes = plan.project.notes(&plan.id);
     notes::prepare(&notes).map_err(|source| EngineError::Notes { path: notes, source })?;
-    let signals = Signals::listen().map_err(|source| EngineError::Signals { source })?;
     let (news_in, news) = mpsc::unbounded_channel();
     let (shown_in, shown) = mpsc::channel(32);
     let driver = Driver {
@@ -88,18 +87,12 @@ pub async fn run(
         books: Books::default(),
         watcher,
     };
-    match driver.drive(Sources { signals, news, shown }, beginning).await {
-        Ok(ended) => Ok((ended, means.store)),
-        Err(error) => {
-            means.store.abandon();
-            Err(error)
-        }
-    }
+    driver.drive(Sources { asks: means.asks, news, shown }, beginning).await
 }
 
 /// Everything that can happen to a run.
 struct Sources {
-    signals: Signals,
+    asks: Asks,
     news: mpsc::UnboundedReceiver<News>,
     shown: mpsc::Receiver<Shown>,
 }
@@ -143,7 +136,7 @@ impl Driver<'_> {
             }
             let due = self.next_look();
             tokio::select! {
-                asked = sources.signals.next() => self.asked(asked).await?,
+                asked = sources.asks.next() => self.asked(asked).await?,
                 Some(news) = sources.news.recv() => {
                     self.show_all(&mut sources.shown);
                     self.told(news).await?;

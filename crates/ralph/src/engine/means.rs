@@ -1,19 +1,23 @@
-//! What a run stands on while it is driven: the locks that keep every other engine away from it.
+//! What a run stands on while it is driven: what keeps every other engine away from it, and what it works with.
+use std::sync::Arc;
+
 use ralph_core::event::Millis;
 
 use super::drive::EngineError;
 use super::plan::RunPlan;
-use crate::lock::{self, Held, Owner, Sharing};
+use super::signals::Asks;
+use crate::lock::{self, Held, LockError, Owner, Sharing};
 use crate::private;
 use crate::process::Keeper;
 use crate::store::Store;
 
-/// The locks of a run. Nobody else drives it, or works in its tree, until this is dropped.
+/// What keeps every other engine away from a run until it is dropped: the locks of the run and of its tree, or the lease
+/// of the task whose stage it is.
 #[derive(Debug)]
 pub struct Hold {
     owner: Owner,
-    _run: Held,
-    _tree: Held,
+    _run: Option<Held>,
+    _tree: Option<Held>,
 }
 
 /// The lock of a work tree, before that of the run.
@@ -34,11 +38,12 @@ impl TreeHold {
     }
 }
 
-/// Everything that the engine needs beside the plan.
+/// Everything that the engine needs beside the plan. Keeper and store may serve other runs at the same time.
 pub struct Means {
     pub keeper: Keeper,
     pub hold: Hold,
-    pub store: Store,
+    pub store: Arc<Store>,
+    pub asks: Asks,
 }
 
 impl Hold {
@@ -55,7 +60,20 @@ impl Hold {
         let run = lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await?;
         let state = plan.project.state();
         tracing::debug!(run = plan.id, state = %state.display(), "holds the locks");
-        Ok(Self { owner, _run: run, _tree: tree })
+        Ok(Self { owner, _run: Some(run), _tree: Some(tree) })
+    }
+
+    /// Holds a run by the lease of its task. The lock of the run only shows that somebody drives it: one who was stopped
+    /// and lost the lease may still have it.
+    pub async fn leased(plan: &RunPlan, now: Millis) -> Result<Self, EngineError> {
+        let owner = Owner::of(&plan.id, now);
+        let folder = plan.project.run_folder(&plan.id);
+        private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
+        match lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await {
+            Ok(run) => Ok(Self { owner, _run: Some(run), _tree: None }),
+            Err(LockError::Taken { .. }) => Ok(Self { owner, _run: None, _tree: None }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Lets go of a run that will never be stored: nothing of it shall be found.

@@ -39,7 +39,7 @@ pub use plan::{
     session_room,
 };
 pub use settings::{Place, RunSettings, SettingsError};
-pub use signals::{Asked, Signals, stop_self};
+pub use signals::{Asked, Asks, Signals, stop_self};
 pub use stored_agent::StoredAgent;
 pub use template::{Template, read_text};
 pub use watch::{Stamp, Watcher};

@@ -1,8 +1,9 @@
-//! The signals that people and systems send to ralph itself.
+//! What people and systems ask of a run: by signals to ralph itself, or through whoever drives several runs.
 use std::io;
 
 use ralph_core::event::StopSignal;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 use crate::process::hangup_is_ignored;
 
@@ -12,6 +13,31 @@ pub enum Asked {
     Stop(StopSignal),
     /// Ctrl-Z.
     Suspend,
+}
+
+/// Where a run hears what is asked of it.
+pub enum Asks {
+    /// The process drives this run alone.
+    Signals(Signals),
+    /// Somebody drives it with others, and passes on what it must know.
+    Passed(mpsc::UnboundedReceiver<Asked>),
+}
+
+impl Asks {
+    /// Listens to the signals of this process.
+    pub fn signals() -> io::Result<Self> {
+        Signals::listen().map(Self::Signals)
+    }
+
+    pub(super) async fn next(&mut self) -> Asked {
+        match self {
+            Self::Signals(signals) => signals.next().await,
+            Self::Passed(passed) => match passed.recv().await {
+                Some(asked) => asked,
+                None => std::future::pending().await,
+            },
+        }
+    }
 }
 
 pub struct Signals {

@@ -35,6 +35,7 @@ pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex as Lock, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnection;
@@ -54,7 +55,13 @@ pub struct Store {
     written: Lock<Option<(Written, Seen)>>,
     /// Which database this is, read with the first write.
     identity: OnceLock<String>,
+    /// When it was last looked through because others had written, and how long that took.
+    looked: Lock<Option<(Instant, Duration)>>,
 }
+
+/// How often it is looked through while others write too, and how much of the time that may take.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+const LOOKING_SHARE: u32 = 20;
 
 #[derive(Clone)]
 struct Written {
@@ -110,7 +117,7 @@ impl Store {
         let Ok(connection) = open::connect(&self.place).await else { return false };
         let fresh = Self::on(connection, self.place.clone());
         let same = fresh.read_identity().await.is_ok_and(|found| self.identity.get() == Some(&found));
-        let sound = fresh.look_through(Depth::Whole).await.is_ok();
+        let sound = !self.must_look() || self.looks_sound(&fresh).await;
         let holds = |latest: Latest| latest.fence > written.fence || latest.state == written.state;
         if same && sound && fresh.latest(&written.run).await.is_ok_and(holds) {
             fresh.close().await;
@@ -118,6 +125,20 @@ impl Store {
         }
         fresh.abandon();
         false
+    }
+
+    /// Several workers write all the time, and looking through takes the longer the more there is.
+    fn must_look(&self) -> bool {
+        let looked = *self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        looked.is_none_or(|(at, took)| at.elapsed() >= LOOK_AGAIN.max(took * LOOKING_SHARE))
+    }
+
+    async fn looks_sound(&self, fresh: &Self) -> bool {
+        let began = Instant::now();
+        let sound = fresh.look_through(Depth::Whole).await.is_ok();
+        let looked = (Instant::now(), began.elapsed());
+        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(looked);
+        sound
     }
 
     fn changed(&self) -> StoreError {

@@ -71,6 +71,7 @@ impl Store {
             place,
             written: Lock::new(None),
             identity: OnceLock::new(),
+            looked: Lock::new(None),
         }
     }
 

@@ -1,9 +1,15 @@
 //! Calls to the git program. It never cleans, resets or deletes anything of the user's.
+mod changes;
 mod checkout;
+mod commit_tree;
 mod head_file;
 mod ignored;
+mod keep;
+mod linked;
+mod merge;
 mod plain;
 mod position;
+mod refs;
 mod settings;
 mod snapshot;
 mod temporary;
@@ -22,11 +28,22 @@ use plain::Plain;
 use crate::process::{Bounded, run_bounded};
 use crate::{duration, fail};
 
+pub use changes::{
+    Change, ChangeKind, change_files, change_index, changes, difference, index_is, restore_files, uncommitted,
+};
 pub use checkout::{Checkout, CheckoutError};
+pub use commit_tree::{Author, NewCommit, commit_tree, same_tree};
 pub use head_file::peek_at_head;
 pub use ignored::not_ignored;
+pub use keep::{Kept, keep};
+pub use linked::{
+    Linked, add_linked, finish_linked, linked, lock_linked, own_file, reconnect_linked, remove_linked,
+    repository_of,
+};
+pub use merge::{Merge, common_ancestor, is_ancestor, merge};
 pub use plain::ELSEWHERE;
 pub use position::position;
+pub use refs::{FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, refs_below};
 pub use settings::deciding_settings;
 pub use snapshot::{commit_with_tree, committed, snapshot};
 
@@ -79,18 +96,39 @@ fn printed(folder: &Path, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
 const PATIENCE: Duration = Duration::from_secs(60);
 const LONG_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Runs a prepared call to its end. One that hangs must not hang the run.
-fn finished(command: &mut Command, args: &[&OsStr], time: Duration) -> Result<Vec<u8>, GitError> {
-    let time = fail::patience(time);
-    let shown = || args.join(OsStr::new(" ")).to_string_lossy().into_owned();
-    match run_bounded(command.args(args), Stdio::null(), time)
-        .map_err(|source| GitError::NotStarted { source })?
-    {
-        Bounded::Ended { status, stdout, .. } if status.success() => Ok(stdout),
-        Bounded::Ended { stderr, .. } => {
-            let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
-            Err(GitError::Failed { command: shown(), stderr })
-        }
-        Bounded::TimeOver => Err(GitError::TimeOver { command: shown(), time }),
+/// What a call to git came to.
+struct Printed {
+    /// The call, as people read it.
+    call: String,
+    code: Option<i32>,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Printed {
+    /// Returns what was printed, if all went well.
+    fn success(self) -> Result<Vec<u8>, GitError> {
+        if self.code == Some(0) { Ok(self.stdout) } else { Err(self.failed()) }
     }
+
+    fn failed(self) -> GitError {
+        GitError::Failed { command: self.call, stderr: self.stderr }
+    }
+}
+
+/// Runs a prepared call to its end. One that hangs must not hang the run.
+fn ended(command: &mut Command, args: &[&OsStr], input: Stdio, time: Duration) -> Result<Printed, GitError> {
+    let time = fail::patience(time);
+    let call = args.join(OsStr::new(" ")).to_string_lossy().into_owned();
+    match run_bounded(command.args(args), input, time).map_err(|source| GitError::NotStarted { source })? {
+        Bounded::Ended { status, stdout, stderr } => {
+            let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
+            Ok(Printed { call, code: status.code(), stdout, stderr })
+        }
+        Bounded::TimeOver => Err(GitError::TimeOver { command: call, time }),
+    }
+}
+
+fn finished(command: &mut Command, args: &[&OsStr], time: Duration) -> Result<Vec<u8>, GitError> {
+    ended(command, args, Stdio::null(), time)?.success()
 }

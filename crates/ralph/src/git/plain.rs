@@ -1,12 +1,14 @@
 //! Calls that only the repository itself shapes: no hook, no monitor and no replaced object has a say, and no variable
 //! leads git elsewhere. Whoever works in the repository could have set any of them.
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{GitError, LONG_PATIENCE, PATIENCE, finished};
+use super::temporary::Temporary;
+use super::{GitError, LONG_PATIENCE, PATIENCE, Printed, ended, finished};
 
 /// The variables that lead git to another repository, index or object than those of the folder it stands in.
 pub const ELSEWHERE: &[&str] = &[
@@ -35,7 +37,7 @@ pub(super) const SAFE: &[&str] =
 /// A folder to call git in, and what it is told there.
 pub(super) struct Plain<'a> {
     folder: &'a Path,
-    env: Vec<(&'static str, PathBuf)>,
+    env: Vec<(&'static str, OsString)>,
     patience: Duration,
 }
 
@@ -49,8 +51,8 @@ impl<'a> Plain<'a> {
         Self { patience: LONG_PATIENCE, ..self }
     }
 
-    pub(super) fn with(mut self, name: &'static str, path: PathBuf) -> Self {
-        self.env.push((name, path));
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.env.push((name, value.into()));
         self
     }
 
@@ -62,7 +64,7 @@ impl<'a> Plain<'a> {
             command.env_remove(name);
         }
         command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_TERMINAL_PROMPT", "0");
-        command.envs(self.env.iter().map(|(name, path)| (name, path)));
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.args(SAFE);
         command
     }
@@ -71,6 +73,23 @@ impl<'a> Plain<'a> {
     pub(super) fn bytes<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
         finished(&mut self.command(), &args, self.patience)
+    }
+
+    /// Runs git and returns its exit code too: of some calls several are answers.
+    pub(super) fn answer<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Printed, GitError> {
+        let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+        if input.is_empty() {
+            return ended(&mut self.command(), &args, Stdio::null(), self.patience);
+        }
+        let own = Temporary::make("input")?;
+        let path = own.path.join("input");
+        let file = fs::write(&path, input).and_then(|()| File::open(&path));
+        ended(&mut self.command(), &args, file.map_err(|source| own.failed(source))?.into(), self.patience)
+    }
+
+    /// Runs git with this on its standard input, and returns what it printed.
+    pub(super) fn fed<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<Vec<u8>, GitError> {
+        self.answer(args, input)?.success()
     }
 
     /// The same, where what it prints is one line.

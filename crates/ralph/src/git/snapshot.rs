@@ -10,6 +10,24 @@ use super::temporary::Temporary;
 
 /// Looks at the work tree: the commit that it stands on, and all its files but the ignored ones.
 pub fn snapshot(root: &Path) -> Result<Snapshot, GitError> {
+    let Standing { commit, committed, is_clean, known } = standing(root)?;
+    let tree = match &committed {
+        Some(tree) if is_clean => tree.clone(),
+        Some(_) | None => tree_of(root, &known)?,
+    };
+    Ok(Snapshot { is_committed: committed.as_ref() == Some(&tree), commit, tree })
+}
+
+/// Where a work tree stands, and whether there is more in it than that.
+pub(super) struct Standing {
+    pub(super) commit: Option<String>,
+    /// The tree of the commit.
+    pub(super) committed: Option<String>,
+    pub(super) is_clean: bool,
+    pub(super) known: Known,
+}
+
+pub(super) fn standing(root: &Path) -> Result<Standing, GitError> {
     let git = Plain::at(root);
     let status = git.bytes(&["status", "--porcelain=v2", "--branch", "-z", "--no-renames"])?;
     let (mut commit, mut is_clean) = (None, true);
@@ -25,11 +43,7 @@ pub fn snapshot(root: &Path) -> Result<Snapshot, GitError> {
         None => None,
     };
     let known = known(&git, commit.as_deref())?;
-    let tree = match &committed {
-        Some(tree) if is_clean && known == Known::Index => tree.clone(),
-        Some(_) | None => tree_of(root, &known)?,
-    };
-    Ok(Snapshot { is_committed: committed.as_ref() == Some(&tree), commit, tree })
+    Ok(Standing { commit, committed, is_clean: is_clean && known == Known::Index, known })
 }
 
 /// Looks at what is committed alone.
@@ -49,7 +63,7 @@ pub fn commit_with_tree(root: &Path, tree: &str) -> Result<Option<String>, GitEr
 
 /// What git may believe of files without reading them.
 #[derive(Debug, PartialEq, Eq)]
-enum Known {
+pub(super) enum Known {
     /// What stands in its index.
     Index,
     /// It was told to take some files for unchanged: nothing but what this commit holds.
@@ -63,6 +77,25 @@ fn known(git: &Plain<'_>, commit: Option<&str>) -> Result<Known, GitError> {
     Ok(if is_hiding { Known::Commit(commit.map(str::to_owned)) } else { Known::Index })
 }
 
+impl Known {
+    /// Fills an index of our own with what may be believed.
+    pub(super) fn fill(&self, git: &Plain<'_>, own: &Temporary, index: &Path) -> Result<(), GitError> {
+        match self {
+            Self::Index if index.is_file() => {
+                std::fs::copy(index, own.path.join("index")).map_err(|source| own.failed(source))?;
+            }
+            Self::Commit(Some(commit)) => drop(git.bytes(&["read-tree", commit])?),
+            Self::Index | Self::Commit(None) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Takes everything into the index of a call.
+pub(super) fn add_all(git: &Plain<'_>, options: &[&str]) -> Result<(), GitError> {
+    git.bytes(&[&["-c", "advice.addEmbeddedRepo=false", "add", "--all"], options].concat()).map(drop)
+}
+
 /// Hashes the files as they lie there, with an index and a place for objects of our own.
 fn tree_of(root: &Path, known: &Known) -> Result<String, GitError> {
     let own = Temporary::make("tree")?;
@@ -74,14 +107,8 @@ fn tree_of(root: &Path, known: &Known) -> Result<String, GitError> {
         .with("GIT_OBJECT_DIRECTORY", own.path.join("objects"))
         .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
     std::fs::create_dir(own.path.join("objects")).map_err(|source| own.failed(source))?;
-    match known {
-        Known::Index if index.is_file() => {
-            std::fs::copy(&index, own.path.join("index")).map_err(|source| own.failed(source))?;
-        }
-        Known::Commit(Some(commit)) => drop(git.bytes(&["read-tree", commit])?),
-        Known::Index | Known::Commit(None) => {}
-    }
-    git.bytes(&["-c", "advice.addEmbeddedRepo=false", "add", "--all"])?;
+    known.fill(&git, &own, &index)?;
+    add_all(&git, &[])?;
     git.line(&["write-tree"])
 }
 

@@ -1,0 +1,89 @@
+//! Merges, made without a work tree: nothing but objects is written, so there is nothing to roll back.
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use super::GitError;
+use super::plain::Plain;
+
+/// What a merge of two commits came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merge {
+    /// The tree of the result.
+    Clean {
+        tree: String,
+    },
+    Conflict {
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Merges two commits.
+pub fn merge(root: &Path, ours: &str, theirs: &str) -> Result<Merge, GitError> {
+    let args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs];
+    let answer = Plain::at(root).patient().answer(&args, &[])?;
+    let is_conflict = answer.code == Some(1);
+    let printed = if is_conflict { answer.stdout } else { answer.success()? };
+    let mut parts = printed.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+    let tree = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    if !is_conflict {
+        return Ok(Merge::Clean { tree });
+    }
+    let mut files: Vec<PathBuf> = parts.map(path).collect();
+    files.dedup();
+    Ok(Merge::Conflict { files })
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    OsString::from_vec(bytes.to_vec()).into()
+}
+
+/// Tells whether one commit is the other or leads to it.
+pub fn is_ancestor(root: &Path, older: &str, younger: &str) -> Result<bool, GitError> {
+    let answer = Plain::at(root).answer(&["merge-base", "--is-ancestor", older, younger], &[])?;
+    match answer.code {
+        Some(1) => Ok(false),
+        _ => answer.success().map(|_| true),
+    }
+}
+
+/// Returns the newest commit that both have in common.
+pub fn common_ancestor(root: &Path, one: &str, other: &str) -> Result<Option<String>, GitError> {
+    let answer = Plain::at(root).answer(&["merge-base", one, other], &[])?;
+    match answer.code {
+        Some(1) => Ok(None),
+        _ => Ok(Some(String::from_utf8_lossy(&answer.success()?).trim_end().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::git;
+    use crate::git::testing::{commit_all, repository};
+
+    // spec: P6
+    #[test]
+    fn a_conflict_names_its_files_and_changes_nothing() {
+        let (_temp, root) = repository();
+        let base = commit_all(&root);
+        fs::write(root.join("file"), "one").unwrap();
+        let one = commit_all(&root);
+        git(&root, &["checkout", "--quiet", "--detach", &base]).unwrap();
+        fs::write(root.join("file"), "two").unwrap();
+        let two = commit_all(&root);
+        assert_eq!(merge(&root, &one, &two).unwrap(), Merge::Conflict { files: vec!["file".into()] });
+        assert_eq!(git(&root, &["status", "--porcelain"]).unwrap(), "");
+        fs::write(root.join("file"), "first").unwrap();
+        fs::write(root.join("a b\nc"), "").unwrap();
+        let three = commit_all(&root);
+        git(&root, &["checkout", "--quiet", "--detach", &base]).unwrap();
+        fs::write(root.join("new"), "").unwrap();
+        let four = commit_all(&root);
+        assert!(matches!(merge(&root, &three, &four).unwrap(), Merge::Clean { .. }));
+        assert!(is_ancestor(&root, &base, &four).unwrap() && !is_ancestor(&root, &four, &base).unwrap());
+        assert_eq!(common_ancestor(&root, &three, &four).unwrap(), Some(base));
+    }
+}

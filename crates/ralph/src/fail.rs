@@ -10,6 +10,13 @@ pub enum Point {
     VerifyStarted,
     VerifyPassedUnrecorded,
     CompleteRecordedUnannounced,
+    TreeRecorded,
+    TreeAdded,
+    LandRecorded,
+    LandFilesMoved,
+    LandBranchMoved,
+    RewindKept,
+    RewindFilesMoved,
 }
 
 impl Point {
@@ -24,6 +31,13 @@ impl Point {
             Self::VerifyStarted => "verify.started",
             Self::VerifyPassedUnrecorded => "verify.passed.unrecorded",
             Self::CompleteRecordedUnannounced => "complete.recorded.unannounced",
+            Self::TreeRecorded => "tree.recorded",
+            Self::TreeAdded => "tree.added",
+            Self::LandRecorded => "land.recorded",
+            Self::LandFilesMoved => "land.files.moved",
+            Self::LandBranchMoved => "land.branch.moved",
+            Self::RewindKept => "rewind.kept",
+            Self::RewindFilesMoved => "rewind.files.moved",
         }
     }
 }

@@ -30,6 +30,7 @@ pub mod store;
 pub mod suggest;
 pub mod survey;
 pub mod task;
+pub mod tree;
 pub mod trust;
 pub mod verify;
 pub mod view;

@@ -34,16 +34,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cli", &[ANY]),
     // Drivers: they perform what the rules decide.
     // A receipt names the version of the agent.
-    ("engine", &["agent", "verify", "git", "process", "store", "hearing", "lock", "survey"]),
+    ("engine", &["agent", "verify", "git", "process", "store", "hearing", "lock", "survey", "tree"]),
     ("session", &["agent", "verify", "git", "process", "store", "hearing"]),
     ("workflow", &["agent", "verify", "git", "process", "store", "engine"]),
-    ("work", &["agent", "verify", "git", "process", "store", "engine"]),
+    ("work", &["agent", "verify", "git", "process", "store", "engine", "tree"]),
     // Hands: they know one part of the world each, and start programs only through `process`.
     ("agent", &["process"]),
     // A judge is an agent that is asked once, without its tools. A claim may have to be committed, and is then checked in a
     // checkout of its own.
     ("verify", &["process", "agent", "git"]),
     ("git", &["process"]),
+    // Work trees of tasks: git makes them, and their commands run as checks do.
+    ("tree", &["git", "process", "verify"]),
     // What is a repository, and what belongs to it, only git knows.
     ("project", &["git"]),
     ("process", &[]),
@@ -78,7 +80,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Agents are chosen and changed by name, and so is the place where claims are checked.
     ("config", &["agent", "verify"]),
     // What a user sees is made of the errors of the rooms below.
-    ("error", &["config", "engine", "store", "lock", "task", "trust"]),
+    ("error", &["config", "engine", "store", "lock", "task", "tree", "trust"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -113,11 +113,16 @@ impl Settings {
         })
     }
 
+    /// Returns the commands that make a checkout fit for checks, and a work tree fit for work.
     fn setup(&self) -> impl Iterator<Item = ProjectCommand> {
-        self.verification.setup.value.iter().map(|command| ProjectCommand {
-            key: "verification.setup".to_owned(),
-            value: command.clone(),
-            origin: self.verification.setup.origin.clone(),
+        let both =
+            [("verification.setup", &self.verification.setup), ("pipeline.setup", &self.pipeline.setup)];
+        both.into_iter().flat_map(|(key, setup)| {
+            setup.value.iter().map(move |command| ProjectCommand {
+                key: key.to_owned(),
+                value: command.clone(),
+                origin: setup.origin.clone(),
+            })
         })
     }
 

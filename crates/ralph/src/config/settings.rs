@@ -39,6 +39,7 @@ pub struct Settings {
     pub checks: Setting<Vec<Check>>,
     pub verification: Verification,
     pub judge: JudgeSettings,
+    pub pipeline: Pipeline,
     /// Where ready checks are found.
     pub templates: Templates,
     /// The folder of the plugins.
@@ -83,6 +84,13 @@ impl Default for Verification {
             role_checks: Setting::built_in(true),
         }
     }
+}
+
+/// How tasks are worked on.
+#[derive(Debug, Clone, Default)]
+pub struct Pipeline {
+    /// Commands that make a new work tree fit for work.
+    pub setup: Setting<Vec<String>>,
 }
 
 #[derive(Debug, Clone)]
@@ -158,6 +166,7 @@ impl Default for Settings {
             checks: Setting::default(),
             verification: Verification::default(),
             judge: JudgeSettings::default(),
+            pipeline: Pipeline::default(),
             templates: Templates::default(),
             verifiers: None,
             roles: Roles::default(),

@@ -257,6 +257,27 @@ async fn set_up(
     Ok(())
 }
 
+/// Runs the commands that make a work tree fit for work, which may take longer than a check.
+pub async fn set_up_tree(
+    verifier: &Verifier,
+    setup: &[String],
+    orders: UnboundedReceiver<Order>,
+) -> Result<(), Box<CheckEvidence>> {
+    let orders = &mut Orders::new(orders);
+    for (command, number) in setup.iter().zip(1_u32..) {
+        let check = ExternalCheck { timeout_ms: LONGEST_SET_UP_MS, ..ExternalCheck::of_command(command) };
+        let seen = external::check(verifier, &check, format!("{}-setup-{number}.log", verifier.name), orders);
+        let seen = seen.await;
+        if seen.verdict != Verdict::Accepted {
+            return Err(Box::new(seen));
+        }
+    }
+    Ok(())
+}
+
+/// Packages may have to be fetched and built.
+const LONGEST_SET_UP_MS: u64 = 30 * 60 * 1_000;
+
 /// Verifies criteria in a checkout, long after the run. Returns what could not be set up, if that is so.
 pub async fn again(
     verifier: &Verifier,

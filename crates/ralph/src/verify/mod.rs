@@ -28,7 +28,7 @@ use crate::process::{Keeper, LogBudget};
 pub use acceptance::{Acceptance, Isolation, PatternError, Patterns};
 pub use asked_agent::AskedAgent;
 pub use cache::Cache;
-pub use examine::{Examiner, Preparation, again};
+pub use examine::{Examiner, Preparation, again, set_up_tree};
 pub use ground::Ground;
 pub use judge::{Asked, Judge};
 pub use room::lend;

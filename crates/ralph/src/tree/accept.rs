@@ -1,0 +1,222 @@
+//! Work that was verified becomes the accepted work of its task.
+use std::path::{Path, PathBuf};
+
+use super::snapshot::hold_on;
+use super::{Site, Tree, TreeError, names};
+use crate::git::{self, Author, NewCommit, RefChange, Was};
+
+/// What became of the branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    pub commit: String,
+    /// Where somebody has checked out the branch: it is not moved under their feet, and follows later.
+    pub held_by: Option<PathBuf>,
+}
+
+/// Returns the accepted work of a task, if it has some.
+pub fn accepted(site: &Site, name: &str) -> Result<Option<String>, TreeError> {
+    Ok(git::commit_at(&site.root, &names::accepted(name))?)
+}
+
+/// Moves the branch of a task on to what was verified in its tree: the files of `verified`, which is a tree or a commit, or
+/// else everything that lies there. What of it is not committed becomes a commit first.
+pub fn accept(site: &Site, tree: &Tree, stage: &str, verified: Option<&str>) -> Result<Accepted, TreeError> {
+    let before =
+        accepted(site, &tree.name)?.ok_or_else(|| TreeError::NothingAccepted { name: tree.name.clone() })?;
+    let commit = committed(tree, stage, verified)?;
+    if !git::is_ancestor(&site.root, &before, &commit)? {
+        return Err(TreeError::NotAhead { path: tree.path.clone(), accepted: before });
+    }
+    let branch = names::branch(&tree.name);
+    let held_by = holder(&site.root, &branch)?;
+    let mut moves = vec![RefChange::moved(names::accepted(&tree.name), &before, &commit)];
+    if held_by.is_none() {
+        moves.push(branch_move(site, tree, (&before, &commit))?);
+    }
+    git::change_refs(&site.root, &moves, &format!("ralph: {stage} accepted"))?;
+    Ok(Accepted { commit, held_by })
+}
+
+/// Returns the commit that holds exactly what was verified. The tree stands on it then.
+fn committed(tree: &Tree, stage: &str, verified: Option<&str>) -> Result<String, TreeError> {
+    let head = git::head(&tree.path)?.ok_or(TreeError::Unborn)?;
+    let message = format!("ralph: {} {stage}, what was not committed", tree.name);
+    let holds = match verified {
+        Some(verified) => verified.to_owned(),
+        None => git::keep(&tree.path, &message)?.commit,
+    };
+    match git::same_tree(&tree.path, &head, &holds)? {
+        Some(true) => {
+            // An agent may have gone to a branch; the tree stands for itself.
+            git::detach_at(&tree.path, &head, &message)?;
+            return Ok(head);
+        }
+        Some(false) => {}
+        None => return Err(TreeError::NotKept { tree: holds }),
+    }
+    let new = NewCommit { tree: &holds, parents: &[&head], message: &message };
+    let commit = git::commit_tree(&tree.path, &new, Author::User)?;
+    git::detach_at(&tree.path, &commit, &message)?;
+    git::change_index(&tree.path, &commit)?;
+    Ok(commit)
+}
+
+/// Moves the branch, wherever between what was accepted before and now it is: an agent may have been on it. One that somebody
+/// removed is made again, and one that somebody moved away is left alone.
+fn branch_move(site: &Site, tree: &Tree, (before, now): (&str, &str)) -> Result<RefChange, TreeError> {
+    let branch = names::branch(&tree.name);
+    let was = match git::commit_at(&site.root, &branch)? {
+        None => Was::Nothing,
+        Some(at) if git::is_ancestor(&site.root, &at, now)? => Was::At(at),
+        Some(is) => {
+            return Err(TreeError::Moved { branch: tree.branch(), is, was: before.to_owned() });
+        }
+    };
+    Ok(RefChange::Put { name: branch, to: now.to_owned(), was })
+}
+
+/// Returns the work tree that a branch is checked out in.
+fn holder(root: &Path, branch: &str) -> Result<Option<PathBuf>, TreeError> {
+    let all = git::linked(root)?;
+    Ok(all.into_iter().find(|linked| linked.branch.as_deref() == Some(branch)).map(|linked| linked.path))
+}
+
+/// Lets the branch of a task follow what was accepted, where nobody holds it any more.
+pub(super) fn follow(site: &Site, name: &str) -> Result<(), TreeError> {
+    let branch = names::branch(name);
+    let Some(accepted) = accepted(site, name)? else { return Ok(()) };
+    let was = match git::commit_at(&site.root, &branch)? {
+        Some(at) if at == accepted => return Ok(()),
+        Some(at) => Was::At(at),
+        None => Was::Nothing,
+    };
+    if holder(&site.root, &branch)?.is_some() {
+        return Ok(());
+    }
+    let change = [RefChange::Put { name: branch, to: accepted, was }];
+    Ok(git::change_refs(&site.root, &change, "ralph: the branch follows")?)
+}
+
+/// Takes the accepted work of a task back to an earlier commit. Where it was is kept.
+pub(super) fn take_back(site: &Site, tree: &Tree, to: &str) -> Result<Option<String>, TreeError> {
+    let name = &tree.name;
+    let Some(was) = accepted(site, name)? else { return Ok(None) };
+    if git::is_ancestor(&site.root, &was, to)? {
+        return Ok(None);
+    }
+    let branch = names::branch(name);
+    if let Some(path) = holder(&site.root, &branch)? {
+        return Err(TreeError::Held { branch: tree.branch(), path });
+    }
+    let common = git::common_ancestor(&site.root, &was, to)?.unwrap_or_else(|| tree.base.clone());
+    let kept = hold_on(site, name, "before-rewind-accepted", &was)?;
+    let changes = [
+        RefChange::moved(names::accepted(name), &was, &common),
+        RefChange::Put { name: branch, to: common, was: Was::Anything },
+    ];
+    git::change_refs(&site.root, &changes, "ralph: rewound")?;
+    Ok(Some(kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::git;
+    use crate::git::testing::commit_all;
+    use crate::tree::testing::Scene;
+    use crate::tree::{Mark, snapshot};
+
+    // spec: P6
+    #[test]
+    fn only_accepted_commits_move_the_branch() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let at = || scene.git(&["rev-parse", "ralph/T"]);
+        fs::write(tree.path.join("file"), "work").unwrap();
+        let commit = commit_all(&tree.path);
+        assert_eq!(at(), tree.base);
+        let done = accept(&scene.site, &tree, "coder", None).unwrap();
+        assert_eq!(
+            (done.commit.as_str(), at().as_str(), done.held_by),
+            (commit.as_str(), commit.as_str(), None)
+        );
+    }
+
+    // spec: P6
+    #[test]
+    fn what_was_verified_and_not_committed_is_committed_and_by_products_are_not() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        fs::write(tree.path.join("new"), "work").unwrap();
+        let mark = Mark { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
+        let verified = snapshot(&scene.site, &tree, &mark).unwrap().commit;
+        fs::write(tree.path.join("by-product"), "of a check").unwrap();
+        let tree_id = scene.git(&["rev-parse", &format!("{verified}^{{tree}}")]);
+        let done = accept(&scene.site, &tree, "coder", Some(&tree_id)).unwrap();
+        let said = scene.git(&["log", "-1", "--format=%s %T", "ralph/T"]);
+        assert_eq!(said, format!("ralph: T coder, what was not committed {tree_id}"));
+        assert_eq!(git::head(&tree.path).unwrap(), Some(done.commit));
+        assert_eq!(git(&tree.path, &["status", "--porcelain"]).unwrap(), "?? by-product\n");
+        let gone = accept(&scene.site, &tree, "coder", Some(&"1".repeat(40))).unwrap_err();
+        assert!(matches!(gone, TreeError::NotKept { .. }), "{gone}");
+    }
+
+    // spec: P6
+    #[test]
+    fn an_agent_that_went_to_the_branch_itself_does_no_harm() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        git(&tree.path, &["checkout", "--quiet", "ralph/T"]).unwrap();
+        fs::write(tree.path.join("file"), "work").unwrap();
+        let commit = commit_all(&tree.path);
+        let done = accept(&scene.site, &tree, "coder", None).unwrap();
+        assert_eq!((done.commit, done.held_by), (commit, None));
+        assert_eq!(git::branch_of(&tree.path).unwrap(), None);
+    }
+
+    // spec: P6
+    #[test]
+    fn a_branch_that_somebody_holds_moved_or_removed_is_respected() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let branch = scene.git(&["branch", "--show-current"]);
+        scene.git(&["checkout", "--quiet", "ralph/T"]);
+        let before = scene.users();
+        fs::write(tree.path.join("file"), "one").unwrap();
+        let one = commit_all(&tree.path);
+        let held = accept(&scene.site, &tree, "coder", None).unwrap();
+        assert_eq!(
+            (held.commit.as_str(), held.held_by.as_deref()),
+            (one.as_str(), Some(scene.root.as_path()))
+        );
+        assert_eq!(scene.users(), before);
+        scene.git(&["checkout", "--quiet", &branch]);
+        scene.git(&["branch", "--quiet", "-D", "ralph/T"]);
+        let two = scene.accepted(&tree, "file", "two");
+        assert_eq!(scene.git(&["rev-parse", "ralph/T"]), two);
+        scene.git(&["commit-tree", "HEAD^{tree}", "-m", "other"]);
+        let other = scene.git(&["commit-tree", "HEAD^{tree}", "-m", "other"]);
+        scene.git(&["branch", "--force", "ralph/T", &other]);
+        fs::write(tree.path.join("file"), "three").unwrap();
+        commit_all(&tree.path);
+        let moved = accept(&scene.site, &tree, "coder", None).unwrap_err();
+        assert!(matches!(moved, TreeError::Moved { .. }), "{moved}");
+        assert_eq!(scene.git(&["rev-parse", "ralph/T"]), other);
+    }
+
+    // spec: P6
+    #[test]
+    fn work_that_does_not_follow_what_was_accepted_is_not_accepted() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let accepted = scene.accepted(&tree, "file", "one");
+        git(&tree.path, &["reset", "--quiet", "--hard", &tree.base]).unwrap();
+        fs::write(tree.path.join("other"), "").unwrap();
+        commit_all(&tree.path);
+        let refused = accept(&scene.site, &tree, "coder", None).unwrap_err();
+        assert!(matches!(refused, TreeError::NotAhead { .. }), "{refused}");
+        assert_eq!(scene.git(&["rev-parse", "ralph/T"]), accepted);
+    }
+}

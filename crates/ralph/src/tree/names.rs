@@ -1,0 +1,90 @@
+//! The references of a task. A name of ours begins with `_`, as no stage does.
+use std::fmt;
+
+/// The branch of a task, which only accepted work moves.
+pub(super) fn branch(name: &str) -> String {
+    format!("refs/heads/ralph/{name}")
+}
+
+/// Everything else of a task.
+pub(super) fn all(name: &str) -> String {
+    format!("refs/ralph/{name}/")
+}
+
+/// Where its work began. The key says which project it belongs to: several can share a repository.
+pub(super) fn bases(name: &str) -> String {
+    format!("refs/ralph/{name}/_base/")
+}
+
+pub(super) fn base(name: &str, key: &str) -> String {
+    bases(name) + key
+}
+
+/// The newest accepted commit. The branch follows it, where nobody holds that.
+pub(super) fn accepted(name: &str) -> String {
+    format!("refs/ralph/{name}/_accepted")
+}
+
+/// What would be lost otherwise.
+pub(super) fn kept(name: &str, why: &str) -> String {
+    format!("refs/ralph/{name}/_{why}/")
+}
+
+/// A landing that is going on: from where, and where to.
+pub(super) fn landing_from(name: &str) -> String {
+    format!("refs/ralph/{name}/_landing/from")
+}
+
+pub(super) fn landing_to(name: &str) -> String {
+    format!("refs/ralph/{name}/_landing/to")
+}
+
+/// Why git must not remove the tree. It is how a finished tree is found again.
+pub(super) fn reason(name: &str, key: &str) -> String {
+    format!("ralph: {name} of {key}")
+}
+
+/// One start of an agent in a tree.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark {
+    pub stage: String,
+    pub iteration: u32,
+    pub attempt: u32,
+}
+
+impl Mark {
+    pub(super) fn reference(&self, name: &str) -> String {
+        format!("refs/ralph/{name}/{self}")
+    }
+
+    /// Reads it from the name of a reference.
+    pub(super) fn of(reference: &str, name: &str) -> Option<Self> {
+        let mut parts = reference.strip_prefix(&all(name))?.split('/');
+        let stage = parts.next().filter(|stage| !stage.starts_with('_'))?.to_owned();
+        let (iteration, attempt) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        parts.next().is_none().then_some(Self { stage, iteration, attempt })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}/{}", self.stage, self.iteration, self.attempt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: P7
+    #[test]
+    fn the_name_of_a_snapshot_says_which_attempt_it_is() {
+        let mark = Mark { stage: "coder".to_owned(), iteration: 2, attempt: 10 };
+        let name = mark.reference("TASK-1");
+        assert_eq!(name, "refs/ralph/TASK-1/coder/2/10");
+        assert_eq!(Mark::of(&name, "TASK-1"), Some(mark));
+        for other in [accepted("TASK-1"), base("TASK-1", "k"), kept("TASK-1", "kept") + "1"] {
+            assert_eq!(Mark::of(&other, "TASK-1"), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The user's commands that make a tree fit for work. They run once, and again only when others were written.
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::{Tree, TreeError};
+use crate::digest::sha256;
+use crate::git;
+use crate::memory_size::MemorySize;
+use crate::process::{Keeper, LogBudget, Order};
+use crate::verify::{self, Cache, Claimed, Ground, Verifier};
+
+/// The file by which a tree knows that it was set up, in what it has of its own in the repository.
+const MARK: &str = "ralph-setup";
+
+/// What setting up needs.
+pub struct SetUp<'a> {
+    pub keeper: Keeper,
+    pub commands: &'a [String],
+    pub env: Vec<(OsString, OsString)>,
+    /// Marks the processes, so that they can be found.
+    pub run_id: &'a str,
+    /// Where the commands leave their output.
+    pub logs: PathBuf,
+}
+
+/// Runs the commands in a tree, unless they have run there.
+pub async fn set_up(tree: &Tree, with: SetUp<'_>, orders: UnboundedReceiver<Order>) -> Result<(), TreeError> {
+    let mark = git::own_file(&tree.path, MARK)?;
+    let commands = sha256(with.commands.join("\0"));
+    if with.commands.is_empty() || fs::read_to_string(&mark).is_ok_and(|done| done == commands) {
+        return Ok(());
+    }
+    let verifier = Verifier {
+        keeper: with.keeper,
+        ground: Ground { root: tree.path.clone(), env: with.env, run_id: with.run_id.to_owned() },
+        cache: Cache::default(),
+        logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &with.logs),
+        folder: with.logs.clone(),
+        name: format!("tree-{}", tree.name),
+        verifiers: PathBuf::new(),
+        claim: Claimed::default(),
+        judge: None,
+    };
+    verify::set_up_tree(&verifier, with.commands, orders).await.map_err(|failed| TreeError::SetUp {
+        command: failed.command.clone(),
+        reason: failed.reason.clone(),
+        log: with.logs.join(&failed.log),
+    })?;
+    fs::write(&mark, commands).map_err(|source| TreeError::Folder { path: mark, source })
+}

@@ -1,0 +1,87 @@
+//! Every attempt is kept, whatever became of it.
+use super::names::{self, Mark};
+use super::{Site, Tree, TreeError};
+use crate::git::{self, FoundRef, RefChange};
+
+/// What a tree held when an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub mark: Mark,
+    /// The commit that holds all files. Its parent is the one that the tree stood on.
+    pub commit: String,
+    /// Seconds since 1970.
+    pub made_at: i64,
+}
+
+/// Keeps what a tree holds. Returns the commit, and what git could not take in, if there was something.
+pub fn snapshot(site: &Site, tree: &Tree, mark: &Mark) -> Result<git::Kept, TreeError> {
+    let kept = git::keep(&tree.path, &format!("ralph: {} {mark}", tree.name))?;
+    let reference = mark.reference(&tree.name);
+    let new = [RefChange::new(&reference, &kept.commit)];
+    if git::change_refs(&tree.path, &new, "ralph: an attempt has ended").is_ok() {
+        return Ok(kept);
+    }
+    // The stage was tried before: what it came to then is kept under another name.
+    let Some(before) = git::commit_at(&tree.path, &reference)? else {
+        git::change_refs(&tree.path, &new, "ralph: an attempt has ended")?;
+        return Ok(kept);
+    };
+    hold_on(site, &tree.name, &format!("earlier/{mark}"), &before)?;
+    let moved = [RefChange::moved(&reference, &before, &kept.commit)];
+    git::change_refs(&tree.path, &moved, "ralph: an attempt has ended")?;
+    Ok(kept)
+}
+
+/// Returns the snapshots of a task, oldest first.
+pub fn snapshots(site: &Site, name: &str) -> Result<Vec<Snapshot>, TreeError> {
+    let of = |found: FoundRef| {
+        let mark = Mark::of(&found.name, name)?;
+        Some(Snapshot { mark, commit: found.commit, made_at: found.made_at })
+    };
+    let found = git::refs_below(&site.root, &names::all(name))?;
+    let mut all: Vec<Snapshot> = found.into_iter().filter_map(of).collect();
+    all.sort_by(|one, other| (one.made_at, &one.mark).cmp(&(other.made_at, &other.mark)));
+    Ok(all)
+}
+
+/// Lets a new reference lead to a commit that nothing else may lead to, and returns its name.
+pub(super) fn hold_on(site: &Site, name: &str, why: &str, commit: &str) -> Result<String, TreeError> {
+    let prefix = names::kept(name, why);
+    let found = git::refs_below(&site.root, &prefix)?;
+    let numbers = found.iter().filter_map(|one| one.name.strip_prefix(&prefix)?.parse::<u32>().ok());
+    let reference = format!("{prefix}{}", numbers.max().unwrap_or(0) + 1);
+    git::change_refs(&site.root, &[RefChange::new(&reference, commit)], "ralph: kept")?;
+    Ok(reference)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::git;
+    use crate::tree::testing::Scene;
+
+    fn mark(iteration: u32, attempt: u32) -> Mark {
+        Mark { stage: "coder".to_owned(), iteration, attempt }
+    }
+
+    // spec: P7
+    #[test]
+    fn every_attempt_has_a_reference_and_a_stage_that_is_tried_again_loses_none() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        fs::write(tree.path.join("new"), "one").unwrap();
+        let one = snapshot(&scene.site, &tree, &mark(1, 1)).unwrap().commit;
+        fs::write(tree.path.join("new"), "two").unwrap();
+        let two = snapshot(&scene.site, &tree, &mark(1, 2)).unwrap().commit;
+        assert_eq!(scene.git(&["rev-parse", "refs/ralph/T/coder/1/2"]), two);
+        let marks: Vec<Mark> = snapshots(&scene.site, "T").unwrap().into_iter().map(|one| one.mark).collect();
+        assert_eq!(marks, [mark(1, 1), mark(1, 2)]);
+        fs::write(tree.path.join("new"), "three").unwrap();
+        let three = snapshot(&scene.site, &tree, &mark(1, 1)).unwrap().commit;
+        assert_eq!(scene.git(&["rev-parse", "refs/ralph/T/coder/1/1"]), three);
+        assert_eq!(scene.git(&["rev-parse", "refs/ralph/T/_earlier/coder/1/1/1"]), one);
+        assert_eq!(git(&tree.path, &["status", "--porcelain"]).unwrap(), "?? new\n");
+    }
+}

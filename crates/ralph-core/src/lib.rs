@@ -27,6 +27,7 @@ pub mod journal;
 pub mod judge;
 pub mod limits;
 pub mod outcome;
+pub mod pipeline;
 pub mod policy;
 pub mod prompt;
 pub mod receipt;

@@ -1,6 +1,6 @@
 //! The one shape of every error that a user sees: what went wrong, why, how to fix it, and the exit code.
 use std::error::Error;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
@@ -24,6 +24,13 @@ pub struct Failure {
     pub causes: Vec<String>,
     pub hints: Vec<String>,
     pub exit_code: u8,
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.causes.iter().try_for_each(|cause| write!(f, ": {cause}"))
+    }
 }
 
 impl Failure {
@@ -139,6 +146,8 @@ impl From<StoreError> for Failure {
                 let failure = by.into_iter().fold(failure, |failure, by| failure.cause(format!("it is {by}")));
                 failure.hint("this one has stopped its agent and recorded nothing more; `ralph show` has the run")
             }
+            StoreError::LeaseLost { .. } => failure
+                .hint("this one has stopped its agent and recorded nothing more; `ralph status` shows who works on it"),
             StoreError::Copy { .. } => Self { exit_code: exit_code::PREFLIGHT, ..failure }
                 .hint("name a file that is not there yet, in a folder that you can write to"),
             StoreError::Newer { .. } => failure.hint("update ralph; the database was not touched"),

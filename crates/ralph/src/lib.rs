@@ -34,4 +34,5 @@ pub mod tree;
 pub mod trust;
 pub mod verify;
 pub mod view;
+pub mod work;
 pub mod yaml;

@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("engine", &["agent", "verify", "git", "process", "store", "hearing", "lock", "survey", "tree"]),
     ("session", &["agent", "verify", "git", "process", "store", "hearing"]),
     ("workflow", &["agent", "verify", "git", "process", "store", "engine"]),
-    ("work", &["agent", "verify", "git", "process", "store", "engine", "tree"]),
+    ("work", &["agent", "verify", "git", "process", "store", "engine", "lock", "tree"]),
     // Hands: they know one part of the world each, and start programs only through `process`.
     ("agent", &["process"]),
     // A judge is an agent that is asked once, without its tools. A claim may have to be committed, and is then checked in a

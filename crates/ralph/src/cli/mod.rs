@@ -43,6 +43,7 @@ mod usual_plan;
 mod values;
 mod verify;
 mod verify_report;
+mod work;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -74,7 +75,7 @@ Examples:
   ralph run @task.md --agent text --agent-cmd ./my-agent.sh
   ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
   ralph run @task.md --check 'make test' --detach; ralph attach
-  ralph task import tasks.yaml; ralph task run TASK-001
+  ralph task import tasks.yaml; ralph work --slots 2 --until-idle
   ralph show                                        what the newest run did, and why
   ralph resume                                      go on after Ctrl-C, a crash or a reboot
 
@@ -96,6 +97,7 @@ enum Command {
     Init(init::InitArgs),
     Trust(trust::TrustArgs),
     Task(task::TaskCommand),
+    Work(Box<work::WorkArgs>),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Verify(verify::VerifyArgs),
@@ -178,6 +180,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Init(args) => init::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Task(args) => task::run(&args),
+        Command::Work(args) => work::run(&args),
         Command::TaskCreate(args) => task::create(&args),
         Command::TaskFollowup(args) => task::followup(&args),
         Command::Runs(args) => runs::run(&args),

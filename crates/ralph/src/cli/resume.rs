@@ -11,8 +11,8 @@ use super::run::{means, preflight_again, refuse_recursion, tell, with_keeper};
 use super::{block_on, out, pick, task, trust};
 use crate::config::{Part, Use};
 use crate::engine::{
-    Audience, Beginning, Clock, Hold, KIND_GENERATE, Place, RunPlan, RunSettings, SettingsError, StoredAgent,
-    TakenUp, TreeHold,
+    Audience, Beginning, Clock, Hold, KIND_GENERATE, KIND_STAGE, Place, RunPlan, RunSettings, SettingsError,
+    StoredAgent, TakenUp, TreeHold,
 };
 use crate::error::Failure;
 use crate::git;
@@ -118,7 +118,12 @@ async fn look(args: &ResumeArgs, store: &Store, row: RunRow, project: Project) -
         let code = repeat(store, &row, &stored, audience).await?;
         return task::finish_in(store, &project, &row.id, (code, audience)).await.map(Found::Ended);
     }
-    let (plan, changed) = plan(args, &row, &stored, project)?;
+    if row.kind == KIND_STAGE {
+        return Err(Failure::preflight(format!("run {} is a stage that a worker drives", short_id(&row.id)))
+            .hint("`ralph work` goes on with its task"));
+    }
+    let from = (&args.config, args.output.audience());
+    let (plan, changed) = plan_again(from, &row, &stored, project)?;
     preflight_again(&plan)?;
     Ok(Found::Left(Box::new(Left { row, plan, changed })))
 }
@@ -149,8 +154,8 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
 }
 
 /// Makes the plan of a stored run again, and says what is not as it was.
-fn plan(
-    args: &ResumeArgs,
+pub fn plan_again(
+    (config, audience): (&ConfigArgs, Audience),
     row: &RunRow,
     stored: &StoredRun,
     project: Project,
@@ -173,13 +178,12 @@ fn plan(
     };
     if redact::is_marked(&row.settings) {
         // What the configuration gives to agents and prompts is known from now on; whether it is right is told later.
-        drop(args.config.settings(Some(&project)));
+        drop(config.settings(Some(&project)));
     }
     let settings = RunSettings::parse(&row.settings).map_err(refused)?;
-    let configured = Configured::of(args, &project);
+    let configured = Configured::of(config, &project);
     let mut changed = settings.changes();
     changed.extend(configured.changes(settings.configured()));
-    let audience = args.output.audience();
     let place = Place { id: row.id.clone(), kind: row.kind.clone(), project, audience };
     let plan = settings.plan(place, |agent| configured.env(agent)).map_err(|error| match error {
         NoPlan::Settings(error) => refused(error),
@@ -214,19 +218,19 @@ impl From<SettingsError> for NoPlan {
 /// The configuration as it is now. The run keeps what it began with: only the values of the agents' variables are
 /// wanted, which are never stored.
 struct Configured<'a> {
-    args: &'a ResumeArgs,
+    config: &'a ConfigArgs,
     project: Project,
 }
 
 impl<'a> Configured<'a> {
-    fn of(args: &'a ResumeArgs, project: &Project) -> Self {
-        Self { args, project: project.clone() }
+    fn of(config: &'a ConfigArgs, project: &Project) -> Self {
+        Self { config, project: project.clone() }
     }
 
     /// Says what the configuration did not say when the run began, and what holds.
     fn changes(&self, then: Option<&[String]>) -> Vec<String> {
         let Some(then) = then else { return Vec::new() };
-        let mut changes = match self.args.config.settings(Some(&self.project)) {
+        let mut changes = match self.config.settings(Some(&self.project)) {
             Ok(now) => now.changes_since(then),
             Err(failure) => vec![format!("the configuration is wrong now: {}", failure.message)],
         };
@@ -246,7 +250,7 @@ impl<'a> Configured<'a> {
     }
 
     fn values(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, Failure> {
-        let configured = self.args.config.settings(Some(&self.project))?;
+        let configured = self.config.settings(Some(&self.project))?;
         let used = Use {
             agents: vec![&agent.name],
             permission: Part::Left,
@@ -269,7 +273,7 @@ impl<'a> Configured<'a> {
 }
 
 /// Kills what the dead engine left behind. Nothing of it may work beside what is started now.
-fn sweep(run: &str) {
+pub fn sweep(run: &str) {
     let swept = process::sweep(run);
     if swept.killed > 0 {
         out::note(&format!("killed what the run had left behind: {}", processes(u64::from(swept.killed))));

@@ -12,6 +12,7 @@ use ralph_core::policy::{Baseline, Context, NonceUse, Policy, Proof, RateLimits,
 
 use super::checks::Check;
 use super::origin::{Origin, Setting};
+use super::pipeline::PipelineSettings;
 use super::project_commands::ProjectCommand;
 use super::roles::Roles;
 use super::templates::Templates;
@@ -39,13 +40,13 @@ pub struct Settings {
     pub checks: Setting<Vec<Check>>,
     pub verification: Verification,
     pub judge: JudgeSettings,
-    pub pipeline: Pipeline,
     /// Where ready checks are found.
     pub templates: Templates,
     /// The folder of the plugins.
     pub verifiers: Option<PathBuf>,
     /// What is said about the roles of tasks.
     pub roles: Roles,
+    pub pipeline: PipelineSettings,
     pub specs_dir: Setting<String>,
     /// Variables for prompts.
     pub vars: BTreeMap<String, Setting<String>>,
@@ -84,13 +85,6 @@ impl Default for Verification {
             role_checks: Setting::built_in(true),
         }
     }
-}
-
-/// How tasks are worked on.
-#[derive(Debug, Clone, Default)]
-pub struct Pipeline {
-    /// Commands that make a new work tree fit for work.
-    pub setup: Setting<Vec<String>>,
 }
 
 #[derive(Debug, Clone)]
@@ -166,10 +160,10 @@ impl Default for Settings {
             checks: Setting::default(),
             verification: Verification::default(),
             judge: JudgeSettings::default(),
-            pipeline: Pipeline::default(),
             templates: Templates::default(),
             verifiers: None,
             roles: Roles::default(),
+            pipeline: PipelineSettings::default(),
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
             of_project: Vec::new(),

@@ -78,6 +78,7 @@ impl Bounds {
     pub(super) const ITERATIONS: Self = Self(1, 1_000_000);
     pub(super) const RETRIES: Self = Self(0, 1_000_000);
     pub(super) const EXIT_CODES: Self = Self(0, 255);
+    pub(super) const SLOTS: Self = Self(1, 10_000);
     /// More tries of one check would make anything pass.
     pub(super) const CHECK_RETRIES: Self = Self(0, 10);
 }

@@ -15,11 +15,11 @@ use super::clock::{Clock, dice};
 use super::drive::{Driver, EngineError};
 use super::means::Hold;
 use super::perform::Start;
-use super::plan::RunPlan;
+use super::plan::{RunPlan, StageOf};
 use super::watch::Stamp;
 use crate::fail::{self, Point};
 use crate::receipt;
-use crate::store::{Entry, NewRun, Store, StoreError};
+use crate::store::{Entry, NewRun, NewStage, Store, StoreError};
 
 impl Driver<'_> {
     /// Decides, records, acts. With its settings a run is new, and stored with this step.
@@ -167,9 +167,13 @@ async fn store(
         promise: plan.rules.promise.as_str(),
         settings,
         owner: &hold.owner().json(),
-        stage: plan.stage.as_ref().map(|stage| (stage.task.as_str(), &stage.role)),
+        stage: plan.stage.as_ref().map(new_stage),
     };
     store.begin(&new, entry).await
+}
+
+fn new_stage(stage: &StageOf) -> NewStage<'_> {
+    NewStage { task: &stage.task, role: &stage.role, lease: stage.lease }
 }
 
 /// Returns the start of an agent that is decided here, if it is one.

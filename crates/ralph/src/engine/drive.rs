@@ -17,7 +17,7 @@ use super::notes;
 use super::perform::Hands;
 use super::plan::RunPlan;
 use super::settings::RunSettings;
-use super::signals::{Asked, Asks, stop_self};
+use super::signals::{Ask, Asked, Asks, stop_self};
 use super::timers::Timers;
 use super::watch::Watcher;
 use crate::fail::{self, Point};
@@ -136,7 +136,7 @@ impl Driver<'_> {
             }
             let due = self.next_look();
             tokio::select! {
-                asked = sources.asks.next() => self.asked(asked).await?,
+                ask = sources.asks.next() => self.asked(ask).await?,
                 Some(news) = sources.news.recv() => {
                     self.show_all(&mut sources.shown);
                     self.told(news).await?;
@@ -179,13 +179,14 @@ impl Driver<'_> {
         self.happened(EventKind::Recovered { changed }).await
     }
 
-    async fn asked(&mut self, asked: Asked) -> Result<(), EngineError> {
-        match asked {
-            Asked::Stop(signal) => self.stop(signal).await,
-            Asked::Suspend => {
+    async fn asked(&mut self, ask: Ask) -> Result<(), EngineError> {
+        match ask {
+            Ask::Signal(Asked::Stop(signal)) => self.stop(signal).await,
+            Ask::Signal(Asked::Suspend) => {
                 self.suspend().await;
                 Ok(())
             }
+            Ask::Lost => Err(StoreError::TakenOver { run: self.hands.plan.id.clone(), owner: None }.into()),
         }
     }
 

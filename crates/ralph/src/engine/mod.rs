@@ -35,11 +35,11 @@ pub use means::{Hold, Means, TreeHold};
 pub use notes::NOTES_VARIABLE;
 pub use perform::log_name;
 pub use plan::{
-    AgentChoice, Audience, KIND_GENERATE, PROJECT_VARIABLE, PromptSource, RunPlan, StageOf, read_bounded,
-    session_room,
+    AgentChoice, Audience, KIND_GENERATE, KIND_STAGE, PROJECT_VARIABLE, PromptSource, RunPlan, StageOf,
+    read_bounded, session_room,
 };
 pub use settings::{Place, RunSettings, SettingsError};
-pub use signals::{Asked, Asks, Signals, stop_self};
+pub use signals::{Ask, Asked, Asks, Signals, stop_self};
 pub use stored_agent::StoredAgent;
 pub use template::{Template, read_text};
 pub use watch::{Stamp, Watcher};

@@ -38,7 +38,10 @@ const LONGEST_PROMPT: u64 = 64 * 1024 * 1024;
 pub const PROJECT_VARIABLE: &str = "RALPH_PROJECT";
 
 /// The kinds of runs.
-const KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt", "task", KIND_GENERATE];
+const KINDS: &[&str] = &["run", "demo", "plan", "build", "prompt", "task", KIND_STAGE, KIND_GENERATE];
+
+/// A stage of a task that a worker drives.
+pub const KIND_STAGE: &str = "stage";
 
 /// A run that makes tasks of a spec.
 pub const KIND_GENERATE: &str = "generate";
@@ -87,6 +90,9 @@ pub struct RunPlan {
 pub struct StageOf {
     pub task: String,
     pub role: Role,
+    /// The number under which a worker has the task, where one has it.
+    #[serde(skip)]
+    pub lease: Option<i64>,
 }
 
 /// Whether anybody looks at what the agent does.

@@ -299,7 +299,7 @@ mod tests {
             log_limit: MemorySize::GIGABYTE,
             sharing: Sharing::Parallel,
             configured: Some(vec!["0123456789abcdef fedcba9876543210".to_owned()]),
-            stage: Some(StageOf { task: "T-1".to_owned(), role: Role::Qa }),
+            stage: Some(StageOf { task: "T-1".to_owned(), role: Role::Qa, lease: None }),
         }
     }
 

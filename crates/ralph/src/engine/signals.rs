@@ -15,12 +15,20 @@ pub enum Asked {
     Suspend,
 }
 
+/// What a run hears from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    Signal(Asked),
+    /// Another worker has the task now: nothing more of this run may happen here.
+    Lost,
+}
+
 /// Where a run hears what is asked of it.
 pub enum Asks {
     /// The process drives this run alone.
     Signals(Signals),
     /// Somebody drives it with others, and passes on what it must know.
-    Passed(mpsc::UnboundedReceiver<Asked>),
+    Passed(mpsc::UnboundedReceiver<Ask>),
 }
 
 impl Asks {
@@ -29,11 +37,11 @@ impl Asks {
         Signals::listen().map(Self::Signals)
     }
 
-    pub(super) async fn next(&mut self) -> Asked {
+    pub(super) async fn next(&mut self) -> Ask {
         match self {
-            Self::Signals(signals) => signals.next().await,
+            Self::Signals(signals) => Ask::Signal(signals.next().await),
             Self::Passed(passed) => match passed.recv().await {
-                Some(asked) => asked,
+                Some(ask) => ask,
                 None => std::future::pending().await,
             },
         }

@@ -1,6 +1,6 @@
 //! What names this process for ever, also to somebody on another machine or after a reboot.
 
-use rustix::process::getpid;
+use rustix::process::{Pid, getpid};
 use serde::{Deserialize, Serialize};
 
 use super::platform;
@@ -29,6 +29,20 @@ impl ProcessIdentity {
     }
 }
 
+impl ProcessIdentity {
+    /// Tells whether the process was on this machine and is no more. Of one elsewhere nobody here knows.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        let own = Self::own();
+        let is_here = self.host == own.host && !self.boot.is_empty();
+        let lives = || {
+            let seen = Pid::from_raw(self.pid).and_then(platform::look);
+            seen.is_some_and(|seen| seen.alive && seen.start == self.start)
+        };
+        is_here && (self.boot != own.boot || !lives())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +52,10 @@ mod tests {
     fn a_process_knows_its_machine_and_its_start() {
         let own = ProcessIdentity::own();
         assert_eq!(own, ProcessIdentity::own());
+        assert!(!own.is_gone());
+        assert!(ProcessIdentity { start: own.start - 1, ..own.clone() }.is_gone(), "another had the number");
+        assert!(ProcessIdentity { boot: "another".to_owned(), ..own.clone() }.is_gone());
+        assert!(!ProcessIdentity { host: "elsewhere".to_owned(), start: 0, ..own.clone() }.is_gone());
         assert!(own.pid > 0 && !own.host.is_empty() && own.start > 0, "{own:?}");
     }
 }

@@ -57,6 +57,8 @@ pub struct PlainReport<W: Write> {
     iteration: u32,
     spend: Spend,
     last_tool: String,
+    /// It stands among others, a line for each thing.
+    is_listed: bool,
     /// The wait for a rate limit, while there is one.
     countdown: Option<Countdown>,
 }
@@ -67,19 +69,7 @@ impl<W: Write + IsTerminal> PlainReport<W> {
         let paint = Paint::for_stream(&out);
         let screen = Screen::of(&out);
         let progress = out.is_terminal().then(spinner);
-        Self {
-            out,
-            paint,
-            detail,
-            progress,
-            screen,
-            first: 0,
-            max_iterations,
-            iteration: 0,
-            spend: Spend::default(),
-            last_tool: String::new(),
-            countdown: None,
-        }
+        Self { screen, progress, is_listed: false, ..Self::in_lines(out, paint, detail, max_iterations) }
     }
 }
 
@@ -94,6 +84,25 @@ fn spinner() -> ProgressBar {
 }
 
 impl<W: Write> PlainReport<W> {
+    /// Returns a report in lines alone, as long as they are.
+    #[must_use]
+    pub fn in_lines(out: W, paint: Paint, detail: Detail, max_iterations: u32) -> Self {
+        Self {
+            out,
+            paint,
+            detail,
+            progress: None,
+            is_listed: true,
+            screen: Screen::Endless,
+            first: 0,
+            max_iterations,
+            iteration: 0,
+            spend: Spend::default(),
+            last_tool: String::new(),
+            countdown: None,
+        }
+    }
+
     /// Shows nothing of the iterations before this one.
     #[must_use]
     pub fn beginning_at(self, first: u32) -> Self {
@@ -164,6 +173,9 @@ impl<W: Write> PlainReport<W> {
         self.iteration = iteration;
         self.last_tool.clear();
         let title = format!("── iteration {iteration}/{} ", self.max_iterations);
+        if self.is_listed {
+            return self.word(Tone::Bold, "iteration", &format!("{iteration}/{}", self.max_iterations));
+        }
         let width = self.screen.columns().unwrap_or(RULE).min(RULE);
         let rule = "─".repeat(width.saturating_sub(title.chars().count()));
         let title = self.paint.paint(Tone::Bold, &format!("{title}{rule}"));

@@ -17,6 +17,8 @@ pub enum StoreError {
     Gone { path: PathBuf },
     #[error("run {run} was taken over by another ralph")]
     TakenOver { run: String, owner: Option<String> },
+    #[error("task {task} was taken over by another ralph")]
+    LeaseLost { task: String },
     #[error("the database {} was changed while the run was going on, by something that is not ralph", path.display())]
     Changed { path: PathBuf, kept: Kept },
     #[error("the copy {} cannot be made", path.display())]

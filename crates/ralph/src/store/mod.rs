@@ -2,6 +2,7 @@
 //! in one transaction. It stores and reads; it never decides.
 mod backup;
 mod batch;
+mod claims;
 mod error;
 mod forget;
 mod given;
@@ -22,11 +23,12 @@ mod task_rows;
 mod tasks;
 mod transfer;
 
+pub use claims::{Advance, Among, Claim, Claimed, Keeping, Lease, Returned};
 pub use error::{Damage, Kept, StoreError, Trouble};
 pub use forget::LastSeen;
 pub use open::Opening;
 pub use read::EventRow;
-pub use record::{Entry, FIRST_FENCE, NewRun};
+pub use record::{Entry, FIRST_FENCE, NewRun, NewStage};
 pub use rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
 pub use take_over::StoredRun;
 pub use task_rows::{StageRun, TaskHead, TaskRow};
@@ -93,6 +95,13 @@ impl Store {
     fn remember(&self, written: Written) {
         let seen = Seen::now(&self.path);
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some((written, seen));
+    }
+
+    /// Takes note of a write of this process that belongs to no run.
+    fn wrote_beside(&self) {
+        if let Some((_, seen)) = &mut *self.written.lock().unwrap_or_else(PoisonError::into_inner) {
+            *seen = Seen::now(&self.path);
+        }
     }
 
     /// Refuses to go on when somebody removed, replaced or changed the files since the last write.

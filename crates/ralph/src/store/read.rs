@@ -1,4 +1,5 @@
 //! Reading: the projections for people, the journal for programs.
+use ralph_core::fact::Fact;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row};
 
@@ -80,6 +81,18 @@ impl Store {
         let [one, other] = names.map(str::to_owned);
         let query = sqlx::query(sql).bind(run.to_owned()).bind(one).bind(other);
         self.rows(query, |row| event(run, row)).await
+    }
+
+    /// Returns the end of the agent's last message in a run.
+    pub async fn last_words(&self, run: &str) -> Result<String, StoreError> {
+        let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind = 'attempt.ended' ORDER BY seq DESC LIMIT 1";
+        let last = self.rows(sqlx::query(sql).bind(run.to_owned()), |row| event(run, row)).await?.pop();
+        let Some(last) = last else { return Ok(String::new()) };
+        match serde_json::from_str(&last.body) {
+            Ok(Fact::AttemptEnded { result, .. }) => Ok(result.final_text),
+            Ok(_) => Ok(String::new()),
+            Err(error) => Err(self.failed(sqlx::Error::Decode(format!("fact {}: {error}", last.seq).into()))),
+        }
     }
 
     /// Returns the receipt of a run, if it has one.

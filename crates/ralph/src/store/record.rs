@@ -21,8 +21,17 @@ pub struct NewRun<'a> {
     pub settings: &'a str,
     /// Who drives it, as JSON.
     pub owner: &'a str,
-    /// The task and the role that it is a stage of.
-    pub stage: Option<(&'a str, &'a Role)>,
+    /// What it is a stage of.
+    pub stage: Option<NewStage<'a>>,
+}
+
+/// The task and the role of a run that is a stage.
+#[derive(Debug, Clone, Copy)]
+pub struct NewStage<'a> {
+    pub task: &'a str,
+    pub role: &'a Role,
+    /// The number under which its worker has the task. A worker who lost it can begin nothing.
+    pub lease: Option<i64>,
 }
 
 /// The fence of a run that was just stored; each who takes it over raises it.
@@ -70,9 +79,14 @@ impl Store {
             statements.extend(begun(first.run, stage, first.at));
         }
         self.journal(first, &mut statements)?;
-        self.write(statements).await.map_err(|source| self.failed(source))?;
-        self.remember(first.written(&state));
-        Ok(())
+        match (self.write(statements).await, run.stage) {
+            (Ok(()), _) => {
+                self.remember(first.written(&state));
+                Ok(())
+            }
+            (Err(error), Some(stage)) if is_lease(&error) => Err(self.lost(stage.task)),
+            (Err(source), _) => Err(self.failed(source)),
+        }
     }
 
     /// Stores one step: journal, projections and loop, all or nothing.
@@ -139,6 +153,10 @@ fn fenced(entry: &Entry<'_>, state: &Value) -> Statement {
         entry.fence,
         entry.run
     )
+}
+
+fn is_lease(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.message().contains("tasks.fence"))
 }
 
 fn is_fence(error: &sqlx::Error) -> bool {

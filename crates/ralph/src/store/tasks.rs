@@ -7,7 +7,7 @@ use sqlx::{Connection, Row};
 
 use super::batch::{Statement, execute_one, sql};
 use super::task_rows::{LISTED, TaskHead, TaskRow, WHOLE};
-use super::{RunRow, Store, StoreError};
+use super::{NewStage, RunRow, Store, StoreError};
 
 /// What shall become of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,8 +155,14 @@ pub(super) fn belongs(run: &str, task: &str, role: &str) -> Statement {
 }
 
 /// Returns the statements by which a run that begins becomes the stage of its task, and moves it.
-pub(super) fn begun(run: &str, (task, role): (&str, &Role), at: Millis) -> Vec<Statement> {
-    std::iter::once(belongs(run, task, role.as_str())).chain(taken_up(run, at)).collect()
+pub(super) fn begun(run: &str, stage: NewStage<'_>, at: Millis) -> Vec<Statement> {
+    let NewStage { task, role, lease } = stage;
+    // Where the task has another number, there is no value for the column, and nothing of the run is stored.
+    let fenced = lease.map(|lease| {
+        sql!("UPDATE tasks SET fence = CASE WHEN fence = ? THEN fence END WHERE id = ?", lease, task)
+    });
+    let belongs = belongs(run, task, role.as_str());
+    fenced.into_iter().chain(std::iter::once(belongs)).chain(taken_up(run, at)).collect()
 }
 
 /// Returns the statement by which a run that goes on moves its task, if it has one.
@@ -165,9 +171,12 @@ pub(super) fn taken_up(run: &str, at: Millis) -> [Statement; 1] {
     [moved(run, [coder, reviewer, tester, qa], at)]
 }
 
-/// Returns the statement by which the end of a run moves its task, if it has one.
+/// Returns the statement by which the end of a run moves its task, if it has one. Where a worker drives it, he does.
 pub(super) fn ended(run: &str, ended: &Ended, at: Millis) -> Statement {
-    moved(run, Role::KNOWN.map(|role| Status::after(&role, ended).map(Status::as_str)), at)
+    let after = Role::KNOWN.map(|role| Status::after(&role, ended).map(Status::as_str));
+    let Statement { sql, values } = moved(run, after, at);
+    let sql = format!("{sql} AND (SELECT kind FROM runs WHERE id = ?) <> 'stage'").into();
+    Statement { sql, values: values.into_iter().chain([run.into()]).collect() }
 }
 
 /// Moves the task of a run to the status for its role; `None`: it stays where it is.

@@ -72,3 +72,4 @@ mod tracing;
 mod trust;
 mod usage_file;
 mod vandals;
+mod work;

@@ -14,6 +14,7 @@ mod role_args;
 mod run;
 mod run_args;
 mod show;
+mod stage_plan;
 mod take_in;
 mod templates;
 
@@ -22,6 +23,7 @@ use ralph_core::task::{Author, Task, validate};
 
 pub use create::CreateArgs;
 pub use followup::FollowupArgs;
+pub use stage_plan::{StagePlan, StageWanted, stage_plan};
 pub use take_in::{finish, finish_in};
 
 use super::pick;
@@ -97,7 +99,7 @@ async fn made_store() -> Result<Store, Failure> {
 }
 
 /// Opens the store of a project that has one.
-async fn opened() -> Result<Store, Failure> {
+pub async fn opened() -> Result<Store, Failure> {
     pick::store().await?.ok_or_else(|| {
         Failure::preflight("this project has no tasks yet")
             .hint("make one with `ralph task create`, or read some in with `ralph task import`")
@@ -128,7 +130,7 @@ async fn picked(id: &str) -> Result<(Store, TaskRow), Failure> {
 }
 
 /// There is no task of that id.
-fn unknown(id: &str, ids: &[&str]) -> Failure {
+pub fn unknown(id: &str, ids: &[&str]) -> Failure {
     let failure = Failure::usage(format!("there is no task {id:?} here"));
     match suggest::near(id, ids) {
         Some(near) => failure.hint(format!("did you mean {near}?")),

@@ -1,23 +1,19 @@
 //! `ralph task run`: one stage of a task, driven by the same engine as every other run.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use ralph_core::pipeline::{How, Said};
+use ralph_core::task::{Role, Status, unmet};
 
-use ralph_core::criterion::template::Values;
-use ralph_core::policy::{Judging, Policy};
-use ralph_core::task::{Approval, ProjectChecks, Resolved, StagePrompt, Status, resolve, starts, unmet};
-
+use super::picked;
 use super::run_args::RunArgs;
-use super::{picked, templates};
+use super::stage_plan::{StagePlan, StageWanted, stage_plan};
 use crate::cli::detach::detach;
 use crate::cli::resume::refuse_tracked;
-use crate::cli::run::{drive, execute, preflight, refuse_recursion, with_keeper};
-use crate::cli::usual_plan::{Wanted, usual_plan};
-use crate::cli::{block_on, out, pick, trust};
-use crate::config::{Part, Settings};
-use crate::engine::{PromptSource, RunPlan, StageOf};
+use crate::cli::run::{drive, execute, refuse_recursion, with_keeper};
+use crate::cli::{block_on, out, pick};
+use crate::config::Settings;
+use crate::engine::RunPlan;
 use crate::error::Failure;
+use crate::lock::Owner;
 use crate::project::Project;
-use crate::sanitize::visible;
 use crate::store::{Store, TaskRow};
 use crate::view::short_id;
 
@@ -45,69 +41,19 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
     let sent_back = sent_back(&store, &row).await;
     store.close().await;
     ready?;
-    approved(&row)?;
-    let used = RefCell::new(Vec::new());
-    let from_template = |name: &str, with: &BTreeMap<String, Values>| {
-        used.borrow_mut().push(name.to_owned());
-        templates::filled(&settings.templates, name, with)
-    };
-    let rules = settings.role_rules(&args.role);
-    let resolved = resolve(&row.task, &args.role, &rules, args.lacking(), &from_template)
-        .map_err(|problem| Failure::preflight(&problem.what).hint(problem.hint))?;
-    let checks = match resolved.project_checks {
-        ProjectChecks::Added => Part::Used,
-        ProjectChecks::Left => Part::Left,
-    };
-    resolved.warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
-    let prompt = StagePrompt { sent_back: sent_back?, ..StagePrompt::new(&row.task, &args.role, &resolved) };
-    let plan = plan(args, (settings, project), resolved, prompt)?;
-    preflight(&plan)?;
-    trust::ensure_with(&plan, settings, checks, &used.borrow())?;
-    Ok(plan)
-}
-
-fn plan(
-    args: &RunArgs,
-    (settings, project): (&Settings, Project),
-    resolved: Resolved,
-    prompt: StagePrompt,
-) -> Result<RunPlan, Failure> {
-    let wanted = Wanted {
+    let wanted = StageWanted {
         settings,
         agent: &args.agent,
         audience: args.output.audience(),
-        promise: resolved.promise,
-        prompt: PromptSource::Stage(Box::new(prompt)),
-        checks: resolved.criteria,
-        max_iterations: args.max_iterations.unwrap_or(resolved.max_iterations),
+        role: &args.role,
+        context: args.context(),
+        lacking: args.lacking(),
+        max_iterations: args.max_iterations,
+        earlier: sent_back?.into_iter().collect(),
     };
-    let plan = usual_plan(wanted, project)?;
-    Ok(RunPlan {
-        kind: "task",
-        policy: Policy {
-            context: args.context(),
-            duty: settings.duty(&args.role),
-            judging: if args.role.judges() { Judging::Yes } else { Judging::No },
-            ..plan.policy
-        },
-        stage: Some(StageOf { task: args.id.clone(), role: args.role.clone() }),
-        ..plan
-    })
-}
-
-/// Refuses a task with checks that an agent wrote and nobody has approved.
-fn approved(row: &TaskRow) -> Result<(), Failure> {
-    if row.approval == Approval::Given {
-        return Ok(());
-    }
-    let id = &row.task.id;
-    let refused =
-        Failure::preflight(format!("an agent wrote checks of task {id}, and nobody has approved them"));
-    let started =
-        starts(&row.task).into_iter().map(|start| visible(&format!("{}: {}", start.place, start.what)));
-    Err(started
-        .fold(refused, Failure::cause)
-        .hint(format!("look at them, then run: ralph task approve {id}")))
+    let StagePlan { plan, warnings } = stage_plan(wanted, &row, project)?;
+    warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
+    Ok(plan)
 }
 
 /// Refuses a task that waits for others, is over, or has somebody at work on it.
@@ -124,6 +70,10 @@ async fn ready(store: &Store, row: &TaskRow, project: &Project) -> Result<(), Fa
         return Err(Failure::preflight(format!("task {id} waits for {}", waits.join(", ")))
             .hint("these must be done first, or be taken out with `ralph task edit`"));
     }
+    if let Some(owner) = worker(store, id).await? {
+        return Err(Failure::preflight(format!("a worker has task {id}: {owner}"))
+            .hint("`ralph status` shows how far it is"));
+    }
     let run = heads.iter().find(|head| head.id == *id).and_then(|head| head.run.as_ref());
     match run.filter(|run| run.status == "running") {
         Some(run) if !pick::is_cut_short(project, &run.id) => {
@@ -134,8 +84,16 @@ async fn ready(store: &Store, row: &TaskRow, project: &Project) -> Result<(), Fa
     }
 }
 
+/// Returns the worker who has a task, if one has it.
+async fn worker(store: &Store, task: &str) -> Result<Option<Owner>, Failure> {
+    let lease = store.leases().await?.into_iter().find(|lease| lease.claim.task == task && !lease.is_over);
+    Ok(lease.and_then(|lease| Owner::parse(&lease.owner)).filter(|owner| !owner.process.is_gone()))
+}
+
 /// Returns why the work was sent back, if that was the last that happened to the task.
-async fn sent_back(store: &Store, row: &TaskRow) -> Result<Option<String>, Failure> {
-    let Some((_, last)) = store.runs_of_task(&row.task.id).await?.pop() else { return Ok(None) };
-    Ok(last.ended().and_then(|ended| ended.sent_back_because().map(str::to_owned)))
+async fn sent_back(store: &Store, row: &TaskRow) -> Result<Option<Said>, Failure> {
+    let Some((by, last)) = store.runs_of_task(&row.task.id).await?.pop() else { return Ok(None) };
+    let stage = Role::parse(&by).unwrap_or(Role::Reviewer);
+    let because = last.ended().and_then(|ended| ended.sent_back_because().map(str::to_owned));
+    Ok(because.map(|words| Said { stage, how: How::SentBack, words }))
 }

@@ -20,5 +20,6 @@ CREATE TABLE orders (
     answer   TEXT
 );
 CREATE INDEX orders_waiting ON orders (task, run) WHERE taken_at IS NULL;
+CREATE INDEX tasks_taken ON tasks (id) WHERE owner IS NOT NULL;
 CREATE INDEX tasks_by_status ON tasks (status, priority, seq);
 CREATE INDEX runs_going_on ON runs (started_at) WHERE status = 'running';

@@ -1,0 +1,79 @@
+//! The work trees of the tasks at work.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use ralph_core::outcome::exit_code;
+use ralph_core::task::Role;
+
+use crate::engine::JudgeChoice;
+use crate::error::Failure;
+use crate::process::Keeper;
+use crate::project::Project;
+use crate::store::TaskRow;
+use crate::tree::{self, SetUp, Site, Tree, TreeError};
+
+pub(super) struct Trees {
+    project: Project,
+    site: Site,
+    open: RefCell<BTreeMap<String, Tree>>,
+}
+
+impl Trees {
+    pub(super) fn of(project: &Project) -> Result<Self, Failure> {
+        Ok(Self { project: project.clone(), site: Site::of(project)?, open: RefCell::default() })
+    }
+
+    /// Makes the tree of a task, or opens it, and returns the project with the tree as its root.
+    pub(super) async fn of_task(&self, row: &TaskRow) -> Result<Project, Failure> {
+        let (task, after) = (row.task.id.clone(), row.task.dependencies().to_vec());
+        let made = self.apart(move |site| tree::make(site, &task, &after)).await?;
+        let root = made.tree.path.clone();
+        self.open.borrow_mut().insert(row.task.id.clone(), made.tree);
+        Ok(Project { root, home: self.project.home.clone() })
+    }
+
+    /// Runs the user's commands in the tree of a task, unless they have run there.
+    pub(super) async fn set_up(
+        &self,
+        row: &TaskRow,
+        commands: &[String],
+        keeper: &Keeper,
+    ) -> Result<(), Failure> {
+        let Some(tree) = self.open.borrow().get(&row.task.id).cloned() else { return Ok(()) };
+        let with = SetUp {
+            keeper: keeper.clone(),
+            commands,
+            env: std::env::vars_os().collect(),
+            run_id: &format!("setup-{}", row.task.id),
+            logs: self.project.state().join("setup").join(&row.task.id),
+        };
+        // Nobody cuts it short: it is bounded.
+        let (_orders, orders) = tokio::sync::mpsc::unbounded_channel();
+        Ok(tree::set_up(&tree, with, orders).await?)
+    }
+
+    /// Moves the branch of a task to what was accepted.
+    pub(super) async fn accept(&self, row: &TaskRow, stage: &Role) -> Result<(), Failure> {
+        let Some(tree) = self.open.borrow().get(&row.task.id).cloned() else { return Ok(()) };
+        let stage = stage.as_str().to_owned();
+        self.apart(move |site| tree::accept(site, &tree, &stage, None)).await.map(drop)
+    }
+
+    /// A judge looks at all that was done for the task.
+    pub(super) fn judged(&self, row: &TaskRow, judge: JudgeChoice) -> JudgeChoice {
+        match self.open.borrow().get(&row.task.id) {
+            Some(tree) => JudgeChoice { base: tree.base.clone(), ..judge },
+            None => judge,
+        }
+    }
+
+    /// Does something with git that may take a while; the other tasks go on meanwhile.
+    async fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Site) -> Result<T, TreeError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let site = self.site.clone();
+        let done = tokio::task::spawn_blocking(move || work(&site)).await;
+        Ok(done.map_err(|error| Failure::new(exit_code::INTERNAL, &error))??)
+    }
+}

@@ -1,0 +1,48 @@
+//! What the configuration says about the work on tasks over all of their stages.
+use std::time::Duration;
+
+use ralph_core::pipeline::Pipeline;
+use ralph_core::task::Role;
+
+use super::Settings;
+use super::origin::Setting;
+
+#[derive(Debug, Clone)]
+pub struct PipelineSettings {
+    /// The roles, in their order.
+    pub stages: Setting<Vec<String>>,
+    /// How many tasks a worker drives at once.
+    pub slots: Setting<u32>,
+    pub max_rounds: Setting<u32>,
+    pub max_attempts: Setting<u32>,
+    /// Commands that make a new work tree fit for work.
+    pub setup: Setting<Vec<String>>,
+    /// How long a worker may be silent before another takes its task.
+    pub lease: Setting<Duration>,
+}
+
+impl Default for PipelineSettings {
+    fn default() -> Self {
+        let stages = Role::KNOWN.iter().map(|role| role.as_str().to_owned()).collect();
+        Self {
+            stages: Setting::built_in(stages),
+            slots: Setting::built_in(1),
+            max_rounds: Setting::built_in(3),
+            max_attempts: Setting::built_in(2),
+            setup: Setting::default(),
+            lease: Setting::built_in(Duration::from_secs(60)),
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the pipeline, or what is wrong with its stages.
+    pub fn pipeline(&self) -> Result<Pipeline, String> {
+        let PipelineSettings { stages, max_rounds, max_attempts, .. } = &self.pipeline;
+        let roles = stages.value.iter().map(|name| Role::parse(name)).collect::<Result<Vec<_>, _>>();
+        let wrong = |why: String| format!("pipeline.stages ({}): {why}", stages.origin);
+        let roles = roles.map_err(|error| wrong(error.to_string()))?;
+        Pipeline::new(roles, max_rounds.value, max_attempts.value)
+            .ok_or_else(|| wrong("there must be at least one stage, and none twice".to_owned()))
+    }
+}

@@ -1,0 +1,77 @@
+//! Who is at work: the tasks that this worker has, and how their loops are reached.
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use ralph_core::event::StopSignal;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::engine::{Ask, Asked};
+use crate::store::Claim;
+
+#[derive(Default)]
+pub(super) struct Desk {
+    seats: RefCell<BTreeMap<String, Seat>>,
+    stopped: Cell<Option<StopSignal>>,
+}
+
+struct Seat {
+    claim: Claim,
+    /// Reaches the loop, while there is one.
+    line: Option<UnboundedSender<Ask>>,
+    is_lost: bool,
+}
+
+impl Desk {
+    pub(super) fn sit(&self, claim: &Claim) {
+        let seat = Seat { claim: claim.clone(), line: None, is_lost: false };
+        self.seats.borrow_mut().insert(claim.task.clone(), seat);
+    }
+
+    pub(super) fn leave(&self, task: &str) {
+        self.seats.borrow_mut().remove(task);
+    }
+
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        self.seats.borrow().values().map(|seat| seat.claim.clone()).collect()
+    }
+
+    /// Returns the end of a new line to a loop of this task.
+    pub(super) fn line(&self, task: &str) -> UnboundedReceiver<Ask> {
+        let (line, end) = unbounded_channel();
+        if let Some(seat) = self.seats.borrow_mut().get_mut(task) {
+            seat.line = Some(line);
+        }
+        end
+    }
+
+    /// Tells every loop that it must stop, and every task that no other stage begins.
+    pub(super) fn stop(&self, signal: StopSignal) {
+        self.stopped.set(Some(signal));
+        self.seats.borrow().values().for_each(|seat| seat.tell(Ask::Signal(Asked::Stop(signal))));
+    }
+
+    pub(super) fn stopped(&self) -> Option<StopSignal> {
+        self.stopped.get()
+    }
+
+    /// Another worker has this task.
+    pub(super) fn lose(&self, task: &str) {
+        if let Some(seat) = self.seats.borrow_mut().get_mut(task) {
+            seat.is_lost = true;
+            seat.tell(Ask::Lost);
+        }
+    }
+
+    pub(super) fn is_lost(&self, task: &str) -> bool {
+        self.seats.borrow().get(task).is_some_and(|seat| seat.is_lost)
+    }
+}
+
+impl Seat {
+    fn tell(&self, ask: Ask) {
+        if let Some(line) = &self.line {
+            // A loop that has just ended hears nothing.
+            let _ = line.send(ask);
+        }
+    }
+}

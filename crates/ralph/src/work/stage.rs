@@ -1,0 +1,93 @@
+//! One stage of a task: a run of its own, begun or gone on with.
+use std::sync::Arc;
+
+use ralph_core::outcome::Ended;
+use ralph_core::pipeline::Progress;
+
+use super::shop::Workshop;
+use super::task::Work;
+use crate::engine::{self, Asks, Beginning, Clock, Hold, Means, RunPlan, RunSettings, StageOf, TakenUp};
+use crate::project::Project;
+use crate::store::{Advance, Claim, Keeping, RunRow, StoredRun};
+
+/// How a stage ended, with what is kept of it.
+pub(super) struct Told {
+    pub(super) ended: Ended,
+    pub(super) iterations: u32,
+    pub(super) last_output: String,
+}
+
+impl<W: Workshop> Work<W> {
+    /// Drives the stage that the progress names to its end. One that another worker left is gone on with.
+    pub(super) async fn stage(&self, progress: &mut Progress, tree: &Project) -> Result<Told, W::Trouble> {
+        if let Some((run, stored)) = self.begun(progress).await? {
+            if !stored.state.can_go_on() {
+                return self.told(&run.id, stored.state.ended().cloned()).await;
+            }
+            return self.go_on(run, &stored, tree).await;
+        }
+        let plan = self.shop.plan(&self.row, progress, tree)?;
+        // Who takes the task from here on knows which run to look for.
+        progress.run = Some(plan.id.clone());
+        self.keep(progress).await?;
+        self.drive(plan, Beginning::New).await
+    }
+
+    /// Returns the run of the stage, if it was begun.
+    async fn begun(&self, progress: &Progress) -> Result<Option<(RunRow, StoredRun)>, W::Trouble> {
+        let Some(id) = &progress.run else { return Ok(None) };
+        let Some(row) = self.store.runs_like(id).await?.into_iter().find(|row| row.id == *id) else {
+            return Ok(None);
+        };
+        let stored = self.store.stored(id).await?;
+        Ok(Some((row, stored)))
+    }
+
+    async fn go_on(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> Result<Told, W::Trouble> {
+        let (plan, changed) = self.shop.plan_again(&run, stored, tree)?;
+        let settings = RunSettings::of(&plan).json();
+        let settings = settings.map_err(|source| engine::EngineError::Settings { source })?;
+        let hold = Hold::leased(&plan, Clock::wall()).await?;
+        let stored = self.store.take_over(&run.id, &hold.owner().json(), &settings).await?;
+        // Only now can nobody else start anything for this run.
+        self.shop.sweep(&run.id);
+        if !stored.state.can_go_on() {
+            return self.told(&run.id, stored.state.ended().cloned()).await;
+        }
+        self.held(plan, Beginning::Left(Box::new(TakenUp { stored, changed })), hold).await
+    }
+
+    async fn drive(&self, plan: RunPlan, from: Beginning) -> Result<Told, W::Trouble> {
+        let hold = Hold::leased(&plan, Clock::wall()).await?;
+        self.held(plan, from, hold).await
+    }
+
+    async fn held(&self, plan: RunPlan, from: Beginning, hold: Hold) -> Result<Told, W::Trouble> {
+        let plan = leased(plan, &self.claim);
+        let mut watcher = self.shop.watcher(&plan)?;
+        let id = plan.id.clone();
+        let asks = Asks::Passed(self.desk.line(&self.claim.task));
+        let means = Means { keeper: self.keeper.clone(), hold, store: Arc::clone(&self.store), asks };
+        let ended = engine::run(plan, from, means, watcher.as_mut()).await?;
+        self.told(&id, Some(ended)).await
+    }
+
+    async fn told(&self, run: &str, ended: Option<Ended>) -> Result<Told, W::Trouble> {
+        let row = self.store.runs_like(run).await?.into_iter().find(|row| row.id == run);
+        let iterations = row.map_or(0, |row| u32::try_from(row.iterations).unwrap_or(u32::MAX));
+        let ended = ended.unwrap_or_else(|| Ended::faulted("a stage has no end"));
+        Ok(Told { ended, iterations, last_output: self.store.last_words(run).await? })
+    }
+
+    /// Stores how far the task is, and keeps it.
+    pub(super) async fn keep(&self, progress: &Progress) -> Result<(), W::Trouble> {
+        let to = Advance { progress, status: None, metadata: None, lease: Keeping::Kept };
+        Ok(self.store.advance(&self.claim, &to, Clock::wall()).await?)
+    }
+}
+
+/// Puts the number under which the worker has the task into a plan.
+fn leased(plan: RunPlan, claim: &Claim) -> RunPlan {
+    let stage = plan.stage.clone().map(|stage| StageOf { lease: Some(claim.fence), ..stage });
+    RunPlan { stage, ..plan }
+}

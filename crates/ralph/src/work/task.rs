@@ -1,0 +1,193 @@
+//! One task, from where it is to where its stages bring it.
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ralph_core::outcome::Outcome;
+use ralph_core::pipeline::{Pipeline, Progress, StageEnd, StageFailure, Turn};
+use ralph_core::task::Status;
+use serde_json::{Map, Value, json};
+
+use super::desk::Desk;
+use super::shop::{News, Workshop};
+use crate::engine::{Clock, KIND_STAGE};
+use crate::process::Keeper;
+use crate::project::Project;
+use crate::store::{Advance, Claim, Keeping, Returned, Store, TaskRow};
+
+/// The metadata of a task that a stage failed.
+const FAILURE: &str = "ralph_failure";
+
+/// A task at work.
+pub(super) struct Work<W> {
+    pub(super) shop: Rc<W>,
+    pub(super) store: Arc<Store>,
+    pub(super) keeper: Keeper,
+    pub(super) desk: Rc<Desk>,
+    pub(super) pipeline: Rc<Pipeline>,
+    pub(super) claim: Claim,
+    pub(super) row: TaskRow,
+}
+
+/// What became of a task in this worker's hands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskEnd {
+    Over {
+        status: Status,
+        why: String,
+        /// The agent failed past its retries.
+        is_agent_s_fault: bool,
+    },
+    Left,
+    /// Another worker has it.
+    Lost,
+    /// It could not begin, or not go on.
+    Aside {
+        why: String,
+    },
+}
+
+impl<W: Workshop> Work<W> {
+    /// Drives the task, and returns it.
+    pub(super) async fn run(self, progress: Option<Progress>) -> (String, TaskEnd) {
+        let task = self.claim.task.clone();
+        let end = match self.stages(progress).await {
+            Ok(end) => end,
+            Err(_) if self.desk.is_lost(&task) => TaskEnd::Lost,
+            Err(trouble) => self.put_aside(&trouble).await,
+        };
+        if end == TaskEnd::Lost {
+            self.shop.tell(&News::Lost { task: &task });
+        }
+        self.desk.leave(&task);
+        (task, end)
+    }
+
+    async fn stages(&self, before: Option<Progress>) -> Result<TaskEnd, W::Trouble> {
+        if let Some(why) = self.by_hand().await? {
+            self.store.give_back(&self.claim).await?;
+            self.shop.tell(&News::Aside { task: &self.claim.task, why: &why });
+            return Ok(TaskEnd::Aside { why });
+        }
+        let mut progress = self.pipeline.begin(self.row.task.status, before);
+        let (task, attempt) = (&self.claim.task, progress.attempts + 1);
+        self.shop.tell(&News::Taken { task, stage: &progress.stage, attempt });
+        let tree = self.shop.tree(&self.row, &self.keeper).await?;
+        loop {
+            if self.desk.stopped().is_some() {
+                return self.left(&progress).await;
+            }
+            let told = self.stage(&mut progress, &tree).await?;
+            if told.ended.outcome == Outcome::Completed {
+                self.shop.accept(&self.row, &progress.stage, &tree).await?;
+            }
+            let end =
+                StageEnd { ended: &told.ended, iterations: told.iterations, last_output: &told.last_output };
+            let (next, turn) = progress.end(&self.pipeline, &end);
+            progress = next;
+            match turn {
+                Turn::Next => self.next(&progress).await?,
+                Turn::Left => return self.left(&progress).await,
+                Turn::Over { status, why, failure } => {
+                    self.over(&progress, status, (&why, failure.as_ref()), &tree).await?;
+                    let is_agent_s_fault = told.ended.outcome == Outcome::Failed;
+                    return Ok(TaskEnd::Over { status, why, is_agent_s_fault });
+                }
+            }
+        }
+    }
+
+    /// Says who works on it by hand, if somebody does.
+    async fn by_hand(&self) -> Result<Option<String>, W::Trouble> {
+        let newest = self.store.runs_of_task(&self.claim.task).await?.pop();
+        let driven = newest.filter(|(_, run)| {
+            run.kind != KIND_STAGE && run.status == "running" && self.shop.is_driven(&run.id)
+        });
+        Ok(driven.map(|(_, run)| format!("run {} works on it by hand", run.id)))
+    }
+
+    async fn next(&self, progress: &Progress) -> Result<(), W::Trouble> {
+        self.keep(progress).await?;
+        if let Some(ended) = progress.said.last() {
+            self.shop.tell(&News::Next { task: &self.claim.task, ended, stage: &progress.stage });
+        }
+        Ok(())
+    }
+
+    async fn left(&self, progress: &Progress) -> Result<TaskEnd, W::Trouble> {
+        let to = Advance { progress, status: None, metadata: None, lease: Keeping::Returned };
+        self.store.advance(&self.claim, &to, Clock::wall()).await?;
+        self.shop.tell(&News::Left { task: &self.claim.task, stage: &progress.stage });
+        Ok(TaskEnd::Left)
+    }
+
+    async fn over(
+        &self,
+        progress: &Progress,
+        status: Status,
+        (why, failure): (&str, Option<&StageFailure>),
+        tree: &Project,
+    ) -> Result<(), W::Trouble> {
+        let metadata = metadata(&self.row.metadata, status, failure);
+        let to = Advance {
+            progress,
+            status: Some(status),
+            metadata: metadata.as_deref(),
+            lease: Keeping::Returned,
+        };
+        self.store.advance(&self.claim, &to, Clock::wall()).await?;
+        self.shop.tell(&News::Over { task: &self.claim.task, status, why, failure });
+        if status == Status::Done {
+            self.shop.deliver(&self.row, tree).await?;
+        }
+        Ok(())
+    }
+
+    /// Leaves a task as it is that cannot be worked on here and now.
+    async fn put_aside(&self, trouble: &W::Trouble) -> TaskEnd {
+        let why = trouble.to_string();
+        if let Ok(Returned::NotOurs) = self.store.give_back(&self.claim).await {
+            return TaskEnd::Lost;
+        }
+        self.shop.tell(&News::Aside { task: &self.claim.task, why: &why });
+        TaskEnd::Aside { why }
+    }
+}
+
+/// Returns the metadata after the work, where it changes.
+fn metadata(before: &str, status: Status, failure: Option<&StageFailure>) -> Option<String> {
+    let mut metadata: Map<String, Value> = serde_json::from_str(before).unwrap_or_default();
+    match failure {
+        Some(failure) => drop(metadata.insert(FAILURE.to_owned(), json!(failure))),
+        None if status == Status::Done => drop(metadata.remove(FAILURE)?),
+        None => return None,
+    }
+    Some(Value::Object(metadata).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::task::Role;
+
+    use super::*;
+
+    // spec: P5
+    #[test]
+    fn what_failed_is_kept_beside_what_others_wrote_until_the_task_is_done() {
+        let failure = StageFailure {
+            stage: Role::Coder,
+            iterations_used: 15,
+            last_output: "no idea".to_owned(),
+            reason: "Max iterations reached without completion promise".to_owned(),
+        };
+        let after = metadata(r#"{"team":"a"}"#, Status::Todo, Some(&failure)).unwrap();
+        let read: Value = serde_json::from_str(&after).unwrap();
+        assert_eq!(
+            read,
+            json!({"team": "a", "ralph_failure": {"stage": "coder", "iterations_used": 15,
+                "last_output": "no idea", "reason": "Max iterations reached without completion promise"}})
+        );
+        assert_eq!(metadata(&after, Status::Done, None).unwrap(), r#"{"team":"a"}"#);
+        assert_eq!(metadata(&after, Status::Blocked, None), None);
+        assert_eq!(metadata("{}", Status::Done, None), None);
+    }
+}

@@ -1,0 +1,218 @@
+//! The worker's day: takes what is ready while there is room, keeps its leases, and passes on what people ask.
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::event::StopSignal;
+use ralph_core::pipeline::Pipeline;
+use tokio::task::{JoinSet, LocalSet};
+use tokio::time::Instant;
+
+use super::desk::Desk;
+use super::shop::{News, Workshop};
+use super::task::{TaskEnd, Work};
+use crate::engine::{Asked, Clock, Signals};
+use crate::lock::Owner;
+use crate::process::Keeper;
+use crate::store::{Among, Claimed, Store};
+
+/// How often a worker with room looks whether something has become ready.
+const LOOK: Duration = Duration::from_millis(500);
+/// How many agents in a row may fail before something must be wrong that no other task would cure.
+const BRAKE: u32 = 3;
+
+/// What a worker is to do.
+pub struct Assignment {
+    pub pipeline: Pipeline,
+    /// These tasks alone; all where there are none.
+    pub named: Vec<String>,
+    pub slots: usize,
+    pub until: Until,
+    pub lease: Duration,
+}
+
+/// When a worker is finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// Nothing is at work, and nothing is ready.
+    Idle,
+    /// Somebody stops it.
+    Stopped,
+}
+
+/// How a worker's day ended.
+#[derive(Debug)]
+pub struct Finish {
+    /// What became of the tasks that it had, by their last end here.
+    pub tasks: BTreeMap<String, TaskEnd>,
+    pub stopped: Option<StopSignal>,
+    pub is_braked: bool,
+}
+
+/// Works until there is nothing more to do, or somebody stops it.
+pub async fn work<W: Workshop + 'static>(
+    shop: Rc<W>,
+    (store, keeper): (Arc<Store>, Keeper),
+    assignment: Assignment,
+    signals: Signals,
+) -> Result<Finish, W::Trouble> {
+    let worker = Worker {
+        shop,
+        store,
+        keeper,
+        desk: Rc::new(Desk::default()),
+        pipeline: Rc::new(assignment.pipeline.clone()),
+        owner: Owner::of("work", Clock::wall()).json(),
+        ends: BTreeMap::new(),
+        failed_in_a_row: 0,
+        is_idle: false,
+        assignment,
+    };
+    LocalSet::new().run_until(worker.day(signals)).await
+}
+
+struct Worker<W> {
+    shop: Rc<W>,
+    store: Arc<Store>,
+    keeper: Keeper,
+    desk: Rc<Desk>,
+    pipeline: Rc<Pipeline>,
+    owner: String,
+    assignment: Assignment,
+    ends: BTreeMap<String, TaskEnd>,
+    failed_in_a_row: u32,
+    /// People were told that there is nothing to do.
+    is_idle: bool,
+}
+
+impl<W: Workshop + 'static> Worker<W> {
+    async fn day(mut self, mut signals: Signals) -> Result<Finish, W::Trouble> {
+        let mut tasks = JoinSet::new();
+        let every = self.assignment.lease / 3;
+        let mut renewal = Instant::now() + every;
+        loop {
+            self.fill(&mut tasks).await?;
+            if tasks.is_empty() && self.is_finished() {
+                return Ok(self.finish());
+            }
+            tokio::select! {
+                Some(ended) = tasks.join_next() => self.ended(ended),
+                asked = signals.next() => self.asked(asked),
+                () = tokio::time::sleep_until(renewal) => {
+                    renewal = Instant::now() + every;
+                    self.renew().await?;
+                }
+                () = tokio::time::sleep(LOOK), if tasks.len() < self.assignment.slots => {}
+            }
+        }
+    }
+
+    fn finish(self) -> Finish {
+        let is_braked = self.is_braked();
+        Finish { tasks: self.ends, stopped: self.desk.stopped(), is_braked }
+    }
+
+    fn is_braked(&self) -> bool {
+        self.failed_in_a_row >= BRAKE
+    }
+
+    /// Whether nothing more will be taken, now that nothing is at work.
+    fn is_finished(&self) -> bool {
+        let named = &self.assignment.named;
+        let all_named = !named.is_empty() && named.iter().all(|task| self.ends.get(task).is_some_and(is_end));
+        self.assignment.until == Until::Idle || all_named || self.desk.stopped().is_some() || self.is_braked()
+    }
+
+    /// Takes what is ready while there is room.
+    async fn fill(&mut self, tasks: &mut JoinSet<(String, TaskEnd)>) -> Result<(), W::Trouble> {
+        while tasks.len() < self.assignment.slots && self.desk.stopped().is_none() && !self.is_braked() {
+            self.bury().await?;
+            let except: Vec<String> = self.not_again();
+            let among = Among { named: &self.assignment.named, except: &except };
+            match self.store.claim_next(&self.owner, self.assignment.lease, among).await? {
+                Some(claimed) => self.take(claimed, tasks),
+                None => break,
+            }
+        }
+        let waits = tasks.is_empty() && !self.is_finished();
+        if waits && !self.is_idle {
+            self.shop.tell(&News::Idle);
+        }
+        self.is_idle = waits;
+        Ok(())
+    }
+
+    /// Returns the tasks that could not begin: nothing here has changed since.
+    fn not_again(&self) -> Vec<String> {
+        let aside = self.ends.iter().filter(|(_, end)| matches!(end, TaskEnd::Aside { .. }));
+        aside.map(|(task, _)| task.clone()).collect()
+    }
+
+    fn take(&mut self, claimed: Claimed, tasks: &mut JoinSet<(String, TaskEnd)>) {
+        let Claimed { claim, row, progress } = claimed;
+        self.desk.sit(&claim);
+        let work = Work {
+            shop: Rc::clone(&self.shop),
+            store: Arc::clone(&self.store),
+            keeper: self.keeper.clone(),
+            desk: Rc::clone(&self.desk),
+            pipeline: Rc::clone(&self.pipeline),
+            claim,
+            row,
+        };
+        tasks.spawn_local(work.run(progress));
+    }
+
+    fn ended(&mut self, ended: Result<(String, TaskEnd), tokio::task::JoinError>) {
+        let (task, end) = match ended {
+            Ok(ended) => ended,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => return,
+            },
+        };
+        if let TaskEnd::Over { why, is_agent_s_fault, .. } = &end {
+            self.failed_in_a_row = if *is_agent_s_fault { self.failed_in_a_row + 1 } else { 0 };
+            if self.failed_in_a_row == BRAKE {
+                self.shop.tell(&News::Braked { failed: BRAKE, why });
+            }
+        }
+        self.ends.insert(task, end);
+    }
+
+    fn asked(&self, asked: Asked) {
+        match asked {
+            Asked::Stop(signal) => self.desk.stop(signal),
+            // Each loop would have to hold its agent first.
+            Asked::Suspend => {}
+        }
+    }
+
+    async fn renew(&self) -> Result<(), W::Trouble> {
+        let lost = self.store.renew(&self.desk.claims(), self.assignment.lease).await?;
+        lost.iter().for_each(|claim| self.desk.lose(&claim.task));
+        Ok(())
+    }
+
+    /// Ends the leases of workers on this machine that are dead: nobody need wait for them.
+    async fn bury(&self) -> Result<(), W::Trouble> {
+        for lease in self.store.leases().await? {
+            let is_dead = Owner::parse(&lease.owner).is_some_and(|owner| owner.process.is_gone());
+            if !lease.is_over && is_dead {
+                self.store.end_lease(&lease.claim).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether this worker has nothing more to do with a task.
+fn is_end(end: &TaskEnd) -> bool {
+    use ralph_core::task::Status;
+    match end {
+        TaskEnd::Over { status, .. } => *status != Status::Todo,
+        TaskEnd::Aside { .. } | TaskEnd::Lost => true,
+        TaskEnd::Left => false,
+    }
+}

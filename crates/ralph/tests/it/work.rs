@@ -1,0 +1,344 @@
+//! `ralph work`: tasks that are ready go through their stages, each in a work tree of its own.
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Call, Project, wait_until};
+
+/// An agent that plays every role, as files say that a test leaves for it. `$1` is a folder for its own marks.
+const CAST: &str = r#"
+marks=$(dirname "$0")/marks; mkdir -p "$marks"
+prompt=$(cat)
+task=$(printf '%s\n' "$prompt" | sed -n 's/^- \*\*Task\*\*: //p')
+role=$(printf '%s\n' "$prompt" | sed -n 's/^- \*\*Stage\*\*: //p')
+printf '%s\n' "$prompt" > "$marks/prompt-$task-$role"
+echo "$task $role $PWD" >> "$marks/starts"
+once() { [ -e "$marks/wish-$1" ] && mv "$marks/wish-$1" "$marks/granted-$1"; }
+commit() { git add --all; git -c user.name=A -c user.email=a@example.invalid commit --quiet --allow-empty -m "$1"; }
+if once "hold-$task-$role"; then touch "$marks/holding"; while :; do sleep 1000; done; fi
+if [ -e "$marks/always-fail-$task-$role" ] || once "fail-$task-$role"; then exit 7; fi
+if [ -e "$marks/always-idle-$task-$role" ]; then echo "I looked around."; exit 0; fi
+if once "reject-$task-$role"; then echo "<reject>there is no test for $task</reject>"; exit 0; fi
+if once "blocked-$task-$role"; then echo "<blocked>I need a key</blocked>"; exit 0; fi
+case $role in
+coder) echo "$task" >> "done-$task"; commit "work on $task"; echo "Built $task."; echo "<promise>IMPLEMENTATION_COMPLETE</promise>";;
+reviewer) echo "It reads well."; echo "<promise>REVIEW_PASSED</promise>";;
+tester) echo "test $task" > "test-$task"; echo "4 tests passed."; echo "<promise>TESTS_PASSED</promise>";;
+qa) echo "Every criterion holds."; echo "<promise>QA_PASSED</promise>";;
+esac
+"#;
+
+/// A project whose tasks are checked by a command in every role, and the agent for it.
+fn project(tasks: &[(&str, &str)]) -> Project {
+    let project = Project::new();
+    project.commit();
+    for (id, more) in tasks {
+        let check = |role: &str| {
+            format!(
+                "{role}: {{verification_method: external, verification_config: {{command: test -e done-{id}}}}}"
+            )
+        };
+        let roles: Vec<String> =
+            ["coder", "reviewer", "tester", "qa"].iter().map(|role| check(role)).collect();
+        let text = format!(
+            "task:\n  id: {id}\n  spec_id: s\n  title: Do {id}\n{more}  completion:\n    outcome: it is there\n    \
+             acceptance_criteria: [the file is there]\n    {}\n",
+            roles.join("\n    ")
+        );
+        let path = project.outside(&format!("{id}.yaml"));
+        fs::write(&path, text).unwrap();
+        project.ralph(["task", "import", path.to_str().unwrap()]).output().expect(0);
+    }
+    let agent = project.shell(CAST);
+    fs::create_dir_all(project.outside("marks")).unwrap();
+    assert!(PathBuf::from(agent).metadata().unwrap().permissions().mode() & 0o100 != 0);
+    project
+}
+
+fn wish(project: &Project, what: &str) {
+    fs::write(project.outside("marks").join(what), "").unwrap();
+}
+
+fn work<'a>(project: &'a Project, args: &[&str]) -> Call<'a> {
+    let agent = project.outside("agent.sh").display().to_string();
+    project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, "--json"]).args(args)
+}
+
+fn statuses(project: &Project) -> Vec<(String, String)> {
+    // Others may be at work.
+    let listed = project.ralph(["task", "list", "--json"]).start().wait_without_invariants().expect(0).json();
+    let of = |task: &Value| (text(&task["id"]), text(&task["status"]));
+    listed.as_array().unwrap().iter().map(of).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn shown(project: &Project, task: &str) -> Value {
+    project.ralph(["task", "show", task, "--json"]).output().expect(0).json()
+}
+
+/// Returns the tasks that an agent was started for, in order, each with its role.
+fn starts(project: &Project) -> Vec<String> {
+    let text = fs::read_to_string(project.outside("marks/starts")).unwrap_or_default();
+    text.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+}
+
+fn git(project: &Project, args: &[&str]) -> String {
+    let output = Command::new("git").args(args).current_dir(project.root()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn over(answer: &Answer, task: &str) -> Value {
+    answer.named("task.over").into_iter().rfind(|event| event["task"] == task).unwrap_or_default()
+}
+
+// spec: P1, P2, P6, T7
+#[test]
+fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
+    let project = project(&[("T-1", "")]);
+    let before = git(&project, &["rev-parse", "HEAD"]);
+    let answer = work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(starts(&project), ["T-1 coder", "T-1 reviewer", "T-1 tester", "T-1 qa"]);
+    assert_eq!(over(&answer, "T-1")["status"], "done");
+    assert_eq!(statuses(&project), [("T-1".to_owned(), "done".to_owned())]);
+    assert_eq!(git(&project, &["rev-parse", "HEAD"]), before, "the user's work tree is untouched");
+    assert_eq!(git(&project, &["status", "--porcelain"]), "");
+    let files = git(&project, &["ls-tree", "--name-only", "ralph/T-1"]);
+    assert_eq!(files, "done-T-1\ntest-T-1", "what a tester left uncommitted was verified, so it is kept");
+    let runs = shown(&project, "T-1")["runs"].as_array().unwrap().clone();
+    let told = |run: &Value| (text(&run["role"]), text(&run["outcome"]));
+    let all: Vec<_> = runs.iter().map(told).collect();
+    let expected =
+        ["coder", "reviewer", "tester", "qa"].map(|role| (role.to_owned(), "completed".to_owned()));
+    assert_eq!(all, expected);
+}
+
+// spec: P1, T5
+#[test]
+fn urgent_tasks_come_first_and_a_task_waits_for_all_that_it_depends_on() {
+    let project = project(&[
+        ("LATE", "  priority: 4\n"),
+        ("SOON", "  priority: 2\n"),
+        ("AFTER", "  priority: 1\n  dependencies: [LATE, SOON]\n"),
+    ]);
+    work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").output().expect(0);
+    assert_eq!(starts(&project), ["SOON coder", "LATE coder", "AFTER coder"]);
+    let tree = git(&project, &["ls-tree", "--name-only", "ralph/AFTER"]);
+    assert_eq!(tree, "done-AFTER\ndone-LATE\ndone-SOON", "it begins with the work that it depends on");
+}
+
+// spec: P1, L14
+#[test]
+fn two_slots_work_on_two_tasks_at_the_same_time() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let running = work(&project, &["--slots", "2"]).start();
+    wait_until("T-2 is done while T-1 is at work", || {
+        statuses(&project) == [("T-1".to_owned(), "coding".to_owned()), ("T-2".to_owned(), "done".to_owned())]
+    });
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+}
+
+// spec: P3, P4
+#[test]
+fn a_reviewer_sends_the_work_back_and_the_coder_hears_why() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-reject-T-1-reviewer");
+    let answer = work(&project, &["--until-idle"]).output().expect(0);
+    let expected =
+        ["coder", "reviewer", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    assert_eq!(starts(&project), expected);
+    let back = answer.named("task.next").into_iter().find(|event| event["how"] == "sent_back").unwrap();
+    assert_eq!((&back["ended"], &back["stage"]), (&json!("reviewer"), &json!("coder")));
+    let prompt = fs::read_to_string(project.outside("marks/prompt-T-1-coder")).unwrap();
+    assert!(prompt.contains("Whoever looked at it said: there is no test for T-1\n"), "{prompt}");
+    assert!(prompt.contains("**coder** was accepted and said:\n\n> Built T-1."), "{prompt}");
+    let qa = fs::read_to_string(project.outside("marks/prompt-T-1-qa")).unwrap();
+    assert!(qa.contains("**tester** was accepted and said:\n\n> 4 tests passed."), "{qa}");
+}
+
+// spec: P4
+#[test]
+fn work_that_is_sent_back_too_often_is_blocked_with_the_reason() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-reject-T-1-reviewer");
+    let call = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_MAX_ROUNDS", "0");
+    let answer = call.output().expect(3);
+    let end = over(&answer, "T-1");
+    assert_eq!(end["status"], "blocked");
+    assert_eq!(end["reason"], "reviewer sent the work back for the 1st time: there is no test for T-1");
+}
+
+// spec: P5
+#[test]
+fn a_stage_that_is_exhausted_gives_the_task_back_and_the_second_time_blocks_it() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "always-idle-T-1-coder");
+    let call = work(&project, &["--until-idle"]).env("RALPH_CODER_MAX_ITERATIONS", "2");
+    let answer = call.output().expect(3);
+    let ends: Vec<_> = answer.named("task.over").iter().map(|event| event["status"].clone()).collect();
+    assert_eq!(ends, ["todo", "blocked"]);
+    assert_eq!(starts(&project).len(), 4, "two attempts of two iterations");
+    let failure = &shown(&project, "T-1")["metadata"]["ralph_failure"];
+    assert_eq!(
+        *failure,
+        json!({"stage": "coder", "iterations_used": 2, "last_output": "I looked around.",
+            "reason": "Max iterations reached without completion promise"})
+    );
+    let prompt = fs::read_to_string(project.outside("marks/prompt-T-1-coder")).unwrap();
+    assert!(prompt.contains("**coder** failed:\n\n> Max iterations reached"), "{prompt}");
+    work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(starts(&project).len(), 4, "a blocked task is not taken");
+}
+
+// spec: P5, L6
+#[test]
+fn an_agent_that_crashes_is_tried_again_and_the_task_gets_done() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-fail-T-1-coder");
+    work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(statuses(&project)[0].1, "done");
+}
+
+// spec: P5, S6
+#[test]
+fn a_blocked_agent_blocks_its_task_and_the_others_go_on() {
+    let project = project(&[("T-1", ""), ("T-2", ""), ("T-3", "  dependencies: [T-1]\n")]);
+    wish(&project, "wish-blocked-T-1-tester");
+    let answer = work(&project, &["--until-idle"]).output().expect(3);
+    assert_eq!(over(&answer, "T-1")["reason"], "the agent is blocked: I need a key");
+    let expected = [("T-1", "blocked"), ("T-2", "done"), ("T-3", "todo")];
+    assert_eq!(statuses(&project), expected.map(|(id, status)| (id.to_owned(), status.to_owned())));
+}
+
+// spec: P5
+#[test]
+fn agents_that_fail_one_after_the_other_are_not_started_for_every_task_of_the_night() {
+    let ids = ["T-1", "T-2", "T-3", "T-4", "T-5", "T-6"];
+    let project = project(&ids.map(|id| (id, "")));
+    ids.iter().for_each(|id| wish(&project, &format!("always-fail-{id}-coder")));
+    let call = work(&project, &["--until-idle", "--max-retries", "0"]);
+    let answer = call.output().expect(4);
+    assert_eq!(answer.named("work.braked")[0]["failed"], 3);
+    assert_eq!(starts(&project).len(), 3);
+    assert!(statuses(&project).iter().all(|(_, status)| status == "todo"), "nothing is lost");
+}
+
+// spec: P1, P8
+#[test]
+fn ctrl_c_stops_at_once_and_the_next_worker_goes_on_where_it_was() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-tester");
+    let running = work(&project, &["--until-idle"]).start();
+    wait_until("the tester is at work", || project.outside("marks/holding").exists());
+    running.signal(Signal::INT);
+    let answer = running.wait().expect(130);
+    assert_eq!(answer.named("task.stopped")[0]["stage"], "tester");
+    assert_eq!(statuses(&project)[0].1, "testing");
+    work(&project, &["--until-idle"]).output().expect(0);
+    let expected = ["coder", "reviewer", "tester", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    assert_eq!(starts(&project), expected);
+    let runs = shown(&project, "T-1")["runs"].as_array().unwrap().len();
+    assert_eq!(runs, 4, "the tester's run was gone on with");
+}
+
+// spec: P1, L14
+#[test]
+fn what_a_worker_has_is_not_driven_by_hand() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let running = work(&project, &[]).start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    let told = |args: &[&str]| project.ralph(args).start().wait_without_invariants().expect(1).stderr;
+    let agent = project.outside("agent.sh").display().to_string();
+    let refused = told(&["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent]);
+    assert!(refused.contains("a worker has task T-1: process "), "{refused}");
+    let refused = told(&["resume"]);
+    assert!(
+        refused.contains("is a stage that a worker drives") && refused.contains("ralph work"),
+        "{refused}"
+    );
+    running.signal(Signal::TERM);
+    running.wait().expect(143);
+}
+
+// spec: P1
+// fault: 13
+#[test]
+fn a_worker_that_was_killed_leaves_nothing_behind_and_the_next_one_goes_on_at_once() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let running = work(&project, &["--until-idle"]).start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    running.signal(Signal::KILL);
+    running.wait_without_invariants();
+    // Its lease is for a minute; nobody waits for the dead.
+    work(&project, &["--until-idle"]).output().expect(0);
+    let expected = ["coder", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    assert_eq!(starts(&project), expected);
+    assert_eq!(statuses(&project)[0].1, "done");
+}
+
+// spec: P1
+#[test]
+fn only_named_tasks_are_taken_and_unknown_ones_are_refused_with_a_suggestion() {
+    let project = project(&[("TASK-001", ""), ("TASK-002", "")]);
+    let refused = work(&project, &["TASK-003"]).output().expect(64);
+    assert!(refused.stderr.contains("there is no task \"TASK-003\" here"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("did you mean TASK-00"), "{}", refused.stderr);
+    work(&project, &["TASK-002"]).output().expect(0);
+    let expected = [("TASK-001", "todo"), ("TASK-002", "done")];
+    assert_eq!(statuses(&project), expected.map(|(id, status)| (id.to_owned(), status.to_owned())));
+}
+
+// spec: P2, G2
+#[test]
+fn the_stages_come_from_the_configuration_and_nonsense_is_refused() {
+    let project = project(&[("T-1", "")]);
+    for wrong in ["coder,coder", "no role"] {
+        let refused =
+            work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", wrong).output().expect(1);
+        assert!(refused.stderr.contains("pipeline.stages"), "{}", refused.stderr);
+    }
+    work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "tester,coder").output().expect(3);
+    assert_eq!(starts(&project)[0], "T-1 tester");
+}
+
+// spec: L8
+#[test]
+fn the_first_line_says_when_nothing_limits_the_cost() {
+    let project = project(&[]);
+    let agent = project.outside("agent.sh").display().to_string();
+    project.ralph(["task", "create", "T-1", "s", "x", "--no-criteria"]).output().expect(0);
+    let call = |more: &[&str]| {
+        let args = ["work", "--until-idle", "--agent", "text", "--agent-cmd", &agent];
+        project.ralph(args).args(more).output()
+    };
+    let first = |answer: &Answer| answer.stderr.lines().next().unwrap_or_default().to_owned();
+    assert_eq!(first(&call(&[])), "no limit of money is set (limits.max_cost_usd)");
+    assert_eq!(first(&call(&["--max-cost", "2"])), "a stage may cost $2.00");
+}
+
+// spec: P6, G2
+#[test]
+fn the_commands_for_a_new_work_tree_run_once_in_it() {
+    let project = project(&[("T-1", "")]);
+    let log = project.outside("set-up");
+    fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    let config = format!("pipeline: {{setup: ['pwd >> {}'], stages: [coder, qa]}}\n", log.display());
+    fs::write(project.root().join(".ralph/config.yaml"), config).unwrap();
+    let refused = work(&project, &["--until-idle"]).output().expect(1);
+    assert!(refused.stderr.contains("you have not approved the commands"), "{}", refused.stderr);
+    project.trust();
+    work(&project, &["--until-idle"]).output().expect(0);
+    let places = fs::read_to_string(log).unwrap();
+    assert_eq!(places.lines().count(), 1);
+    assert!(places.trim_end().ends_with("/T-1") && !places.starts_with(project.root().to_str().unwrap()));
+}

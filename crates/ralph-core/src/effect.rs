@@ -1,5 +1,8 @@
 //! What the rules want done. Facts are stored first, in one transaction with the new loop; only then are the
 //! acts performed.
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Nonce;
@@ -27,6 +30,9 @@ pub enum Effect {
         key: AttemptKey,
         plan: PromptPlan,
         nonce: Option<Nonce>,
+        /// What people said meanwhile.
+        #[serde(default)]
+        guidance: Vec<String>,
         /// The agent's own session to resume; without one it starts afresh.
         session: Option<Session>,
         /// Which agent: 0 is the preferred one, the fallbacks follow.

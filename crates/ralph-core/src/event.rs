@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::{AttemptReport, Spend};
 use crate::baseline::Trial;
 use crate::evidence::Evidence;
+use crate::order::Order;
 use crate::seal::Sealing;
 
 /// A moment in milliseconds since 1970, as the driver's clock told it.
@@ -70,8 +71,8 @@ pub enum EventKind {
     /// The driver is ready to work.
     Started,
     /// A driver takes up a loop that another one left: whatever ran then is gone. `changed` says what is no longer
-    /// as it was when the loop was left.
-    Recovered { changed: Vec<String> },
+    /// as it was when the loop was left; `orders` is what was asked for since.
+    Recovered { changed: Vec<String>, orders: Vec<Order> },
     /// The agent of this attempt is gone with all its descendants.
     AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
     /// The agent printed its final record but is still alive.
@@ -96,6 +97,10 @@ pub enum EventKind {
     TimerFired { timer: Timer },
     /// The user or the system asked the run to stop.
     Interrupted { signal: StopSignal },
+    /// Somebody asked for something from another process.
+    Ordered { order: Order },
+    /// Nobody drives the loop any more, and it shall never go on.
+    Abandoned,
     /// The ground is gone: work tree or state cannot be used any more.
     Broken { what: String },
     /// A part of the driver itself failed while it watched this attempt or its checks; both are gone.
@@ -121,6 +126,8 @@ impl EventKind {
             | Self::Verified { .. }
             | Self::TimerFired { .. }
             | Self::Interrupted { .. }
+            | Self::Ordered { .. }
+            | Self::Abandoned
             | Self::Broken { .. }
             | Self::Faulted { .. } => false,
         }

@@ -27,9 +27,15 @@ pub enum Fact {
     /// What the external checks said before the first iteration.
     #[serde(rename = "baseline")]
     Baseline { checks: Vec<BaselineCheck> },
-    /// The run was taken up again after its ralph had ended. What follows comes next.
+    /// The run was taken up again, after its ralph had ended or after a pause. What follows comes next.
     #[serde(rename = "run.resumed")]
     RunResumed { iteration: u32, attempt: u32, next: NextStep, changed: Vec<String> },
+    /// The run pauses, as somebody asked. `next` comes when it goes on, in this iteration.
+    #[serde(rename = "run.paused")]
+    RunPaused { iteration: u32, next: NextStep },
+    /// Somebody said this to the agent. It stands in the next prompt.
+    #[serde(rename = "run.guided")]
+    RunGuided { words: String },
     #[serde(rename = "iteration.started")]
     IterationStarted { iteration: u32 },
     #[serde(rename = "attempt.started")]
@@ -94,6 +100,8 @@ pub enum NextStep {
     Checks,
     /// The iteration ends as it was being ended.
     End,
+    /// Nothing: it is paused.
+    Pause,
 }
 
 /// How an attempt went.
@@ -158,6 +166,8 @@ impl Fact {
             Self::RunSealed { .. } => "run.sealed",
             Self::Baseline { .. } => "baseline",
             Self::RunResumed { .. } => "run.resumed",
+            Self::RunPaused { .. } => "run.paused",
+            Self::RunGuided { .. } => "run.guided",
             Self::IterationStarted { .. } => "iteration.started",
             Self::AttemptStarted { .. } => "attempt.started",
             Self::AttemptEnded { .. } => "attempt.ended",

@@ -1,7 +1,7 @@
 //! Whether a list of facts can be the journal of a run. A file from elsewhere is held against it before it is
 //! believed.
 use crate::evidence::Verdict;
-use crate::fact::Fact;
+use crate::fact::{Fact, IterationStatus};
 use crate::outcome::Outcome;
 use crate::receipt::{self, Tally};
 
@@ -22,7 +22,7 @@ pub enum Unsound {
     Unended,
     #[error("attempts belong to the iteration that is going on and are numbered from 1 without gaps")]
     Attempts,
-    #[error("only run.resumed follows run.finished, and only where the run was interrupted")]
+    #[error("only run.resumed, or a cancel, follows run.finished, and only where the run was interrupted")]
     AfterTheEnd,
     #[error("run.finished counts other iterations than the journal holds")]
     Miscounted,
@@ -47,6 +47,8 @@ struct Reading {
     attempts: u32,
     claim_accepted: bool,
     proven: bool,
+    /// The iteration that ended last was cut short.
+    is_cut_short: bool,
     end: End,
 }
 
@@ -83,7 +85,11 @@ fn receipts_agree(facts: &[Fact]) -> bool {
 impl Reading {
     fn read(&mut self, fact: &Fact) -> Result<(), Unsound> {
         match (self.end, fact) {
-            (End::Open, _) | (End::Interrupted, Fact::RunResumed { .. }) => {}
+            (End::Open, _)
+            | (
+                End::Interrupted,
+                Fact::RunResumed { .. } | Fact::RunFinished { outcome: Outcome::Cancelled, .. },
+            ) => {}
             (End::Interrupted | End::Final, _) => return Err(Unsound::AfterTheEnd),
         }
         match fact {
@@ -96,7 +102,7 @@ impl Reading {
             Fact::Baseline { .. } => Self::prepare(self.begun, &mut self.baselines),
             Fact::AttemptStarted { iteration, attempt } => self.attempt(*iteration, *attempt),
             Fact::IterationStarted { iteration } => self.begin(*iteration),
-            Fact::IterationEnded { iteration, .. } => self.end(*iteration),
+            Fact::IterationEnded { iteration, status, .. } => self.end(*iteration, *status),
             Fact::Claim { claim, .. } => {
                 self.claim_accepted = claim.accepted;
                 Ok(())
@@ -111,6 +117,8 @@ impl Reading {
             | Fact::LimitWaiting { .. }
             | Fact::AgentChanged { .. }
             | Fact::SessionFresh { .. }
+            | Fact::RunPaused { .. }
+            | Fact::RunGuided { .. }
             | Fact::Receipt { .. }
             | Fact::StopRequested { .. } => Ok(()),
         }
@@ -123,7 +131,7 @@ impl Reading {
 
     /// The iteration that a signal cut short goes on.
     fn reopen(&mut self) {
-        if self.end == End::Interrupted {
+        if self.end == End::Interrupted && self.is_cut_short {
             self.ended = self.begun.saturating_sub(1);
         }
         self.end = End::Open;
@@ -143,7 +151,8 @@ impl Reading {
         Ok(())
     }
 
-    fn end(&mut self, iteration: u32) -> Result<(), Unsound> {
+    fn end(&mut self, iteration: u32, status: IterationStatus) -> Result<(), Unsound> {
+        self.is_cut_short = status == IterationStatus::Interrupted;
         let expected = iteration == self.begun && iteration == self.ended + 1;
         self.ended = iteration;
         if expected { Ok(()) } else { Err(Unsound::EndWithoutBeginning) }
@@ -175,7 +184,7 @@ mod tests {
 
     use super::*;
     use crate::attempt::Spend;
-    use crate::fact::{ClaimFact, IterationStatus, NextStep};
+    use crate::fact::{ClaimFact, NextStep};
     use crate::step::scenes::seal;
 
     fn journal(verdict: Verdict) -> Vec<Fact> {

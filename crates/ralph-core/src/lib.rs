@@ -26,6 +26,7 @@ pub mod fact;
 pub mod journal;
 pub mod judge;
 pub mod limits;
+pub mod order;
 pub mod outcome;
 pub mod pipeline;
 pub mod policy;

@@ -160,6 +160,12 @@ impl Ended {
         self.is_sent_back().then_some(reason)
     }
 
+    /// Returns the end of a run that somebody wanted no more.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        Self::new(Outcome::Cancelled, "cancelled by ralph cancel".into())
+    }
+
     #[must_use]
     pub fn interrupted(signal: StopSignal) -> Self {
         let (name, exit_code) = match signal {

@@ -69,6 +69,8 @@ pub struct Parts<'a> {
     pub completion: Completion,
     /// Where the agent keeps its notes, if the prompt shall name them.
     pub notes: Option<Notes<'a>>,
+    /// What people said while the loop ran.
+    pub guidance: &'a [String],
 }
 
 /// What an agent that remembers nothing wrote down for the next one.
@@ -97,11 +99,28 @@ pub const NOTES_BYTES: usize = 8 * 1024;
 /// Renders the prompt of an iteration.
 #[must_use]
 pub fn render(plan: &PromptPlan, parts: &Parts<'_>) -> String {
-    match plan {
+    let prompt = match plan {
         PromptPlan::Whole { feedback } => whole(parts, feedback.as_ref()),
         PromptPlan::Continuation { feedback } => continuation(parts, feedback.as_ref()),
         PromptPlan::Stuck { still, feedback } => whole(parts, feedback.as_ref()) + &stuck(*still),
+    };
+    prompt + &guided(parts.guidance)
+}
+
+/// Tells what people said. It is theirs, and holds no live tag.
+fn guided(guidance: &[String]) -> String {
+    if guidance.is_empty() {
+        return String::new();
     }
+    let quote = |words: &String| {
+        let lines = neutralise(words.trim()).lines().map(|line| format!("> {line}\n")).collect::<String>();
+        format!("\n{lines}")
+    };
+    let quoted: String = guidance.iter().map(quote).collect();
+    format!(
+        "\n\n## Guidance\n\nWhile the loop ran, the person in charge of it said this, the newest last. Follow it in \
+         this iteration:\n{quoted}"
+    )
 }
 
 /// Returns the tag that the agent must print.
@@ -272,6 +291,7 @@ mod tests {
             max_iterations: 5,
             completion: Completion::Added,
             notes: None,
+            guidance: &[],
         }
     }
 

@@ -1,13 +1,15 @@
 //! The loop as it is stored after every step. A phase carries exactly what is true in it.
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptReport, Spend};
 use crate::budget::Worked;
 use crate::claim::Nonce;
-use crate::event::{AttemptKey, Millis, StopSignal};
+use crate::event::{AttemptKey, Millis};
 use crate::limits::{Limits, Wait};
+use crate::order::{Halt, Wishes};
 use crate::outcome::Ended;
 use crate::policy::Policy;
 use crate::prompt::PromptPlan;
@@ -33,6 +35,8 @@ pub struct Loop {
     pub unpriced: u32,
     #[serde(default)]
     pub stall: Stall,
+    #[serde(default, skip_serializing_if = "Wishes::is_empty")]
+    pub wishes: Wishes,
     pub phase: Phase,
 }
 
@@ -45,10 +49,11 @@ pub enum Phase {
     Preparing {
         round: u32,
     },
-    /// A signal asked for an end while the run was being prepared.
+    /// Somebody asked for a stop while the run was being prepared.
     PreparingStopped {
         round: u32,
-        signal: StopSignal,
+        #[serde(alias = "signal")]
+        halt: Halt,
     },
     /// The agent is alive.
     Working {
@@ -80,6 +85,10 @@ pub enum Phase {
         attempt: u32,
         stopping: Stopping,
     },
+    /// Somebody asked for a pause, and nobody is at work.
+    Paused {
+        left: Left,
+    },
     /// A signal ended the run. It can be taken up again where it was left.
     Interrupted {
         left: Left,
@@ -99,6 +108,8 @@ pub enum Left {
     AtTheStart,
     /// With the preparation.
     Preparing { round: u32 },
+    /// With the next iteration.
+    Between { number: u32, plan: PromptPlan },
     /// With the agent: this attempt was cut short, and the next one does its work again.
     AtWork { iteration: Iteration, attempt: u32 },
     /// With the pause before this attempt.
@@ -134,6 +145,9 @@ pub struct Iteration {
     /// How often the checks of its claim were begun.
     #[serde(default)]
     pub rounds: u32,
+    /// What people said before its newest attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guidance: Vec<String>,
     /// Whether it changed anything, as far as anybody knows.
     #[serde(default)]
     pub has_moved: bool,
@@ -142,8 +156,13 @@ pub struct Iteration {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Stopping {
-    Agent { why: StopWhy },
-    Checks { signal: StopSignal },
+    Agent {
+        why: StopWhy,
+    },
+    Checks {
+        #[serde(alias = "signal")]
+        halt: Halt,
+    },
 }
 
 /// Why an agent is being stopped.
@@ -158,8 +177,11 @@ pub enum StopWhy {
     OnlyRepeats,
     /// It was talked to, and opened no session.
     NoHandshake,
-    Signal {
-        signal: StopSignal,
+    /// Somebody asked for it.
+    #[serde(alias = "signal")]
+    Asked {
+        #[serde(alias = "signal")]
+        halt: Halt,
     },
     /// There is no money, no token or no time left.
     OverBudget {
@@ -182,6 +204,7 @@ impl Loop {
             worked: Worked::default(),
             unpriced: 0,
             stall: Stall::default(),
+            wishes: Wishes::default(),
             phase: Phase::Ready,
         }
     }
@@ -198,6 +221,7 @@ impl Loop {
             | Phase::Waiting { .. }
             | Phase::Limited { .. }
             | Phase::Verifying { .. }
+            | Phase::Paused { .. }
             | Phase::Stopping { .. } => None,
         }
     }
@@ -215,6 +239,7 @@ impl Loop {
             | Phase::Limited { .. }
             | Phase::Verifying { .. }
             | Phase::Stopping { .. }
+            | Phase::Paused { .. }
             | Phase::Interrupted { .. } => true,
         }
     }
@@ -226,7 +251,8 @@ impl Phase {
     pub fn next_signal_kills(&self) -> bool {
         let Self::Stopping { stopping, .. } = self else { return false };
         match stopping {
-            Stopping::Agent { why: StopWhy::Signal { .. } | StopWhy::Broken { .. } } => true,
+            Stopping::Agent { why: StopWhy::Asked { halt } } => halt.ends_the_run(),
+            Stopping::Agent { why: StopWhy::Broken { .. } } => true,
             Stopping::Agent {
                 why:
                     StopWhy::IterationTooLong
@@ -246,11 +272,37 @@ impl Left {
     #[must_use]
     pub fn iteration(&self) -> Option<&Iteration> {
         match self {
-            Self::AtTheStart | Self::Preparing { .. } => None,
+            Self::AtTheStart | Self::Preparing { .. } | Self::Between { .. } => None,
             Self::AtWork { iteration, .. }
             | Self::Waiting { iteration, .. }
             | Self::Limited { iteration, .. }
             | Self::Verifying { iteration, .. } => Some(iteration),
+        }
+    }
+
+    /// Returns the iteration and the attempt that come next.
+    #[must_use]
+    pub fn turn(&self) -> (u32, u32) {
+        match self {
+            Self::AtTheStart | Self::Preparing { .. } => (1, 1),
+            Self::Between { number, .. } => (*number, 1),
+            Self::AtWork { iteration, attempt } => (iteration.number, attempt + 1),
+            Self::Waiting { iteration, attempt, .. }
+            | Self::Limited { iteration, attempt, .. }
+            | Self::Verifying { iteration, attempt } => (iteration.number, *attempt),
+        }
+    }
+
+    /// Returns how many iterations have begun.
+    #[must_use]
+    pub fn iterations(&self) -> u32 {
+        match self {
+            Self::AtTheStart | Self::Preparing { .. } => 0,
+            Self::Between { number, .. } => number.saturating_sub(1),
+            Self::AtWork { iteration, .. }
+            | Self::Waiting { iteration, .. }
+            | Self::Limited { iteration, .. }
+            | Self::Verifying { iteration, .. } => iteration.number,
         }
     }
 }

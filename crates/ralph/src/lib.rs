@@ -3,6 +3,7 @@ pub mod agent;
 pub mod bounded_lines;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod demo;
 pub mod digest;
 pub mod doctor;

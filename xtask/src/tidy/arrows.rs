@@ -62,7 +62,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("doctor", &["agent", "git", "process", "store", "survey"]),
     // Screens read views and append orders. None of them calls the engine.
     ("view", &["store"]),
-    ("control", &["store"]),
+    // Whoever drives a loop is told by a signal; what nobody drives is swept, and nobody may take it up meanwhile.
+    ("control", &["store", "process", "lock"]),
     ("tui", &["view", "control"]),
     ("web", &["view", "control"]),
     ("mcp", &["view", "control"]),

@@ -57,6 +57,8 @@ impl Tally {
             | Fact::RetryScheduled { .. }
             | Fact::LimitWaiting { .. }
             | Fact::SessionFresh { .. }
+            | Fact::RunPaused { .. }
+            | Fact::RunGuided { .. }
             | Fact::IterationEnded { .. }
             | Fact::StopRequested { .. }
             | Fact::Receipt { .. }

@@ -56,6 +56,8 @@ pub(super) fn on(rest: Rest, limited: Limited, event: Event) -> Step {
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
@@ -79,10 +81,10 @@ pub(super) fn limited(
     (at, dice): (Millis, u32),
 ) -> Step {
     let Refused { attempt, why, reset_at } = refused;
-    rest.limits.shut(reset_at, rest.wall, dice);
+    rest.limits.shut(reset_at, rest.now.wall, dice);
     let iteration = continued(&rest, Iteration { excused: iteration.excused + 1, ..iteration });
     let max_wait_ms = rest.policy.rate_limits.max_wait_ms;
-    match rest.limits.way_out(rest.agents(), rest.wall, max_wait_ms) {
+    match rest.limits.way_out(rest.agents(), rest.now.wall, max_wait_ms) {
         WayOut::TakeOver { agent } => {
             let reason = format!("{} is rate limited: {why}", rest.agent_name(rest.limits.agent));
             take_over(rest, iteration, (attempt + 1, agent), (reason, at))
@@ -109,7 +111,7 @@ pub(super) fn give_up_on_fallback(
     let reason = format!("{} failed: {why}", rest.agent_name(rest.limits.agent));
     rest.limits.give_up();
     let failures = iteration.failures(attempt);
-    match rest.limits.way_out(rest.agents(), rest.wall, rest.policy.rate_limits.max_wait_ms) {
+    match rest.limits.way_out(rest.agents(), rest.now.wall, rest.policy.rate_limits.max_wait_ms) {
         WayOut::TakeOver { agent } => {
             let iteration = Iteration { excused: iteration.excused + failures, ..iteration };
             Ok(take_over(rest, iteration, (attempt + 1, agent), (reason, at)))
@@ -130,7 +132,7 @@ fn wait(
 ) -> Step {
     let WaitFor { agent, ms, reset_at } = planned;
     rest.limits.waited_ms = rest.limits.waited_ms.saturating_add(ms);
-    let wait = Wait { agent, until: rest.wall.plus(ms), planned_ms: ms, since: at };
+    let wait = Wait { agent, until: rest.now.wall.plus(ms), planned_ms: ms, since: at };
     let fact = Fact::LimitWaiting {
         iteration: iteration.number,
         attempt,
@@ -173,11 +175,11 @@ fn sleep(rest: Rest, limited: Limited, ms: u64) -> Step {
 
 /// Goes on with a wait that was cut short, for what is left of it.
 pub(super) fn take_up(rest: Rest, limited: Limited, at: Millis) -> Step {
-    match limited.wait.left_ms(rest.wall) {
+    match limited.wait.left_ms(rest.now.wall) {
         0 => wake(rest, Limited { wait: Wait { since: at, ..limited.wait }, ..limited }, at),
         ms => {
             let wait =
-                Wait { until: rest.wall.plus(ms), planned_ms: ms, since: at, agent: limited.wait.agent };
+                Wait { until: rest.now.wall.plus(ms), planned_ms: ms, since: at, agent: limited.wait.agent };
             sleep(rest, Limited { wait, ..limited }, ms)
         }
     }
@@ -188,7 +190,7 @@ fn wake(rest: Rest, limited: Limited, at: Millis) -> Step {
     let Limited { iteration, attempt, wait } = limited;
     let started = iteration.started.plus(at.since(wait.since));
     let iteration = Iteration { started, ..iteration };
-    let agent = rest.limits.free(rest.agents(), rest.wall).unwrap_or(wait.agent);
+    let agent = rest.limits.free(rest.agents(), rest.now.wall).unwrap_or(wait.agent);
     let reason = "its rate limit should be over".into();
     take_over(rest, iteration, (attempt, agent), (reason, at))
 }
@@ -207,7 +209,7 @@ fn take_over(
 
 /// Lets a more preferred agent begin an iteration, if its limit is over.
 pub(super) fn give_back(rest: &mut Rest, iteration: &mut Iteration) -> Option<Effect> {
-    let agent = rest.limits.returning(rest.wall)?;
+    let agent = rest.limits.returning(rest.now.wall)?;
     change(rest, iteration, (1, agent), "its rate limit is over".into())
 }
 

@@ -1,7 +1,10 @@
 //! The machine: one event in, the next loop and its effects out. One file per phase; every phase answers
 //! every event by name, so that a new event shows each place that must decide.
+mod abandoned;
 mod limited;
 mod next;
+mod ordered;
+mod paused;
 mod preparing;
 mod ready;
 mod recovered;
@@ -20,6 +23,9 @@ mod judging_tests;
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
 mod limit_tests;
+#[cfg(test)]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the tests pick one effect out of many")]
+mod order_tests;
 #[cfg(test)]
 mod preparing_tests;
 #[cfg(test)]
@@ -52,25 +58,30 @@ use crate::state::{Loop, Phase};
 /// Decides. The loop is consumed, so that no transition can forget to say what comes next.
 #[must_use]
 pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
-    let Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, phase } = state;
-    let Event { at, wall, dice, ground, kind } = event;
-    let (before, is_volatile) = (worked, kind.is_volatile());
-    let worked = worked_at(before, at, &kind);
-    let rest = Rest { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, ground, wall };
-    let (next, effects) = decide(rest, phase, Event { at, wall, dice, ground, kind });
+    let Event { at, wall, ground, .. } = event;
+    let (before, is_volatile, now) = (state.worked, event.kind.is_volatile(), Now { ground, wall });
+    let worked = worked_at(before, &state.phase, (at, &event.kind));
+    let (rest, phase) = Rest::of(Loop { worked, ..state }, now);
+    let (next, effects) = paused::settle(decide(rest, phase, event), now);
     // What decides nothing leaves the loop as it is.
     let worked = if is_volatile || effects.is_empty() { before } else { next.worked };
     (Loop { worked, ..next }, effects)
 }
 
 fn decide(rest: Rest, phase: Phase, event: Event) -> Step {
-    if let EventKind::Recovered { changed } = event.kind {
-        return recovered::on(rest, phase, changed, (event.at, event.dice));
+    if let EventKind::Recovered { changed, orders } = event.kind {
+        return recovered::on(rest, phase, (changed, orders), (event.at, event.dice));
+    }
+    if let EventKind::Ordered { order } = event.kind {
+        return ordered::on(rest, phase, order, (event.at, event.dice));
+    }
+    if let EventKind::Abandoned = event.kind {
+        return abandoned::on(rest, phase, event.at);
     }
     match phase {
         Phase::Ready => ready::on(rest, event),
         Phase::Preparing { round } => preparing::on(rest, round, event),
-        Phase::PreparingStopped { round, signal } => preparing::on_stopped(rest, (round, signal), event),
+        Phase::PreparingStopped { round, halt } => preparing::on_stopped(rest, (round, halt), event),
         Phase::Working { iteration, attempt } => working::on(rest, iteration, attempt, event),
         Phase::Waiting { iteration, attempt, until } => {
             waiting::on(rest, waiting::Pause { iteration, attempt, until }, event)
@@ -82,13 +93,16 @@ fn decide(rest: Rest, phase: Phase, event: Event) -> Step {
         Phase::Stopping { iteration, attempt, stopping } => {
             stopping::on(rest, stopping::Stop { iteration, attempt, stopping }, event)
         }
+        Phase::Paused { left } => paused::on(rest, left, event),
         Phase::Interrupted { left, ended } => rest.stay(Phase::Interrupted { left, ended }),
         Phase::Finished { iterations, ended } => rest.stay(Phase::Finished { iterations, ended }),
     }
 }
 
-fn worked_at(worked: Worked, at: Millis, kind: &EventKind) -> Worked {
-    if let EventKind::Started | EventKind::Recovered { .. } = kind {
+/// A pause is no work, and nothing is before the start.
+fn worked_at(worked: Worked, phase: &Phase, (at, kind): (Millis, &EventKind)) -> Worked {
+    let is_taken_up = matches!(kind, EventKind::Started | EventKind::Recovered { .. });
+    if is_taken_up || matches!(phase, Phase::Ready | Phase::Paused { .. }) {
         return worked.taken_up(at);
     }
     worked.seen(at)
@@ -106,16 +120,31 @@ struct Rest {
     worked: Worked,
     unpriced: u32,
     stall: crate::stall::Stall,
+    wishes: crate::order::Wishes,
     /// Not kept: it is as old as the event.
+    now: Now,
+}
+
+/// How the world is when something happens.
+#[derive(Clone, Copy)]
+struct Now {
     ground: crate::event::Ground,
-    /// Not kept either.
     wall: Millis,
 }
 
 impl Rest {
+    fn of(state: Loop, now: Now) -> (Self, Phase) {
+        let Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, phase } =
+            state;
+        let rest =
+            Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, now };
+        (rest, phase)
+    }
+
     fn enter(self, phase: Phase) -> Loop {
-        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, .. } = self;
-        Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, phase }
+        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, .. } =
+            self;
+        Loop { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, phase }
     }
 
     /// Says why the run may use nothing more, if that is so.
@@ -162,6 +191,8 @@ fn attempt_of(kind: &EventKind) -> Option<AttemptKey> {
         | EventKind::Recovered { .. }
         | EventKind::Prepared { .. }
         | EventKind::Interrupted { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::Broken { .. } => None,
     }
 }

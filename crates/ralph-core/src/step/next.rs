@@ -2,12 +2,14 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
+use alloc::vec::Vec;
 
-use super::{Rest, Step, limited};
+use super::{Rest, Step, limited, paused, recovered};
 use crate::claim::Nonce;
 use crate::effect::Effect;
 use crate::event::{Ground, Millis, StopSignal, Timer};
 use crate::fact::{Fact, IterationStatus};
+use crate::order::Halt;
 use crate::outcome::{Ended, Outcome};
 use crate::policy::{NonceUse, Proof};
 use crate::prompt::{Feedback, PromptPlan};
@@ -36,7 +38,7 @@ pub(super) fn record(fact: Fact) -> Effect {
 
 /// Begins a run. One that is to be proven is prepared first, if it has something to stand on.
 pub(super) fn open(rest: Rest, when: (Millis, u32)) -> Step {
-    match (rest.policy.proof, rest.ground) {
+    match (rest.policy.proof, rest.now.ground) {
         (Proof::Checks, Ground::Firm) => prepare(rest, 1),
         (Proof::Checks, Ground::NoPlan) | (Proof::ClaimAlone, _) => begin_first(rest, when),
     }
@@ -56,7 +58,10 @@ pub(super) fn prepare(rest: Rest, round: u32) -> Step {
 /// Begins an iteration with its first attempt, if it has something to stand on and something to spend.
 pub(super) fn begin(rest: Rest, turn: Turn) -> Step {
     let before = turn.number.saturating_sub(1);
-    match (rest.ground, rest.used_up()) {
+    match (rest.now.ground, rest.used_up()) {
+        (Ground::Firm, None) if rest.wishes.pause => {
+            paused::pause(rest, Left::Between { number: turn.number, plan: turn.plan })
+        }
         (Ground::Firm, None) => begin_at_once(rest, turn),
         (Ground::Firm, Some(what)) => finish(rest, before, Ended::new(Outcome::OverBudget, what)),
         (Ground::NoPlan, _) => finish(rest, before, Ended::no_plan()),
@@ -76,6 +81,7 @@ fn begin_at_once(mut rest: Rest, turn: Turn) -> Step {
         session: rest.session.clone(),
         excused: 0,
         rounds: 0,
+        guidance: Vec::new(),
         has_moved: false,
     };
     let mut effects = vec![record(Fact::IterationStarted { iteration: iteration.number })];
@@ -86,10 +92,11 @@ fn begin_at_once(mut rest: Rest, turn: Turn) -> Step {
 }
 
 /// Starts one attempt and the timers that watch it, unless everything that the run may use is used up.
-pub(super) fn start_attempt(rest: Rest, iteration: Iteration, attempt: u32, at: Millis) -> Step {
+pub(super) fn start_attempt(mut rest: Rest, mut iteration: Iteration, attempt: u32, at: Millis) -> Step {
     if let Some(what) = rest.used_up() {
         return over_budget(rest, &iteration, what, at);
     }
+    iteration.guidance.append(&mut rest.wishes.guidance);
     let key = iteration.key(attempt);
     let timeouts = rest.policy.timeouts;
     let left_ms = timeouts.iteration_ms.saturating_sub(at.since(iteration.started));
@@ -99,6 +106,7 @@ pub(super) fn start_attempt(rest: Rest, iteration: Iteration, attempt: u32, at: 
             key,
             plan: iteration.plan.clone(),
             nonce: iteration.nonce.clone(),
+            guidance: iteration.guidance.clone(),
             session: iteration.session.clone(),
             agent: rest.limits.agent,
         },
@@ -160,12 +168,40 @@ pub(super) fn conclude(
     (state, effects)
 }
 
+/// Does what somebody wished for, now that nothing is at work any more.
+pub(super) fn halt(rest: Rest, left: Left, halt: Halt, when: (Millis, u32)) -> Step {
+    match halt {
+        Halt::Signal(signal) => interrupt(rest, left, when.0, signal),
+        Halt::Cancel => cancel(rest, &left, when.0),
+        Halt::Pause => paused::pause(rest, left),
+        Halt::PauseTakenBack => {
+            let now = rest.now;
+            let (state, paused) = paused::pause(rest, left.clone());
+            let (rest, _) = Rest::of(state, now);
+            let (state, effects) = recovered::take_up(rest, left, Vec::new(), when);
+            (state, paused.into_iter().chain(effects).collect())
+        }
+    }
+}
+
+/// Ends the run for good, with the iteration that was going on.
+pub(super) fn cancel(rest: Rest, left: &Left, at: Millis) -> Step {
+    end_left(rest, left, (IterationStatus::Interrupted, at), Ended::cancelled())
+}
+
+/// Ends the run, and the iteration where one was going on.
+pub(super) fn end_left(rest: Rest, left: &Left, end: (IterationStatus, Millis), ended: Ended) -> Step {
+    match left.iteration() {
+        Some(iteration) => conclude(rest, iteration, end, ended),
+        None => finish(rest, left.iterations(), ended),
+    }
+}
+
 /// Ends the run because of a signal, and keeps where it can be taken up again.
 pub(super) fn interrupt(rest: Rest, left: Left, at: Millis, signal: StopSignal) -> Step {
     let ended = Ended::interrupted(signal);
     let cut = left.iteration().map(|iteration| ended_iteration(iteration, IterationStatus::Interrupted, at));
-    let iterations = left.iteration().map_or(0, |iteration| iteration.number);
-    let effects = cut.into_iter().chain(finished(&rest, iterations, &ended)).collect();
+    let effects = cut.into_iter().chain(finished(&rest, left.iterations(), &ended)).collect();
     (rest.enter(Phase::Interrupted { left, ended }), effects)
 }
 

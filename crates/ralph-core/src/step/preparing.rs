@@ -8,8 +8,9 @@ use super::next::{self, record};
 use super::{Rest, Step};
 use crate::baseline::{BaselineCheck, Trial, obstacle};
 use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, Millis, StopSignal};
+use crate::event::{AttemptKey, Event, EventKind, Millis};
 use crate::fact::Fact;
+use crate::order::{Halt, Order};
 use crate::outcome::{Ended, Outcome};
 use crate::seal::Sealing;
 use crate::state::{Left, Phase};
@@ -18,13 +19,15 @@ pub(super) fn on(rest: Rest, round: u32, event: Event) -> Step {
     let Event { at, dice, kind, .. } = event;
     match kind {
         EventKind::Prepared { sealing, baseline } => prepared(rest, sealing, baseline, (at, dice)),
-        EventKind::Interrupted { signal } => stop(rest, round, signal),
+        EventKind::Interrupted { signal } => stop(rest, round, Halt::Signal(signal)),
         EventKind::Broken { what } => next::finish(rest, 0, Ended::broken(what)),
         EventKind::Faulted { key: AttemptKey::PREPARATION, what } => {
             next::finish(rest, 0, Ended::faulted(&what))
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }
@@ -40,19 +43,22 @@ pub(super) fn on(rest: Rest, round: u32, event: Event) -> Step {
 }
 
 /// The checks of the baseline were asked to stop.
-pub(super) fn on_stopped(rest: Rest, (round, signal): (u32, StopSignal), event: Event) -> Step {
-    let Event { at, kind, .. } = event;
+pub(super) fn on_stopped(rest: Rest, (round, halt): (u32, Halt), event: Event) -> Step {
+    let Event { at, dice, kind, .. } = event;
     match kind {
-        EventKind::Prepared { .. } => next::interrupt(rest, Left::Preparing { round }, at, signal),
+        EventKind::Prepared { .. } => next::halt(rest, Left::Preparing { round }, halt, (at, dice)),
         EventKind::Faulted { key: AttemptKey::PREPARATION, what } => {
             next::finish(rest, 0, Ended::faulted(&what))
         }
-        EventKind::Interrupted { .. } => {
+        EventKind::Interrupted { signal } => {
             let effects = vec![Effect::StopChecks { key: AttemptKey::PREPARATION }];
-            (rest.enter(Phase::PreparingStopped { round, signal }), effects)
+            let halt = halt.and_signal(signal);
+            (rest.enter(Phase::PreparingStopped { round, halt }), effects)
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
         | EventKind::SpokeAgain { .. }
@@ -64,15 +70,25 @@ pub(super) fn on_stopped(rest: Rest, (round, signal): (u32, StopSignal), event: 
         | EventKind::Overspent { .. }
         | EventKind::TimerFired { .. }
         | EventKind::Broken { .. }
-        | EventKind::Faulted { .. } => rest.stay(Phase::PreparingStopped { round, signal }),
+        | EventKind::Faulted { .. } => rest.stay(Phase::PreparingStopped { round, halt }),
     }
 }
 
-fn stop(rest: Rest, round: u32, signal: StopSignal) -> Step {
-    let reason = "a signal asked the run to stop".into();
+/// Somebody asks for something while the checks of the baseline are being stopped.
+pub(super) fn ordered(rest: Rest, (round, halt): (u32, Halt), order: &Order) -> Step {
+    let after = halt.and(order);
+    let is_new_end = after == Halt::Cancel && halt != Halt::Cancel;
+    let reason = after.reason().into();
+    let effects = is_new_end.then(|| record(Fact::StopRequested { reason })).into_iter().collect();
+    (rest.enter(Phase::PreparingStopped { round, halt: after }), effects)
+}
+
+/// Asks the checks of the baseline to stop.
+pub(super) fn stop(rest: Rest, round: u32, halt: Halt) -> Step {
+    let reason = halt.reason().into();
     let effects =
         vec![record(Fact::StopRequested { reason }), Effect::StopChecks { key: AttemptKey::PREPARATION }];
-    (rest.enter(Phase::PreparingStopped { round, signal }), effects)
+    (rest.enter(Phase::PreparingStopped { round, halt }), effects)
 }
 
 fn prepared(rest: Rest, sealing: Sealing, baseline: Vec<Trial>, when: (Millis, u32)) -> Step {

@@ -12,6 +12,8 @@ pub(super) fn on(rest: Rest, event: Event) -> Step {
         EventKind::Interrupted { signal } => next::interrupt(rest, Left::AtTheStart, at, signal),
         EventKind::Broken { what } => next::finish(rest, 0, Ended::broken(what)),
         EventKind::Recovered { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }

@@ -5,18 +5,21 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::limited::{self, Limited};
-use super::next::{self, Carry, record};
+use super::next::{self, Carry, Turn, record};
 use super::working::unseen_fact;
-use super::{Rest, Step};
+use super::{Rest, Step, abandoned};
 use crate::backoff::retry_delay_ms;
 use crate::effect::Effect;
 use crate::event::{Millis, Timer};
 use crate::fact::{Fact, IterationStatus, NextStep};
+use crate::order::{Halt, Order};
 use crate::outcome::{Ended, Outcome};
 use crate::policy::Proof;
 use crate::state::{Iteration, Left, Phase, Session, StopWhy, Stopping};
 
 const OUTCOME_UNKNOWN: &str = "outcome unknown: ralph ended before the agent did";
+
+type When = (Millis, u32);
 
 /// The attempt that was going on, and what changed since.
 struct Cut {
@@ -25,11 +28,33 @@ struct Cut {
     changed: Vec<String>,
 }
 
-pub(super) fn on(rest: Rest, phase: Phase, changed: Vec<String>, when: (Millis, u32)) -> Step {
+/// Takes the loop up. Who was cancelled meanwhile is not; what was said meanwhile stands in the first prompt.
+pub(super) fn on(
+    mut rest: Rest,
+    phase: Phase,
+    (changed, orders): (Vec<String>, Vec<Order>),
+    when: When,
+) -> Step {
+    if orders.contains(&Order::Cancel) {
+        return abandoned::on(rest, phase, when.0);
+    }
+    let is_left = !matches!(phase, Phase::Ready);
+    let words: Vec<String> = orders.into_iter().filter_map(Order::words).collect();
+    rest.wishes.guidance.extend(words.iter().cloned());
+    let (state, mut effects) = go_on(rest, phase, changed, when);
+    if state.can_go_on() {
+        let at = usize::from(is_left);
+        effects.splice(at..at, words.into_iter().map(|words| record(Fact::RunGuided { words })));
+    }
+    (state, effects)
+}
+
+fn go_on(rest: Rest, phase: Phase, changed: Vec<String>, when: When) -> Step {
     match phase {
         Phase::Ready => next::open(rest, when),
-        Phase::Preparing { round } | Phase::PreparingStopped { round, .. } => {
-            take_up(rest, Left::Preparing { round }, changed, when)
+        Phase::Preparing { round } => take_up(rest, Left::Preparing { round }, changed, when),
+        Phase::PreparingStopped { round, halt } => {
+            asked(rest, Left::Preparing { round }, halt, (changed, None), when)
         }
         Phase::Working { iteration, attempt } => cut_short(rest, Cut { iteration, attempt, changed }, when),
         Phase::Waiting { iteration, attempt, until } => {
@@ -44,6 +69,7 @@ pub(super) fn on(rest: Rest, phase: Phase, changed: Vec<String>, when: (Millis, 
         Phase::Stopping { iteration, attempt, stopping } => {
             stopped(rest, Cut { iteration, attempt, changed }, stopping, when)
         }
+        Phase::Paused { left } => still_paused(rest, left, changed),
         Phase::Interrupted { left, .. } => take_up(rest, left, changed, when),
         Phase::Finished { iterations, ended } => rest.stay(Phase::Finished { iterations, ended }),
     }
@@ -52,25 +78,33 @@ pub(super) fn on(rest: Rest, phase: Phase, changed: Vec<String>, when: (Millis, 
 /// Nobody saw how the attempt ended, so its work is done again.
 fn cut_short(rest: Rest, cut: Cut, when: (Millis, u32)) -> Step {
     let Cut { iteration, attempt, changed } = cut;
-    let unseen =
-        unseen_fact(iteration.key(attempt), (IterationStatus::Interrupted, OUTCOME_UNKNOWN.to_string()));
+    let unseen = unseen(&iteration, attempt);
     let (state, mut effects) = take_up(rest, Left::AtWork { iteration, attempt }, changed, when);
     effects.insert(1, unseen);
     (state, effects)
 }
 
+/// Nobody saw how this attempt ended.
+pub(super) fn unseen(iteration: &Iteration, attempt: u32) -> Effect {
+    unseen_fact(iteration.key(attempt), (IterationStatus::Interrupted, OUTCOME_UNKNOWN.to_string()))
+}
+
 /// A stop goes on to its end, unless a signal asked for it: whoever resumes takes that back.
 fn stopped(rest: Rest, cut: Cut, stopping: Stopping, when: (Millis, u32)) -> Step {
     match stopping {
-        Stopping::Checks { .. } => {
+        Stopping::Checks { halt } => {
             let Cut { iteration, attempt, changed } = cut;
-            take_up(rest, Left::Verifying { iteration, attempt }, changed, when)
+            asked(rest, Left::Verifying { iteration, attempt }, halt, (changed, None), when)
+        }
+        Stopping::Agent { why: StopWhy::Asked { halt } } => {
+            let Cut { iteration, attempt, changed } = cut;
+            let unseen = unseen(&iteration, attempt);
+            asked(rest, Left::AtWork { iteration, attempt }, halt, (changed, Some(unseen)), when)
         }
         // What it said last was not recorded, so nobody knows it any more.
-        Stopping::Agent {
-            why:
-                StopWhy::Signal { .. } | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats | StopWhy::NoHandshake,
-        } => cut_short(rest, cut, when),
+        Stopping::Agent { why: StopWhy::StayedAfterResult | StopWhy::OnlyRepeats | StopWhy::NoHandshake } => {
+            cut_short(rest, cut, when)
+        }
         Stopping::Agent { why: StopWhy::IterationTooLong } => {
             timed_out(rest, &cut, "the iteration took too long", when)
         }
@@ -84,6 +118,33 @@ fn stopped(rest: Rest, cut: Cut, stopping: Stopping, when: (Millis, u32)) -> Ste
             over(rest, &cut, what.clone(), (Ended::new(Outcome::OverBudget, what), when.0))
         }
     }
+}
+
+/// Whoever resumes a run takes back a signal, but neither a cancel nor a pause: those go on to their end.
+fn asked(
+    rest: Rest,
+    left: Left,
+    halt: Halt,
+    (changed, unseen): (Vec<String>, Option<Effect>),
+    when: When,
+) -> Step {
+    let fact = match halt {
+        Halt::Signal(_) | Halt::PauseTakenBack => {
+            let (state, mut effects) = take_up(rest, left, changed, when);
+            effects.splice(1..1, unseen);
+            return (state, effects);
+        }
+        Halt::Cancel => resumed(left.turn(), NextStep::End, changed),
+        Halt::Pause => resumed(left.turn(), NextStep::Pause, changed),
+    };
+    let (state, effects) = next::halt(rest, left, halt, when);
+    (state, core::iter::once(fact).chain(unseen).chain(effects).collect())
+}
+
+/// A pause outlives its driver.
+fn still_paused(rest: Rest, left: Left, changed: Vec<String>) -> Step {
+    let fact = resumed(left.turn(), NextStep::Pause, changed);
+    (rest.enter(Phase::Paused { left }), vec![fact])
 }
 
 fn timed_out(rest: Rest, cut: &Cut, why: &str, when: (Millis, u32)) -> Step {
@@ -109,44 +170,47 @@ fn resumed((iteration, attempt): (u32, u32), next: NextStep, changed: Vec<String
 }
 
 /// Goes on where the run was left. The iteration has its whole time again: nobody knows how much of it was used.
-fn take_up(rest: Rest, left: Left, changed: Vec<String>, when: (Millis, u32)) -> Step {
-    let (at, _) = when;
-    let (fact, (state, effects)) = match left {
-        Left::AtTheStart => {
-            let next = match rest.policy.proof {
-                Proof::Checks => NextStep::Prepare,
-                Proof::ClaimAlone => NextStep::Agent,
-            };
-            (resumed((1, 1), next, changed), next::open(rest, when))
-        }
-        Left::Preparing { round } => {
-            (resumed((1, 1), NextStep::Prepare, changed), next::prepare(rest, round + 1))
-        }
+pub(super) fn take_up(rest: Rest, left: Left, changed: Vec<String>, when: When) -> Step {
+    let (at, dice) = when;
+    let fact = resumed(left.turn(), next_step(&rest, &left), changed);
+    let (state, effects) = match left {
+        Left::AtTheStart => next::open(rest, when),
+        Left::Preparing { round } => next::prepare(rest, round + 1),
+        Left::Between { number, plan } => next::begin(rest, Turn { number, plan, at, dice }),
         Left::AtWork { iteration, attempt } => {
-            let fact = resumed((iteration.number, attempt + 1), NextStep::Agent, changed);
             let excused = iteration.excused + 1;
             let session = iteration.session.map(Session::used_unseen);
             let iteration = Iteration { started: at, excused, session, has_moved: true, ..iteration };
-            (fact, next::start_attempt(rest, iteration, attempt + 1, at))
+            next::start_attempt(rest, iteration, attempt + 1, at)
         }
         Left::Waiting { iteration, attempt, until } => {
-            let fact = resumed((iteration.number, attempt), NextStep::Retry, changed);
-            let iteration = Iteration { started: at, ..iteration };
-            (fact, wait_on(rest, iteration, (attempt, until), at))
+            wait_on(rest, Iteration { started: at, ..iteration }, (attempt, until), at)
         }
         Left::Limited { iteration, attempt, wait } => {
-            let is_over = wait.left_ms(rest.wall) == 0;
-            let next = if is_over { NextStep::Agent } else { NextStep::Limit };
-            let fact = resumed((iteration.number, attempt), next, changed);
             let iteration = Iteration { started: at, ..iteration };
-            (fact, limited::take_up(rest, Limited { iteration, attempt, wait }, at))
+            limited::take_up(rest, Limited { iteration, attempt, wait }, at)
         }
         Left::Verifying { iteration, attempt } => {
-            let fact = resumed((iteration.number, attempt), NextStep::Checks, changed);
-            (fact, next::check(rest, Iteration { started: at, ..iteration }, attempt))
+            next::check(rest, Iteration { started: at, ..iteration }, attempt)
         }
     };
     (state, core::iter::once(fact).chain(effects).collect())
+}
+
+/// Returns what a run does first that goes on from here.
+pub(super) fn next_step(rest: &Rest, left: &Left) -> NextStep {
+    match left {
+        Left::AtTheStart => match rest.policy.proof {
+            Proof::Checks => NextStep::Prepare,
+            Proof::ClaimAlone => NextStep::Agent,
+        },
+        Left::Preparing { .. } => NextStep::Prepare,
+        Left::Between { .. } | Left::AtWork { .. } => NextStep::Agent,
+        Left::Waiting { .. } => NextStep::Retry,
+        Left::Limited { wait, .. } if wait.left_ms(rest.now.wall) == 0 => NextStep::Agent,
+        Left::Limited { .. } => NextStep::Limit,
+        Left::Verifying { .. } => NextStep::Checks,
+    }
 }
 
 /// Waits for what is left of the pause. A clock that jumped never makes it longer than it can have been.

@@ -181,7 +181,8 @@ fn a_finished_loop_stays_finished() {
 #[test]
 fn what_changed_in_between_is_recorded() {
     let changed = Vec::from(["the prompt file".to_string()]);
-    let scene = Scene::started(Policy::new(3)).on(EventKind::Recovered { changed: changed.clone() });
+    let scene = Scene::started(Policy::new(3))
+        .on(EventKind::Recovered { changed: changed.clone(), orders: Vec::new() });
     let Fact::RunResumed { changed: recorded, .. } = scene.facts()[0] else { panic!("not resumed") };
     assert_eq!(recorded, &changed);
 }

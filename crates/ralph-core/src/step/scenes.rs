@@ -220,7 +220,7 @@ impl Scene {
 
     /// The driver ends somehow, and another one takes the loop up.
     pub(super) fn recovers(self) -> Self {
-        self.on(EventKind::Recovered { changed: Vec::new() })
+        self.on(EventKind::Recovered { changed: Vec::new(), orders: Vec::new() })
     }
 
     pub(super) fn starts(&self) -> Option<AttemptKey> {

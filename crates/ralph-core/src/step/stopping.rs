@@ -2,13 +2,14 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::next::{self, Carry};
+use super::next::{self, Carry, record};
 use super::working::{self, Attempt, Standing, attempt_facts, claim_fact};
 use super::{Rest, Step, is_late};
 use crate::attempt::AttemptReport;
 use crate::effect::Effect;
 use crate::event::{Event, EventKind, Millis, StopSignal};
-use crate::fact::IterationStatus;
+use crate::fact::{Fact, IterationStatus};
+use crate::order::{Halt, Order};
 use crate::outcome::{Ended, Outcome};
 use crate::policy::Proof;
 use crate::state::{Iteration, Left, Phase, StopWhy, Stopping};
@@ -35,10 +36,10 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
             let why = why.clone();
             agent_gone(rest, (stop.iteration, stop.attempt, report), why, (at, dice))
         }
-        (EventKind::Verified { .. }, Stopping::Checks { signal }) => {
-            let signal = *signal;
+        (EventKind::Verified { .. }, Stopping::Checks { halt }) => {
+            let halt = *halt;
             let Stop { iteration, attempt, .. } = stop;
-            next::interrupt(rest, Left::Verifying { iteration, attempt }, at, signal)
+            next::halt(rest, Left::Verifying { iteration, attempt }, halt, (at, dice))
         }
         (EventKind::Faulted { what, .. }, Stopping::Agent { .. }) => {
             working::faulted(rest, &stop.iteration, (stop.attempt, what), at)
@@ -50,6 +51,8 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
         (
             EventKind::Started
             | EventKind::Recovered { .. }
+            | EventKind::Ordered { .. }
+            | EventKind::Abandoned
             | EventKind::Prepared { .. }
             | EventKind::AttemptEnded { .. }
             | EventKind::ResultSeen { .. }
@@ -67,14 +70,49 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
     }
 }
 
+/// Somebody asks for something during a stop: what it is for may change.
+pub(super) fn ordered(mut rest: Rest, stop: Stop, order: &Order) -> Step {
+    let Stop { iteration, attempt, stopping } = stop;
+    let after = match &stopping {
+        Stopping::Checks { halt } => Stopping::Checks { halt: halt.and(order) },
+        Stopping::Agent { why: StopWhy::Asked { halt } } => {
+            Stopping::Agent { why: StopWhy::Asked { halt: halt.and(order) } }
+        }
+        Stopping::Agent { why: StopWhy::Broken { .. } } => stopping.clone(),
+        Stopping::Agent {
+            why:
+                StopWhy::IterationTooLong
+                | StopWhy::TooSilent
+                | StopWhy::StayedAfterResult
+                | StopWhy::OnlyRepeats
+                | StopWhy::NoHandshake
+                | StopWhy::OverBudget { .. },
+        } => match order {
+            Order::Cancel => Stopping::Agent { why: StopWhy::Asked { halt: Halt::Cancel } },
+            Order::Pause { .. } | Order::Resume | Order::Guide { .. } => {
+                rest.wish_for_pause(order);
+                stopping.clone()
+            }
+        },
+    };
+    let is_new_end = *order == Order::Cancel && after != stopping;
+    let reason = Halt::Cancel.reason().into();
+    let effects = is_new_end.then(|| record(Fact::StopRequested { reason })).into_iter().collect();
+    (rest.enter(Phase::Stopping { iteration, attempt, stopping: after }), effects)
+}
+
 /// A signal during a stop: the first turns any other stop into an interruption, the next kills at once.
 fn interrupted_again(rest: Rest, stop: Stop, signal: StopSignal) -> Step {
     let key = stop.iteration.key(stop.attempt);
     let Stop { iteration, attempt, stopping } = stop;
     let (stopping, effects) = match stopping {
-        Stopping::Checks { signal } => (Stopping::Checks { signal }, vec![Effect::StopChecks { key }]),
-        Stopping::Agent { why: StopWhy::Signal { signal } } => {
-            (Stopping::Agent { why: StopWhy::Signal { signal } }, vec![Effect::KillAgent { key }])
+        Stopping::Checks { halt } => {
+            (Stopping::Checks { halt: halt.and_signal(signal) }, vec![Effect::StopChecks { key }])
+        }
+        Stopping::Agent { why: StopWhy::Asked { halt } } => {
+            let kills = halt.ends_the_run().then_some(Effect::KillAgent { key });
+            let why = StopWhy::Asked { halt: halt.and_signal(signal) };
+            (Stopping::Agent { why }, kills.into_iter().collect())
         }
         Stopping::Agent { why: StopWhy::Broken { what } } => {
             (Stopping::Agent { why: StopWhy::Broken { what } }, vec![Effect::KillAgent { key }])
@@ -87,7 +125,7 @@ fn interrupted_again(rest: Rest, stop: Stop, signal: StopSignal) -> Step {
                 | StopWhy::OnlyRepeats
                 | StopWhy::NoHandshake
                 | StopWhy::OverBudget { .. },
-        } => (Stopping::Agent { why: StopWhy::Signal { signal } }, vec![]),
+        } => (Stopping::Agent { why: StopWhy::Asked { halt: Halt::Signal(signal) } }, vec![]),
     };
     (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
 }
@@ -108,7 +146,7 @@ fn agent_gone(
             let counts = report.reading.claim.is_made() && rest.policy.proof == Proof::Checks;
             counts.then(|| report.judge_output())
         }
-        StopWhy::IterationTooLong | StopWhy::Signal { .. } | StopWhy::Broken { .. } => None,
+        StopWhy::IterationTooLong | StopWhy::Asked { .. } | StopWhy::Broken { .. } => None,
     };
     if let Some(judgement) = judgement {
         return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
@@ -118,7 +156,7 @@ fn agent_gone(
         StopWhy::TooSilent | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats | StopWhy::NoHandshake => {
             (IterationStatus::TimedOut, "the agent was silent for too long")
         }
-        StopWhy::Signal { .. } => (IterationStatus::Interrupted, "stopped by a signal"),
+        StopWhy::Asked { halt } => (IterationStatus::Interrupted, halt.cause()),
         StopWhy::OverBudget { what } | StopWhy::Broken { what } => (IterationStatus::Failed, what.as_str()),
     };
     rest.spent = rest.spent.plus(report.spend);
@@ -127,9 +165,7 @@ fn agent_gone(
     let mut facts = attempt_facts(&iteration, (attempt, &report), (status, Some(cause.into())));
     facts.push(claim_fact(key, &report, Standing::Stopped));
     let (state, effects) = match why {
-        StopWhy::Signal { signal } => {
-            next::interrupt(rest, Left::AtWork { iteration, attempt }, when.0, signal)
-        }
+        StopWhy::Asked { halt } => next::halt(rest, Left::AtWork { iteration, attempt }, halt, when),
         StopWhy::Broken { what } => next::conclude(rest, &iteration, (status, when.0), Ended::broken(what)),
         StopWhy::OverBudget { what } => {
             let ended = Ended::new(Outcome::OverBudget, what);

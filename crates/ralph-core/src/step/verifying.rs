@@ -4,9 +4,10 @@ use alloc::vec;
 use super::next::{self, Carry, record};
 use super::{Rest, Step, is_late};
 use crate::effect::Effect;
-use crate::event::{Event, EventKind, Millis, StopSignal};
+use crate::event::{Event, EventKind, Millis};
 use crate::evidence::{Evidence, Verdict};
 use crate::fact::{Fact, IterationStatus};
+use crate::order::Halt;
 use crate::outcome::{Ended, Outcome};
 use crate::prompt::Feedback;
 use crate::state::{Iteration, Phase, Stopping};
@@ -21,7 +22,7 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
     }
     match kind {
         EventKind::Verified { evidence, .. } => verified(rest, iteration, evidence, (at, dice)),
-        EventKind::Interrupted { signal } => stop(rest, iteration, attempt, signal),
+        EventKind::Interrupted { signal } => stop(rest, iteration, attempt, Halt::Signal(signal)),
         EventKind::Broken { what } => {
             next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::broken(what))
         }
@@ -30,6 +31,8 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }
@@ -73,10 +76,11 @@ fn verified(mut rest: Rest, mut iteration: Iteration, evidence: Evidence, when: 
     (state, core::iter::once(record(fact)).chain(effects).collect())
 }
 
-fn stop(rest: Rest, iteration: Iteration, attempt: u32, signal: StopSignal) -> Step {
+/// Asks the checks to stop.
+pub(super) fn stop(rest: Rest, iteration: Iteration, attempt: u32, halt: Halt) -> Step {
     let key = iteration.key(attempt);
-    let reason = "a signal asked the run to stop".into();
+    let reason = halt.reason().into();
     let effects = vec![record(Fact::StopRequested { reason }), Effect::StopChecks { key }];
-    let stopping = Stopping::Checks { signal };
+    let stopping = Stopping::Checks { halt };
     (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
 }

@@ -43,6 +43,8 @@ pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
         }
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::Prepared { .. }
         | EventKind::AttemptEnded { .. }
         | EventKind::ResultSeen { .. }

@@ -1,5 +1,6 @@
 //! Random walks: whatever happens in whatever order, the invariants of the machine hold.
 use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -17,10 +18,11 @@ use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Tim
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::journal;
+use crate::order::{Order, PauseWhen};
 use crate::outcome::Outcome;
 use crate::policy::{Context, Policy, Proof, RateLimits};
 use crate::prompt::PromptPlan;
-use crate::state::Loop;
+use crate::state::{Loop, Phase};
 
 fn any_key() -> impl Strategy<Value = AttemptKey> {
     (1..4_u32, 1..4_u32).prop_map(|(iteration, attempt)| key(iteration, attempt))
@@ -53,6 +55,16 @@ fn any_budget() -> impl Strategy<Value = Budget> {
             unknown_cost,
         },
     )
+}
+
+fn any_order() -> impl Strategy<Value = Order> {
+    prop_oneof![
+        1 => Just(Order::Cancel),
+        3 => Just(Order::Pause { when: PauseWhen::Idle }),
+        3 => Just(Order::Pause { when: PauseWhen::Now }),
+        5 => Just(Order::Resume),
+        2 => "[a-c]".prop_map(|words| Order::Guide { words }),
+    ]
 }
 
 /// Events with keys that are often, but not always, those of the attempt in progress.
@@ -94,6 +106,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
             .prop_map(|(key, verdict)| EventKind::Verified { key, evidence: evidence(verdict) }),
         4 => any_timer().prop_map(|timer| EventKind::TimerFired { timer }),
         1 => Just(EventKind::Interrupted { signal: StopSignal::Int }),
+        4 => any_order().prop_map(|order| EventKind::Ordered { order }),
         1 => Just(EventKind::Broken { what: "gone".into() }),
         1 => Just(EventKind::Faulted { key: AttemptKey::PREPARATION, what: "oh".into() }),
         1 => any_key().prop_map(|key| EventKind::Faulted { key, what: "oh".into() }),
@@ -104,17 +117,21 @@ fn any_event() -> impl Strategy<Value = EventKind> {
 #[derive(Debug, Clone)]
 enum Happening {
     Event(EventKind, Ground),
-    /// It dies between two events, or before it stored what it decided upon this one.
-    Death(Option<EventKind>),
+    /// It dies between two events, or before it stored what it decided upon this one; and this is asked for then.
+    Death(Option<EventKind>, Vec<Order>),
+    /// It dies, and somebody cancels what it left.
+    Abandonment,
     /// Somebody sets the clock on the wall, or the machine sleeps.
     Clock(i64),
 }
 
 fn any_happening() -> impl Strategy<Value = Happening> {
     prop_oneof![
-        8 => (any_event(), any_ground()).prop_map(|(kind, ground)| Happening::Event(kind, ground)),
-        1 => Just(Happening::Death(None)),
-        1 => any_event().prop_map(|kind| Happening::Death(Some(kind))),
+        20 => (any_event(), any_ground()).prop_map(|(kind, ground)| Happening::Event(kind, ground)),
+        2 => Just(Happening::Death(None, Vec::new())),
+        2 => (any_event(), prop::collection::vec(any_order(), 0..2))
+            .prop_map(|(kind, orders)| Happening::Death(Some(kind), orders)),
+        1 => Just(Happening::Abandonment),
         1 => (-90_000..90_000_i64).prop_map(Happening::Clock),
     ]
 }
@@ -134,6 +151,10 @@ struct World {
     preparing: bool,
     finishes: u32,
     accepted_last: bool,
+    /// Somebody cancelled the run.
+    cancelled: bool,
+    /// What people said, and no prompt has told yet.
+    untold: Vec<String>,
     journal: Vec<Fact>,
 }
 
@@ -165,8 +186,11 @@ impl World {
 
     fn perform(&mut self, effect: &Effect, policy: &Policy) {
         assert_eq!(self.finishes, 0, "silence after the finish, but {effect:?}");
+        assert!(!self.cancelled || !is_work(effect), "nothing is begun for who cancelled: {effect:?}");
         match effect {
-            Effect::StartAgent { key, plan, session, agent, .. } => {
+            Effect::StartAgent { key, plan, session, agent, guidance, .. } => {
+                assert!(guidance.ends_with(&self.untold), "what was said stands in the next prompt");
+                self.untold.clear();
                 let agents = policy.rate_limits.agents.len().max(1);
                 assert!((*agent as usize) < agents, "an agent that there is");
                 let goes_on = session.is_some();
@@ -201,6 +225,9 @@ impl World {
 
     fn record(&mut self, fact: &Fact, proof: Proof) {
         self.journal.push(fact.clone());
+        if let Fact::RunGuided { words } = fact {
+            self.untold.push(words.clone());
+        }
         if let Fact::RunFinished { outcome: Outcome::Completed, .. } = fact
             && proof == Proof::Checks
         {
@@ -221,11 +248,30 @@ impl World {
     }
 }
 
+/// Tells whether an effect puts somebody to work.
+fn is_work(effect: &Effect) -> bool {
+    matches!(effect, Effect::StartAgent { .. } | Effect::RunChecks { .. } | Effect::Prepare { .. })
+}
+
 fn begun(fact: &Fact) -> Option<u32> {
     match fact {
         Fact::IterationStarted { iteration } => Some(*iteration),
         _ => None,
     }
+}
+
+/// Returns the iterations that have ended, and not only until the run was resumed.
+fn ended(journal: &[Fact]) -> Vec<u32> {
+    let mut ended = Vec::new();
+    for (at, fact) in journal.iter().enumerate() {
+        let is_resumed = || journal[at..].iter().any(|later| matches!(later, Fact::RunResumed { .. }));
+        if let Fact::IterationEnded { iteration, status, .. } = fact
+            && (*status != IterationStatus::Interrupted || !is_resumed())
+        {
+            ended.push(*iteration);
+        }
+    }
+    ended
 }
 
 /// Returns the iteration that this fact ends for good.
@@ -255,7 +301,13 @@ fn play(state: Loop, world: &mut World, (kind, ground, (at, wall)): (EventKind, 
     let before = state.clone();
     let policy = state.policy.clone();
     world.hear(&kind);
+    let is_resume = matches!(kind, EventKind::Ordered { order: Order::Resume });
+    let is_cancel = matches!(kind, EventKind::Ordered { order: Order::Cancel });
     let (next, effects) = step(state, Event { at, wall, dice: 0, ground, kind });
+    world.cancelled |= is_cancel && before.ended().is_none();
+    let is_paused = matches!(before.phase, Phase::Paused { .. });
+    assert!(!is_paused || is_resume || !effects.iter().any(is_work), "a pause ends when somebody says so");
+    assert!(!is_paused || next.worked.ms() == before.worked.ms() || is_resume, "a pause takes no time");
     effects.iter().for_each(|effect| world.perform(effect, &policy));
     assert!(next.limits.waited_ms <= policy.rate_limits.max_wait_ms, "waiting is bounded");
     assert!(!volatile || next == before, "an event that is not stored leaves the loop as it is");
@@ -275,14 +327,20 @@ fn walk(policy: Policy, happenings: Vec<Happening>) -> (Loop, World) {
                 offset += jump;
                 continue;
             }
+            Happening::Abandonment => {
+                world.die(&state);
+                let state = play(state, &mut world, (EventKind::Abandoned, Ground::Firm, (at, wall)));
+                assert!(!state.can_go_on(), "who is abandoned does not come back");
+                state
+            }
             Happening::Event(kind, ground) => play(state, &mut world, (kind, ground, (at, wall))),
-            Happening::Death(unstored) => {
+            Happening::Death(unstored, orders) => {
                 if let Some(kind) = unstored {
                     world.hear(&kind);
                     let _ = step(state.clone(), Event { at, wall, dice: 0, ground: Ground::Firm, kind });
                 }
                 world.die(&state);
-                let recovered = EventKind::Recovered { changed: Vec::new() };
+                let recovered = EventKind::Recovered { changed: Vec::new(), orders };
                 play(state, &mut world, (recovered, Ground::Firm, (at, wall)))
             }
         };
@@ -296,7 +354,7 @@ fn walk(policy: Policy, happenings: Vec<Happening>) -> (Loop, World) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // spec: L1, L2, L6, L8, L10, L13, V8, V9
+    // spec: L1, L2, L6, L8, L10, L11, L13, V8, V9
     // fault: 1, 2, 3, 4, 5
     #[test]
     fn the_invariants_hold_on_random_walks(
@@ -325,7 +383,7 @@ proptest! {
         prop_assert_eq!(&started, &numbers, "I1: no gap in iteration numbers");
         prop_assert!(started.len() <= max as usize);
         if !state.can_go_on() {
-            prop_assert_eq!(&world.numbers(over), &numbers, "I1: each iteration ends exactly once");
+            prop_assert_eq!(&ended(&world.journal), &numbers, "I1: each iteration ends exactly once");
         }
     }
 }

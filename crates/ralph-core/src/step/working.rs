@@ -14,6 +14,7 @@ use crate::claim::Claim;
 use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, Millis, Timer};
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
+use crate::order::Halt;
 use crate::outcome::{Ended, Outcome};
 use crate::policy::{Judging, Proof};
 use crate::prompt::Feedback;
@@ -69,11 +70,15 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
             None => rest.stay(Phase::Working { iteration, attempt }),
         },
         EventKind::TimerFired { timer } => timed_out(rest, iteration, attempt, timer),
-        EventKind::Interrupted { signal } => stop(rest, iteration, attempt, StopWhy::Signal { signal }),
+        EventKind::Interrupted { signal } => {
+            stop(rest, iteration, attempt, StopWhy::Asked { halt: Halt::Signal(signal) })
+        }
         EventKind::Broken { what } => stop(rest, iteration, attempt, StopWhy::Broken { what }),
         EventKind::Faulted { what, .. } => faulted(rest, &iteration, (attempt, what), at),
         EventKind::Started
         | EventKind::Recovered { .. }
+        | EventKind::Ordered { .. }
+        | EventKind::Abandoned
         | EventKind::Prepared { .. }
         | EventKind::Verified { .. } => rest.stay(Phase::Working { iteration, attempt }),
     }
@@ -276,7 +281,8 @@ fn timed_out(rest: Rest, iteration: Iteration, attempt: u32, timer: Timer) -> St
     stop(rest, iteration, attempt, why)
 }
 
-fn stop(rest: Rest, iteration: Iteration, attempt: u32, why: StopWhy) -> Step {
+/// Asks the agent to stop.
+pub(super) fn stop(rest: Rest, iteration: Iteration, attempt: u32, why: StopWhy) -> Step {
     let key = iteration.key(attempt);
     let reason = stop_reason(&why).to_string();
     let effects = vec![record(Fact::StopRequested { reason }), Effect::StopAgent { key }];
@@ -291,7 +297,7 @@ fn stop_reason(why: &StopWhy) -> &str {
         StopWhy::StayedAfterResult => "the agent stayed alive after its final record",
         StopWhy::OnlyRepeats => "the agent only repeated failed requests for too long",
         StopWhy::NoHandshake => "the agent opened no session in time",
-        StopWhy::Signal { .. } => "a signal asked the run to stop",
+        StopWhy::Asked { halt } => halt.reason(),
         StopWhy::OverBudget { what } | StopWhy::Broken { what } => what,
     }
 }

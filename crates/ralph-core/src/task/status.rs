@@ -78,7 +78,7 @@ impl Status {
             _ if ended.is_sent_back() => Some(Self::Coding),
             Outcome::Exhausted | Outcome::Failed | Outcome::Stalled | Outcome::OverBudget => Some(Self::Todo),
             Outcome::Blocked => Some(Self::Blocked),
-            Outcome::Cancelled => Some(Self::Todo),
+            Outcome::Cancelled => Some(Self::Cancelled),
             Outcome::Interrupted => None,
         }
     }

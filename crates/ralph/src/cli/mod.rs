@@ -5,6 +5,7 @@ mod agents;
 mod attach;
 mod backup;
 mod budget;
+mod cancel;
 mod check_args;
 mod classic;
 mod completions;
@@ -21,6 +22,7 @@ mod export;
 mod filter_lines;
 mod follow;
 mod gc;
+mod guide;
 mod import;
 mod init;
 mod judge;
@@ -29,12 +31,17 @@ mod man;
 mod offer;
 mod out;
 mod output_args;
+mod pause;
 mod pick;
 mod resume;
+mod retry;
 mod run;
 mod run_args;
 mod runs;
 mod show;
+mod status;
+mod status_watch;
+mod target;
 mod task;
 mod templates;
 mod trace;
@@ -45,8 +52,9 @@ mod verify;
 mod verify_report;
 mod work;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -78,9 +86,10 @@ Examples:
   ralph task import tasks.yaml; ralph work --slots 2 --until-idle
   ralph show                                        what the newest run did, and why
   ralph resume                                      go on after Ctrl-C, a crash or a reboot
+  ralph status; ralph cancel TASK-001               from another terminal
 
 Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 5 git failed,
-6 blocked, 7 over budget, 8 stalled, 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
+6 blocked, 7 over budget, 8 stalled, 9 cancelled, 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
 
 /// Only the command that was asked for is described to the parser: describing them all takes longer than most of what
 /// follows.
@@ -94,6 +103,11 @@ enum Command {
     Resume(resume::ResumeArgs),
     Demo(demo::DemoArgs),
     Attach(attach::AttachArgs),
+    Status(status::StatusArgs),
+    Cancel(cancel::CancelArgs),
+    Pause(pause::PauseArgs),
+    Retry(retry::RetryArgs),
+    Guide(guide::GuideArgs),
     Init(init::InitArgs),
     Trust(trust::TrustArgs),
     Task(task::TaskCommand),
@@ -117,6 +131,10 @@ enum Command {
     TaskCreate(Box<task::CreateArgs>),
     #[command(name = "task-followup", hide = true)]
     TaskFollowup(Box<task::FollowupArgs>),
+    #[command(name = "ralph-status", hide = true)]
+    RalphStatus(status::StatusArgs),
+    #[command(name = "ralph-cancel", hide = true)]
+    RalphCancel(cancel::CancelArgs),
     #[command(name = FILTER_COMMAND, hide = true)]
     FilterLines(filter_lines::FilterLinesArgs),
     #[command(name = "demo-agent", hide = true)]
@@ -125,7 +143,7 @@ enum Command {
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match parse(args.into_iter().collect()) {
+    let cli = match parse(by_name(args.into_iter().collect())) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
@@ -137,6 +155,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
                 .hint("please report what stands above"))
         });
     ExitCode::from(exit_code_of(result))
+}
+
+/// The names of the original work are commands too where a link to ralph bears them.
+const LINKED: [&str; 4] = ["task-create", "task-followup", "ralph-status", "ralph-cancel"];
+
+fn by_name(mut args: Vec<OsString>) -> Vec<OsString> {
+    let name = args.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
+    let linked = LINKED.into_iter().find(|linked| name == Some(linked));
+    if let Some(linked) = linked {
+        args.insert(1, linked.into());
+    }
+    args
 }
 
 /// Whoever gets an answer instead of a command gets one that knows of all commands.
@@ -177,6 +207,11 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Resume(args) => resume::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Attach(args) => attach::run(&args),
+        Command::Status(args) | Command::RalphStatus(args) => status::run(&args),
+        Command::Cancel(args) | Command::RalphCancel(args) => cancel::run(&args),
+        Command::Pause(args) => pause::run(&args),
+        Command::Retry(args) => retry::run(&args),
+        Command::Guide(args) => guide::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Task(args) => task::run(&args),

@@ -54,6 +54,18 @@ pub async fn run(part: Option<&str>) -> Result<(Store, RunRow), Failure> {
     }
 }
 
+/// The same, where a task stands for the newest run of it.
+pub async fn run_or_task(part: Option<&str>) -> Result<(Store, RunRow), Failure> {
+    if let (Some(part), Some(store)) = (part, store().await?) {
+        let of_task = store.runs_of_task(part).await?.pop();
+        store.close().await;
+        if let Some((_, newest)) = of_task {
+            return run(Some(&newest.id)).await;
+        }
+    }
+    run(part).await
+}
+
 /// A run that nobody drives was cut short, whatever its record says: its ralph could not write any more.
 fn as_it_is(project: &Project, mut run: RunRow) -> RunRow {
     if run.status == "running" && is_cut_short(project, &run.id) {

@@ -2,14 +2,18 @@
 use std::io;
 
 use clap::Args;
+use ralph_core::order::Order;
 use ralph_core::outcome::{Ended, exit_code};
+use ralph_core::state::Phase;
 
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
 use super::run::{means, preflight_again, refuse_recursion, tell, with_keeper};
+use super::target::{PATIENCE, place, silent, within};
 use super::{block_on, out, pick, task, trust};
 use crate::config::{Part, Use};
+use crate::control::{Driven, Given, driven, give};
 use crate::engine::{
     Audience, Beginning, Clock, Hold, KIND_GENERATE, KIND_STAGE, Place, RunPlan, RunSettings, SettingsError,
     StoredAgent, TakenUp, TreeHold,
@@ -19,14 +23,14 @@ use crate::git;
 use crate::process::{self, Keeper};
 use crate::project::Project;
 use crate::redact;
-use crate::store::{RunRow, Store, StoredRun};
+use crate::store::{Addressee, RunRow, Store, StoredRun};
 use crate::view::{event_line, processes, short_id};
 
-/// Goes on with a run that was interrupted, or whose ralph died
+/// Goes on with a run that was paused or interrupted, or whose ralph died
 ///
-/// Without RUN, the newest. RUN is the beginning or the end of an id. What was finished is kept; the iteration that was
+/// Without RUN, the newest. RUN is the beginning or the end of an id, or the id of a task. What was finished is kept; the iteration that was
 /// cut short is done again under its number, and checks that were cut short run again without the agent. A run that has
-/// ended repeats its result and exit code, and nothing is started.
+/// ended repeats its result and exit code, and nothing is started. One that is paused is told to go on where it is driven.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph resume                 the newest run of this project
@@ -80,7 +84,10 @@ struct Left {
 }
 
 async fn here(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
-    let (store, row) = pick::run(args.run.as_deref()).await?;
+    let (store, row) = pick::run_or_task(args.run.as_deref()).await?;
+    if let Some(code) = wake(&store, &row, &project).await? {
+        return Ok(code);
+    }
     match look(args, &store, row, project).await? {
         Found::Ended(code) => Ok(code),
         Found::Left(left) => {
@@ -93,8 +100,11 @@ async fn here(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8,
 /// Looks here, where questions can be asked, and goes on elsewhere.
 fn in_background(args: &ResumeArgs, project: Project) -> Result<u8, Failure> {
     let found = block_on(async {
-        let (store, row) = pick::run(args.run.as_deref()).await?;
-        let found = look(args, &store, row, project).await;
+        let (store, row) = pick::run_or_task(args.run.as_deref()).await?;
+        let found = match wake(&store, &row, &project).await? {
+            Some(code) => Ok(Found::Ended(code)),
+            None => look(args, &store, row, project).await,
+        };
         store.close().await;
         found
     });
@@ -108,6 +118,29 @@ fn in_background(args: &ResumeArgs, project: Project) -> Result<u8, Failure> {
             go_on(Left { row, plan, changed }, (store, keeper), show).await
         })
     })
+}
+
+/// Lets whoever drives a paused run go on with it, if somebody does.
+async fn wake(store: &Store, row: &RunRow, project: &Project) -> Result<Option<u8>, Failure> {
+    let Some(found) = store.loop_of(&row.id).await?.filter(|found| found.run.status == "running") else {
+        return Ok(None);
+    };
+    let Driven::By(owner) = driven(project, &found) else { return Ok(None) };
+    let state = store.stored(&row.id).await?.state;
+    let is_paused = matches!(state.phase, Phase::Paused { .. });
+    if !is_paused && !state.wishes.pause {
+        return Ok(None);
+    }
+    let order = (Addressee::Run(&row.id), &Order::Resume);
+    let Given::Waits { id } = give(store, order, Clock::wall(), owner.as_ref()).await? else {
+        return Ok(None);
+    };
+    let answered = async || Ok(store.order_answer(&id).await?);
+    if within(PATIENCE, answered).await?.is_none() {
+        return Err(silent(&found, owner.as_ref()).hint("the order stays: it goes on as soon as it answers"));
+    }
+    out::say(&format!("Resumed Ralph loop for {}", place(&found)));
+    Ok(Some(0))
 }
 
 /// Finds out whether a run can go on, before anything of it is touched.
@@ -143,7 +176,7 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
         return repeat(&store, &row, &stored, audience).await;
     }
     sweep(&row.id);
-    let left = Beginning::Left(Box::new(TakenUp { stored, changed }));
+    let left = Beginning::Resumed(Box::new(TakenUp { stored, changed }));
     let told = show.told(plan.policy.max_iterations)?;
     let (kind, project) = (plan.kind, plan.project.clone());
     let code = tell(plan, left, means(keeper, hold, store)?, told).await?;

@@ -181,6 +181,7 @@ impl Case {
                 }
                 asked = signals.next() => match asked {
                     Asked::Suspend => stop_self(),
+                    Asked::Look => {}
                     Asked::Stop(signal) => {
                         let _ = orders.send(Order::Kill);
                         let _ = tokio::time::timeout(PUT_DOWN, &mut looking).await;

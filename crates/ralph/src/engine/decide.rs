@@ -8,6 +8,7 @@ use ralph_core::event::{Event, EventKind, Millis, Timer};
 use ralph_core::fact::Fact;
 use ralph_core::outcome::Outcome;
 use ralph_core::receipt::{End, Snapshot};
+use ralph_core::state::Loop;
 use ralph_core::step::step;
 
 use super::books::look_at;
@@ -19,20 +20,50 @@ use super::plan::{RunPlan, StageOf};
 use super::watch::Stamp;
 use crate::fail::{self, Point};
 use crate::receipt;
-use crate::store::{Entry, NewRun, NewStage, Store, StoreError};
+use crate::store::{Entry, NewRun, NewStage, OrderAnswer, Store, StoreError, WaitingOrder};
+
+/// What a step answers: one event, or those with which a run begins.
+pub(super) struct Happened {
+    events: Vec<EventKind>,
+    /// The orders among them.
+    orders: Vec<String>,
+    /// With its settings a run is new, and stored with this step.
+    settings: Option<String>,
+}
+
+impl Happened {
+    pub(super) fn one(event: EventKind) -> Self {
+        Self { events: vec![event], orders: Vec::new(), settings: None }
+    }
+
+    /// Somebody asked for something.
+    pub(super) fn order(WaitingOrder { id, order }: WaitingOrder) -> Self {
+        Self { events: vec![EventKind::Ordered { order }], orders: vec![id], settings: None }
+    }
+
+    /// A run is taken up, of which this was asked meanwhile. What does not concern its beginning stays for later.
+    pub(super) fn recovered(changed: Vec<String>, waiting: Vec<WaitingOrder>) -> Self {
+        let first = waiting.into_iter().filter(|waiting| waiting.order.comes_first());
+        let (orders, taken) = first.map(|WaitingOrder { id, order }| (order, id)).unzip();
+        Self { events: vec![EventKind::Recovered { changed, orders }], orders: taken, settings: None }
+    }
+
+    /// A run begins, for which these orders wait already.
+    pub(super) fn first(settings: String, waiting: Vec<WaitingOrder>) -> Self {
+        let (orders, mut events): (Vec<String>, Vec<EventKind>) =
+            waiting.into_iter().map(|WaitingOrder { id, order }| (id, EventKind::Ordered { order })).unzip();
+        events.push(EventKind::Started);
+        Self { events, orders, settings: Some(settings) }
+    }
+}
 
 impl Driver<'_> {
-    /// Decides, records, acts. With its settings a run is new, and stored with this step.
-    pub(super) async fn decide(
-        &mut self,
-        kind: EventKind,
-        settings: Option<String>,
-    ) -> Result<(), EngineError> {
+    /// Decides, records, acts.
+    pub(super) async fn decide(&mut self, happened: Happened) -> Result<(), EngineError> {
         let at = self.clock.now();
-        let volatile = kind.is_volatile();
-        let (wall, ground) = (Clock::wall(), self.hands.plan.ground());
-        let event = Event { at: self.clock.at_work(), wall, dice: dice(), ground, kind };
-        let (next, effects) = step(self.state.clone(), event);
+        let Happened { events, orders, settings } = happened;
+        let volatile = events.iter().all(EventKind::is_volatile);
+        let (next, effects) = self.steps(events);
         let decided = effects.iter().filter_map(|effect| match effect {
             Effect::Record { fact } => Some(fact),
             _ => None,
@@ -43,10 +74,13 @@ impl Driver<'_> {
         if let (Some(receipt), Some(end)) = (&receipt, facts.len().checked_sub(1)) {
             facts.insert(end, receipt);
         }
-        if !volatile && (next != self.state || !facts.is_empty()) {
+        if !volatile && (next != self.state || !facts.is_empty() || !orders.is_empty()) {
             let plan = Arc::clone(&self.hands.plan);
             let run = &plan.id;
-            let entry = Entry { run, fence: self.fence, seq: self.seq, at, facts: &facts, state: &next };
+            let answer = if next == self.state { OrderAnswer::Moot } else { OrderAnswer::Heeded };
+            let taken = orders.iter().map(|id| (id.as_str(), answer)).collect::<Vec<_>>();
+            let (fence, seq) = (self.fence, self.seq);
+            let entry = Entry { run, fence, seq, at, facts: &facts, orders: &taken, state: &next };
             let stored = store((self.store, &self.hold), &plan, &entry, settings.as_deref());
             let hands = &mut self.hands;
             let prepared =
@@ -68,6 +102,20 @@ impl Driver<'_> {
             self.act(effect);
         }
         Ok(())
+    }
+
+    /// Lets the rules answer one event after the other.
+    fn steps(&self, events: Vec<EventKind>) -> (Loop, Vec<Effect>) {
+        let (wall, ground) = (Clock::wall(), self.hands.plan.ground());
+        let mut all = Vec::new();
+        let mut state = self.state.clone();
+        for kind in events {
+            let event = Event { at: self.clock.at_work(), wall, dice: dice(), ground, kind };
+            let (next, effects) = step(state, event);
+            state = next;
+            all.extend(effects);
+        }
+        (state, all)
     }
 
     fn opening(&self) -> Fact {
@@ -137,10 +185,10 @@ impl Driver<'_> {
                 self.timers.start(timer, self.clock.active() + Duration::from_millis(after_ms));
             }
             Effect::CancelTimer { timer } => self.timers.cancel(timer),
-            Effect::StartAgent { key, plan, nonce, session, agent } => {
+            Effect::StartAgent { key, plan, nonce, guidance, session, agent } => {
                 self.timers.clear();
                 self.hands.spent = self.state.spent;
-                self.hands.start_agent(Start { key, plan, nonce, session, agent });
+                self.hands.start_agent(Start { key, plan, nonce, guidance, session, agent });
             }
             Effect::StopAgent { .. } => self.hands.stop_agent(),
             Effect::KillAgent { .. } | Effect::StopChecks { .. } => self.hands.kill(),
@@ -179,10 +227,11 @@ fn new_stage(stage: &StageOf) -> NewStage<'_> {
 /// Returns the start of an agent that is decided here, if it is one.
 fn start_of(effect: &Effect) -> Option<Start> {
     match effect {
-        Effect::StartAgent { key, plan, nonce, session, agent } => Some(Start {
+        Effect::StartAgent { key, plan, nonce, guidance, session, agent } => Some(Start {
             key: *key,
             plan: plan.clone(),
             nonce: nonce.clone(),
+            guidance: guidance.clone(),
             session: session.clone(),
             agent: *agent,
         }),
@@ -209,6 +258,8 @@ fn die_if_asked(fact: &Fact) {
         | Fact::RunSealed { .. }
         | Fact::Baseline { .. }
         | Fact::RunResumed { .. }
+        | Fact::RunPaused { .. }
+        | Fact::RunGuided { .. }
         | Fact::AttemptStarted { .. }
         | Fact::AttemptEnded { .. }
         | Fact::RetryScheduled { .. }

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use ralph_core::event::{EventKind, StopSignal, Timer};
 use ralph_core::evidence::Verdict;
+use ralph_core::order;
 use ralph_core::outcome::Ended;
 use ralph_core::state::{Loop, Phase};
 use tokio::sync::mpsc;
 
 use super::books::Books;
 use super::clock::Clock;
+use super::decide::Happened;
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
 use super::notes;
@@ -23,7 +25,7 @@ use super::watch::Watcher;
 use crate::fail::{self, Point};
 use crate::lock::LockError;
 use crate::process::Order;
-use crate::store::{FIRST_FENCE, Store, StoreError, StoredRun};
+use crate::store::{FIRST_FENCE, Store, StoreError, StoredRun, WaitingOrder};
 
 /// What stops the engine itself. The run then ends without a result, and can be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +55,10 @@ const PASS_ON: Duration = Duration::from_secs(1);
 /// Where a run begins.
 pub enum Beginning {
     New,
-    /// Where another process left it.
+    /// Where another process left it. A pause stays one.
     Left(Box<TakenUp>),
+    /// The same, at a person's wish: a pause is over.
+    Resumed(Box<TakenUp>),
 }
 
 /// A run as its last engine left it, taken over.
@@ -126,6 +130,10 @@ impl Driver<'_> {
         match beginning {
             Beginning::New => self.open().await,
             Beginning::Left(left) => self.take_up(left).await,
+            Beginning::Resumed(left) => {
+                self.take_up(left).await?;
+                self.happened(EventKind::Ordered { order: order::Order::Resume }).await
+            }
         }
     }
 
@@ -159,16 +167,21 @@ impl Driver<'_> {
             | Phase::Waiting { .. }
             | Phase::Verifying { .. }
             | Phase::Stopping { .. }
+            | Phase::Paused { .. }
             | Phase::Interrupted { .. }
             | Phase::Finished { .. } => due,
         }
     }
 
-    /// Stores the run with its first step.
+    /// Stores the run with its first step. What was asked of its task before comes first.
     async fn open(&mut self) -> Result<(), EngineError> {
         let settings = RunSettings::of(&self.hands.plan).json();
         let settings = settings.map_err(|source| EngineError::Settings { source })?;
-        self.decide(EventKind::Started, Some(settings)).await
+        let waiting = match &self.hands.plan.stage {
+            Some(_) => self.waiting_orders().await?,
+            None => Vec::new(),
+        };
+        self.decide(Happened::first(settings, waiting)).await
     }
 
     /// Goes on where another process was stopped.
@@ -176,7 +189,25 @@ impl Driver<'_> {
         let TakenUp { stored, changed } = *left;
         (self.state, self.seq, self.fence) = (stored.state, stored.facts + 1, stored.fence);
         self.books.read(self.store, &self.hands.plan.id).await?;
-        self.happened(EventKind::Recovered { changed }).await
+        let waiting = self.waiting_orders().await?;
+        self.decide(Happened::recovered(changed, waiting)).await?;
+        self.look().await
+    }
+
+    /// Takes the orders that wait for this run, one after the other.
+    async fn look(&mut self) -> Result<(), EngineError> {
+        // Who cannot read them now looks again soon; a store that is lost is noticed with the next write.
+        for waiting in self.waiting_orders().await.unwrap_or_default() {
+            let was_told = self.state.phase.next_signal_kills();
+            self.decide(Happened::order(waiting)).await?;
+            self.tell_grace(was_told);
+        }
+        Ok(())
+    }
+
+    async fn waiting_orders(&self) -> Result<Vec<WaitingOrder>, StoreError> {
+        let plan = &self.hands.plan;
+        self.store.waiting_orders(&plan.id, plan.stage.as_ref().map(|stage| stage.task.as_str())).await
     }
 
     async fn asked(&mut self, ask: Ask) -> Result<(), EngineError> {
@@ -186,6 +217,7 @@ impl Driver<'_> {
                 self.suspend().await;
                 Ok(())
             }
+            Ask::Signal(Asked::Look) => self.look().await,
             Ask::Lost => Err(StoreError::TakenOver { run: self.hands.plan.id.clone(), owner: None }.into()),
         }
     }
@@ -193,10 +225,15 @@ impl Driver<'_> {
     async fn stop(&mut self, signal: StopSignal) -> Result<(), EngineError> {
         let was_told = self.state.phase.next_signal_kills();
         self.happened(EventKind::Interrupted { signal }).await?;
+        self.tell_grace(was_told);
+        Ok(())
+    }
+
+    /// Says how long the agent has, once.
+    fn tell_grace(&mut self, was_told: bool) {
         if self.state.phase.next_signal_kills() && !was_told {
             self.watcher.grace(self.hands.plan.grace);
         }
-        Ok(())
     }
 
     /// Stops with the agent, and goes on with it: no timer runs meanwhile.
@@ -280,7 +317,7 @@ impl Driver<'_> {
     }
 
     async fn happened(&mut self, kind: EventKind) -> Result<(), EngineError> {
-        self.decide(kind, None).await
+        self.decide(Happened::one(kind)).await
     }
 
     fn show_all(&mut self, shown: &mut mpsc::Receiver<Shown>) {

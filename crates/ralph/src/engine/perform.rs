@@ -26,7 +26,7 @@ use super::last_heard::LastHeard;
 use super::movement::{Look, Movement, has_moved};
 use super::news::{News, Shown};
 use super::notes;
-use super::plan::{AgentChoice, Audience, RunPlan};
+use super::plan::{AgentChoice, Audience, ForNow, RunPlan};
 use super::reader::{FilteredDisplay, Reader};
 use super::sieve::Sieve;
 use crate::agent::{Before, FilterError, PoliteSignal, parser};
@@ -74,6 +74,7 @@ pub(super) struct Start {
     pub(super) key: AttemptKey,
     pub(super) plan: PromptPlan,
     pub(super) nonce: Option<Nonce>,
+    pub(super) guidance: Vec<String>,
     pub(super) session: Option<Session>,
     pub(super) agent: u32,
 }
@@ -135,9 +136,9 @@ impl Hands {
     }
 
     fn told(&mut self, start: &Start) -> Result<Told, String> {
-        let Start { key, plan, nonce, session, agent } = start;
+        let Start { key, plan, nonce, guidance, session, agent } = start;
         self.read_notes(key.iteration);
-        let for_now = (key.iteration, self.notes.1.as_str());
+        let for_now = ForNow { iteration: key.iteration, notes: &self.notes.1, guidance };
         let Expanded { text: prompt, unknown } = self
             .plan
             .prompt_text(plan, nonce.as_ref(), for_now)

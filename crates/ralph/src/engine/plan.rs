@@ -243,6 +243,16 @@ fn compiled(source: Option<String>) -> Result<Option<String>, FilterError> {
     source.map(|source| Filter::compile(&source).map(|_| source)).transpose()
 }
 
+/// What one attempt is told beside what all are told.
+#[derive(Debug, Clone, Copy)]
+pub struct ForNow<'a> {
+    pub iteration: u32,
+    /// What the agents of the run wrote down.
+    pub notes: &'a str,
+    /// What people said meanwhile.
+    pub guidance: &'a [String],
+}
+
 impl RunPlan {
     /// Looks whether another iteration may begin.
     #[must_use]
@@ -258,7 +268,7 @@ impl RunPlan {
         &self,
         plan: &PromptPlan,
         nonce: Option<&Nonce>,
-        (iteration, notes): (u32, &str),
+        ForNow { iteration, notes, guidance }: ForNow<'_>,
     ) -> io::Result<Expanded> {
         let Expanded { text: task, unknown } = self.prompt.read(iteration, self.policy.max_iterations)?;
         let checks: Vec<String> = self.checks.iter().map(Criterion::shown).collect();
@@ -277,6 +287,7 @@ impl RunPlan {
             max_iterations: self.policy.max_iterations,
             completion,
             notes,
+            guidance,
         };
         Ok(Expanded { text: prompt::render(plan, &parts), unknown })
     }

@@ -150,6 +150,12 @@ impl RunSettings {
         Ok(redact::text(&said).into_owned())
     }
 
+    /// Returns how long the agents of the run have to leave when they are asked to.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
+
     pub fn parse(json: &str) -> Result<Self, SettingsError> {
         #[derive(Deserialize)]
         struct Version {

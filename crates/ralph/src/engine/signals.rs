@@ -1,9 +1,11 @@
 //! What people and systems ask of a run: by signals to ralph itself, or through whoever drives several runs.
 use std::io;
+use std::time::Duration;
 
 use ralph_core::event::StopSignal;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::process::hangup_is_ignored;
 
@@ -13,7 +15,12 @@ pub enum Asked {
     Stop(StopSignal),
     /// Ctrl-Z.
     Suspend,
+    /// Somebody may have left an order in the store.
+    Look,
 }
+
+/// How often the store is looked at for orders whose nudge was lost.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// What a run hears from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +61,9 @@ pub struct Signals {
     /// The terminal was closed. Nobody listens where that is no reason to stop (`nohup`, `--detach`).
     hangup: Option<Signal>,
     suspend: Signal,
+    /// Whoever leaves an order says so by this. Where nobody listens, it does nothing.
+    nudge: Signal,
+    glance: Interval,
 }
 
 impl Signals {
@@ -64,6 +74,8 @@ impl Signals {
             term: signal(SignalKind::terminate())?,
             hangup,
             suspend: signal(SignalKind::from_raw(libc::SIGTSTP))?,
+            nudge: signal(SignalKind::from_raw(libc::SIGURG))?,
+            glance: glances(),
         })
     }
 
@@ -73,9 +85,16 @@ impl Signals {
             Some(()) = self.term.recv() => Asked::Stop(StopSignal::Term),
             Some(()) = hung_up(self.hangup.as_mut()) => Asked::Stop(StopSignal::Hangup),
             Some(()) = self.suspend.recv() => Asked::Suspend,
-            else => std::future::pending().await,
+            Some(()) = self.nudge.recv() => Asked::Look,
+            _ = self.glance.tick() => Asked::Look,
         }
     }
+}
+
+fn glances() -> Interval {
+    let mut glances = interval_at(Instant::now() + LOOK_AGAIN, LOOK_AGAIN);
+    glances.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    glances
 }
 
 async fn hung_up(hangup: Option<&mut Signal>) -> Option<()> {

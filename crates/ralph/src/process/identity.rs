@@ -1,9 +1,10 @@
 //! What names this process for ever, also to somebody on another machine or after a reboot.
 
-use rustix::process::{Pid, getpid};
+use rustix::process::{Pid, Signal, getpid};
 use serde::{Deserialize, Serialize};
 
 use super::platform;
+use super::seen::Seen;
 
 /// A process by more than its number, which is given to another one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,19 +28,34 @@ impl ProcessIdentity {
             start: platform::look(pid).map_or(0, |seen| seen.start),
         }
     }
-}
 
-impl ProcessIdentity {
     /// Tells whether the process was on this machine and is no more. Of one elsewhere nobody here knows.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         let own = Self::own();
         let is_here = self.host == own.host && !self.boot.is_empty();
-        let lives = || {
-            let seen = Pid::from_raw(self.pid).and_then(platform::look);
-            seen.is_some_and(|seen| seen.alive && seen.start == self.start)
-        };
-        is_here && (self.boot != own.boot || !lives())
+        is_here && self.seen().is_none()
+    }
+
+    /// Tells a ralph that an order waits for it. It looks by itself before long; one that does not listen notices nothing.
+    pub fn nudge(&self) -> bool {
+        self.signal(Signal::URG)
+    }
+
+    /// Kills the process. What it had started sees that it is gone, and ends.
+    pub fn kill(&self) -> bool {
+        self.signal(Signal::KILL)
+    }
+
+    fn signal(&self, signal: Signal) -> bool {
+        self.seen().is_some_and(|seen| platform::signal(&seen, signal).is_ok())
+    }
+
+    /// Looks for the process itself: its number may have been given to another.
+    fn seen(&self) -> Option<Seen> {
+        let is_here = self.boot == platform::boot_id();
+        let seen = Pid::from_raw(self.pid).filter(|_| is_here).and_then(platform::look)?;
+        (seen.alive && seen.start == self.start).then_some(seen)
     }
 }
 
@@ -57,5 +73,18 @@ mod tests {
         assert!(ProcessIdentity { boot: "another".to_owned(), ..own.clone() }.is_gone());
         assert!(!ProcessIdentity { host: "elsewhere".to_owned(), start: 0, ..own.clone() }.is_gone());
         assert!(own.pid > 0 && !own.host.is_empty() && own.start > 0, "{own:?}");
+    }
+
+    // spec: L11
+    // fault: 13
+    #[test]
+    fn only_the_process_itself_is_nudged_and_no_other_with_its_number() {
+        let own = ProcessIdentity::own();
+        assert!(!own.is_gone() && own.nudge(), "nobody listens here, and nothing happens");
+        let later = ProcessIdentity { start: own.start + 1, ..own.clone() };
+        let elsewhere = ProcessIdentity { boot: "another".to_owned(), ..own };
+        for other in [later, elsewhere] {
+            assert!(other.is_gone() && !other.nudge() && !other.kill());
+        }
     }
 }

@@ -192,6 +192,7 @@ impl<W: Write> PlainReport<W> {
             NextStep::Limit => format!("attempt {attempt} after the rest of the wait for a rate limit"),
             NextStep::Checks => "the checks run again".to_owned(),
             NextStep::End => "it ends as it was being ended".to_owned(),
+            NextStep::Pause => "it is paused".to_owned(),
         };
         let title = self.paint.paint(Tone::Bold, "ralph resume");
         let of = self.max_iterations;
@@ -304,6 +305,11 @@ impl<W: Write> Watcher for PlainReport<W> {
             }
             Fact::Claim { claim, .. } => self.word(Tone::Dim, "no claim", &claim.why),
             Fact::Verdict { verdict, reason, checks, .. } => self.verdict(*verdict, reason, checks),
+            Fact::RunPaused { .. } => {
+                self.last_tool = "paused".to_owned();
+                self.word(Tone::Care, "paused", "`ralph resume` goes on with it");
+            }
+            Fact::RunGuided { words } => self.word(Tone::Bold, "guided", words),
             Fact::StopRequested { reason } => self.word(Tone::Care, "stopping", reason),
             Fact::RunFinished { .. } => {
                 if let Some(bar) = self.progress.take() {

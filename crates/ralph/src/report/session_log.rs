@@ -69,7 +69,9 @@ impl<W: Watcher> SessionLog<W> {
         self.file.open(|number| file_name(at, &self.zone, number));
         match fact {
             Fact::AttemptStarted { iteration, attempt } => self.attempt_started(*iteration, *attempt, at),
-            Fact::RunResumed { iteration, next, .. } => self.resumed(*iteration, *next, at),
+            Fact::RunResumed { iteration, attempt, next, .. } => {
+                self.resumed((*iteration, *attempt), *next, at);
+            }
             Fact::AttemptEnded { attempt, result, .. } => self.attempt_ended(*attempt, result),
             Fact::IterationEnded { iteration, status, duration_ms } => {
                 self.iteration_ended((*iteration, *status), at, Duration::from_millis(*duration_ms));
@@ -90,6 +92,8 @@ impl<W: Watcher> SessionLog<W> {
             | Fact::RunSealed { .. }
             | Fact::Baseline { .. }
             | Fact::IterationStarted { .. }
+            | Fact::RunPaused { .. }
+            | Fact::RunGuided { .. }
             | Fact::RetryScheduled { .. }
             | Fact::Claim { .. }
             | Fact::Verdict { .. }
@@ -115,9 +119,12 @@ impl<W: Watcher> SessionLog<W> {
     }
 
     /// What goes on in the middle of an iteration needs a header; an agent brings its own.
-    fn resumed(&mut self, iteration: u32, next: NextStep, at: Millis) {
+    fn resumed(&mut self, (iteration, attempt): (u32, u32), next: NextStep, at: Millis) {
+        if self.open.is_some() {
+            return self.excused(attempt, "goes on after a pause");
+        }
         match next {
-            NextStep::Agent | NextStep::Prepare => {}
+            NextStep::Agent | NextStep::Prepare | NextStep::Pause => {}
             NextStep::Retry | NextStep::Limit | NextStep::Checks | NextStep::End => self.begin(iteration, at),
         }
     }

@@ -35,6 +35,7 @@ impl Store {
             sql!("DELETE FROM verdicts WHERE run = ?", run),
             sql!("DELETE FROM attempts WHERE run = ?", run),
             sql!("DELETE FROM iterations WHERE run = ?", run),
+            sql!("DELETE FROM orders WHERE run = ?", run),
             sql!("DELETE FROM runs WHERE id = ?", run),
         ];
         let mut connection = self.connection.lock().await;

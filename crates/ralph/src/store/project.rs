@@ -28,6 +28,8 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
         | Fact::LimitWaiting { .. }
         | Fact::AgentChanged { .. }
         | Fact::SessionFresh { .. }
+        | Fact::RunPaused { .. }
+        | Fact::RunGuided { .. }
         | Fact::StopRequested { .. } => vec![],
         Fact::RunResumed { iteration, .. } => run_resumed(at, *iteration),
         Fact::IterationStarted { iteration } => iteration_started(at, *iteration),

@@ -7,6 +7,7 @@ use sqlx::Row;
 
 use super::batch::{Line, Statement, Value, events, execute, sql};
 use super::given::{Given, Owned, loop_sum};
+use super::orders::{OrderAnswer, taken};
 use super::project::{At, project};
 use super::read::IDENTITY;
 use super::tasks::begun;
@@ -46,6 +47,8 @@ pub struct Entry<'a> {
     pub seq: i64,
     pub at: Millis,
     pub facts: &'a [&'a Fact],
+    /// The orders that it answers, and how.
+    pub orders: &'a [(&'a str, OrderAnswer)],
     pub state: &'a Loop,
 }
 
@@ -115,6 +118,7 @@ impl Store {
             statements.push(events(&lines));
         }
         statements.extend(entry.facts.iter().flat_map(|fact| project(at, fact)));
+        statements.extend(entry.orders.iter().map(|order| taken(*order, entry.at)));
         Ok(())
     }
 

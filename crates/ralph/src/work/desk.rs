@@ -16,8 +16,8 @@ pub(super) struct Desk {
 
 struct Seat {
     claim: Claim,
-    /// Reaches the loop, while there is one.
-    line: Option<UnboundedSender<Ask>>,
+    /// Reaches the loop of this run, while there is one.
+    line: Option<(String, UnboundedSender<Ask>)>,
     is_lost: bool,
 }
 
@@ -35,11 +35,11 @@ impl Desk {
         self.seats.borrow().values().map(|seat| seat.claim.clone()).collect()
     }
 
-    /// Returns the end of a new line to a loop of this task.
-    pub(super) fn line(&self, task: &str) -> UnboundedReceiver<Ask> {
+    /// Returns the end of a new line to the loop of this run, a stage of this task.
+    pub(super) fn line(&self, task: &str, run: &str) -> UnboundedReceiver<Ask> {
         let (line, end) = unbounded_channel();
         if let Some(seat) = self.seats.borrow_mut().get_mut(task) {
-            seat.line = Some(line);
+            seat.line = Some((run.to_owned(), line));
         }
         end
     }
@@ -52,6 +52,17 @@ impl Desk {
 
     pub(super) fn stopped(&self) -> Option<StopSignal> {
         self.stopped.get()
+    }
+
+    /// Tells the loops for which orders wait: of a run, or of a task.
+    pub(super) fn look(&self, awaited: &[(Option<String>, Option<String>)]) {
+        for (task, seat) in &*self.seats.borrow() {
+            let run = seat.line.as_ref().map(|(run, _)| run);
+            if awaited.iter().any(|(of, by)| by.as_ref() == Some(task) || of.is_some() && of.as_ref() == run)
+            {
+                seat.tell(Ask::Signal(Asked::Look));
+            }
+        }
     }
 
     /// Another worker has this task.
@@ -69,7 +80,7 @@ impl Desk {
 
 impl Seat {
     fn tell(&self, ask: Ask) {
-        if let Some(line) = &self.line {
+        if let Some((_, line)) = &self.line {
             // A loop that has just ended hears nothing.
             let _ = line.send(ask);
         }

@@ -66,7 +66,7 @@ impl<W: Workshop> Work<W> {
         let plan = leased(plan, &self.claim);
         let mut watcher = self.shop.watcher(&plan)?;
         let id = plan.id.clone();
-        let asks = Asks::Passed(self.desk.line(&self.claim.task));
+        let asks = Asks::Passed(self.desk.line(&self.claim.task, &id));
         let means = Means { keeper: self.keeper.clone(), hold, store: Arc::clone(&self.store), asks };
         let ended = engine::run(plan, from, means, watcher.as_mut()).await?;
         self.told(&id, Some(ended)).await

@@ -98,7 +98,7 @@ impl<W: Workshop + 'static> Worker<W> {
             }
             tokio::select! {
                 Some(ended) = tasks.join_next() => self.ended(ended),
-                asked = signals.next() => self.asked(asked),
+                asked = signals.next() => self.asked(asked).await,
                 () = tokio::time::sleep_until(renewal) => {
                     renewal = Instant::now() + every;
                     self.renew().await?;
@@ -181,11 +181,13 @@ impl<W: Workshop + 'static> Worker<W> {
         self.ends.insert(task, end);
     }
 
-    fn asked(&self, asked: Asked) {
+    async fn asked(&self, asked: Asked) {
         match asked {
             Asked::Stop(signal) => self.desk.stop(signal),
             // Each loop would have to hold its agent first.
             Asked::Suspend => {}
+            // Who cannot read them now looks again soon.
+            Asked::Look => self.desk.look(&self.store.awaited().await.unwrap_or_default()),
         }
     }
 

@@ -411,6 +411,11 @@ impl Running<'_> {
         found
     }
 
+    /// Returns what stands on its standard output so far.
+    pub fn so_far(&self) -> String {
+        self.stdout.so_far()
+    }
+
     /// Waits until ralph has told people this.
     pub fn wait_for_words(&self, words: &str) {
         wait_until(&format!("{words:?} is told"), || self.stderr.so_far().contains(words));

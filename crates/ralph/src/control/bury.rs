@@ -1,0 +1,75 @@
+//! Ends a run for good that nobody drives: what is left of it is killed, and the record says that it was cancelled.
+use ralph_core::effect::Effect;
+use ralph_core::event::{Event, EventKind, Ground, Millis};
+use ralph_core::fact::Fact;
+use ralph_core::state::Loop;
+use ralph_core::step::step;
+
+use crate::lock::{self, LockError, Owner, Sharing};
+use crate::process::{self, Swept};
+use crate::project::Project;
+use crate::store::{Entry, LoopRow, Store, StoreError, StoredRun};
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuryError {
+    /// Somebody drives the run after all.
+    #[error("the run is being driven")]
+    Driven,
+    #[error(transparent)]
+    Lock(LockError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What was left of the run.
+#[derive(Debug)]
+pub struct Buried {
+    pub swept: Swept,
+    /// Whether this is what cancelled it.
+    pub is_new: bool,
+}
+
+/// Ends the run. Nobody can take it up meanwhile, and whoever drove it before can write no more.
+pub async fn bury(project: &Project, store: &Store, row: &LoopRow, at: Millis) -> Result<Buried, BuryError> {
+    let run = row.run.id.as_str();
+    let owner = Owner::of(run, at);
+    let held = lock::take(&project.run_lock(run), Sharing::Alone, &owner).await;
+    let _held = held.map_err(|error| match error {
+        LockError::Taken { .. } => BuryError::Driven,
+        LockError::Unusable { .. } | LockError::NoLocks { .. } => BuryError::Lock(error),
+    })?;
+    let stored = store.take_over(run, &owner.json(), &row.run.settings).await?;
+    let swept = process::sweep(run);
+    let is_new = stored.state.can_go_on();
+    if is_new {
+        record(store, run, stored, at).await?;
+    }
+    Ok(Buried { swept, is_new })
+}
+
+async fn record(store: &Store, run: &str, stored: StoredRun, at: Millis) -> Result<(), StoreError> {
+    let StoredRun { state, facts: before, fence } = stored;
+    let (state, effects) = abandoned(state, at);
+    let facts: Vec<&Fact> = effects.iter().filter_map(fact).collect();
+    let entry = Entry { run, fence, seq: before + 1, at, facts: &facts, orders: &[], state: &state };
+    store.record(&entry).await
+}
+
+fn abandoned(state: Loop, at: Millis) -> (Loop, Vec<Effect>) {
+    step(state, Event { at, wall: at, dice: 0, ground: Ground::Firm, kind: EventKind::Abandoned })
+}
+
+fn fact(effect: &Effect) -> Option<&Fact> {
+    match effect {
+        Effect::Record { fact } => Some(fact),
+        Effect::Prepare { .. }
+        | Effect::StartAgent { .. }
+        | Effect::StopAgent { .. }
+        | Effect::KillAgent { .. }
+        | Effect::RunChecks { .. }
+        | Effect::StopChecks { .. }
+        | Effect::StartTimer { .. }
+        | Effect::CancelTimer { .. }
+        | Effect::Finish => None,
+    }
+}

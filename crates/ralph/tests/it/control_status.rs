@@ -56,10 +56,11 @@ fn a_loop_whose_ralph_died_is_shown_as_such() {
     project.wait_for("ready");
     running.signal(Signal::KILL);
     running.wait_without_invariants();
-    let told = project.ralph(["status"]).output().expect(0).stdout;
+    let told = beside(&project, &["status"]).expect(0).stdout;
     let short = short(&id);
     assert!(told.contains(&format!("  {short} (run): iteration 1/10, started ")), "{told}");
     assert!(told.contains(&format!("    died; ralph resume {short}\n")), "{told}");
+    wait_until("its agent is gone too", || project.processes_of_runs().is_empty());
 }
 
 // spec: U3

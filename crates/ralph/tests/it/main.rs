@@ -24,6 +24,7 @@ mod config;
 mod control_cancel;
 mod control_pause;
 mod control_status;
+mod control_work;
 mod doctor;
 mod environment;
 mod errors;

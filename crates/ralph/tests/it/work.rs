@@ -33,7 +33,7 @@ esac
 "#;
 
 /// A project whose tasks are checked by a command in every role, and the agent for it.
-fn project(tasks: &[(&str, &str)]) -> Project {
+pub fn project(tasks: &[(&str, &str)]) -> Project {
     let project = Project::new();
     project.commit();
     for (id, more) in tasks {
@@ -59,16 +59,16 @@ fn project(tasks: &[(&str, &str)]) -> Project {
     project
 }
 
-fn wish(project: &Project, what: &str) {
+pub fn wish(project: &Project, what: &str) {
     fs::write(project.outside("marks").join(what), "").unwrap();
 }
 
-fn work<'a>(project: &'a Project, args: &[&str]) -> Call<'a> {
+pub fn work<'a>(project: &'a Project, args: &[&str]) -> Call<'a> {
     let agent = project.outside("agent.sh").display().to_string();
     project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, "--json"]).args(args)
 }
 
-fn statuses(project: &Project) -> Vec<(String, String)> {
+pub fn statuses(project: &Project) -> Vec<(String, String)> {
     // Others may be at work.
     let listed = project.ralph(["task", "list", "--json"]).start().wait_without_invariants().expect(0).json();
     let of = |task: &Value| (text(&task["id"]), text(&task["status"]));
@@ -84,7 +84,7 @@ fn shown(project: &Project, task: &str) -> Value {
 }
 
 /// Returns the tasks that an agent was started for, in order, each with its role.
-fn starts(project: &Project) -> Vec<String> {
+pub fn starts(project: &Project) -> Vec<String> {
     let text = fs::read_to_string(project.outside("marks/starts")).unwrap_or_default();
     text.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
 }

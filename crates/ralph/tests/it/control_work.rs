@@ -1,0 +1,91 @@
+//! Orders for tasks that a worker drives: one process has many loops, and each hears only what is meant for it.
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::control_cancel::beside;
+use crate::harness::{Project, wait_until};
+use crate::work::{project, starts, statuses, wish, work};
+
+fn status_of(project: &Project, task: &str) -> String {
+    let loops = beside(project, &["status", "--json"]).expect(0).json();
+    let found = loops.as_array().unwrap().iter().find(|found| found["task"] == task).cloned();
+    found.map(|found| found["status"].as_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+fn is(project: &Project, task: &str, status: &str) -> bool {
+    statuses(project).contains(&(task.to_owned(), status.to_owned()))
+}
+
+// spec: L11, U3
+#[test]
+fn a_cancelled_task_leaves_the_worker_to_the_others() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
+    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let told = beside(&project, &["cancel", "T-1"]).expect(0);
+    assert_eq!(told.stdout, "Cancelled Ralph loop for T-1 at iteration 1/15\n");
+    let answer = working.wait().expect(3);
+    assert!(is(&project, "T-1", "cancelled") && is(&project, "T-2", "done"), "{:?}", statuses(&project));
+    assert_eq!(starts(&project), ["T-1 coder", "T-2 coder"]);
+    assert_eq!(answer.named("stop.requested").len(), 1, "the other loop heard nothing");
+    assert_eq!(beside(&project, &["retry", "T-1"]).expect(0).stdout, "T-1 is ready again\n");
+    work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").output().expect(0);
+    assert!(is(&project, "T-1", "done"));
+}
+
+// spec: L11, U3
+#[test]
+fn a_task_is_paused_guided_and_resumed_by_its_name() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
+    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let told = beside(&project, &["pause", "T-1", "--now"]).expect(0);
+    assert_eq!(told.stdout, "Paused Ralph loop for T-1 at iteration 1/15\n");
+    assert_eq!(status_of(&project, "T-1"), "paused");
+    beside(&project, &["guide", "T-1", "mind the gap"]).expect(0);
+    let told = beside(&project, &["resume", "T-1"]).expect(0);
+    assert_eq!(told.stdout, "Resumed Ralph loop for T-1 at iteration 1/15\n");
+    working.wait().expect(0);
+    let prompt = fs::read_to_string(project.outside("marks/prompt-T-1-coder")).unwrap();
+    assert!(prompt.contains("> mind the gap\n"), "{prompt}");
+    assert_eq!(starts(&project), ["T-1 coder", "T-1 coder"]);
+}
+
+// spec: L11, L13
+// fault: 1
+#[test]
+fn a_paused_task_whose_worker_was_killed_is_still_paused_with_the_next() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
+    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    beside(&project, &["pause", "T-1", "--now"]).expect(0);
+    working.signal(Signal::KILL);
+    working.wait_without_invariants();
+    assert_eq!(status_of(&project, "T-1"), "died");
+    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
+    wait_until("it is paused again", || status_of(&project, "T-1") == "paused");
+    assert_eq!(starts(&project).len(), 1, "nobody works in a pause");
+    beside(&project, &["resume", "T-1"]).expect(0);
+    working.wait().expect(0);
+    assert!(is(&project, "T-1", "done"));
+}
+
+// spec: L11
+#[test]
+fn a_task_that_was_told_to_end_before_its_stage_began_never_starts_an_agent() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
+    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    working.signal(Signal::STOP);
+    beside(&project, &["cancel", "T-1", "--no-wait"]).expect(0);
+    working.signal(Signal::KILL);
+    working.wait_without_invariants();
+    work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").output().expect(3);
+    assert!(is(&project, "T-1", "cancelled"), "{:?}", statuses(&project));
+    assert_eq!(starts(&project).len(), 1);
+}

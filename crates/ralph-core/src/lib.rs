@@ -22,6 +22,7 @@ pub mod duty;
 pub mod effect;
 pub mod event;
 pub mod evidence;
+pub mod execution;
 pub mod fact;
 pub mod journal;
 pub mod judge;

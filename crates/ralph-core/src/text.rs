@@ -50,6 +50,16 @@ pub fn tail_of(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
+/// Returns at most the first `bytes` of a text, cut at a whole character.
+#[must_use]
+pub fn head_of(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,9 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_keeps_its_end_and_whole_characters() {
+    fn a_long_text_keeps_its_end_or_beginning_and_whole_characters() {
         assert_eq!(tail_of("grün", 2), "n");
         assert_eq!(tail_of("grün", 3), "ün");
         assert_eq!(tail_of("ab", 10), "ab");
+        assert_eq!((head_of("grün", 3), head_of("grün", 4), head_of("ab", 10)), ("gr", "grü", "ab"));
     }
 }

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod duration;
 pub mod engine;
 pub mod error;
+pub mod execution_log;
 pub mod fail;
 pub mod git;
 pub mod hearing;

@@ -111,6 +111,11 @@ impl Folder {
         self.open(name.as_ref(), OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
     }
 
+    /// The same for one whose end is looked at, too.
+    pub fn appended(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        self.open(name.as_ref(), OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)
+    }
+
     /// Opens a file for reading.
     pub fn read(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         self.open(name.as_ref(), OFlags::RDONLY)

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::private;
 
@@ -130,6 +131,26 @@ pub fn remove_notes(notes: &Path) -> Result<(), RetentionError> {
 /// Removes session logs of a run. Links in their place go, and what they lead to stays.
 pub fn remove_session_logs(logs: &[PathBuf]) -> Result<(), RetentionError> {
     logs.iter().try_for_each(|log| remove_file(log))
+}
+
+/// Removes the old execution log, if nothing was written to it for so long. Returns its size.
+pub fn remove_old_log(log: &Path, older_than: Duration, doing: Doing) -> Result<u64, RetentionError> {
+    let Ok(found) = private::regular_file(log).and_then(|file| file.metadata()) else { return Ok(0) };
+    let age = found.modified().ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
+    if age < older_than {
+        return Ok(0);
+    }
+    match doing {
+        Doing::Really => remove_file(log).map(|()| found.len()),
+        Doing::DryRun => Ok(found.len()),
+    }
+}
+
+/// Whether something is removed, or only counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    Really,
+    DryRun,
 }
 
 /// Removes a file that may be gone already. The folder that it lies in must be a real one.

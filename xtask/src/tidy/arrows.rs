@@ -12,6 +12,7 @@ const ANY: &str = "*";
 const COMMON: &[&str] = &[
     "bounded_lines",
     "duration",
+    "execution_log",
     "fail",
     "memory_size",
     "money",

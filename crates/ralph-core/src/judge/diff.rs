@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::material::head_of;
+use crate::text::head_of;
 
 /// How git begins what it says of a file. No line of a file's content can begin so: each has a sign before it.
 const HEADER: &[u8] = b"diff --git ";

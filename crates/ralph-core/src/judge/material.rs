@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use crate::evidence::CheckEvidence;
-use crate::text::tail_of;
+use crate::text::{head_of, tail_of};
 
 const REPORT_BYTES: usize = 32 * 1024;
 /// How much of the difference a judge sees.
@@ -94,11 +94,6 @@ fn bounded(text: &str, most: usize) -> String {
     let tail = tail_of(text, most / 2);
     let left_out = text.len() - head.len() - tail.len();
     format!("{head}\n[... {left_out} bytes left out ...]\n{tail}")
-}
-
-pub(super) fn head_of(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 /// Writes every stretch of white space as one blank.

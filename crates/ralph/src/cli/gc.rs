@@ -12,16 +12,19 @@ use super::pick::is_cut_short;
 use super::values::{spared_runs, time};
 use super::{block_on, out};
 use crate::error::Failure;
+use crate::execution_log::ExecutionLog;
 use crate::lock::{self, Owner, Sharing};
 use crate::project::Project;
-use crate::retention::{RetentionError, RunFolders, file_size, remove_notes, remove_session_logs};
+use crate::retention::{
+    Doing, RetentionError, RunFolders, file_size, remove_notes, remove_old_log, remove_session_logs,
+};
 use crate::session_file;
 use crate::store::{LastSeen, Opening, Store};
 use crate::view::{bytes, one_or_many, short_id};
 
 /// Removes the raw logs and the session logs of old runs
 ///
-/// The journal and the notes stay, so that `ralph show` still tells what happened. A run that is going on is never
+/// The old execution log goes, too. The journal and the notes stay, so that `ralph show` still tells what happened. A run that is going on is never
 /// touched, and nothing is that a link leads to. In runs that stay, logs that a killed ralph left in pieces are put
 /// together.
 #[derive(Debug, Args)]
@@ -41,7 +44,7 @@ pub struct GcArgs {
     /// Says what would be removed, and removes nothing
     #[arg(long)]
     dry_run: bool,
-    /// Prints one object: dry_run, freed_bytes, runs, joined_logs, failures
+    /// Prints one object: dry_run, freed_bytes, runs, old_execution_log_bytes, joined_logs, failures
     #[arg(long)]
     json: bool,
 }
@@ -51,6 +54,8 @@ pub struct GcArgs {
 struct Done {
     /// Run and bytes.
     runs: Vec<(String, u64)>,
+    /// How large the old execution log was that went.
+    executions: u64,
     /// How many logs were put together.
     joined: u64,
     failures: Vec<RetentionError>,
@@ -95,7 +100,18 @@ impl Collector<'_> {
                 Life::Ended { .. } => self.tidy(&run.id),
             }
         }
+        self.old_executions();
         Ok(self.done)
+    }
+
+    /// The execution log itself stays; it is bounded.
+    fn old_executions(&mut self) {
+        let old = ExecutionLog::new(&self.project.session_logs()).old_path();
+        let doing = if self.args.dry_run { Doing::DryRun } else { Doing::Really };
+        match remove_old_log(&old, self.args.older_than, doing) {
+            Ok(size) => self.done.executions = size,
+            Err(failure) => self.done.failures.push(failure),
+        }
     }
 
     /// A run that is recorded as going on and that nobody drives has ended without a word.
@@ -169,7 +185,7 @@ impl Collector<'_> {
 }
 
 fn report(args: &GcArgs, done: &Done) {
-    let freed = done.runs.iter().map(|(_, size)| size).sum::<u64>();
+    let freed = done.runs.iter().map(|(_, size)| size).sum::<u64>() + done.executions;
     if args.json {
         let runs: Vec<Value> = done
             .runs
@@ -181,6 +197,7 @@ fn report(args: &GcArgs, done: &Done) {
             "dry_run": args.dry_run,
             "freed_bytes": freed,
             "runs": runs,
+            "old_execution_log_bytes": done.executions,
             "joined_logs": done.joined,
             "failures": failures,
         });
@@ -188,6 +205,10 @@ fn report(args: &GcArgs, done: &Done) {
     }
     for (run, size) in &done.runs {
         out::line(&format!("{}  {:>9}", short_id(run), bytes(*size)));
+    }
+    if done.executions > 0 {
+        let did = if args.dry_run { "would remove" } else { "removed" };
+        out::line(&format!("{did} the old execution log: {}", bytes(done.executions)));
     }
     let did = match (args.all, args.dry_run) {
         (false, false) => "removed the logs of",

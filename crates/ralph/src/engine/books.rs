@@ -7,6 +7,7 @@ use ralph_core::fact::Fact;
 use ralph_core::receipt::{End, Given, Snapshot, Tally};
 use ralph_core::seal::Seal;
 
+use super::executions::Executions;
 use super::perform::Hands;
 use super::plan::{AgentChoice, RunPlan};
 use crate::git::{self, GitError};
@@ -18,9 +19,10 @@ use crate::{process, receipt};
 /// How many facts are read at once.
 const PAGE: u32 = 1_000;
 
-#[derive(Default)]
 pub(super) struct Books {
     tally: Tally,
+    /// Where the run is a stage.
+    executions: Option<Executions>,
     began: Millis,
     /// What must not change before a claim.
     pub(super) seal: Option<Seal>,
@@ -29,7 +31,25 @@ pub(super) struct Books {
 }
 
 impl Books {
+    pub(super) fn of(plan: &RunPlan) -> Self {
+        Self {
+            tally: Tally::default(),
+            executions: Executions::of(plan),
+            began: Millis::default(),
+            seal: None,
+            seen: None,
+        }
+    }
+
+    /// Says, once, why the execution log is not whole.
+    pub(super) fn complaint(&mut self) -> Option<String> {
+        self.executions.as_mut()?.complaint()
+    }
+
     pub(super) fn heed(&mut self, at: Millis, fact: &Fact) {
+        if let Some(executions) = &mut self.executions {
+            executions.heed(at, fact);
+        }
         if let Fact::RunStarted { .. } = fact {
             self.began = at;
         }
@@ -41,6 +61,9 @@ impl Books {
 
     /// Reads what was recorded before this engine took the run up.
     pub(super) async fn read(&mut self, store: &Store, run: &str) -> Result<(), StoreError> {
+        if let Some(executions) = &mut self.executions {
+            executions.catch_up();
+        }
         let mut seen = 0;
         loop {
             let rows = store.events(run, seen, PAGE).await?;
@@ -106,6 +129,6 @@ fn version(plan: &RunPlan, choice: &AgentChoice) -> Option<String> {
     packaged_version(&program, choice.adapter.about().package?)
 }
 
-fn shown(at: Millis) -> String {
+pub(super) fn shown(at: Millis) -> String {
     jiff::Timestamp::from_millisecond(at.0).map(|at| at.to_string()).unwrap_or_default()
 }

@@ -96,6 +96,7 @@ impl Driver<'_> {
             self.watcher.fact(Stamp { run: &self.hands.plan.id, seq: self.seq, at }, fact);
             self.seq += 1;
         }
+        self.books.complaint().iter().for_each(|why| self.watcher.warning(why));
         self.state = next;
         self.hand_over(receipt.as_ref());
         for effect in effects {

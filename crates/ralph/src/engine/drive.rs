@@ -81,6 +81,7 @@ pub async fn run(
     let (shown_in, shown) = mpsc::channel(32);
     let driver = Driver {
         state: Loop::new(plan.policy.clone()),
+        books: Books::of(&plan),
         clock: Clock::start(),
         timers: Timers::default(),
         seq: 1,
@@ -88,7 +89,6 @@ pub async fn run(
         hands: Hands::new(plan, means.keeper, news_in, shown_in),
         store: &means.store,
         hold: means.hold,
-        books: Books::default(),
         watcher,
     };
     driver.drive(Sources { asks: means.asks, news, shown }, beginning).await

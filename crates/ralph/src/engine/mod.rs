@@ -7,6 +7,7 @@ mod clock;
 mod decide;
 mod drive;
 mod ears;
+mod executions;
 mod judge;
 mod last_heard;
 mod listen;

@@ -62,10 +62,10 @@ impl TaskView {
         })
     }
 
-    /// What was written, and under `ralph` how far the newest stage is.
+    /// What was written, and under `ralph` how far the stage is that runs.
     fn metadata(&self) -> Map<String, Value> {
         let mut metadata: Map<String, Value> = serde_json::from_str(&self.row.metadata).unwrap_or_default();
-        if let Some(run) = &self.newest {
+        if let Some(run) = self.newest.as_ref().filter(|run| run.status == "running") {
             let state = json!({
                 "run": run.id,
                 "stage": run.role,

@@ -28,6 +28,7 @@ mod control_work;
 mod doctor;
 mod environment;
 mod errors;
+mod executions;
 mod failing;
 mod filters;
 mod gc;

@@ -38,6 +38,7 @@ pub mod retention;
 pub mod seal;
 pub mod stall;
 pub mod state;
+pub mod stats;
 pub mod step;
 pub mod task;
 pub mod template;

@@ -39,6 +39,7 @@ mod run;
 mod run_args;
 mod runs;
 mod show;
+mod stats;
 mod status;
 mod status_watch;
 mod target;
@@ -114,6 +115,7 @@ enum Command {
     Work(Box<work::WorkArgs>),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
     Events(events::EventsArgs),
     Export(export::ExportArgs),
@@ -220,6 +222,7 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::TaskFollowup(args) => task::followup(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Stats(args) => stats::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Export(args) => export::run(&args),

@@ -27,6 +27,11 @@ pub fn shown_runs(text: &str) -> Result<u32, String> {
     whole(text, 1).map_err(|refused| refused.say("a list needs at least 1 run", "runs are listed"))
 }
 
+/// A number of groups to show.
+pub fn shown_groups(text: &str) -> Result<u32, String> {
+    whole(text, 1).map_err(|refused| refused.say("a table needs at least 1 group", "groups are shown"))
+}
+
 /// A number of runs to spare.
 pub fn spared_runs(text: &str) -> Result<u32, String> {
     whole(text, 0).map_err(|refused| refused.say("0 spares none", "runs can be spared"))

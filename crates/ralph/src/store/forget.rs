@@ -32,6 +32,7 @@ impl Store {
         let statements = vec![
             sql!("DELETE FROM events WHERE run = ?", run),
             sql!("DELETE FROM receipts WHERE run = ?", run),
+            sql!("DELETE FROM shares WHERE run = ?", run),
             sql!("DELETE FROM verdicts WHERE run = ?", run),
             sql!("DELETE FROM attempts WHERE run = ?", run),
             sql!("DELETE FROM iterations WHERE run = ?", run),

@@ -1,4 +1,6 @@
 //! What a run was given when it was stored: one statement stores it, checksums hold it.
+use ralph_core::state::Loop;
+
 use super::batch::{Statement, Value, sql};
 use super::sum::Part::{Number, Text};
 use super::sum::{sum, verify};
@@ -13,6 +15,24 @@ pub(super) struct Given<'a> {
     pub(super) started_at: i64,
     /// JSON.
     pub(super) settings: &'a str,
+}
+
+/// What is kept of a loop beside it, to be added up over many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Toll {
+    /// Unknown where the loop cannot be read.
+    pub(super) worked_ms: Option<u64>,
+    pub(super) unpriced: u32,
+}
+
+impl Toll {
+    pub(super) const UNKNOWN: Self = Self { worked_ms: None, unpriced: 0 };
+}
+
+impl From<&Loop> for Toll {
+    fn from(state: &Loop) -> Self {
+        Self { worked_ms: Some(state.worked.ms()), unpriced: state.unpriced }
+    }
 }
 
 /// Who drives a run, and under which number.
@@ -30,7 +50,7 @@ impl Owned<'_> {
 
 impl Given<'_> {
     /// Returns the statement that stores a run with its loop, to be followed by so many facts.
-    pub(super) fn insert(&self, state: &Value, facts: i64, owned: Owned<'_>) -> Statement {
+    pub(super) fn insert(&self, (state, toll): (&Value, Toll), facts: i64, owned: Owned<'_>) -> Statement {
         let [kind, agent, promise, settings] =
             [self.kind, self.agent, self.promise, self.settings].map(Value::from);
         let stored = Given {
@@ -44,8 +64,8 @@ impl Given<'_> {
         sql!(
             "INSERT INTO runs
                 (id, kind, status, agent, promise, max_iterations, started_at, settings, sum, settings_sum,
-                 loop, facts, loop_sum, fence, owner)
-             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 loop, facts, loop_sum, fence, owner, worked_ms, unpriced)
+             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             self.id,
             kind,
             agent,
@@ -59,7 +79,9 @@ impl Given<'_> {
             facts,
             loop_sum(state.text(), facts),
             owned.fence,
-            owned.owner
+            owned.owner,
+            toll.worked_ms,
+            toll.unpriced
         )
     }
 

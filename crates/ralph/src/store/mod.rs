@@ -18,6 +18,8 @@ mod read;
 mod record;
 mod rows;
 mod seen;
+mod shares;
+mod stats;
 mod sum;
 mod take_over;
 mod task_rows;
@@ -32,6 +34,7 @@ pub use orders::{Addressee, LoopRow, NewOrder, OrderAnswer, Settled, WaitingOrde
 pub use read::EventRow;
 pub use record::{Entry, FIRST_FENCE, NewRun, NewStage};
 pub use rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
+pub use stats::{Grouping, KeyedPart};
 pub use take_over::StoredRun;
 pub use task_rows::{StageRun, TaskHead, TaskRow};
 pub use tasks::TaskChange;

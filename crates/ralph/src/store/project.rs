@@ -1,12 +1,13 @@
 //! The projections: what each fact changes in the tables that people read.
 use ralph_core::attempt::Spend;
 use ralph_core::event::Millis;
-use ralph_core::evidence::spend_of;
-use ralph_core::fact::{AttemptResult, Fact};
+use ralph_core::evidence::{CheckEvidence, Verdict, spend_of};
+use ralph_core::fact::{AttemptResult, ClaimFact, Fact};
 use ralph_core::outcome::Ended;
 
 use super::batch::{Statement, sql};
 use super::seen;
+use super::shares;
 use super::tasks;
 use crate::receipt::canonical;
 
@@ -26,36 +27,22 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
         | Fact::Baseline { .. }
         | Fact::RetryScheduled { .. }
         | Fact::LimitWaiting { .. }
-        | Fact::AgentChanged { .. }
         | Fact::SessionFresh { .. }
         | Fact::RunPaused { .. }
         | Fact::RunGuided { .. }
         | Fact::StopRequested { .. } => vec![],
+        Fact::AgentChanged { agent, .. } => {
+            vec![sql!("UPDATE runs SET agent_now = ? WHERE id = ?", agent.as_str(), run)]
+        }
         Fact::RunResumed { iteration, .. } => run_resumed(at, *iteration),
         Fact::IterationStarted { iteration } => iteration_started(at, *iteration),
         Fact::AttemptStarted { iteration, attempt } => attempt_started(at, *iteration, *attempt),
         Fact::AttemptEnded { iteration, attempt, result } => {
             attempt_ended(at, (*iteration, *attempt), result)
         }
-        Fact::Claim { iteration, claim } => vec![sql!(
-            "UPDATE iterations SET claimed = ?, claim_why = ? WHERE run = ? AND number = ?",
-            i64::from(claim.claimed),
-            claim.why.as_str(),
-            run,
-            *iteration
-        )],
+        Fact::Claim { iteration, claim } => claimed((run, *iteration), claim),
         Fact::Verdict { iteration, verdict, reason, checks } => {
-            let verdict = sql!(
-                "UPDATE iterations SET verdict = ?, verdict_why = ? WHERE run = ? AND number = ?",
-                verdict.as_str(),
-                reason.as_str(),
-                run,
-                *iteration
-            );
-            let seen = seen::checks((run, *iteration), checks);
-            let judges = spend_of(checks).filter(|spend| *spend != Spend::default());
-            let judges = judges.into_iter().flat_map(|spend| spent(run, *iteration, spend));
-            std::iter::once(verdict).chain(seen).chain(judges).collect()
+            judged((run, *iteration), (*verdict, reason), checks)
         }
         Fact::IterationEnded { iteration, status, duration_ms } => vec![sql!(
             "UPDATE iterations SET status = ?, duration_ms = ? WHERE run = ? AND number = ?",
@@ -79,6 +66,42 @@ pub(super) fn project(at: At<'_>, fact: &Fact) -> Vec<Statement> {
     }
 }
 
+fn claimed((run, iteration): (&str, u32), claim: &ClaimFact) -> Vec<Statement> {
+    let mut statements = vec![sql!(
+        "UPDATE iterations SET claimed = ?, claim_why = ? WHERE run = ? AND number = ?",
+        i64::from(claim.claimed),
+        claim.why.as_str(),
+        run,
+        iteration
+    )];
+    if claim.claimed && !claim.accepted {
+        statements.extend(rejected(run, iteration));
+    }
+    statements
+}
+
+fn judged(
+    (run, iteration): (&str, u32),
+    (verdict, reason): (Verdict, &str),
+    checks: &[CheckEvidence],
+) -> Vec<Statement> {
+    let mut statements = vec![sql!(
+        "UPDATE iterations SET verdict = ?, verdict_why = ? WHERE run = ? AND number = ?",
+        verdict.as_str(),
+        reason,
+        run,
+        iteration
+    )];
+    statements.extend(seen::checks((run, iteration), checks));
+    if let Some(spend) = spend_of(checks).filter(|spend| *spend != Spend::default()) {
+        statements.extend(judges_spent(run, iteration, spend));
+    }
+    if verdict == Verdict::Rejected {
+        statements.extend(rejected(run, iteration));
+    }
+    statements
+}
+
 fn run_finished(at: At<'_>, end: &Ended) -> Vec<Statement> {
     let finished = sql!(
         "UPDATE runs SET status = ?, reason = ?, exit_code = ?, ended_at = ? WHERE id = ?",
@@ -88,7 +111,7 @@ fn run_finished(at: At<'_>, end: &Ended) -> Vec<Statement> {
         at.at.0,
         at.run
     );
-    vec![finished, tasks::ended(at.run, end, at.at)]
+    vec![finished, tasks::ended(at.run, end, at.at), shares::moved(at.run)]
 }
 
 /// What a signal had ended goes on.
@@ -106,6 +129,7 @@ fn run_resumed(at: At<'_>, iteration: u32) -> Vec<Statement> {
             run,
             iteration
         ),
+        shares::moved(run),
     ]
 }
 
@@ -149,11 +173,24 @@ fn attempt_ended(at: At<'_>, (iteration, attempt): (u32, u32), result: &AttemptR
         iteration,
         attempt
     );
-    let mut statements = vec![ended];
+    let mut statements = vec![ended, shares::worked(at, (iteration, attempt), result)];
     if result.spend != Spend::default() {
         statements.extend(spent(at.run, iteration, result.spend));
     }
     statements
+}
+
+/// A claim was rejected: the last attempt of its iteration had made it.
+fn rejected(run: &str, iteration: u32) -> [Statement; 2] {
+    [sql!("UPDATE runs SET rejected = rejected + 1 WHERE id = ?", run), shares::rejected(run, iteration)]
+}
+
+/// Adds what judges used, which is also kept apart.
+fn judges_spent(run: &str, iteration: u32, spend: Spend) -> Vec<Statement> {
+    let apart = spend.cost_micros.map(|micros| {
+        sql!("UPDATE runs SET judges_micros = COALESCE(judges_micros, 0) + ? WHERE id = ?", micros, run)
+    });
+    spent(run, iteration, spend).into_iter().chain(apart).collect()
 }
 
 /// Adds what is known to the sums; unknown stays unknown.

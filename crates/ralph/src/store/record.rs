@@ -6,7 +6,7 @@ use ralph_core::task::Role;
 use sqlx::Row;
 
 use super::batch::{Line, Statement, Value, events, execute, sql};
-use super::given::{Given, Owned, loop_sum};
+use super::given::{Given, Owned, Toll, loop_sum};
 use super::orders::{OrderAnswer, taken};
 use super::project::{At, project};
 use super::read::IDENTITY;
@@ -77,7 +77,8 @@ impl Store {
             settings: run.settings,
         };
         let owned = Owned { fence: first.fence, owner: Some(run.owner) };
-        let mut statements = vec![given.insert(&state, first.facts_after(), owned)];
+        let mut statements =
+            vec![given.insert((&state, Toll::from(first.state)), first.facts_after(), owned)];
         if let Some(stage) = run.stage {
             statements.extend(begun(first.run, stage, first.at));
         }
@@ -148,12 +149,15 @@ impl Store {
 /// Stores the loop, unless somebody else has taken the run over: his fence is another, there is then no value for the
 /// column, and the whole step fails.
 fn fenced(entry: &Entry<'_>, state: &Value) -> Statement {
-    let facts = entry.facts_after();
+    let (facts, toll) = (entry.facts_after(), Toll::from(entry.state));
     sql!(
-        "UPDATE runs SET loop = ?, facts = ?, loop_sum = ?, fence = CASE WHEN fence = ? THEN fence END WHERE id = ?",
+        "UPDATE runs SET loop = ?, facts = ?, loop_sum = ?, worked_ms = ?, unpriced = ?,
+            fence = CASE WHEN fence = ? THEN fence END WHERE id = ?",
         state.clone(),
         facts,
         loop_sum(state.text(), facts),
+        toll.worked_ms,
+        toll.unpriced,
         entry.fence,
         entry.run
     )

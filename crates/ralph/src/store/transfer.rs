@@ -2,10 +2,11 @@
 //! journal, and reading a file in makes them again by the same rules.
 use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
+use ralph_core::state::Loop;
 use serde::{Deserialize, Serialize};
 
 use super::batch::{self, Line, Statement};
-use super::given::{Given, Owned};
+use super::given::{Given, Owned, Toll};
 use super::project::{At, project};
 use super::tasks::belongs;
 use super::{Store, StoreError};
@@ -100,5 +101,6 @@ fn new_run(header: &RunHeader) -> Statement {
         started_at: header.started_at,
         settings: &header.settings.to_string(),
     };
-    given.insert(&header.state.to_string().as_str().into(), header.facts, Owned::BY_NOBODY)
+    let toll = Loop::deserialize(&header.state).map_or(Toll::UNKNOWN, |state| Toll::from(&state));
+    given.insert((&header.state.to_string().as_str().into(), toll), header.facts, Owned::BY_NOBODY)
 }

@@ -66,6 +66,7 @@ mod state_damage;
 mod state_disk;
 mod state_links;
 mod state_others;
+mod stats;
 mod streams;
 mod task_files;
 mod task_runs;

@@ -52,6 +52,9 @@ fn runs_of_later_schemas_are_kept_shown_and_resumed() {
     for database in [SCHEMA_2, SCHEMA_3] {
         let (project, _) = project_with(database);
         assert_eq!(statuses(&project), ["interrupted", "completed"]);
+        let stats = project.ralph(["stats", "--by", "agent", "--json"]).output().expect(0).json();
+        assert_eq!((&stats["total"]["runs"], &stats["total"]["ended"]), (&2.into(), &1.into()));
+        assert_eq!(stats["groups"][0]["iterations"]["max"], 1, "{stats}");
         let show = project.ralph(["show", &id_of(&project, 1), "--json"]).output().expect(0).json();
         let check = &show["iterations"][0]["checks"][0];
         assert_eq!((&check["command"], &check["verdict"]), (&"test -s note".into(), &"accepted".into()));

@@ -214,61 +214,11 @@ impl From<TreeError> for Failure {
         let failure = error.files().iter().fold(Self::new(code, &error), |failure, file| {
             failure.cause(visible(&file.display().to_string()))
         });
-        tree_hint(&error).into_iter().fold(failure, Self::hint)
+        if let TreeError::Folder { path, source } = &error {
+            return failure.hint(unusable(path, source));
+        }
+        error.hint().into_iter().fold(failure, Self::hint)
     }
-}
-
-/// Returns what to do about a tree that cannot be used.
-fn tree_hint(error: &TreeError) -> Option<String> {
-    Some(match error {
-        TreeError::Git(_) | TreeError::NotKept { .. } => return None,
-        TreeError::Unborn => "make a first commit: git commit --allow-empty -m start".to_owned(),
-        TreeError::Folder { path, source } => unusable(path, source),
-        TreeError::BranchTaken { branch } => {
-            format!("if you do not need it, rename or delete it: git branch -m {branch} old/{branch}")
-        }
-        TreeError::Elsewhere { .. } => {
-            "two projects share this repository and its branches: give one of both tasks another id"
-                .to_owned()
-        }
-        TreeError::InTheWay { path, .. } => {
-            format!("look at it, and move it away: mv {0} {0}.away", path.display())
-        }
-        TreeError::Foreign { .. } => {
-            "this project looks like a copy of another one that has the work tree: give the task another id"
-                .to_owned()
-        }
-        TreeError::Dependencies { dependency, .. } => {
-            format!(
-                "nothing was changed; land {dependency} first (ralph land {dependency}), and settle the conflict there"
-            )
-        }
-        TreeError::None { name } | TreeError::NothingAccepted { name } => {
-            format!("`ralph task show {name}` tells what was done on it")
-        }
-        TreeError::Moved { branch, was, .. } => format!(
-            "merge those commits yourself (git merge {branch}), or put the branch back: git branch -f {branch} {was}"
-        ),
-        TreeError::NotAhead { .. } => {
-            "its history was rewritten; every attempt is kept: `ralph rewind` lists them".to_owned()
-        }
-        TreeError::Detached => "go to the branch that shall have the work: git switch BRANCH".to_owned(),
-        TreeError::Unfinished { what } => format!("finish it, or give it up: git {what} --abort"),
-        TreeError::Conflict { name, onto, .. } => format!(
-            "nothing was changed; merge by hand (git merge ralph/{name}), or let the work be done again on {onto}"
-        ),
-        TreeError::Dirty { .. } => {
-            "nothing was changed; commit these files, stash them (git stash -u), or move them away".to_owned()
-        }
-        TreeError::Overtaken { .. } => "try again".to_owned(),
-        TreeError::SetUp { log, .. } => {
-            format!("see {}; the commands are those of pipeline.setup", log.display())
-        }
-        TreeError::Held { path, .. } => {
-            format!("ralph does not move a branch under your feet: git -C {} switch --detach", path.display())
-        }
-        TreeError::NoSnapshot { name, .. } => format!("`ralph rewind {name}` lists them"),
-    })
 }
 
 /// Returns what to do about a folder or file of our own that cannot be used.

@@ -71,6 +71,7 @@ fn plan(stage: &Stage, extra_args: &[&str]) -> Result<RunPlan, Failure> {
         prompt: PromptSource::Text(TASK.to_owned()),
         follows: None,
         stage: None,
+        tree: None,
         session: None,
         rules: ClaimRules::new(promise),
         checks: vec![ExternalCheck::of_command(CHECK).into()],

@@ -16,6 +16,7 @@ mod demo;
 mod demo_agent;
 mod detach;
 mod detect;
+mod diff;
 mod doctor;
 mod events;
 mod export;
@@ -26,15 +27,21 @@ mod guide;
 mod import;
 mod init;
 mod judge;
+mod land;
+mod land_proof;
+mod land_report;
 mod limit_args;
+mod looking;
 mod man;
 mod offer;
 mod out;
 mod output_args;
+mod own_tree;
 mod pause;
 mod pick;
 mod resume;
 mod retry;
+mod rewind;
 mod run;
 mod run_args;
 mod runs;
@@ -47,6 +54,7 @@ mod task;
 mod templates;
 mod trace;
 mod trust;
+mod undo;
 mod usual_plan;
 mod values;
 mod verify;
@@ -117,6 +125,10 @@ enum Command {
     Show(show::ShowArgs),
     Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
+    Land(land::LandArgs),
+    Rewind(rewind::RewindArgs),
+    Diff(diff::DiffArgs),
+    Undo(undo::UndoArgs),
     Events(events::EventsArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
@@ -224,6 +236,10 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Show(args) => show::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Land(args) => land::run(&args),
+        Command::Rewind(args) => rewind::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Undo(args) => undo::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),

@@ -9,14 +9,14 @@ use ralph_core::state::Phase;
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
-use super::run::{means, preflight_again, refuse_recursion, tell, with_keeper};
+use super::run::{hold, means, preflight_again, refuse_recursion, tell, with_keeper};
 use super::target::{PATIENCE, place, silent, within};
-use super::{block_on, out, pick, task, trust};
+use super::{block_on, out, own_tree, pick, task, trust};
 use crate::config::{Part, Use};
 use crate::control::{Driven, Given, driven, give};
 use crate::engine::{
-    Audience, Beginning, Clock, Hold, KIND_GENERATE, KIND_STAGE, Place, RunPlan, RunSettings, SettingsError,
-    StoredAgent, TakenUp, TreeHold,
+    Audience, Beginning, Clock, KIND_GENERATE, KIND_STAGE, Place, RunPlan, RunSettings, SettingsError,
+    StoredAgent, TakenUp,
 };
 use crate::error::Failure;
 use crate::git;
@@ -163,8 +163,7 @@ async fn look(args: &ResumeArgs, store: &Store, row: RunRow, project: Project) -
 
 async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Result<u8, Failure> {
     let Left { row, plan, changed } = left;
-    let tree = TreeHold::take(&plan, Clock::start().now()).await?;
-    let hold = Hold::take(&plan, tree).await?;
+    let hold = hold(&plan).await?;
     let settings =
         RunSettings::of(&plan).json().map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
     let stored = store.take_over(&row.id, &hold.owner().json(), &settings).await?;
@@ -217,12 +216,17 @@ pub fn plan_again(
     let configured = Configured::of(config, &project);
     let mut changed = settings.changes();
     changed.extend(configured.changes(settings.configured()));
+    let tree = settings.tree().map(str::to_owned);
     let place = Place { id: row.id.clone(), kind: row.kind.clone(), project, audience };
     let plan = settings.plan(place, |agent| configured.env(agent)).map_err(|error| match error {
         NoPlan::Settings(error) => refused(error),
         NoPlan::Env(failure) => failure,
     })?;
     plan.prompt.read(1, 1).map_err(|error| lost_prompt(&plan, &error))?;
+    let plan = match tree {
+        Some(name) => own_tree::open(plan, &name, config)?,
+        None => plan,
+    };
     Ok((plan, changed))
 }
 

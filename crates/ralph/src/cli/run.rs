@@ -13,7 +13,7 @@ use super::detach::start;
 use super::output_args::{Show, Told};
 use super::run_args::RunArgs;
 use super::usual_plan::{Wanted, usual_plan};
-use super::{block_on, budget, out, trust};
+use super::{block_on, budget, out, own_tree, trust};
 use crate::config::Settings;
 use crate::duration;
 use crate::engine::{
@@ -36,6 +36,7 @@ pub fn run(args: &RunArgs) -> Result<u8, Failure> {
     refuse_recursion(&plan.project)?;
     preflight(&plan)?;
     trust::ensure(&plan, &settings)?;
+    let plan = if args.worktree { own_tree::plant(plan, &settings)? } else { plan };
     start(plan, &args.output, &args.background)
 }
 
@@ -197,6 +198,7 @@ pub async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Fail
     } else {
         say_who_forgets(&plan);
     }
+    own_tree::set_up(&plan, &keeper).await?;
     tell(plan, Beginning::New, means(keeper, hold, store)?, told?).await
 }
 
@@ -206,8 +208,11 @@ pub fn means(keeper: Keeper, hold: Hold, store: Store) -> Result<Means, Failure>
     Ok(Means { keeper, hold, store: Arc::new(store), asks })
 }
 
-/// Takes the locks of a new run.
-async fn hold(plan: &RunPlan) -> Result<Hold, EngineError> {
+/// Takes the locks of a run.
+pub async fn hold(plan: &RunPlan) -> Result<Hold, EngineError> {
+    if plan.tree.is_some() {
+        return Hold::in_own_tree(plan, Clock::start().now()).await;
+    }
     let tree = TreeHold::take(plan, Clock::start().now()).await?;
     yield_now().await;
     Hold::take(plan, tree).await
@@ -228,6 +233,7 @@ fn taken(plan: &RunPlan, error: EngineError) -> Failure {
 pub async fn tell(plan: RunPlan, from: Beginning, means: Means, told: Told) -> Result<u8, Failure> {
     let id = plan.id.clone();
     let (story, began) = (Story::of(&plan), Instant::now());
+    let place = plan.tree.clone();
     let store = Arc::clone(&means.store);
     let ended = match watched(plan, from, means, told.report).await {
         Ok(ended) => ended,
@@ -239,6 +245,9 @@ pub async fn tell(plan: RunPlan, from: Beginning, means: Means, told: Told) -> R
     if told.is_summed_up {
         let row = store.runs_like(&id).await?.into_iter().next();
         story.summarise(&ended, began.elapsed(), row.as_ref());
+    }
+    if let Some(place) = &place {
+        own_tree::close(place, &store, &id, &ended).await?;
     }
     if let Some(store) = Arc::into_inner(store) {
         store.close().await;
@@ -294,6 +303,9 @@ pub fn introduce(plan: &RunPlan) {
     }
     for check in &plan.checks {
         out::note(&format!("check     {}", check.shown()));
+    }
+    if let Some(place) = &plan.tree {
+        out::note(&format!("tree      {}, branch {}", place.tree.path.display(), place.tree.branch()));
     }
 }
 

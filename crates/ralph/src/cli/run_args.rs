@@ -72,6 +72,9 @@ pub struct RunArgs {
     /// Lets other runs work in the same tree at the same time; they must all say so
     #[arg(long, help_heading = "Limits")]
     pub parallel: bool,
+    /// Works in a git work tree of its own, on the branch ralph/run-ID, and leaves your files alone
+    #[arg(long, conflicts_with = "parallel", help_heading = "Limits")]
+    pub worktree: bool,
     #[command(flatten)]
     pub config: ConfigArgs,
     #[command(flatten)]

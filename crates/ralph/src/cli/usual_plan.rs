@@ -48,12 +48,13 @@ pub fn usual_plan(wanted: Wanted<'_>, project: Project) -> Result<RunPlan, Failu
         sharing: Sharing::Alone,
         configured: Some(settings.fingerprints.clone()),
         stage: None,
+        tree: None,
         project,
     })
 }
 
 /// Returns how claims are accepted. A pattern that is none is refused before anything is started.
-fn acceptance(settings: &Settings) -> Result<Acceptance, Failure> {
+pub fn acceptance(settings: &Settings) -> Result<Acceptance, Failure> {
     let verification = &settings.verification;
     let acceptance = Acceptance {
         guard: verification.guard.value.clone(),

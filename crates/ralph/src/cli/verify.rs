@@ -1,33 +1,26 @@
 //! `ralph verify`.
-use std::ffi::OsString;
-use std::path::Path;
-use std::time::Duration;
-
 use clap::Args;
 use ralph_core::criterion::Criterion;
-use ralph_core::evidence::{CheckEvidence, Evidence};
 use ralph_core::fact::Fact;
-use ralph_core::outcome::{Ended, exit_code};
+use ralph_core::outcome::exit_code;
 use ralph_core::receipt::{Again, Checked, End, Receipt, Tally, doubts, repeatable};
-use tokio::sync::mpsc;
 
 use super::config_args::ConfigArgs;
+use super::looking::{Looked, Looking};
 use super::resume::{HIDDEN, refuse_tracked};
 use super::run::{refuse_recursion, with_keeper};
 use super::verify_report::Found;
 use super::{out, pick};
 use crate::digest::sha256;
-use crate::engine::{Asked, KIND_GENERATE, PROJECT_VARIABLE, RunSettings, SettingsError, Signals, stop_self};
+use crate::engine::{KIND_GENERATE, RunSettings, SettingsError};
 use crate::error::Failure;
 use crate::git::{self, Checkout, CheckoutError};
-use crate::memory_size::MemorySize;
-use crate::private;
-use crate::process::{Keeper, LogBudget, Order};
+use crate::process::Keeper;
 use crate::project::Project;
 use crate::receipt::{self, Copy};
 use crate::redact;
 use crate::store::{ReceiptRow, RunRow, Store};
-use crate::verify::{self, Acceptance, Cache, Claimed, Ground, Verifier};
+use crate::verify::Acceptance;
 use crate::view::short_id;
 
 /// Runs the checks of a completed run again, on a fresh checkout of the commit that was verified, and compares
@@ -77,7 +70,14 @@ async fn again(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8
     let checkout = Checkout::make(&project.root, &case.commit).map_err(|error| gone(&error))?;
     let tree = git::snapshot(checkout.path()).map_err(|error| Failure::new(exit_code::GIT, &error))?.tree;
     let name = format!("verify-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
-    let evidence = match case.look(&project, (keeper, &checkout), &name).await? {
+    let looking = Looking {
+        project: &project,
+        checkout: &checkout,
+        acceptance: &case.acceptance,
+        run: case.run.id.clone(),
+        logs: (project.run_folder(&case.run.id), &name),
+    };
+    let evidence = match looking.look(&case.criteria, keeper).await? {
         Looked::Through(evidence) => evidence,
         Looked::Stopped(code) => return Ok(code),
     };
@@ -143,54 +143,6 @@ impl Case {
         let failure = commands.fold(Failure::preflight(what), Failure::cause);
         Err(failure.hint("look at the commands, then start them with --approve"))
     }
-
-    /// Runs the checks in the checkout.
-    async fn look(
-        &self,
-        project: &Project,
-        (keeper, checkout): (Keeper, &Checkout),
-        name: &str,
-    ) -> Result<Looked, Failure> {
-        let folder = project.run_folder(&self.run.id);
-        private::folder(&folder).map_err(|error| Failure::new(exit_code::STATE, &error))?;
-        let verifier = Verifier {
-            cache: Cache::default(),
-            keeper,
-            ground: Ground {
-                root: checkout.path().to_path_buf(),
-                env: environment(project),
-                run_id: self.run.id.clone(),
-            },
-            logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &folder),
-            folder,
-            name: name.to_owned(),
-            verifiers: project.verifiers(),
-            claim: Claimed::default(),
-            judge: None,
-        };
-        verify::lend(&project.root, checkout.path(), &self.acceptance.share)
-            .map_err(|error| Failure::new(exit_code::STATE, &error))?;
-        let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-        let (orders, received) = mpsc::unbounded_channel();
-        let setup = &self.acceptance.setup;
-        let mut looking = std::pin::pin!(verify::again(&verifier, setup, &self.criteria, received));
-        loop {
-            tokio::select! {
-                looked = &mut looking => {
-                    return looked.map(Looked::Through).map_err(|failed| unfit(&failed, &verifier.folder));
-                }
-                asked = signals.next() => match asked {
-                    Asked::Suspend => stop_self(),
-                    Asked::Look => {}
-                    Asked::Stop(signal) => {
-                        let _ = orders.send(Order::Kill);
-                        let _ = tokio::time::timeout(PUT_DOWN, &mut looking).await;
-                        return Ok(Looked::Stopped(Ended::interrupted(signal).exit_code));
-                    }
-                },
-            }
-        }
-    }
 }
 
 /// Returns the criteria of a receipt. A mark in place of a secret is never started as a command: the secret is read again
@@ -219,22 +171,6 @@ fn as_they_ran(project: &Project, run: &RunRow, receipt: &Receipt) -> Result<Vec
         return Err(cannot(SettingsError::Secret));
     }
     Ok(settings.criteria().to_vec())
-}
-
-/// How long checks that were told to stop may take.
-const PUT_DOWN: Duration = Duration::from_secs(10);
-
-enum Looked {
-    Through(Evidence),
-    /// A signal stopped it: the exit code.
-    Stopped(u8),
-}
-
-/// Returns our own environment without what would lead a check's git back to the user's repository.
-fn environment(project: &Project) -> Vec<(OsString, OsString)> {
-    let ours = std::env::vars_os().filter(|(name, _)| !git::ELSEWHERE.iter().any(|gone| name == gone));
-    let own = (PROJECT_VARIABLE.into(), project.root.clone().into());
-    ours.filter(|(name, _)| name != PROJECT_VARIABLE).chain([own]).collect()
 }
 
 /// Tells whether the receipt says what the journal says.
@@ -301,14 +237,6 @@ fn nothing_to_repeat(receipt: &Receipt) -> Failure {
     }
     Failure::preflight("none of the criteria can be verified again")
         .cause("only commands can be repeated: a judge's opinion and the agent's words cannot be had again")
-}
-
-/// Where the checkout cannot be made fit, nothing is known about the work.
-fn unfit(failed: &CheckEvidence, logs: &Path) -> Failure {
-    let what = format!("the checkout could not be set up: `{}`: {}", failed.command, failed.reason);
-    let log = logs.join(&failed.log);
-    Failure::preflight(what)
-        .hint(format!("see {}; what it lacks may be shared: verification.share", log.display()))
 }
 
 fn gone(error: &CheckoutError) -> Failure {

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::books::Books;
 use super::clock::Clock;
 use super::decide::Happened;
+use super::keep::Remembered;
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
 use super::notes;
@@ -26,6 +27,7 @@ use crate::fail::{self, Point};
 use crate::lock::LockError;
 use crate::process::Order;
 use crate::store::{FIRST_FENCE, Store, StoreError, StoredRun, WaitingOrder};
+use crate::tree::Moment;
 
 /// What stops the engine itself. The run then ends without a result, and can be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +79,10 @@ pub async fn run(
 ) -> Result<Ended, EngineError> {
     let notes = plan.project.notes(&plan.id);
     notes::prepare(&notes).map_err(|source| EngineError::Notes { path: notes, source })?;
+    let remembered = Remembered::of(&plan);
+    if let (Some(remembered), Beginning::New) = (&remembered, &beginning) {
+        remembered.at(Moment::Before).await;
+    }
     let (news_in, news) = mpsc::unbounded_channel();
     let (shown_in, shown) = mpsc::channel(32);
     let driver = Driver {
@@ -91,7 +97,11 @@ pub async fn run(
         hold: means.hold,
         watcher,
     };
-    driver.drive(Sources { asks: means.asks, news, shown }, beginning).await
+    let ended = driver.drive(Sources { asks: means.asks, news, shown }, beginning).await?;
+    if let Some(remembered) = remembered {
+        remembered.at(Moment::After).await;
+    }
+    Ok(ended)
 }
 
 /// Everything that can happen to a run.

@@ -63,6 +63,15 @@ impl Hold {
         Ok(Self { owner, _run: Some(run), _tree: Some(tree) })
     }
 
+    /// Takes the lock of a run alone, for one that works in a tree of its own.
+    pub async fn in_own_tree(plan: &RunPlan, now: Millis) -> Result<Self, EngineError> {
+        let owner = Owner::of(&plan.id, now);
+        let folder = plan.project.run_folder(&plan.id);
+        private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
+        let run = lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await?;
+        Ok(Self { owner, _run: Some(run), _tree: None })
+    }
+
     /// Holds a run by the lease of its task. The lock of the run only shows that somebody drives it: one who was stopped
     /// and lost the lease may still have it.
     pub async fn leased(plan: &RunPlan, now: Millis) -> Result<Self, EngineError> {

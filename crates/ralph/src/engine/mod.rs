@@ -9,6 +9,7 @@ mod drive;
 mod ears;
 mod executions;
 mod judge;
+mod keep;
 mod last_heard;
 mod listen;
 mod means;

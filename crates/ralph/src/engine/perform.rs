@@ -22,6 +22,7 @@ use super::attempt::{self, not_started};
 use super::books::look_at;
 use super::ears::{Ears, SessionAsked};
 use super::judge::JudgeChoice;
+use super::keep;
 use super::last_heard::LastHeard;
 use super::movement::{Look, Movement, has_moved};
 use super::news::{News, Shown};
@@ -207,6 +208,7 @@ impl Hands {
         let (orders, received) = mpsc::unbounded_channel();
         let (keeper, news) = (self.keeper.clone(), self.news.clone());
         let (movement, before) = (self.movement.clone(), self.before.take());
+        let place = self.plan.tree.clone();
         let work = async move {
             let before = match before {
                 Some(looking) => looking.await.ok().flatten(),
@@ -214,6 +216,9 @@ impl Hands {
             };
             let mut report = attempt::run(keeper, job, ears, received).await;
             report.has_moved = has_moved(movement, before).await;
+            if let Some(trouble) = keep::after_attempt(place, key).await {
+                let _ = news.send(News::Warning(trouble));
+            }
             let _ = news.send(News::AttemptEnded(key, report));
         };
         self.running = Some(self.start(key, orders, work));

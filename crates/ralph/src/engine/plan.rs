@@ -29,6 +29,7 @@ use crate::memory_size::MemorySize;
 use crate::process::{JobSpec, Stdin};
 use crate::project::Project;
 use crate::session_file::SessionFile;
+use crate::tree::Workplace;
 use crate::verify::{Acceptance, Ground, SealError, Sealer};
 
 /// Longer prompts are mistakes.
@@ -83,6 +84,8 @@ pub struct RunPlan {
     pub configured: Option<Vec<String>>,
     /// What it is a stage of, where it is one.
     pub stage: Option<StageOf>,
+    /// The tree of ralph's own that it works in, where that is the project's root.
+    pub tree: Option<Workplace>,
 }
 
 /// The task and the role of a stage.

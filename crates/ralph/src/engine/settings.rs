@@ -58,6 +58,9 @@ pub struct RunSettings {
     configured: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stage: Option<StageOf>,
+    /// The name of the tree of ralph's own that it works in, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tree: Option<String>,
     /// The secrets that it was given are not stored, but each can be read again from the variable that its mark names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     reread: bool,
@@ -115,6 +118,7 @@ impl RunSettings {
             parallel: plan.sharing == Sharing::Parallel,
             configured: plan.configured.clone(),
             stage: plan.stage.clone(),
+            tree: plan.tree.as_ref().map(|place| place.tree.name.clone()),
             reread: false,
         }
     }
@@ -129,6 +133,12 @@ impl RunSettings {
     #[must_use]
     pub fn acceptance(&self) -> &Acceptance {
         &self.acceptance
+    }
+
+    /// Returns the name of the tree that it works in, where that is not the user's work tree.
+    #[must_use]
+    pub fn tree(&self) -> Option<&str> {
+        self.tree.as_deref()
     }
 
     /// Returns where its words come from.
@@ -179,7 +189,8 @@ impl RunSettings {
 
     /// Returns the plan of a run that goes on.
     ///
-    /// `env` returns the values of the variables that the configuration has for an agent.
+    /// `env` returns the values of the variables that the configuration has for an agent. A tree of ralph's own is opened by
+    /// whoever calls.
     pub fn plan<E>(
         self,
         place: Place,
@@ -221,6 +232,7 @@ impl RunSettings {
             sharing: if self.parallel { Sharing::Parallel } else { Sharing::Alone },
             configured: self.configured,
             stage: self.stage,
+            tree: None,
         })
     }
 
@@ -306,6 +318,7 @@ mod tests {
             sharing: Sharing::Parallel,
             configured: Some(vec!["0123456789abcdef fedcba9876543210".to_owned()]),
             stage: Some(StageOf { task: "T-1".to_owned(), role: Role::Qa, lease: None }),
+            tree: None,
         }
     }
 

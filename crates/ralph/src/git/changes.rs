@@ -1,10 +1,11 @@
 //! Which files differ between two commits, and in a work tree; and putting files in their places.
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::GitError;
 use super::plain::Plain;
+use super::temporary::Temporary;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
@@ -21,7 +22,7 @@ pub struct Change {
     pub path: PathBuf,
 }
 
-/// Returns what leads from one commit to another.
+/// Returns what leads from one commit or tree to another.
 pub fn changes(root: &Path, from: &str, to: &str) -> Result<Vec<Change>, GitError> {
     let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to];
     let listed = Plain::at(root).bytes(&args)?;
@@ -44,6 +45,16 @@ pub fn uncommitted(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     let listed = Plain::at(root).bytes(&args)?;
     let paths = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
     Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
+}
+
+/// Returns how large those files of a work tree are together that are not as they were committed, new ones included.
+pub fn uncommitted_bytes(root: &Path) -> Result<u64, GitError> {
+    let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
+    let listed = Plain::at(root).bytes(&args)?;
+    let paths = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
+    let size =
+        |path: &[u8]| root.join(OsStr::from_bytes(path)).symlink_metadata().map_or(0, |found| found.len());
+    Ok(paths.map(size).sum())
 }
 
 /// Tells whether the index of a work tree holds exactly what a commit holds.
@@ -77,17 +88,17 @@ fn refresh(git: &Plain<'_>) -> Result<(), GitError> {
     if refreshed.code == Some(1) { Ok(()) } else { refreshed.success().map(drop) }
 }
 
-/// Puts files of a work tree back as a commit has them. The index stays as it is.
-pub fn restore_files(root: &Path, commit: &str, paths: &[PathBuf]) -> Result<(), GitError> {
+/// Puts files of a work tree back as a commit or tree has them. The index stays as it is, and nobody's lock on it matters.
+pub fn restore_files(root: &Path, from: &str, paths: &[PathBuf]) -> Result<(), GitError> {
     if paths.is_empty() {
         return Ok(());
     }
+    let own = Temporary::make("restore")?;
+    let git = Plain::at(root).patient().with("GIT_INDEX_FILE", own.path.join("index"));
+    git.bytes(&["read-tree", from])?;
     let listed: Vec<u8> =
         paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
-    let source = format!("--source={commit}");
-    let args = ["restore", "--worktree", &source, "--pathspec-from-file=-", "--pathspec-file-nul"];
-    let git = Plain::at(root).patient().with("GIT_LITERAL_PATHSPECS", "1");
-    git.fed(&args, &listed).map(drop)
+    git.fed(&["checkout-index", "--force", "--quiet", "-z", "--stdin"], &listed).map(drop)
 }
 
 /// Returns the difference between two commits, for people.

@@ -19,21 +19,35 @@ pub struct Kept {
 
 /// Makes a commit of everything in a work tree. No reference leads to it yet.
 pub fn keep(root: &Path, message: &str) -> Result<Kept, GitError> {
-    let Standing { commit, committed, is_clean, known } = standing(root)?;
-    let parents: Vec<&str> = commit.as_deref().into_iter().collect();
-    let (tree, left_out) = match committed {
-        Some(tree) if is_clean => (tree, None),
-        Some(_) | None => {
-            let own = Temporary::make("keep")?;
-            let index = own_file(root, "index")?;
-            let git = Plain::at(root).patient().with("GIT_INDEX_FILE", own.path.join("index"));
-            known.fill(&git, &own, &index)?;
-            let left_out = take_in(&git)?;
-            (git.line(&["write-tree"])?, left_out)
-        }
-    };
+    let Whole { on, tree, left_out } = whole(root)?;
+    let parents: Vec<&str> = on.as_deref().into_iter().collect();
     let commit = commit_tree(root, &NewCommit { tree: &tree, parents: &parents, message }, Author::Ralph)?;
     Ok(Kept { commit, left_out })
+}
+
+/// Makes a tree of everything in a work tree, without a commit. No reference leads to it yet.
+pub fn keep_files(root: &Path) -> Result<String, GitError> {
+    Ok(whole(root)?.tree)
+}
+
+struct Whole {
+    /// The commit that the work tree stands on.
+    on: Option<String>,
+    tree: String,
+    left_out: Option<String>,
+}
+
+fn whole(root: &Path) -> Result<Whole, GitError> {
+    let Standing { commit: on, committed, is_clean, known } = standing(root)?;
+    if let (Some(tree), true) = (committed, is_clean) {
+        return Ok(Whole { on, tree, left_out: None });
+    }
+    let own = Temporary::make("keep")?;
+    let index = own_file(root, "index")?;
+    let git = Plain::at(root).patient().with("GIT_INDEX_FILE", own.path.join("index"));
+    known.fill(&git, &own, &index)?;
+    let left_out = take_in(&git)?;
+    Ok(Whole { on, tree: git.line(&["write-tree"])?, left_out })
 }
 
 /// A file that cannot be read, or a repository without a commit, is no reason to lose the others.

@@ -29,13 +29,14 @@ use crate::process::{Bounded, run_bounded};
 use crate::{duration, fail};
 
 pub use changes::{
-    Change, ChangeKind, change_files, change_index, changes, difference, index_is, restore_files, uncommitted,
+    Change, ChangeKind, change_files, change_index, changes, difference, index_is, restore_files,
+    uncommitted, uncommitted_bytes,
 };
 pub use checkout::{Checkout, CheckoutError};
 pub use commit_tree::{Author, NewCommit, commit_tree, same_tree};
 pub use head_file::peek_at_head;
 pub use ignored::not_ignored;
-pub use keep::{Kept, keep};
+pub use keep::{Kept, keep, keep_files};
 pub use linked::{
     Linked, add_linked, finish_linked, linked, lock_linked, own_file, reconnect_linked, remove_linked,
     repository_of,
@@ -43,7 +44,9 @@ pub use linked::{
 pub use merge::{Merge, common_ancestor, is_ancestor, merge};
 pub use plain::ELSEWHERE;
 pub use position::position;
-pub use refs::{FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, refs_below};
+pub use refs::{
+    FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, object_at, refs_below,
+};
 pub use settings::deciding_settings;
 pub use snapshot::{commit_with_tree, committed, snapshot};
 

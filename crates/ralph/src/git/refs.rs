@@ -51,9 +51,13 @@ pub fn change_refs(root: &Path, changes: &[RefChange], why: &str) -> Result<(), 
 
 /// Returns the commit that a name leads to, if it leads to one.
 pub fn commit_at(root: &Path, name: &str) -> Result<Option<String>, GitError> {
-    let asked = format!("{name}^{{commit}}");
+    object_at(root, &format!("{name}^{{commit}}"))
+}
+
+/// Returns whatever a name leads to.
+pub fn object_at(root: &Path, name: &str) -> Result<Option<String>, GitError> {
     let answer =
-        Plain::at(root).answer(&["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[])?;
+        Plain::at(root).answer(&["rev-parse", "--verify", "--quiet", "--end-of-options", name], &[])?;
     match answer.code {
         Some(1) => Ok(None),
         _ => Ok(Some(String::from_utf8_lossy(&answer.success()?).trim_end().to_owned())),

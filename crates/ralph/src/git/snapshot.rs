@@ -56,7 +56,8 @@ pub fn committed(root: &Path) -> Result<Snapshot, GitError> {
 
 /// Returns a commit whose tree this is, if a branch, a tag or the work tree leads to one.
 pub fn commit_with_tree(root: &Path, tree: &str) -> Result<Option<String>, GitError> {
-    let all = Plain::at(root).bytes(&["log", "--all", "HEAD", "--format=%T %H"])?;
+    let places = ["--branches", "--tags", "--remotes", "HEAD"];
+    let all = Plain::at(root).bytes(&[&["log", "--format=%T %H"][..], &places].concat())?;
     let all = String::from_utf8_lossy(&all).into_owned();
     Ok(all.lines().find_map(|line| line.strip_prefix(tree)?.strip_prefix(' ').map(str::to_owned)))
 }

@@ -3,6 +3,7 @@
 //! deleted here.
 mod accept;
 mod error;
+mod history;
 mod land;
 #[cfg(test)]
 mod land_tests;
@@ -21,11 +22,12 @@ use std::path::PathBuf;
 
 pub use accept::{Accepted, accept, accepted};
 pub use error::TreeError;
+pub use history::{Moment, Span, Undone, remember, span, undo};
 pub use land::{Landing, Onto, finish, merged, recover};
 pub use make::{How, Made, find, make};
 pub use names::Mark;
 pub use place::Site;
-pub use remove::{Removal, remove};
+pub use remove::{Removal, discard, remove};
 pub use rewind::{Rewound, rewind};
 pub use setup::{SetUp, set_up};
 pub use snapshot::{Snapshot, snapshot, snapshots};
@@ -46,4 +48,15 @@ impl Tree {
     pub fn branch(&self) -> String {
         format!("ralph/{}", self.name)
     }
+}
+
+/// A tree that a run works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workplace {
+    pub site: Site,
+    pub tree: Tree,
+    /// What its snapshots are kept under: the role of a stage, or `run`.
+    pub stage: String,
+    /// Commands that make it fit for work, where that is not done yet.
+    pub setup: Vec<String>,
 }

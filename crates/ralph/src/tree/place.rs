@@ -37,6 +37,12 @@ impl Site {
         Ok(Self { root: project.root.clone(), folder, state })
     }
 
+    /// Returns the folder of the project's state.
+    #[must_use]
+    pub fn root_state(&self) -> &Path {
+        &self.state
+    }
+
     /// Tells the trees of this project from those of others that share the repository.
     pub(super) fn key(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()

@@ -1,6 +1,6 @@
 //! A tree is removed when nothing would be lost with it: its commits are merged, and everything in it is committed.
 use super::{Site, TreeError, find, names};
-use crate::git;
+use crate::git::{self, RefChange};
 
 /// What became of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,4 +31,21 @@ pub fn remove(site: &Site, name: &str) -> Result<Removal, TreeError> {
         Ok(()) => Ok(Removal::Removed),
         Err(error) => Ok(Removal::Kept(error.to_string())),
     }
+}
+
+/// Lets go of a tree in which nothing was ever done, with all that leads to it. Where something was, it stays.
+pub fn discard(site: &Site, name: &str) -> Result<Removal, TreeError> {
+    let removal = remove(site, name)?;
+    let all = git::refs_below(&site.root, &names::all(name))?;
+    let base = names::base(name, &site.key());
+    let base = all.iter().find(|found| found.name == base).map(|found| found.commit.clone());
+    let branch = git::commit_at(&site.root, &names::branch(name))?;
+    let is_untouched =
+        base.is_some() && branch == base && all.iter().all(|one| Some(&one.commit) == base.as_ref());
+    if removal == Removal::Removed && is_untouched {
+        let found = all.into_iter().map(|found| found.name).chain([names::branch(name)]);
+        let drops: Vec<RefChange> = found.map(|name| RefChange::Drop { name }).collect();
+        git::change_refs(&site.root, &drops, "ralph: nothing was done")?;
+    }
+    Ok(removal)
 }

@@ -9,6 +9,7 @@ use super::{Tree, TreeError};
 use crate::digest::sha256;
 use crate::git;
 use crate::memory_size::MemorySize;
+use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
 use crate::verify::{self, Cache, Claimed, Ground, Verifier};
 
@@ -33,6 +34,7 @@ pub async fn set_up(tree: &Tree, with: SetUp<'_>, orders: UnboundedReceiver<Orde
     if with.commands.is_empty() || fs::read_to_string(&mark).is_ok_and(|done| done == commands) {
         return Ok(());
     }
+    private::folder(&with.logs).map_err(|source| TreeError::Folder { path: with.logs.clone(), source })?;
     let verifier = Verifier {
         keeper: with.keeper,
         ground: Ground { root: tree.path.clone(), env: with.env, run_id: with.run_id.to_owned() },

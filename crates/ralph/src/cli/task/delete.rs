@@ -62,7 +62,7 @@ impl DeleteArgs {
 }
 
 /// Refuses to take away what an agent works on.
-fn at_rest(head: &TaskHead, project: &Project) -> Result<(), Failure> {
+pub fn at_rest(head: &TaskHead, project: &Project) -> Result<(), Failure> {
     match &head.run {
         Some(run) if run.status == "running" && !pick::is_cut_short(project, &run.id) => {
             Err(Failure::preflight(format!("run {} is working on task {}", short_id(&run.id), head.id))

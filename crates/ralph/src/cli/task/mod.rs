@@ -16,14 +16,15 @@ mod run_args;
 mod show;
 mod stage_plan;
 mod take_in;
-mod templates;
+pub mod templates;
 
 use clap::{Args, Subcommand};
 use ralph_core::task::{Author, Task, validate};
 
 pub use create::CreateArgs;
+pub use delete::at_rest;
 pub use followup::FollowupArgs;
-pub use stage_plan::{StagePlan, StageWanted, stage_plan};
+pub use stage_plan::{StagePlan, StageWanted, approved, stage_plan};
 pub use take_in::{finish, finish_in};
 
 use super::pick;

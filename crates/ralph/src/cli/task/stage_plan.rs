@@ -92,7 +92,7 @@ fn planned(
 }
 
 /// Refuses a task with checks that an agent wrote and nobody has approved.
-fn approved(row: &TaskRow) -> Result<(), Failure> {
+pub fn approved(row: &TaskRow) -> Result<(), Failure> {
     if row.approval == Approval::Given {
         return Ok(());
     }

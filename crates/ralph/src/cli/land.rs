@@ -1,0 +1,171 @@
+//! `ralph land`.
+use clap::Args;
+use ralph_core::criterion::Criterion;
+use ralph_core::evidence::{Evidence, Verdict};
+use ralph_core::outcome::exit_code;
+use ralph_core::task::Status;
+use uuid::Uuid;
+
+use super::land_proof::{Proof, Subject, proof};
+use super::land_report::Report;
+use super::looking::{Looked, Looking};
+use super::out;
+use super::resume::refuse_tracked;
+use super::run::{refuse_recursion, with_keeper};
+use super::task::{opened, unknown};
+use crate::engine::Clock;
+use crate::error::Failure;
+use crate::git::{Checkout, CheckoutError};
+use crate::lock::{self, Held, Owner, Sharing};
+use crate::private;
+use crate::process::Keeper;
+use crate::project::Project;
+use crate::store::{RunRow, Store};
+use crate::tree::{self, Landing, Removal, Site};
+use crate::view::short_id;
+
+/// Merges the accepted work of finished tasks into your branch, after the merged result was verified
+///
+/// The checks of the task run once more, in a checkout of what your branch would be. Only if they pass are your branch and
+/// your files moved; a conflict or a failure leaves everything as it was. The work tree of the task is removed when nothing
+/// in it would be lost; its branch ralph/TASK stays.
+#[derive(Debug, Args)]
+#[command(after_help = "Several tasks are landed one after the other, up to the first that cannot be.
+
+Exit codes: 0 landed, 1 cannot be landed as things are (not done, a conflict, your uncommitted changes, no branch),
+3 the checks fail on the merged result, 5 git failed")]
+pub struct LandArgs {
+    #[arg(required = true, value_name = "TASK")]
+    tasks: Vec<String>,
+    /// Prints one object for each task: task, landed, branch, commit, work, verified, checks, tree
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &LandArgs) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    refuse_recursion(&project)?;
+    refuse_tracked(&project)?;
+    with_keeper(|keeper| all(args, project, keeper))
+}
+
+async fn all(args: &LandArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
+    let store = opened().await?;
+    for id in &args.tasks {
+        let landed = land(&store, &project, id, keeper.clone()).await?;
+        match &landed {
+            Landed::Stopped(code) => return Ok(*code),
+            Landed::Done(report) | Landed::Refused(report) => {
+                if args.json {
+                    out::line(&report.json().to_string());
+                } else {
+                    out::data(&report.text());
+                }
+            }
+        }
+        if let Landed::Refused(_) = landed {
+            return Ok(exit_code::NOT_COMPLETE);
+        }
+    }
+    Ok(exit_code::COMPLETED)
+}
+
+/// What became of a landing.
+pub enum Landed {
+    Done(Report),
+    /// The checks fail on the merged result.
+    Refused(Report),
+    /// A signal stopped it: the exit code.
+    Stopped(u8),
+}
+
+/// Lands one task. Nobody else lands in this project meanwhile.
+pub async fn land(store: &Store, project: &Project, id: &str, keeper: Keeper) -> Result<Landed, Failure> {
+    let subject = finished(store, id).await?;
+    let site = Site::of(project)?;
+    let _queue = alone(project, "land-lock").await?;
+    tree::recover(&site, id)?;
+    let landing = tree::merged(&site, id)?;
+    let mut report = Report::of(&landing, project.state().join("land"));
+    if !landing.is_there_already() {
+        let proof = proof(store, &subject, project).await?;
+        let evidence = match verified(project, &landing, &proof, (keeper, &report)).await? {
+            Looked::Through(evidence) => evidence,
+            Looked::Stopped(code) => return Ok(Landed::Stopped(code)),
+        };
+        let is_refused = !evidence.checks.is_empty() && evidence.verdict() != Verdict::Accepted;
+        report.evidence = evidence;
+        if is_refused {
+            return Ok(Landed::Refused(report));
+        }
+    }
+    // An agent that works in the user's files must not find them moved.
+    let _tree = alone(project, "lock").await?;
+    tree::finish(&site, &landing)?;
+    report.is_landed = true;
+    report.removal = tree::remove(&site, id).unwrap_or_else(|error| Removal::Kept(error.to_string()));
+    Ok(Landed::Done(report))
+}
+
+async fn finished(store: &Store, id: &str) -> Result<Subject, Failure> {
+    let Some(row) = store.task(id).await? else {
+        if let Some(run) = run_named(store, id).await? {
+            return Ok(Subject::Run(Box::new(run)));
+        }
+        let all = store.tasks().await?;
+        return Err(unknown(id, &all.iter().map(|task| task.id.as_str()).collect::<Vec<_>>()));
+    };
+    if row.task.status == Status::Done {
+        return Ok(Subject::Task(Box::new(row)));
+    }
+    Err(Failure::preflight(format!(
+        "task {id} is {}: only finished work is landed",
+        row.task.status.as_str()
+    ))
+    .hint(format!("`ralph task show {id}` tells what is missing; its branch so far is ralph/{id}")))
+}
+
+/// Returns the run that worked in a tree of its own with that name.
+async fn run_named(store: &Store, name: &str) -> Result<Option<RunRow>, Failure> {
+    let Some(part) = name.strip_prefix("run-") else { return Ok(None) };
+    let run = store.runs_like(part).await?.into_iter().find(|run| short_id(&run.id) == part);
+    match run {
+        Some(run) if run.status != "completed" => {
+            Err(Failure::preflight(format!("run {part} is {}: only finished work is landed", run.status))
+                .hint(format!("`ralph show {part}` tells why; its branch so far is ralph/{name}")))
+        }
+        run => Ok(run),
+    }
+}
+
+/// Takes a lock of the project that nobody else may have meanwhile.
+pub async fn alone(project: &Project, name: &str) -> Result<Held, Failure> {
+    let state = project.state();
+    private::folder(&state).map_err(|error| Failure::new(exit_code::STATE, &error))?;
+    let owner = Owner::of("land", Clock::start().now());
+    Ok(lock::take(&state.join(name), Sharing::Alone, &owner).await?)
+}
+
+/// Runs the checks in a checkout of what the branch would be.
+async fn verified(
+    project: &Project,
+    landing: &Landing,
+    proof: &Proof,
+    (keeper, report): (Keeper, &Report),
+) -> Result<Looked, Failure> {
+    if proof.criteria.is_empty() {
+        return Ok(Looked::Through(Evidence { checks: Vec::new() }));
+    }
+    let checkout = Checkout::make(&project.root, &landing.merged)
+        .map_err(|error: CheckoutError| Failure::new(exit_code::GIT, &error))?;
+    let name = format!("{}-{}", landing.name, jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+    let looking = Looking {
+        project,
+        checkout: &checkout,
+        acceptance: &proof.acceptance,
+        run: Uuid::now_v7().to_string(),
+        logs: (report.logs.clone(), &name),
+    };
+    let criteria: &[Criterion] = &proof.criteria;
+    looking.look(criteria, keeper).await
+}

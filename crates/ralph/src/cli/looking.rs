@@ -1,0 +1,102 @@
+//! Checks that run outside of a loop: in a checkout of their own, until they are through or a signal stops them.
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ralph_core::criterion::Criterion;
+use ralph_core::evidence::{CheckEvidence, Evidence};
+use ralph_core::outcome::{Ended, exit_code};
+use tokio::sync::mpsc;
+
+use crate::engine::{Asked, PROJECT_VARIABLE, Signals, stop_self};
+use crate::error::Failure;
+use crate::git::{self, Checkout};
+use crate::memory_size::MemorySize;
+use crate::private;
+use crate::process::{Keeper, LogBudget, Order};
+use crate::project::Project;
+use crate::verify::{self, Acceptance, Cache, Claimed, Ground, Verifier};
+
+/// How long checks that were told to stop may take.
+const PUT_DOWN: Duration = Duration::from_secs(10);
+
+/// What is looked at, and where that is told.
+pub struct Looking<'a> {
+    pub project: &'a Project,
+    pub checkout: &'a Checkout,
+    pub acceptance: &'a Acceptance,
+    /// Marks the processes.
+    pub run: String,
+    /// The folder of the logs, and what their names begin with.
+    pub logs: (PathBuf, &'a str),
+}
+
+pub enum Looked {
+    Through(Evidence),
+    /// A signal stopped it: the exit code.
+    Stopped(u8),
+}
+
+impl Looking<'_> {
+    /// Runs checks in the checkout.
+    pub async fn look(self, criteria: &[Criterion], keeper: Keeper) -> Result<Looked, Failure> {
+        let (folder, name) = self.logs;
+        private::folder(&folder).map_err(|error| Failure::new(exit_code::STATE, &error))?;
+        let root = self.checkout.path().to_path_buf();
+        let verifier = Verifier {
+            cache: Cache::default(),
+            keeper,
+            ground: Ground { root, env: environment(self.project), run_id: self.run },
+            logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &folder),
+            folder,
+            name: name.to_owned(),
+            verifiers: self.project.verifiers(),
+            claim: Claimed::default(),
+            judge: None,
+        };
+        verify::lend(&self.project.root, self.checkout.path(), &self.acceptance.share)
+            .map_err(|error| Failure::new(exit_code::STATE, &error))?;
+        until_stopped(&verifier, &self.acceptance.setup, criteria).await
+    }
+}
+
+async fn until_stopped(
+    verifier: &Verifier,
+    setup: &[String],
+    criteria: &[Criterion],
+) -> Result<Looked, Failure> {
+    let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let (orders, received) = mpsc::unbounded_channel();
+    let mut looking = std::pin::pin!(verify::again(verifier, setup, criteria, received));
+    loop {
+        tokio::select! {
+            looked = &mut looking => {
+                return looked.map(Looked::Through).map_err(|failed| unfit(&failed, &verifier.folder));
+            }
+            asked = signals.next() => match asked {
+                Asked::Suspend => stop_self(),
+                Asked::Look => {}
+                Asked::Stop(signal) => {
+                    let _ = orders.send(Order::Kill);
+                    let _ = tokio::time::timeout(PUT_DOWN, &mut looking).await;
+                    return Ok(Looked::Stopped(Ended::interrupted(signal).exit_code));
+                }
+            },
+        }
+    }
+}
+
+/// Returns our own environment without what would lead a check's git back to the user's repository.
+fn environment(project: &Project) -> Vec<(OsString, OsString)> {
+    let ours = std::env::vars_os().filter(|(name, _)| !git::ELSEWHERE.iter().any(|gone| name == gone));
+    let own = (PROJECT_VARIABLE.into(), project.root.clone().into());
+    ours.filter(|(name, _)| name != PROJECT_VARIABLE).chain([own]).collect()
+}
+
+/// Where the checkout cannot be made fit, nothing is known about the work.
+fn unfit(failed: &CheckEvidence, logs: &Path) -> Failure {
+    let what = format!("the checkout could not be set up: `{}`: {}", failed.command, failed.reason);
+    let log = logs.join(&failed.log);
+    Failure::preflight(what)
+        .hint(format!("see {}; what it lacks may be shared: verification.share", log.display()))
+}

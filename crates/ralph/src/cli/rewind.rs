@@ -1,0 +1,171 @@
+//! `ralph rewind`.
+use clap::Args;
+use ralph_core::outcome::exit_code;
+use ralph_core::task::{Role, Status};
+use serde_json::json;
+
+use super::resume::refuse_tracked;
+use super::run::refuse_recursion;
+use super::task::{at_rest, opened, unknown};
+use super::{block_on, out};
+use crate::error::Failure;
+use crate::project::Project;
+use crate::tree::{self, Rewound, Site, Snapshot, Tree, TreeError};
+
+/// Puts the work tree of a task back to what it held after an earlier attempt
+///
+/// Without an iteration, lists the attempts. HEAD and files go back; what was not committed then is not committed again.
+/// What the tree holds now is kept first, under a reference that is printed. Files that git ignores stay as they are.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph rewind TASK-001                  lists the attempts that are kept
+  ralph rewind TASK-001 2                the last attempt of iteration 2 of the newest stage
+  ralph rewind TASK-001 coder 2")]
+pub struct RewindArgs {
+    task: String,
+    /// The stage (the newest one unless you say), and the iteration
+    #[arg(value_name = "[STAGE] ITERATION", num_args = 0..=2)]
+    to: Vec<String>,
+    /// Prints one object a line: task, stage, iteration, attempt, commit, at; after rewinding also kept
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &RewindArgs) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    let wanted = args.wanted()?;
+    let site = Site::of(&project)?;
+    let all = tree::snapshots(&site, &args.task)?;
+    let Some(wanted) = wanted else { return list(args, &all) };
+    refuse_recursion(&project)?;
+    refuse_tracked(&project)?;
+    block_on(may_go_back(args, &project))?;
+    let name = &args.task;
+    let tree = tree::find(&site, name)?.ok_or_else(|| TreeError::None { name: name.clone() })?;
+    let to = wanted
+        .among(&all)
+        .ok_or_else(|| TreeError::NoSnapshot { name: name.clone(), wanted: wanted.shown() })?;
+    let rewound = tree::rewind(&site, &tree, to)?;
+    tell(args, &tree, to, &rewound);
+    Ok(exit_code::COMPLETED)
+}
+
+/// The iteration that is asked for.
+struct Wanted {
+    stage: Option<String>,
+    iteration: u32,
+}
+
+impl Wanted {
+    /// Returns its last attempt. Without a stage the newest one is meant.
+    fn among<'a>(&self, all: &'a [Snapshot]) -> Option<&'a Snapshot> {
+        let stage = self.stage.as_ref().or(all.last().map(|newest| &newest.mark.stage))?;
+        let of_it = all.iter().filter(|one| one.mark.stage == *stage && one.mark.iteration == self.iteration);
+        of_it.max_by_key(|one| one.mark.attempt)
+    }
+
+    fn shown(&self) -> String {
+        match &self.stage {
+            Some(stage) => format!("of iteration {} of {stage}", self.iteration),
+            None => format!("of iteration {}", self.iteration),
+        }
+    }
+}
+
+impl RewindArgs {
+    fn wanted(&self) -> Result<Option<Wanted>, Failure> {
+        let (stage, iteration) = match self.to.as_slice() {
+            [] => return Ok(None),
+            [iteration] => (None, iteration),
+            [stage, iteration, ..] => (Some(stage), iteration),
+        };
+        let stage = stage.map(|stage| Role::parse(stage).map_err(Failure::usage)).transpose()?;
+        let number = iteration.parse().ok().filter(|number| *number > 0);
+        let iteration = number.ok_or_else(|| {
+            Failure::usage(format!("{iteration:?} is no iteration"))
+                .hint("iterations are counted from 1, and come last: ralph rewind TASK-001 coder 2")
+        })?;
+        Ok(Some(Wanted { stage: stage.map(|role| role.to_string()), iteration }))
+    }
+}
+
+/// Refuses a task on which somebody works, and one that is over: its work may be landed already.
+async fn may_go_back(args: &RewindArgs, project: &Project) -> Result<(), Failure> {
+    let store = opened().await?;
+    let heads = store.tasks().await?;
+    store.close().await;
+    let Some(head) = heads.iter().find(|head| head.id == args.task) else {
+        // A run in a tree of its own is no task.
+        if args.task.starts_with("run-") {
+            return Ok(());
+        }
+        return Err(unknown(&args.task, &heads.iter().map(|head| head.id.as_str()).collect::<Vec<_>>()));
+    };
+    at_rest(head, project)?;
+    if let Status::Done | Status::Cancelled = head.status {
+        let id = &head.id;
+        return Err(Failure::preflight(format!("task {id} is {}", head.status.as_str()))
+            .hint(format!("open it again first: ralph task edit {id} --status todo")));
+    }
+    Ok(())
+}
+
+fn list(args: &RewindArgs, all: &[Snapshot]) -> Result<u8, Failure> {
+    if all.is_empty() {
+        out::note(&format!("no attempt of {} is kept", args.task));
+    }
+    for one in all {
+        if args.json {
+            out::line(&args.object(one).to_string());
+        } else {
+            let mark = &one.mark;
+            let (short, at) = (one.commit.get(..12).unwrap_or(&one.commit), at(one));
+            out::line(&format!(
+                "{:<10} {:>4} {:>3}  {short}  {at}",
+                mark.stage, mark.iteration, mark.attempt
+            ));
+        }
+    }
+    Ok(exit_code::COMPLETED)
+}
+
+fn at(one: &Snapshot) -> String {
+    jiff::Timestamp::from_second(one.made_at).map(|at| at.to_string()).unwrap_or_default()
+}
+
+impl RewindArgs {
+    fn object(&self, one: &Snapshot) -> serde_json::Value {
+        let mark = &one.mark;
+        json!({
+            "task": self.task,
+            "stage": mark.stage,
+            "iteration": mark.iteration,
+            "attempt": mark.attempt,
+            "commit": one.commit,
+            "at": at(one),
+        })
+    }
+}
+
+fn tell(args: &RewindArgs, tree: &Tree, to: &Snapshot, rewound: &Rewound) {
+    if args.json {
+        let mut object = args.object(to);
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("kept".to_owned(), rewound.kept.clone().into());
+        }
+        out::line(&object.to_string());
+        return;
+    }
+    let mark = &to.mark;
+    out::line(&format!(
+        "{} holds what it held after attempt {} of iteration {} of {}",
+        tree.path.display(),
+        mark.attempt,
+        mark.iteration,
+        mark.stage
+    ));
+    out::line(&format!("what lay there is kept: {}", rewound.kept));
+    if let Some(accepted) = &rewound.accepted {
+        out::line(&format!("what was accepted after that is kept too: {accepted}"));
+    }
+}

@@ -1,0 +1,56 @@
+//! `ralph undo`.
+use clap::Args;
+use ralph_core::outcome::exit_code;
+use serde_json::json;
+
+use super::diff::root_of;
+use super::land::alone;
+use super::resume::refuse_tracked;
+use super::run::refuse_recursion;
+use super::{block_on, out, pick};
+use crate::error::Failure;
+use crate::project::Project;
+use crate::sanitize::visible;
+use crate::tree;
+use crate::view::{one_or_many, short_id};
+
+/// Puts the files that a run changed back as they were before it
+///
+/// Commits stay: where the run made some, the undoing is a change that you can commit. What lay there is kept, under a
+/// reference that is printed. Nothing is touched if one of these files has been changed since the run.
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// The beginning or the end of an id
+    run: String,
+    /// Prints one object: run, files, kept
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &UndoArgs) -> Result<u8, Failure> {
+    let project = Project::here()?;
+    refuse_recursion(&project)?;
+    refuse_tracked(&project)?;
+    block_on(async {
+        let (store, run) = pick::run(Some(&args.run)).await?;
+        store.close().await;
+        if run.status == "running" {
+            return Err(Failure::preflight(format!("run {} goes on", short_id(&run.id)))
+                .hint("stop it first, or wait for its end"));
+        }
+        // Nobody else may work in the files meanwhile.
+        let _held = alone(&project, "lock").await?;
+        let root = root_of(&project, &run)?;
+        let undone = tree::undo(&root, &run.id)?;
+        let files: Vec<String> = undone.files.iter().map(|file| file.display().to_string()).collect();
+        if args.json {
+            out::line(&json!({ "run": run.id, "files": files, "kept": undone.kept }).to_string());
+            return Ok(exit_code::COMPLETED);
+        }
+        files.iter().for_each(|file| out::line(&visible(file)));
+        let count = i64::try_from(files.len()).unwrap_or(i64::MAX);
+        out::line(&format!("{} of run {} put back", one_or_many(count, "file"), short_id(&run.id)));
+        out::line(&format!("what lay there is kept: {}", undone.kept));
+        Ok(exit_code::COMPLETED)
+    })
+}

@@ -1,5 +1,7 @@
 //! Where a project and its ralph home are: real paths, without links in them. Git is asked only where its
 //! answer is not plain to see, because asking takes as long as starting an agent.
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::git::{self, GitError};
@@ -34,6 +36,9 @@ impl Project {
     pub fn around(from: &Path) -> Result<Self, ProjectError> {
         let from = from.canonicalize().map_err(|source| ProjectError::NoFolder { source })?;
         let root = root_around(&from)?;
+        if let Some(home) = home_of_tree(&root) {
+            return Ok(Self { root, home });
+        }
         let up_to_root = from.ancestors().take_while(|folder| folder.starts_with(&root));
         let mut homes = up_to_root.map(|folder| folder.join(".ralph"));
         let is_home = root.join("prompts").is_dir() && root.join("config").is_file();
@@ -50,7 +55,15 @@ impl Project {
     /// own that is none of our business.
     #[must_use]
     pub fn state(&self) -> PathBuf {
-        self.home.join(if self.home == self.root { ".ralph-state" } else { "state" })
+        self.home.join(if self.is_own_home() { ".ralph-state" } else { "state" })
+    }
+
+    /// Tells whether the home is the root of a project, where folders with common names are the project's own. The root of the
+    /// user's work tree is meant, also where the agent works in a linked one.
+    #[must_use]
+    pub fn is_own_home(&self) -> bool {
+        let is_linked = || self.home.join(".git").exists() && self.root.join(".git").is_file();
+        self.home == self.root || is_linked()
     }
 
     /// Returns the folder of the session logs of classic mode.
@@ -62,13 +75,13 @@ impl Project {
     /// Returns the folder of the plugins that verify.
     #[must_use]
     pub fn verifiers(&self) -> PathBuf {
-        self.home.join(if self.home == self.root { ".ralph-verifiers" } else { "verifiers" })
+        self.home.join(if self.is_own_home() { ".ralph-verifiers" } else { "verifiers" })
     }
 
     /// Returns the folder of the project's own templates of checks.
     #[must_use]
     pub fn templates(&self) -> PathBuf {
-        self.home.join(if self.home == self.root { ".ralph-templates" } else { "templates" })
+        self.home.join(if self.is_own_home() { ".ralph-templates" } else { "templates" })
     }
 
     /// Returns the file that names the session logs of one run.
@@ -80,7 +93,7 @@ impl Project {
     /// Returns the file in which the agents of one run keep their notes.
     #[must_use]
     pub fn notes(&self, run: &str) -> PathBuf {
-        let folder = self.home.join(if self.home == self.root { ".ralph-notes" } else { "notes" });
+        let folder = self.home.join(if self.is_own_home() { ".ralph-notes" } else { "notes" });
         folder.join(format!("{run}.md"))
     }
 
@@ -93,7 +106,7 @@ impl Project {
     /// Returns the folder from which this home is found again.
     #[must_use]
     pub fn base(&self) -> &Path {
-        if self.home == self.root { &self.root } else { self.home.parent().unwrap_or(&self.root) }
+        if self.is_own_home() { &self.home } else { self.home.parent().unwrap_or(&self.root) }
     }
 
     /// Returns the folder of one run's raw logs.
@@ -107,6 +120,18 @@ impl Project {
     pub fn run_lock(&self, run: &str) -> PathBuf {
         self.run_folder(run).join("lock")
     }
+}
+
+/// The file by which a work tree of ralph's own knows the home of its project. It lies in what git has for that tree alone.
+pub const HOME_OF_TREE: &str = "ralph-home";
+
+/// Returns the home of the project that a work tree of ralph's own belongs to.
+fn home_of_tree(root: &Path) -> Option<PathBuf> {
+    let named = std::fs::read(root.join(".git")).ok()?;
+    let named = named.strip_prefix(b"gitdir: ")?;
+    let folder = root.join(OsStr::from_bytes(named.trim_ascii_end()));
+    let home = PathBuf::from(OsString::from_vec(std::fs::read(folder.join(HOME_OF_TREE)).ok()?));
+    (home.is_absolute() && home.is_dir()).then_some(home)
 }
 
 fn root_around(from: &Path) -> Result<PathBuf, ProjectError> {
@@ -209,6 +234,20 @@ mod tests {
         let link = root.with_file_name("link");
         symlink(&root, &link).unwrap();
         assert_eq!(Project::around(&link).unwrap(), Project::around(&root).unwrap());
+    }
+
+    #[test] // spec: P6
+    fn the_state_of_a_project_is_the_same_seen_from_a_work_tree_of_ralphs_own() {
+        let (_temp, root) = repository();
+        let beside = root.with_file_name("beside");
+        fs::create_dir(&beside).unwrap();
+        fs::write(beside.join(".git"), "gitdir: /nowhere\n").unwrap();
+        for home in [root.clone(), root.join(".ralph")] {
+            let here = Project { root: root.clone(), home: home.clone() };
+            let there = Project { root: beside.clone(), home };
+            assert_eq!((here.state(), here.notes("r")), (there.state(), there.notes("r")));
+            assert_eq!(here.base(), there.base());
+        }
     }
 
     // fault: 62

@@ -6,6 +6,7 @@ use clap::Args;
 use ralph_core::event::Millis;
 use ralph_core::outcome::exit_code;
 use ralph_core::retention::{Life, Retention, removable};
+use ralph_core::task::Status;
 use serde_json::{Value, json};
 
 use super::pick::is_cut_short;
@@ -20,12 +21,15 @@ use crate::retention::{
 };
 use crate::session_file;
 use crate::store::{LastSeen, Opening, Store};
+use crate::tree::{self, Removal, Site, Tree};
 use crate::view::{bytes, one_or_many, short_id};
 
-/// Removes the raw logs and the session logs of old runs
+/// Removes the raw logs and the session logs of old runs, and work trees whose work is merged
 ///
-/// The old execution log goes, too. The journal and the notes stay, so that `ralph show` still tells what happened. A run that is going on is never
-/// touched, and nothing is that a link leads to. In runs that stay, logs that a killed ralph left in pieces are put
+/// The old execution log goes, too. The journal and the notes stay, so that `ralph show` still tells what happened. A run that
+/// is going on is never touched, and nothing is that a link leads to. Work trees of tasks that are over, and of runs that have
+/// ended, are removed if all in them is committed and merged; branches stay. In runs that stay, logs that a killed ralph left
+/// in pieces are put
 /// together.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -44,7 +48,7 @@ pub struct GcArgs {
     /// Says what would be removed, and removes nothing
     #[arg(long)]
     dry_run: bool,
-    /// Prints one object: dry_run, freed_bytes, runs, old_execution_log_bytes, joined_logs, failures
+    /// Prints one object: dry_run, freed_bytes, runs, old_execution_log_bytes, joined_logs, trees, failures
     #[arg(long)]
     json: bool,
 }
@@ -58,6 +62,8 @@ struct Done {
     executions: u64,
     /// How many logs were put together.
     joined: u64,
+    /// Work trees.
+    trees: Vec<PathBuf>,
     failures: Vec<RetentionError>,
 }
 
@@ -101,6 +107,7 @@ impl Collector<'_> {
             }
         }
         self.old_executions();
+        self.done.trees = self.merged_trees().await?;
         Ok(self.done)
     }
 
@@ -112,6 +119,24 @@ impl Collector<'_> {
             Ok(size) => self.done.executions = size,
             Err(failure) => self.done.failures.push(failure),
         }
+    }
+
+    /// Removes the trees that nobody needs any more.
+    async fn merged_trees(&self) -> Result<Vec<PathBuf>, Failure> {
+        let tasks = self.store.tasks().await?;
+        let going_on = self.store.recorded_as_running().await?;
+        let is_over = |name: &str| match tasks.iter().find(|task| task.id == name) {
+            Some(task) => matches!(task.status, Status::Done | Status::Cancelled),
+            None => !going_on.iter().any(|run| name.ends_with(short_id(&run.id))),
+        };
+        // Where trees cannot be looked at, none is removed.
+        let Ok(site) = Site::of(&self.project) else { return Ok(Vec::new()) };
+        let over = tree::all(&site).unwrap_or_default().into_iter().filter(|tree| is_over(&tree.name));
+        let is_gone = |tree: &Tree| match self.args.dry_run {
+            true => tree::would_lose(&site, tree).is_ok_and(|lost| lost.is_none()),
+            false => tree::remove(&site, &tree.name).is_ok_and(|removal| removal == Removal::Removed),
+        };
+        Ok(over.filter(is_gone).map(|tree| tree.path).collect())
     }
 
     /// A run that is recorded as going on and that nobody drives has ended without a word.
@@ -199,6 +224,7 @@ fn report(args: &GcArgs, done: &Done) {
             "runs": runs,
             "old_execution_log_bytes": done.executions,
             "joined_logs": done.joined,
+            "trees": done.trees.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
             "failures": failures,
         });
         return out::line(&object.to_string());
@@ -218,6 +244,10 @@ fn report(args: &GcArgs, done: &Done) {
     };
     let count = one_or_many(i64::try_from(done.runs.len()).unwrap_or(i64::MAX), "run");
     out::line(&format!("{did} {count}: {}", bytes(freed)));
+    for path in &done.trees {
+        let did = if args.dry_run { "would remove" } else { "removed" };
+        out::line(&format!("{did} the work tree {}, whose work is merged", path.display()));
+    }
     if done.joined > 0 {
         let put = if args.dry_run { "would put together" } else { "put together" };
         let logs = one_or_many(i64::try_from(done.joined).unwrap_or(i64::MAX), "log");

@@ -1,4 +1,6 @@
 //! `ralph land`.
+use std::time::{Duration, Instant};
+
 use clap::Args;
 use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{Evidence, Verdict};
@@ -21,7 +23,7 @@ use crate::private;
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::{RunRow, Store};
-use crate::tree::{self, Landing, Removal, Site};
+use crate::tree::{self, Landing, Removal, Site, TreeError};
 use crate::view::short_id;
 
 /// Merges the accepted work of finished tasks into your branch, after the merged result was verified
@@ -84,8 +86,11 @@ pub async fn land(store: &Store, project: &Project, id: &str, keeper: Keeper) ->
     let subject = finished(store, id).await?;
     let site = Site::of(project)?;
     let _queue = alone(project, "land-lock").await?;
-    tree::recover(&site, id)?;
-    let landing = tree::merged(&site, id)?;
+    let landing = apart((site.clone(), id.to_owned()), |site, id| {
+        tree::recover(site, id)?;
+        tree::merged(site, id)
+    })
+    .await?;
     let mut report = Report::of(&landing, project.state().join("land"));
     if !landing.is_there_already() {
         let proof = proof(store, &subject, project).await?;
@@ -101,10 +106,50 @@ pub async fn land(store: &Store, project: &Project, id: &str, keeper: Keeper) ->
     }
     // An agent that works in the user's files must not find them moved.
     let _tree = alone(project, "lock").await?;
-    tree::finish(&site, &landing)?;
+    report.removal = apart((site, landing), |site, landing| {
+        tree::finish(site, landing)?;
+        Ok(tree::remove(site, &landing.name).unwrap_or_else(|error| Removal::Kept(error.to_string())))
+    })
+    .await?;
     report.is_landed = true;
-    report.removal = tree::remove(&site, id).unwrap_or_else(|error| Removal::Kept(error.to_string()));
     Ok(Landed::Done(report))
+}
+
+/// Does something with git that may take a while; whatever else this process drives goes on meanwhile.
+async fn apart<A: Send + 'static, T: Send + 'static>(
+    (site, about): (Site, A),
+    work: impl FnOnce(&Site, &A) -> Result<T, TreeError> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(move || work(&site, &about)).await;
+    Ok(done.map_err(|error| Failure::new(exit_code::INTERNAL, &error))??)
+}
+
+/// How long a worker waits for its turn, and how often it looks.
+const TURN: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Lands one task for a worker, after all others who land here. Returns what came of it, for people.
+pub async fn land_in_turn(
+    store: &Store,
+    project: &Project,
+    id: &str,
+    keeper: &Keeper,
+) -> Result<String, String> {
+    let until = Instant::now() + TURN;
+    loop {
+        match land(store, project, id, keeper.clone()).await {
+            Ok(Landed::Done(report)) => return Ok(report.text()),
+            Ok(Landed::Refused(report)) => return Err(report.text()),
+            Ok(Landed::Stopped(_)) => return Err(format!("not landed: stopped; ralph land {id}")),
+            Err(failure) if failure.exit_code == exit_code::STATE && Instant::now() < until => {
+                tokio::time::sleep(LOOK).await;
+            }
+            Err(failure) => {
+                let causes = failure.causes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+                return Err(format!("not landed: {} ({causes}); ralph land {id}", failure.message));
+            }
+        }
+    }
 }
 
 async fn finished(store: &Store, id: &str) -> Result<Subject, Failure> {
@@ -156,7 +201,10 @@ async fn verified(
     if proof.criteria.is_empty() {
         return Ok(Looked::Through(Evidence { checks: Vec::new() }));
     }
-    let checkout = Checkout::make(&project.root, &landing.merged)
+    let (root, merged) = (project.root.clone(), landing.merged.clone());
+    let made = tokio::task::spawn_blocking(move || Checkout::make(&root, &merged)).await;
+    let checkout = made
+        .map_err(|error| Failure::new(exit_code::INTERNAL, &error))?
         .map_err(|error: CheckoutError| Failure::new(exit_code::GIT, &error))?;
     let name = format!("{}-{}", landing.name, jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
     let looking = Looking {

@@ -93,6 +93,7 @@ impl RewindArgs {
 async fn may_go_back(args: &RewindArgs, project: &Project) -> Result<(), Failure> {
     let store = opened().await?;
     let heads = store.tasks().await?;
+    let leases = store.leases().await?;
     store.close().await;
     let Some(head) = heads.iter().find(|head| head.id == args.task) else {
         // A run in a tree of its own is no task.
@@ -102,6 +103,10 @@ async fn may_go_back(args: &RewindArgs, project: &Project) -> Result<(), Failure
         return Err(unknown(&args.task, &heads.iter().map(|head| head.id.as_str()).collect::<Vec<_>>()));
     };
     at_rest(head, project)?;
+    if leases.iter().any(|lease| lease.claim.task == head.id && !lease.is_over) {
+        return Err(Failure::preflight(format!("a worker has task {}", head.id))
+            .hint("wait until it is through, or stop it"));
+    }
     if let Status::Done | Status::Cancelled = head.status {
         let id = &head.id;
         return Err(Failure::preflight(format!("task {id} is {}", head.status.as_str()))

@@ -50,7 +50,7 @@ fn project_file(project: &Project) -> Result<Option<PathBuf>, ConfigError> {
     let home = &project.home;
     let (yaml, classic) = (home.join("config.yaml"), home.join("config"));
     // In a root that is the home, other files are none of our business.
-    if *home != project.root {
+    if !project.is_own_home() {
         refuse_misnamed(home)?;
     }
     match (exists(&yaml), exists(&classic)) {

@@ -32,7 +32,7 @@ pub use error::ConfigError;
 pub use files::{Files, find};
 pub use load::{Named, load};
 pub use origin::{FileLayer, Origin, Setting};
-pub use pipeline::PipelineSettings;
+pub use pipeline::{Landing, PipelineSettings};
 pub use project_commands::{Part, ProjectCommand, Use};
 pub use roles::{RoleSettings, Roles};
 pub use schema::schema;

@@ -7,6 +7,15 @@ use ralph_core::task::Role;
 use super::Settings;
 use super::origin::Setting;
 
+/// Who merges finished work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landing {
+    /// The user, with `ralph land`.
+    Manual,
+    /// The worker, as soon as a task is done.
+    Auto,
+}
+
 #[derive(Debug, Clone)]
 pub struct PipelineSettings {
     /// The roles, in their order.
@@ -15,6 +24,8 @@ pub struct PipelineSettings {
     pub slots: Setting<u32>,
     pub max_rounds: Setting<u32>,
     pub max_attempts: Setting<u32>,
+    /// Who merges finished work.
+    pub land: Setting<Landing>,
     /// Commands that make a new work tree fit for work.
     pub setup: Setting<Vec<String>>,
     /// How long a worker may be silent before another takes its task.
@@ -29,6 +40,7 @@ impl Default for PipelineSettings {
             slots: Setting::built_in(1),
             max_rounds: Setting::built_in(3),
             max_attempts: Setting::built_in(2),
+            land: Setting::built_in(Landing::Manual),
             setup: Setting::default(),
             lease: Setting::built_in(Duration::from_secs(60)),
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CheckDraft, KEYS, Key, Place};
 use super::settings::{AgentSettings, Settings};
 use super::show::single;
-use super::slot::{Bounds, CONTEXT, ISOLATION, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot};
+use super::slot::{Bounds, CONTEXT, ISOLATION, LANDING, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot};
 use crate::agent::{Format, Permission};
 use crate::yaml::{self, Content, Node};
 
@@ -115,6 +115,7 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Scope(_) => one_of(SCOPE.iter().map(|(name, _)| Some(*name))),
         Slot::Method(_) => one_of(METHOD.iter().map(|(name, _)| Some(*name))),
         Slot::Isolation(_) => one_of(ISOLATION.iter().map(|(name, _)| Some(*name))),
+        Slot::Landing(_) => one_of(LANDING.iter().map(|(name, _)| Some(*name))),
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
         Slot::Checks(_) => json!({
             "type": ["array", "null"],

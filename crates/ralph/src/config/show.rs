@@ -7,7 +7,7 @@ use super::keys::{AGENT_KEYS, KEYS, Place};
 use super::origin::{Origin, Setting};
 use super::settings::Settings;
 use super::slot::{
-    CONTEXT, ISOLATION, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot, contradictions_value,
+    CONTEXT, ISOLATION, LANDING, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot, contradictions_value,
 };
 use super::written_check::written;
 use crate::duration;
@@ -100,6 +100,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Scope(slot) => of(slot, |found| json!(name_of(SCOPE, found))),
         Slot::Method(slot) => of(slot, |found| json!(name_of(METHOD, found))),
         Slot::Isolation(slot) => of(slot, |found| json!(name_of(ISOLATION, found))),
+        Slot::Landing(slot) => of(slot, |found| json!(name_of(LANDING, found))),
         Slot::Contradictions(slot) => of(slot, contradictions_value),
         Slot::Checks(slot) => {
             of(slot, |checks| checks.iter().map(|check| written(&check.criterion)).collect())

@@ -14,6 +14,7 @@ use super::checks::{self, Check, WrittenStage};
 use super::document::{self, At};
 use super::error::{ConfigError, Refusal};
 use super::origin::Setting;
+use super::pipeline::Landing;
 use super::settings::AgentSettings;
 use crate::agent::{Format, Permission};
 use crate::duration;
@@ -46,6 +47,7 @@ pub(super) enum Slot<'a> {
     Scope(&'a mut Setting<Scope>),
     Method(&'a mut Setting<MethodName>),
     Isolation(&'a mut Setting<Isolation>),
+    Landing(&'a mut Setting<Landing>),
     Contradictions(&'a mut Setting<Contradictions>),
     Checks(&'a mut Setting<Vec<Check>>),
     Command(&'a mut Setting<Option<CheckCommand>>),
@@ -95,6 +97,8 @@ pub(super) const ON_ERROR: &[(&str, OnError)] =
 pub(super) const ISOLATION: &[(&str, Isolation)] =
     &[("workspace", Isolation::Workspace), ("clean", Isolation::Clean)];
 
+pub(super) const LANDING: &[(&str, Landing)] = &[("manual", Landing::Manual), ("auto", Landing::Auto)];
+
 /// The adapter's own JSON format, as the classic configuration calls it.
 pub(super) const OWN_FORMAT: &str = "json";
 
@@ -130,6 +134,7 @@ impl Slot<'_> {
             | Self::MaybeApi(_)
             | Self::Method(_)
             | Self::Isolation(_)
+            | Self::Landing(_)
             | Self::Agents(_) => Shape::One,
         }
     }
@@ -158,6 +163,7 @@ impl Slot<'_> {
             Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
             Self::Method(slot) => slot.set(choice(node, METHOD).map_err(refused)?, origin),
             Self::Isolation(slot) => slot.set(choice(node, ISOLATION).map_err(refused)?, origin),
+            Self::Landing(slot) => slot.set(choice(node, LANDING).map_err(refused)?, origin),
             Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
             Self::Table(slot) => return document::table(slot, node, at),
             Self::Checks(slot) => slot.set(checks::checks(node, at)?, origin),

@@ -1,10 +1,12 @@
 //! A tree is made, or opened where it is there already. Whatever cut an earlier attempt short, the next one goes on.
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::{Site, Tree, TreeError, names};
 use crate::fail::{self, Point};
 use crate::git::{self, Author, Linked, Merge, NewCommit, RefChange};
+use crate::project::HOME_OF_TREE;
 
 /// How a tree came to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,9 +139,17 @@ fn grow(site: &Site, tree: &Tree, at: &str) -> Result<(), TreeError> {
     secure(site, tree)
 }
 
-/// Says that the tree is whole, and keeps git from removing it.
+/// Says whose the tree is and that it is whole, and keeps git from removing it.
 fn secure(site: &Site, tree: &Tree) -> Result<(), TreeError> {
+    belong(site, &tree.path)?;
     Ok(git::lock_linked(&site.root, &tree.path, &names::reason(&tree.name, &site.key()))?)
+}
+
+/// Lets every ralph that is started in the tree find the files of its project.
+fn belong(site: &Site, path: &Path) -> Result<(), TreeError> {
+    let file = git::own_file(path, HOME_OF_TREE)?;
+    fs::write(&file, site.home.as_os_str().as_bytes())
+        .map_err(|source| TreeError::Folder { path: file, source })
 }
 
 fn registered(site: &Site, name: &str) -> Result<Option<Linked>, TreeError> {
@@ -157,6 +167,7 @@ fn usable(site: &Site, path: &Path) -> Result<(), TreeError> {
     };
     if leads_nowhere() {
         git::reconnect_linked(&site.root, path)?;
+        belong(site, path)?;
     }
     let repository = git::repository_of(path)?;
     if is_same(&repository, &ours) {
@@ -368,7 +379,6 @@ mod tests {
     // spec: P6
     #[test]
     fn neither_blanks_nor_newlines_nor_other_bytes_in_the_way_to_a_project_matter() {
-        use std::os::unix::ffi::OsStrExt;
         let (temp, root) = repository();
         let odd = root.with_file_name(std::ffi::OsStr::from_bytes(b"a b\nc\xff"));
         fs::rename(&root, &odd).unwrap();
@@ -395,6 +405,68 @@ mod tests {
 
     // spec: P6
     #[test]
+    fn a_ralph_that_is_started_in_a_tree_knows_its_project() {
+        use crate::project::Project;
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let home = scene.root.join(".ralph");
+        fs::create_dir_all(tree.path.join("sub")).unwrap();
+        let here = || Project::around(&tree.path.join("sub")).unwrap();
+        assert_eq!(here(), Project { root: tree.path.clone(), home: home.clone() });
+        // One that came with the repository is not its own.
+        fs::create_dir(tree.path.join(".ralph")).unwrap();
+        assert_eq!(here().home, home);
+    }
+
+    // spec: P6
+    #[test]
+    fn what_is_sparse_or_filtered_in_the_project_is_so_in_its_trees() {
+        let scene = Scene::new();
+        fs::create_dir_all(scene.root.join("large")).unwrap();
+        fs::write(scene.root.join("large/data"), "big").unwrap();
+        fs::write(scene.root.join(".gitattributes"), "*.up filter=up\n").unwrap();
+        fs::write(scene.root.join("a.up"), "text").unwrap();
+        scene.git(&["config", "filter.up.smudge", "tr a-z A-Z"]);
+        scene.git(&["config", "filter.up.clean", "tr A-Z a-z"]);
+        commit_all(&scene.root);
+        scene.git(&["sparse-checkout", "set", "--cone"]);
+        let tree = scene.tree("T");
+        assert_eq!(fs::read_to_string(tree.path.join("a.up")).unwrap(), "TEXT");
+        assert!(!tree.path.join("large/data").exists(), "it is sparse as the user's is");
+        let mark = crate::tree::Mark { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
+        fs::write(tree.path.join("new"), "").unwrap();
+        let kept = crate::tree::snapshot(&scene.site, &tree, &mark).unwrap().commit;
+        assert_eq!(
+            scene.git(&["show", &format!("{kept}:large/data")]),
+            "big",
+            "what is not there was not removed"
+        );
+        assert_eq!(git(&tree.path, &["status", "--porcelain"]).unwrap(), "?? new\n");
+    }
+
+    // spec: P6
+    #[test]
+    fn submodules_are_left_to_the_commands_that_set_a_tree_up() {
+        let scene = Scene::new();
+        let (_other, module) = repository();
+        commit_all(&module);
+        let from = module.to_str().unwrap();
+        scene.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "module"]);
+        commit_all(&scene.root);
+        let tree = scene.tree("T");
+        assert_eq!(fs::read_dir(tree.path.join("module")).unwrap().count(), 0);
+        git(&tree.path, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"])
+            .unwrap();
+        assert!(tree.path.join("module/file").is_file());
+        let removed = crate::tree::remove(&scene.site, "T").unwrap();
+        assert!(
+            matches!(removed, crate::tree::Removal::Kept(_)),
+            "git removes no tree with submodules: {removed:?}"
+        );
+    }
+
+    // spec: P6
+    #[test]
     fn no_hook_of_the_repository_is_run() {
         use std::os::unix::fs::PermissionsExt;
         let scene = Scene::new();
@@ -404,6 +476,7 @@ mod tests {
             fs::write(&path, "#!/bin/sh\ntouch hooked\nexit 1\n").unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
+        scene.git(&["config", "core.hooksPath", scene.root.join(".git/hooks").to_str().unwrap()]);
         let tree = scene.tree("T");
         assert!(!tree.path.join("hooked").exists() && !scene.root.join("hooked").exists());
     }

@@ -27,7 +27,7 @@ pub use land::{Landing, Onto, finish, merged, recover};
 pub use make::{How, Made, find, make};
 pub use names::Mark;
 pub use place::Site;
-pub use remove::{Removal, discard, remove};
+pub use remove::{Removal, all, discard, remove, would_lose};
 pub use rewind::{Rewound, rewind};
 pub use setup::{SetUp, set_up};
 pub use snapshot::{Snapshot, snapshot, snapshots};

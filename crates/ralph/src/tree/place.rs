@@ -24,6 +24,8 @@ pub struct Site {
     /// The folder of the trees. Its name is the key of the project.
     pub(super) folder: PathBuf,
     pub(super) state: PathBuf,
+    /// Ralph's own files of the project.
+    pub(super) home: PathBuf,
 }
 
 impl Site {
@@ -34,7 +36,7 @@ impl Site {
             Some(folder) => folder,
             None => above(&state).join(key(project)),
         };
-        Ok(Self { root: project.root.clone(), folder, state })
+        Ok(Self { root: project.root.clone(), folder, state, home: project.home.clone() })
     }
 
     /// Returns the folder of the project's state.

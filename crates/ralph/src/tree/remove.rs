@@ -1,5 +1,5 @@
 //! A tree is removed when nothing would be lost with it: its commits are merged, and everything in it is committed.
-use super::{Site, TreeError, find, names};
+use super::{Site, Tree, TreeError, find, names};
 use crate::git::{self, RefChange};
 
 /// What became of a tree.
@@ -15,22 +15,39 @@ pub enum Removal {
 /// Removes the tree of a task, unless something in it is nowhere else. Its branch and its snapshots stay.
 pub fn remove(site: &Site, name: &str) -> Result<Removal, TreeError> {
     let Some(tree) = find(site, name)? else { return Ok(Removal::None) };
+    if let Some(why) = would_lose(site, &tree)? {
+        return Ok(Removal::Kept(why));
+    }
+    match git::remove_linked(&site.root, &tree.path, &names::reason(name, &site.key())) {
+        Ok(()) => Ok(Removal::Removed),
+        Err(error) => Ok(Removal::Kept(error.to_string())),
+    }
+}
+
+/// Says what would be lost with a tree, if anything would.
+pub fn would_lose(site: &Site, tree: &Tree) -> Result<Option<String>, TreeError> {
     let (here, there) = (git::head(&site.root)?, git::head(&tree.path)?);
     let is_merged = match (&here, &there) {
         (Some(here), Some(there)) => git::is_ancestor(&site.root, there, here)?,
         (_, _) => false,
     };
     if !is_merged {
-        return Ok(Removal::Kept("it has commits that are not merged".to_owned()));
+        return Ok(Some("it has commits that are not merged".to_owned()));
     }
     let position = git::position(&tree.path, None)?;
-    if let Some(first) = position.uncommitted.first() {
-        return Ok(Removal::Kept(format!("{first} in it is not committed")));
-    }
-    match git::remove_linked(&site.root, &tree.path, &names::reason(name, &site.key())) {
-        Ok(()) => Ok(Removal::Removed),
-        Err(error) => Ok(Removal::Kept(error.to_string())),
-    }
+    Ok(position.uncommitted.first().map(|first| format!("{first} in it is not committed")))
+}
+
+/// Returns the trees of a project.
+pub fn all(site: &Site) -> Result<Vec<Tree>, TreeError> {
+    let end = names::reason("", &site.key());
+    let (start, end) = end.split_at(end.find(" of ").unwrap_or_default());
+    let names = git::linked(&site.root)?.into_iter().filter_map(|linked| {
+        let name = linked.locked?.strip_prefix(start)?.strip_suffix(end)?.to_owned();
+        Some(name)
+    });
+    let found: Result<Vec<Option<Tree>>, TreeError> = names.map(|name| find(site, &name)).collect();
+    Ok(found?.into_iter().flatten().collect())
 }
 
 /// Lets go of a tree in which nothing was ever done, with all that leads to it. Where something was, it stays.

@@ -232,7 +232,7 @@ impl Sealer {
 /// Where the home is the root of the project, folders with common names are the project's own.
 fn own_folders(project: &Project) -> Vec<PathBuf> {
     let named = OWN_FOLDERS.iter().map(|name| project.home.join(name));
-    let named = named.filter(|_| project.home != project.root);
+    let named = named.filter(|_| !project.is_own_home());
     [project.verifiers(), project.templates()].into_iter().chain(named).collect()
 }
 

@@ -5,7 +5,7 @@ use ralph_core::task::{Role, Status};
 use crate::engine::{EngineError, RunPlan, Watcher};
 use crate::process::Keeper;
 use crate::project::Project;
-use crate::store::{RunRow, StoreError, StoredRun, TaskRow};
+use crate::store::{RunRow, Store, StoreError, StoredRun, TaskRow};
 
 /// Something that people and programs hear of the work on a task.
 #[derive(Debug)]
@@ -35,11 +35,11 @@ pub trait Workshop {
     /// Makes the work tree of a task fit for work, or finds it so. The project returned has it as its root.
     async fn tree(&self, row: &TaskRow, keeper: &Keeper) -> Result<Project, Self::Trouble>;
 
-    /// Keeps what a stage has done that was accepted.
-    async fn accept(&self, row: &TaskRow, stage: &Role, tree: &Project) -> Result<(), Self::Trouble>;
+    /// Keeps what a stage has done that was accepted: the files that were verified, where that is known.
+    async fn accept(&self, row: &TaskRow, stage: &Role, verified: Option<&str>) -> Result<(), Self::Trouble>;
 
-    /// The task is done.
-    async fn deliver(&self, row: &TaskRow, tree: &Project) -> Result<(), Self::Trouble>;
+    /// The task is done. What becomes of its work then is told, and changes nothing about that.
+    async fn deliver(&self, row: &TaskRow, store: &Store, keeper: &Keeper);
 
     /// Plans a stage that begins.
     fn plan(&self, row: &TaskRow, progress: &Progress, tree: &Project) -> Result<RunPlan, Self::Trouble>;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use ralph_core::outcome::Ended;
 use ralph_core::pipeline::Progress;
+use ralph_core::receipt::Receipt;
 
 use super::shop::Workshop;
 use super::task::Work;
@@ -15,6 +16,8 @@ pub(super) struct Told {
     pub(super) ended: Ended,
     pub(super) iterations: u32,
     pub(super) last_output: String,
+    /// The tree of the files that were verified.
+    pub(super) verified: Option<String>,
 }
 
 impl<W: Workshop> Work<W> {
@@ -76,7 +79,10 @@ impl<W: Workshop> Work<W> {
         let row = self.store.runs_like(run).await?.into_iter().find(|row| row.id == run);
         let iterations = row.map_or(0, |row| u32::try_from(row.iterations).unwrap_or(u32::MAX));
         let ended = ended.unwrap_or_else(|| Ended::faulted("a stage has no end"));
-        Ok(Told { ended, iterations, last_output: self.store.last_words(run).await? })
+        let receipt = self.store.receipt(run).await?;
+        let receipt = receipt.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
+        let verified = receipt.and_then(|receipt| receipt.given.repository).map(|seen| seen.tree);
+        Ok(Told { ended, iterations, last_output: self.store.last_words(run).await?, verified })
     }
 
     /// Stores how far the task is, and keeps it.

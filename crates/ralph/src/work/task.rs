@@ -11,7 +11,6 @@ use super::desk::Desk;
 use super::shop::{News, Workshop};
 use crate::engine::{Clock, KIND_STAGE};
 use crate::process::Keeper;
-use crate::project::Project;
 use crate::store::{Advance, Claim, Keeping, Returned, Store, TaskRow};
 
 /// The metadata of a task that a stage failed.
@@ -78,7 +77,7 @@ impl<W: Workshop> Work<W> {
             }
             let told = self.stage(&mut progress, &tree).await?;
             if told.ended.outcome == Outcome::Completed {
-                self.shop.accept(&self.row, &progress.stage, &tree).await?;
+                self.shop.accept(&self.row, &progress.stage, told.verified.as_deref()).await?;
             }
             let end =
                 StageEnd { ended: &told.ended, iterations: told.iterations, last_output: &told.last_output };
@@ -88,7 +87,7 @@ impl<W: Workshop> Work<W> {
                 Turn::Next => self.next(&progress).await?,
                 Turn::Left => return self.left(&progress).await,
                 Turn::Over { status, why, failure } => {
-                    self.over(&progress, status, (&why, failure.as_ref()), &tree).await?;
+                    self.over(&progress, status, (&why, failure.as_ref())).await?;
                     let is_agent_s_fault = told.ended.outcome == Outcome::Failed;
                     return Ok(TaskEnd::Over { status, why, is_agent_s_fault });
                 }
@@ -125,7 +124,6 @@ impl<W: Workshop> Work<W> {
         progress: &Progress,
         status: Status,
         (why, failure): (&str, Option<&StageFailure>),
-        tree: &Project,
     ) -> Result<(), W::Trouble> {
         let metadata = metadata(&self.row.metadata, status, failure);
         let to = Advance {
@@ -137,7 +135,7 @@ impl<W: Workshop> Work<W> {
         self.store.advance(&self.claim, &to, Clock::wall()).await?;
         self.shop.tell(&News::Over { task: &self.claim.task, status, why, failure });
         if status == Status::Done {
-            self.shop.deliver(&self.row, tree).await?;
+            self.shop.deliver(&self.row, &self.store, &self.keeper).await;
         }
         Ok(())
     }

@@ -183,3 +183,23 @@ fn a_task_without_a_check_is_landed_and_said_to_be_unverified() {
     let told = project.ralph(["land", "T-1"]).output().expect(0).stdout;
     assert!(told.contains("unverified: the task has no check that can be repeated"), "{told}");
 }
+
+// spec: D5, P6
+#[test]
+fn gc_removes_a_tree_whose_work_is_merged_by_hand_and_no_other() {
+    let project = with_tasks(&[("T-1", "true"), ("T-2", "true")]);
+    worked(&project, "T-1", "one", "done\n");
+    worked(&project, "T-2", "two", "done\n");
+    done(&project, "T-1");
+    done(&project, "T-2");
+    // A project in which nothing ever ran has nothing to collect.
+    project.run(&["complete"]).output().expect(0);
+    git(&project.root(), &["merge", "--quiet", "ralph/T-1"]);
+    let would = project.ralph(["gc", "--dry-run", "--json"]).output().expect(0).json();
+    let did = project.ralph(["gc", "--json"]).output().expect(0).json();
+    assert_eq!(would["trees"], did["trees"]);
+    let removed = did["trees"].as_array().unwrap();
+    assert!(removed.len() == 1 && removed[0].as_str().unwrap().ends_with("/T-1"), "{did}");
+    assert_eq!(git(&project.root(), &["worktree", "list"]).lines().count(), 2);
+    git(&project.root(), &["rev-parse", "--verify", "ralph/T-1"]);
+}

@@ -254,3 +254,81 @@ fn a_run_that_nobody_looked_at_is_told_so() {
     assert!(refused.stderr.contains("nobody looked at the files before run"), "{}", refused.stderr);
     project.ralph(["undo", "nothing"]).output().expect(64);
 }
+
+/// Does the work of the task that the prompt names, commits it, and claims.
+const WORKER: &str = r#"
+task=$(sed -n 's/^- \*\*Task\*\*: //p')
+if [ -e "$(dirname "$0")/hold" ]; then touch "$(dirname "$0")/holding"; sleep 1000; fi
+echo "$task" > "done-$task"; git add --all
+git -c user.name=A -c user.email=a@example.invalid commit --quiet -m "work on $task"
+echo draft > "draft-$task"
+echo '<promise>IMPLEMENTATION_COMPLETE</promise>'
+"#;
+
+/// Two tasks with one stage, and a worker for them.
+fn work(project: &Project) -> Call<'_> {
+    let agent = project.shell(WORKER);
+    fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", "pipeline: { stages: [coder], land: auto, slots: 2 }\n");
+    project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, "--json", "--until-idle"])
+}
+
+// spec: P6, P7
+#[test]
+fn a_worker_keeps_every_attempt_and_lands_what_is_done() {
+    let project = with_tasks(&[("T-1", "test -e done-T-1"), ("T-2", "test -e done-T-2 && test -e file")]);
+    project.write("mine", "not committed\n");
+    let answer = work(&project).output().expect(0);
+    let mut landed: Vec<String> =
+        answer.named("task.landed").iter().map(|event| event["task"].as_str().unwrap().to_owned()).collect();
+    landed.sort();
+    assert_eq!(landed, ["T-1", "T-2"], "{}", answer.stdout);
+    let root = project.root();
+    for id in ["T-1", "T-2"] {
+        assert_eq!(fs::read_to_string(root.join(format!("done-{id}"))).unwrap(), format!("{id}\n"));
+        assert_eq!(git(&root, &["show", &format!("refs/ralph/{id}/coder/1/1:draft-{id}")]), "draft");
+        assert!(
+            root.join(format!("draft-{id}")).exists(),
+            "what was verified was accepted, committed or not"
+        );
+    }
+    assert_eq!(git(&root, &["status", "--porcelain"]), "?? mine");
+    assert_eq!(git(&root, &["worktree", "list"]).lines().count(), 1);
+}
+
+// spec: P6
+#[test]
+fn work_that_a_worker_cannot_land_is_told_and_stays_where_it_is() {
+    let project = with_tasks(&[("T-1", "test -e done-T-1")]);
+    project.write("done-T-1", "mine\n");
+    let answer = work(&project).output().expect(0);
+    let told = answer.named("task.not_landed");
+    assert!(told[0]["message"].as_str().unwrap().contains("done-T-1"), "{told:?}");
+    assert_eq!(fs::read_to_string(project.root().join("done-T-1")).unwrap(), "mine\n");
+    fs::remove_file(project.root().join("done-T-1")).unwrap();
+    project.ralph(["land", "T-1"]).output().expect(0);
+    assert_eq!(fs::read_to_string(project.root().join("done-T-1")).unwrap(), "T-1\n");
+}
+
+// spec: P7
+#[test]
+fn a_task_that_somebody_works_on_is_not_put_back() {
+    let project = with_tasks(&[("T-1", "true")]);
+    fs::write(project.outside("hold"), "").unwrap();
+    let running = work(&project).start();
+    wait_until("the agent works", || project.outside("holding").exists());
+    let refused = project.ralph(["rewind", "T-1", "1"]).start().wait_without_invariants().expect(1);
+    assert!(refused.stderr.contains("is working on task T-1"), "{}", refused.stderr);
+    running.signal(Signal::INT);
+    running.wait();
+}
+
+// spec: P6
+#[test]
+fn a_ralph_in_a_tree_knows_the_runs_of_its_project() {
+    let project = project();
+    apart(&project, "echo done > work").output().expect(0);
+    let there = project.ralph(["runs", "--json"]).folder(&the_tree(&project)).output().expect(0).json();
+    assert_eq!(there.as_array().unwrap().len(), 1);
+    assert!(!the_tree(&project).join(".ralph").exists());
+}

@@ -1,15 +1,17 @@
 //! What the worker asks of the command line: plans made of tasks and settings, and somebody to tell.
 use ralph_core::pipeline::Progress;
 use ralph_core::task::Role;
+use tokio::sync::Mutex;
 
 use super::args::WorkArgs;
 use super::tell::Teller;
 use super::trees::Trees;
+use crate::cli::land::land_in_turn;
 use crate::cli::resume::{plan_again, sweep};
 use crate::cli::run::preflight_again;
 use crate::cli::task::{StagePlan, StageWanted, stage_plan};
 use crate::cli::{pick, trust};
-use crate::config::{Part, Settings, Use};
+use crate::config::{Landing, Part, Settings, Use};
 use crate::engine::{KIND_STAGE, RunPlan, Watcher};
 use crate::error::Failure;
 use crate::process::Keeper;
@@ -23,13 +25,15 @@ pub(super) struct Shop {
     project: Project,
     trees: Trees,
     teller: Teller,
+    /// One task is landed at a time.
+    queue: Mutex<()>,
 }
 
 impl Shop {
     pub(super) fn new(args: WorkArgs, settings: Settings, project: Project) -> Result<Self, Failure> {
         let teller = Teller::new(&args.output);
         let trees = Trees::of(&project)?;
-        Ok(Self { args, settings, project, trees, teller })
+        Ok(Self { args, settings, project, trees, teller, queue: Mutex::default() })
     }
 
     /// Asks for the user's consent before anything is taken, not in the middle of the night.
@@ -66,12 +70,20 @@ impl Workshop for Shop {
         Ok(tree)
     }
 
-    async fn accept(&self, row: &TaskRow, stage: &Role, _tree: &Project) -> Result<(), Failure> {
-        self.trees.accept(row, stage).await
+    async fn accept(&self, row: &TaskRow, stage: &Role, verified: Option<&str>) -> Result<(), Failure> {
+        self.trees.accept(row, stage, verified).await
     }
 
-    async fn deliver(&self, _row: &TaskRow, _tree: &Project) -> Result<(), Failure> {
-        Ok(())
+    async fn deliver(&self, row: &TaskRow, store: &Store, keeper: &Keeper) {
+        match self.settings.pipeline.land.value {
+            Landing::Manual => {}
+            Landing::Auto => {
+                let id = &row.task.id;
+                let _turn = self.queue.lock().await;
+                let said = land_in_turn(store, &self.project, id, keeper).await;
+                self.teller.landed(id, &said);
+            }
+        }
     }
 
     fn plan(&self, row: &TaskRow, progress: &Progress, tree: &Project) -> Result<RunPlan, Failure> {
@@ -89,7 +101,8 @@ impl Workshop for Shop {
         let StagePlan { plan, warnings } = stage_plan(wanted, row, self.project.clone())?;
         warnings.iter().for_each(|warning| self.teller.warn(&row.task.id, warning));
         let judge = plan.judge.map(|judge| self.trees.judged(row, judge));
-        Ok(RunPlan { kind: KIND_STAGE, project: tree.clone(), judge, ..plan })
+        let place = self.trees.workplace(row, &progress.stage);
+        Ok(RunPlan { kind: KIND_STAGE, project: tree.clone(), judge, tree: place, ..plan })
     }
 
     fn plan_again(

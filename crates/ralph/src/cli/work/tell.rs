@@ -69,6 +69,21 @@ impl Teller {
         }
     }
 
+    /// Tells what came of landing a task that is done.
+    pub(super) fn landed(&self, task: &str, said: &Result<String, String>) {
+        match (self.audience, said) {
+            (Audience::Nobody, Ok(text)) => {
+                self.json(&json!({"event": "task.landed", "task": task, "message": text}));
+            }
+            (Audience::Nobody, Err(why)) => {
+                self.json(&json!({"event": "task.not_landed", "task": task, "message": why}));
+            }
+            (Audience::People, Ok(text) | Err(text)) => {
+                text.lines().for_each(|line| out::note(&format!("{task}  {line}")));
+            }
+        }
+    }
+
     pub(super) fn news(&self, news: &News<'_>) {
         match self.audience {
             Audience::Nobody => self.json(&in_json(news)),

@@ -10,7 +10,7 @@ use crate::error::Failure;
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::TaskRow;
-use crate::tree::{self, SetUp, Site, Tree, TreeError};
+use crate::tree::{self, SetUp, Site, Tree, TreeError, Workplace};
 
 pub(super) struct Trees {
     project: Project,
@@ -53,10 +53,21 @@ impl Trees {
     }
 
     /// Moves the branch of a task to what was accepted.
-    pub(super) async fn accept(&self, row: &TaskRow, stage: &Role) -> Result<(), Failure> {
+    pub(super) async fn accept(
+        &self,
+        row: &TaskRow,
+        stage: &Role,
+        verified: Option<&str>,
+    ) -> Result<(), Failure> {
         let Some(tree) = self.open.borrow().get(&row.task.id).cloned() else { return Ok(()) };
-        let stage = stage.as_str().to_owned();
-        self.apart(move |site| tree::accept(site, &tree, &stage, None)).await.map(drop)
+        let (stage, verified) = (stage.as_str().to_owned(), verified.map(str::to_owned));
+        self.apart(move |site| tree::accept(site, &tree, &stage, verified.as_deref())).await.map(drop)
+    }
+
+    /// Returns where a stage works, so that its attempts are kept.
+    pub(super) fn workplace(&self, row: &TaskRow, stage: &Role) -> Option<Workplace> {
+        let tree = self.open.borrow().get(&row.task.id).cloned()?;
+        Some(Workplace { site: self.site.clone(), tree, stage: stage.as_str().to_owned(), setup: Vec::new() })
     }
 
     /// A judge looks at all that was done for the task.

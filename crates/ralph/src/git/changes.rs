@@ -57,13 +57,12 @@ pub fn uncommitted_bytes(root: &Path) -> Result<u64, GitError> {
     Ok(paths.map(size).sum())
 }
 
-/// Tells whether the index of a work tree holds exactly what a commit holds.
-pub fn index_is(root: &Path, commit: &str) -> Result<bool, GitError> {
-    let answer = Plain::at(root).answer(&["diff-index", "--cached", "--quiet", commit, "--"], &[])?;
-    match answer.code {
-        Some(1) => Ok(false),
-        _ => answer.success().map(|_| true),
-    }
+/// Returns the files that the index of a work tree has in another way than a commit.
+pub fn index_differences(root: &Path, commit: &str) -> Result<Vec<PathBuf>, GitError> {
+    let args = ["diff-index", "--cached", "--name-only", "--no-renames", "-z", commit, "--"];
+    let listed = Plain::at(root).bytes(&args)?;
+    let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
 /// Changes files and index of a work tree from one commit to another. Git refuses, before it touches anything, where a file is

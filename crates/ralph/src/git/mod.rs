@@ -29,7 +29,7 @@ use crate::process::{Bounded, run_bounded};
 use crate::{duration, fail};
 
 pub use changes::{
-    Change, ChangeKind, change_files, change_index, changes, difference, index_is, restore_files,
+    Change, ChangeKind, change_files, change_index, changes, difference, index_differences, restore_files,
     uncommitted, uncommitted_bytes,
 };
 pub use checkout::{Checkout, CheckoutError};

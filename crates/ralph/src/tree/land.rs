@@ -171,7 +171,7 @@ pub fn recover(site: &Site, name: &str) -> Result<(), TreeError> {
         return Ok(());
     };
     match onto(root) {
-        Ok(onto) if onto.tip == from && git::index_is(root, &to)? => {
+        Ok(onto) if onto.tip == from && is_moved(root, (&from, &to))? => {
             return move_branch(root, name, (&onto, &to));
         }
         Ok(onto) if onto.tip == from => take_back(site, name, (&from, &to))?,
@@ -180,6 +180,12 @@ pub fn recover(site: &Site, name: &str) -> Result<(), TreeError> {
         Err(error) => return Err(error),
     }
     Ok(git::change_refs(root, &forgotten(name), "ralph: the landing is over")?)
+}
+
+/// Tells whether the files were moved to the end: the index is written last. Other files in it are the user's.
+fn is_moved(root: &Path, (from, to): (&str, &str)) -> Result<bool, TreeError> {
+    let others = git::index_differences(root, to)?;
+    Ok(git::changes(root, from, to)?.iter().all(|change| !others.contains(&change.path)))
 }
 
 /// Puts back the files that have what they should have had after the landing. All others are the user's.

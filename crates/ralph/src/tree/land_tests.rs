@@ -165,6 +165,17 @@ fn a_landing_that_was_cut_short_is_finished_or_taken_back() {
         (scene.git(&["rev-parse", "HEAD"]), scene.git(&["status", "--porcelain"])),
         (to, "?? untracked".into())
     );
+    // The same, where the user has staged something else.
+    let (scene, _tree) = diverged();
+    fs::write(scene.root.join("old"), "staged").unwrap();
+    scene.git(&["add", "old"]);
+    let (from, to) = recorded(&scene);
+    git::change_files(&scene.root, &from, &to).unwrap();
+    recover(&scene.site, "T").unwrap();
+    assert_eq!(
+        (scene.git(&["rev-parse", "HEAD"]), scene.git(&["status", "--porcelain"])),
+        (to, "M  old".into())
+    );
     // The branch was moved, and nobody had said so.
     let (scene, _tree) = diverged();
     let (from, to) = recorded(&scene);

@@ -226,6 +226,12 @@ impl Loop {
         }
     }
 
+    /// Returns what people said that no prompt told, once none will.
+    #[must_use]
+    pub fn untold(&self) -> &[String] {
+        if self.can_go_on() { &[] } else { &self.wishes.guidance }
+    }
+
     /// Tells whether there is something left to do, should this loop be taken up again.
     #[must_use]
     pub fn can_go_on(&self) -> bool {

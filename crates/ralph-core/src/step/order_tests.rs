@@ -307,6 +307,14 @@ fn a_retry_is_told_what_was_said_before_it_and_all_that_the_first_attempt_was_to
     assert_eq!(scene.fires(Timer::Retry { key: key(2, 2) }).guidance().unwrap(), ["one", "two"]);
 }
 
+// spec: U3
+#[test]
+fn what_no_prompt_told_is_known_when_the_loop_is_over() {
+    let scene = at_work().guide("one");
+    assert!(scene.state.untold().is_empty(), "the next prompt tells it");
+    assert_eq!(scene.ended(1, 1, claims()).state.untold(), ["one"]);
+}
+
 // spec: U3, L13
 #[test]
 fn what_was_said_is_not_lost_in_a_crash_or_a_pause() {

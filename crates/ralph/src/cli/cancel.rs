@@ -109,14 +109,27 @@ async fn stopped(target: &Target, row: &LoopRow, id: &str) -> Result<u8, Failure
     let Some(row) = target.store.loop_of(&row.run.id).await? else { return Ok(0) };
     match (row.run.status.as_str(), answer) {
         ("cancelled", Some(OrderAnswer::Heeded)) => {
+            let_go(target).await?;
             out::say(&format!("Cancelled Ralph loop for {}", place(&row)));
             Ok(0)
         }
+        ("cancelled", Some(OrderAnswer::Moot) | None) => Ok(already(&row)),
         (_, _) => {
             target.store.withdraw_order(id).await?;
             end(target).await
         }
     }
+}
+
+/// Waits until whoever worked on the task has let go of it.
+async fn let_go(target: &Target) -> Result<(), Failure> {
+    let free = async || Ok(target.worker().await?.is_none().then_some(()));
+    within(PATIENCE, free).await.map(drop)
+}
+
+fn already(row: &LoopRow) -> u8 {
+    out::say(&format!("The Ralph loop for {} was cancelled already", place(row)));
+    0
 }
 
 /// Ends what nobody drives.
@@ -131,10 +144,7 @@ async fn end_run(target: &Target, row: &LoopRow) -> Result<u8, Failure> {
     let row = target.store.loop_of(&row.run.id).await?.unwrap_or_else(|| row.clone());
     match row.run.status.as_str() {
         "running" | "interrupted" => ended(target, &row).await,
-        "cancelled" => {
-            out::say(&format!("The Ralph loop for {} was cancelled already", place(&row)));
-            Ok(0)
-        }
+        "cancelled" => Ok(already(&row)),
         status => Err(Failure::preflight(format!("the Ralph loop for {} has ended: {status}", place(&row)))
             .hint("there is nothing to cancel")),
     }

@@ -51,7 +51,8 @@ async fn record(store: &Store, run: &str, stored: StoredRun, at: Millis) -> Resu
     let StoredRun { state, facts: before, fence } = stored;
     let (state, effects) = abandoned(state, at);
     let facts: Vec<&Fact> = effects.iter().filter_map(fact).collect();
-    let entry = Entry { run, fence, seq: before + 1, at, facts: &facts, orders: &[], state: &state };
+    let entry =
+        Entry { run, fence, seq: before + 1, at, facts: &facts, orders: &[], passed_on: None, state: &state };
     store.record(&entry).await
 }
 

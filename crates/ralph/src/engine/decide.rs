@@ -20,7 +20,7 @@ use super::plan::{RunPlan, StageOf};
 use super::watch::Stamp;
 use crate::fail::{self, Point};
 use crate::receipt;
-use crate::store::{Entry, NewRun, NewStage, OrderAnswer, Store, StoreError, WaitingOrder};
+use crate::store::{Entry, NewRun, NewStage, OrderAnswer, PassedOn, Store, StoreError, WaitingOrder};
 
 /// What a step answers: one event, or those with which a run begins.
 pub(super) struct Happened {
@@ -80,7 +80,9 @@ impl Driver<'_> {
             let answer = if next == self.state { OrderAnswer::Moot } else { OrderAnswer::Heeded };
             let taken = orders.iter().map(|id| (id.as_str(), answer)).collect::<Vec<_>>();
             let (fence, seq) = (self.fence, self.seq);
-            let entry = Entry { run, fence, seq, at, facts: &facts, orders: &taken, state: &next };
+            let passed_on =
+                plan.stage.as_ref().map(|stage| PassedOn { task: &stage.task, words: next.untold() });
+            let entry = Entry { run, fence, seq, at, facts: &facts, orders: &taken, passed_on, state: &next };
             let stored = store((self.store, &self.hold), &plan, &entry, settings.as_deref());
             let hands = &mut self.hands;
             let prepared =

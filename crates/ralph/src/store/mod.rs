@@ -30,7 +30,7 @@ pub use claims::{Advance, Among, Claim, Claimed, Keeping, Lease, Returned};
 pub use error::{Damage, Kept, StoreError, Trouble};
 pub use forget::LastSeen;
 pub use open::Opening;
-pub use orders::{Addressee, LoopRow, NewOrder, OrderAnswer, Settled, WaitingOrder};
+pub use orders::{Addressee, LoopRow, NewOrder, OrderAnswer, PassedOn, Settled, WaitingOrder};
 pub use read::EventRow;
 pub use record::{Entry, FIRST_FENCE, NewRun, NewStage};
 pub use rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};

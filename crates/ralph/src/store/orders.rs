@@ -50,6 +50,32 @@ impl OrderAnswer {
     }
 }
 
+/// What people said to a stage that has ended before any prompt told it.
+#[derive(Debug, Clone, Copy)]
+pub struct PassedOn<'a> {
+    pub task: &'a str,
+    pub words: &'a [String],
+}
+
+impl PassedOn<'_> {
+    /// Returns the statements by which the next stage is told.
+    pub(super) fn orders(&self, at: Millis) -> Vec<Statement> {
+        let order = |words: &String| {
+            let order = Order::Guide { words: words.clone() };
+            let id = uuid::Uuid::now_v7().to_string();
+            sql!(
+                "INSERT INTO orders (id, task, kind, body, at) VALUES (?, ?, ?, ?, ?)",
+                id.as_str(),
+                self.task,
+                kind(&order),
+                serde_json::to_string(&order).unwrap_or_default().as_str(),
+                at.0
+            )
+        };
+        self.words.iter().map(order).collect()
+    }
+}
+
 /// What a person makes of a task that nobody works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {

@@ -7,7 +7,7 @@ use sqlx::Row;
 
 use super::batch::{Line, Statement, Value, events, execute, sql};
 use super::given::{Given, Owned, Toll, loop_sum};
-use super::orders::{OrderAnswer, taken};
+use super::orders::{OrderAnswer, PassedOn, taken};
 use super::project::{At, project};
 use super::read::IDENTITY;
 use super::tasks::begun;
@@ -49,6 +49,8 @@ pub struct Entry<'a> {
     pub facts: &'a [&'a Fact],
     /// The orders that it answers, and how.
     pub orders: &'a [(&'a str, OrderAnswer)],
+    /// What is passed on to the next stage of its task.
+    pub passed_on: Option<PassedOn<'a>>,
     pub state: &'a Loop,
 }
 
@@ -120,6 +122,9 @@ impl Store {
         }
         statements.extend(entry.facts.iter().flat_map(|fact| project(at, fact)));
         statements.extend(entry.orders.iter().map(|order| taken(*order, entry.at)));
+        if let Some(words) = &entry.passed_on {
+            statements.extend(words.orders(entry.at));
+        }
         Ok(())
     }
 

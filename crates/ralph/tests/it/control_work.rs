@@ -89,3 +89,37 @@ fn a_task_that_was_told_to_end_before_its_stage_began_never_starts_an_agent() {
     assert!(is(&project, "T-1", "cancelled"), "{:?}", statuses(&project));
     assert_eq!(starts(&project).len(), 1);
 }
+
+// spec: U3
+#[test]
+fn what_a_stage_was_never_told_is_told_to_the_next() {
+    let project = project(&[("T-1", "")]);
+    // The coder works on until it is let go, and its claim is then accepted at once.
+    let agent = fs::read_to_string(project.outside("agent.sh")).unwrap();
+    let gate = "[ $role = coder ] && { touch \"$marks/holding\"; while [ ! -e \"$marks/go\" ]; do sleep 0.05; done; }\ncase $role in";
+    fs::write(project.outside("agent.sh"), agent.replacen("case $role in", gate, 1)).unwrap();
+    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder,reviewer").start();
+    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    beside(&project, &["guide", "T-1", "mind the gap"]).expect(0);
+    wish(&project, "go");
+    working.wait().expect(0);
+    let prompt =
+        |role: &str| fs::read_to_string(project.outside(&format!("marks/prompt-T-1-{role}"))).unwrap();
+    assert!(!prompt("coder").contains("mind the gap"));
+    assert!(prompt("reviewer").contains("> mind the gap\n"), "{}", prompt("reviewer"));
+}
+
+// spec: L11
+#[test]
+fn of_two_that_cancel_a_task_of_a_worker_one_cancels_and_the_task_is_cancelled_when_it_says_so() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
+    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let both = [(); 2].map(|()| project.ralph(["cancel", "T-1"]).start());
+    let told = both.map(|call| call.wait_without_invariants().expect(0).stdout);
+    let cancelled = told.iter().filter(|told| told.starts_with("Cancelled Ralph loop for T-1")).count();
+    assert_eq!(cancelled, 1, "{told:?}");
+    assert!(is(&project, "T-1", "cancelled"));
+    working.wait().expect(3);
+}

@@ -66,7 +66,7 @@ pub fn at_rest(head: &TaskHead, project: &Project) -> Result<(), Failure> {
     match &head.run {
         Some(run) if run.status == "running" && !pick::is_cut_short(project, &run.id) => {
             Err(Failure::preflight(format!("run {} is working on task {}", short_id(&run.id), head.id))
-                .hint("wait for its end, or stop it with Ctrl-C"))
+                .hint(format!("wait for its end, or end it with `ralph cancel {}`", head.id)))
         }
         Some(_) | None => Ok(()),
     }

@@ -1,18 +1,22 @@
 //! The lease of a task: one worker at a time has it, and no other can write what becomes of the task. Time is that of the
-//! store alone: the clocks of two workers may differ.
+//! store alone. All who use this file are on one machine, so that is the time since the machine was started: nobody sets it,
+//! and it goes on while the machine sleeps. Of an earlier start of the machine all workers are dead.
 use std::time::Duration;
 
 use ralph_core::event::Millis;
 use ralph_core::pipeline::Progress;
 use ralph_core::task::Status;
+use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, Row};
 
 use super::batch::Value;
 use super::{Store, StoreError, TaskRow};
 
-/// What the store's clock shows, in milliseconds.
-const NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+/// Returns what the store's clock shows, in milliseconds.
+fn now() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec * 1_000 + now.tv_nsec / 1_000_000
+}
 
 /// A task that this worker has taken, and the number under which it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,12 +86,11 @@ impl Store {
         among: Among<'_>,
     ) -> Result<Option<Claimed>, StoreError> {
         let named = (!among.named.is_empty()).then(|| self.encode(&among.named)).transpose()?;
-        let sql = format!(
-            "UPDATE tasks SET owner = $1, fence = fence + 1, lease_until = {NOW} + $2 WHERE id =
+        let sql = "UPDATE tasks SET owner = $1, fence = fence + 1, lease_until = $5 + $2 WHERE id =
                 (SELECT t.id FROM tasks t
                  WHERE t.status IN ('todo', 'coding', 'reviewing', 'testing', 'qa')
                     AND t.unapproved = 0
-                    AND (t.owner IS NULL OR t.lease_until < {NOW})
+                    AND (t.owner IS NULL OR t.lease_until < $5)
                     AND ($3 IS NULL OR t.id IN (SELECT value FROM json_each($3)))
                     AND t.id NOT IN (SELECT value FROM json_each($4))
                     AND NOT EXISTS
@@ -95,12 +98,10 @@ impl Store {
                          LEFT JOIN tasks o ON o.id = d.value WHERE o.status IS NOT 'done')
                  ORDER BY COALESCE(t.priority, 3), t.status = 'todo',
                     COALESCE(json_extract(t.pipeline, '$.attempts'), 0), t.seq LIMIT 1)
-             RETURNING id, fence"
-        );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(Value::from(owner).text().to_owned());
-        let query = query.bind(millis(lease)).bind(named).bind(self.encode(&among.except)?);
-        let claim = self.rows(query, read_claim).await?.pop();
-        self.wrote_beside();
+             RETURNING id, fence";
+        let query = sqlx::query(sql).bind(Value::from(owner).text().to_owned());
+        let query = query.bind(millis(lease)).bind(named).bind(self.encode(&among.except)?).bind(now());
+        let claim = self.written_beside(query, read_claim).await?.pop();
         let Some(claim) = claim else { return Ok(None) };
         let row = self.task(&claim.task).await?;
         let row = row.ok_or_else(|| self.lost(&claim.task))?;
@@ -111,14 +112,11 @@ impl Store {
     /// Makes the leases of this worker last longer, and returns those that it has lost.
     pub async fn renew(&self, claims: &[Claim], lease: Duration) -> Result<Vec<Claim>, StoreError> {
         let pairs: Vec<(&str, i64)> = claims.iter().map(|claim| (claim.task.as_str(), claim.fence)).collect();
-        let sql = format!(
-            "UPDATE tasks SET lease_until = {NOW} + $1 WHERE owner IS NOT NULL AND (id, fence) IN
+        let sql = "UPDATE tasks SET lease_until = $1 WHERE owner IS NOT NULL AND (id, fence) IN
                 (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($2))
-             RETURNING id, fence"
-        );
-        let query = sqlx::query(AssertSqlSafe(sql)).bind(millis(lease)).bind(self.encode(&pairs)?);
-        let kept = self.rows(query, read_claim).await?;
-        self.wrote_beside();
+             RETURNING id, fence";
+        let query = sqlx::query(sql).bind(now() + millis(lease)).bind(self.encode(&pairs)?);
+        let kept = self.written_beside(query, read_claim).await?;
         Ok(claims.iter().filter(|claim| !kept.contains(claim)).cloned().collect())
     }
 
@@ -131,8 +129,8 @@ impl Store {
         let query = query.bind(to.status.map(Status::as_str));
         let query = query.bind(to.metadata.map(|metadata| Value::from(metadata).text().to_owned()));
         let query = query.bind(to.lease == Keeping::Kept).bind(at.0);
-        let written = self.rows(query.bind(claim.task.clone()).bind(claim.fence), read_claim).await?;
-        self.wrote_beside();
+        let written =
+            self.written_beside(query.bind(claim.task.clone()).bind(claim.fence), read_claim).await?;
         if written.is_empty() { Err(self.lost(&claim.task)) } else { Ok(()) }
     }
 
@@ -140,28 +138,25 @@ impl Store {
     pub async fn give_back(&self, claim: &Claim) -> Result<Returned, StoreError> {
         let sql = "UPDATE tasks SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2 RETURNING id, fence";
         let query = sqlx::query(sql).bind(claim.task.clone()).bind(claim.fence);
-        let returned = self.rows(query, read_claim).await?;
-        self.wrote_beside();
+        let returned = self.written_beside(query, read_claim).await?;
         Ok(if returned.is_empty() { Returned::NotOurs } else { Returned::Done })
     }
 
     /// Returns everybody's leases.
     pub async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
-        let sql = format!(
-            "SELECT id, fence, owner, lease_until < {NOW} AS over FROM tasks WHERE owner IS NOT NULL ORDER BY id"
-        );
+        let sql = "SELECT id, fence, owner, lease_until < $1 AS over FROM tasks WHERE owner IS NOT NULL ORDER BY id";
         let read = |row: &SqliteRow| {
             let (owner, is_over) = (row.try_get("owner")?, row.try_get::<Option<bool>, _>("over")?);
             Ok(Lease { claim: read_claim(row)?, owner, is_over: is_over.unwrap_or(true) })
         };
-        self.rows(sqlx::query(AssertSqlSafe(sql)), read).await
+        self.rows(sqlx::query(sql).bind(now()), read).await
     }
 
     /// Ends the lease of a worker who is known to be dead.
     pub async fn end_lease(&self, of: &Claim) -> Result<(), StoreError> {
         let sql = "UPDATE tasks SET lease_until = 0 WHERE id = $1 AND fence = $2 RETURNING id, fence";
-        self.rows(sqlx::query(sql).bind(of.task.clone()).bind(of.fence), read_claim).await?;
-        self.wrote_beside();
+        let query = sqlx::query(sql).bind(of.task.clone()).bind(of.fence);
+        self.written_beside(query, read_claim).await?;
         Ok(())
     }
 

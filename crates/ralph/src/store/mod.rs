@@ -45,7 +45,7 @@ use std::sync::{Mutex as Lock, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use tokio::sync::Mutex;
 
 use guard::{Seen, Since};
@@ -56,6 +56,8 @@ use read::Latest;
 /// One connection: there is one writer in a process, and readers of other processes never wait for it.
 pub struct Store {
     connection: Mutex<SqliteConnection>,
+    /// One of this process's loops writes at a time: from looking whether others wrote to remembering what it wrote.
+    turn: Mutex<()>,
     path: PathBuf,
     place: Place,
     /// What this process wrote last, and how the files looked then.
@@ -100,6 +102,18 @@ impl Store {
     fn remember(&self, written: Written) {
         let seen = Seen::now(&self.path);
         *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some((written, seen));
+    }
+
+    /// Writes something that belongs to no run.
+    async fn written_beside<T>(
+        &self,
+        query: read::Query,
+        read: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        let _turn = self.turn.lock().await;
+        let rows = self.rows(query, read).await;
+        self.wrote_beside();
+        rows
     }
 
     /// Takes note of a write of this process that belongs to no run.

@@ -67,6 +67,7 @@ impl Store {
     pub(super) fn on(connection: SqliteConnection, place: Place) -> Self {
         Self {
             connection: Mutex::new(connection),
+            turn: Mutex::new(()),
             path: place.path.clone(),
             place,
             written: Lock::new(None),

@@ -7,7 +7,7 @@ use super::given::{fact_sum, loop_sum};
 use super::sum::verify;
 use super::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
 
-type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
+pub(super) type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
 /// Asks what tells this database from every other.
 pub(super) const IDENTITY: &str = "SELECT id FROM identity";

@@ -85,6 +85,7 @@ impl Store {
             statements.extend(begun(first.run, stage, first.at));
         }
         self.journal(first, &mut statements)?;
+        let _turn = self.turn.lock().await;
         match (self.write(statements).await, run.stage) {
             (Ok(()), _) => {
                 self.remember(first.written(&state));
@@ -97,6 +98,7 @@ impl Store {
 
     /// Stores one step: journal, projections and loop, all or nothing.
     pub async fn record(&self, entry: &Entry<'_>) -> Result<(), StoreError> {
+        let _turn = self.turn.lock().await;
         self.untouched().await?;
         let state = Value::from(self.encode(entry.state)?.as_str());
         let mut statements = vec![fenced(entry, &state)];

@@ -27,6 +27,7 @@ impl Store {
 
     /// Makes this engine the one that drives a run. Whoever drove it before can write no more.
     pub async fn take_over(&self, run: &str, owner: &str, settings: &str) -> Result<StoredRun, StoreError> {
+        let turn = self.turn.lock().await;
         self.untouched().await?;
         // One statement: whoever comes next gets the next number.
         let sql =
@@ -36,6 +37,8 @@ impl Store {
         let raise = sqlx::query(sql).bind(owner.to_owned()).bind(settings.text().to_owned());
         let raise = raise.bind(settings_sum(settings.text())).bind(run.to_owned());
         let raised = self.rows(raise, |row| row.try_get(0)).await?.pop();
+        self.wrote_beside();
+        drop(turn);
         let fence = raised.ok_or_else(|| self.unreadable(format!("run {run} is gone")))?;
         Ok(StoredRun { fence, ..self.stored(run).await? })
     }

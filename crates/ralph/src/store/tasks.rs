@@ -75,6 +75,7 @@ impl Store {
         at: Millis,
         decide: impl FnOnce(&[TaskHead]) -> Result<Vec<TaskChange>, E>,
     ) -> Result<(), E> {
+        let _turn = self.turn.lock().await;
         let mut connection = self.connection.lock().await;
         let failed = |source| E::from(self.failed(source));
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
@@ -87,7 +88,9 @@ impl Store {
                 execute_one(&mut transaction, statement).await.map_err(failed)?;
             }
         }
-        transaction.commit().await.map_err(failed)
+        transaction.commit().await.map_err(failed)?;
+        self.wrote_beside();
+        Ok(())
     }
 
     fn statements(&self, change: &TaskChange, seq: i64, at: Millis) -> Result<Vec<Statement>, StoreError> {

@@ -19,6 +19,8 @@ use crate::store::{Among, Claimed, Store};
 
 /// How often a worker with room looks whether something has become ready.
 const LOOK: Duration = Duration::from_millis(500);
+/// The shortest time between two renewals.
+const SHORTEST: Duration = Duration::from_millis(100);
 /// How many agents in a row may fail before something must be wrong that no other task would cure.
 const BRAKE: u32 = 3;
 
@@ -89,13 +91,14 @@ struct Worker<W> {
 impl<W: Workshop + 'static> Worker<W> {
     async fn day(mut self, mut signals: Signals) -> Result<Finish, W::Trouble> {
         let mut tasks = JoinSet::new();
-        let every = self.assignment.lease / 3;
+        let every = (self.assignment.lease / 3).max(SHORTEST);
         let mut renewal = Instant::now() + every;
         loop {
-            self.fill(&mut tasks).await?;
-            if tasks.is_empty() && self.is_finished() {
+            let took = self.has_room(&tasks) && self.take_one(&mut tasks).await?;
+            if !took && tasks.is_empty() && self.is_finished() {
                 return Ok(self.finish());
             }
+            self.tell_if_idle(&tasks);
             tokio::select! {
                 Some(ended) = tasks.join_next() => self.ended(ended),
                 asked = signals.next() => self.asked(asked).await,
@@ -103,7 +106,8 @@ impl<W: Workshop + 'static> Worker<W> {
                     renewal = Instant::now() + every;
                     self.renew().await?;
                 }
-                () = tokio::time::sleep(LOOK), if tasks.len() < self.assignment.slots => {}
+                () = std::future::ready(()), if took => {}
+                () = tokio::time::sleep(LOOK), if !took && self.has_room(&tasks) => {}
             }
         }
     }
@@ -124,29 +128,34 @@ impl<W: Workshop + 'static> Worker<W> {
         self.assignment.until == Until::Idle || all_named || self.desk.stopped().is_some() || self.is_braked()
     }
 
-    /// Takes what is ready while there is room.
-    async fn fill(&mut self, tasks: &mut JoinSet<(String, TaskEnd)>) -> Result<(), W::Trouble> {
-        while tasks.len() < self.assignment.slots && self.desk.stopped().is_none() && !self.is_braked() {
-            self.bury().await?;
-            let except: Vec<String> = self.not_again();
-            let among = Among { named: &self.assignment.named, except: &except };
-            match self.store.claim_next(&self.owner, self.assignment.lease, among).await? {
-                Some(claimed) => self.take(claimed, tasks),
-                None => break,
-            }
+    fn has_room(&self, tasks: &JoinSet<(String, TaskEnd)>) -> bool {
+        tasks.len() < self.assignment.slots && self.desk.stopped().is_none() && !self.is_braked()
+    }
+
+    /// Takes one task that is ready, and tells whether there was one. Between two of them leases are kept and people heard.
+    async fn take_one(&mut self, tasks: &mut JoinSet<(String, TaskEnd)>) -> Result<bool, W::Trouble> {
+        let except: Vec<String> = self.not_again();
+        let among = Among { named: &self.assignment.named, except: &except };
+        if let Some(claimed) = self.store.claim_next(&self.owner, self.assignment.lease, among).await? {
+            self.take(claimed, tasks);
+            return Ok(true);
         }
+        self.bury().await
+    }
+
+    fn tell_if_idle(&mut self, tasks: &JoinSet<(String, TaskEnd)>) {
         let waits = tasks.is_empty() && !self.is_finished();
         if waits && !self.is_idle {
             self.shop.tell(&News::Idle);
         }
         self.is_idle = waits;
-        Ok(())
     }
 
-    /// Returns the tasks that could not begin: nothing here has changed since.
+    /// Returns the tasks that are here already, and those that could not begin: nothing has changed since.
     fn not_again(&self) -> Vec<String> {
         let aside = self.ends.iter().filter(|(_, end)| matches!(end, TaskEnd::Aside { .. }));
-        aside.map(|(task, _)| task.clone()).collect()
+        let here = self.desk.claims().into_iter().map(|claim| claim.task);
+        aside.map(|(task, _)| task.clone()).chain(here).collect()
     }
 
     fn take(&mut self, claimed: Claimed, tasks: &mut JoinSet<(String, TaskEnd)>) {
@@ -197,15 +206,17 @@ impl<W: Workshop + 'static> Worker<W> {
         Ok(())
     }
 
-    /// Ends the leases of workers on this machine that are dead: nobody need wait for them.
-    async fn bury(&self) -> Result<(), W::Trouble> {
+    /// Ends the leases of workers on this machine that are dead: nobody need wait for them. Tells whether there were any.
+    async fn bury(&self) -> Result<bool, W::Trouble> {
+        let mut is_any = false;
         for lease in self.store.leases().await? {
             let is_dead = Owner::parse(&lease.owner).is_some_and(|owner| owner.process.is_gone());
             if !lease.is_over && is_dead {
                 self.store.end_lease(&lease.claim).await?;
+                is_any = true;
             }
         }
-        Ok(())
+        Ok(is_any)
     }
 }
 

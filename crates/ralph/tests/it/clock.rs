@@ -29,7 +29,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 "#;
 
 /// Builds the library, with the compiler that Rust links with.
-fn library(project: &Project) -> PathBuf {
+pub fn library(project: &Project) -> PathBuf {
     let (source, library) = (project.outside("clock.c"), project.outside("clock.so"));
     std::fs::write(&source, LIBRARY).unwrap();
     let built =

@@ -386,6 +386,10 @@ impl Running<'_> {
         self.child.0.id()
     }
 
+    pub fn is_alive(&self) -> bool {
+        processes::is_alive(self.pid())
+    }
+
     /// Sends a signal to ralph alone, as `kill` would.
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.pid().cast_signed()).unwrap();

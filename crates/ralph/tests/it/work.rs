@@ -19,7 +19,7 @@ printf '%s\n' "$prompt" > "$marks/prompt-$task-$role"
 echo "$task $role $PWD" >> "$marks/starts"
 once() { [ -e "$marks/wish-$1" ] && mv "$marks/wish-$1" "$marks/granted-$1"; }
 commit() { git add --all; git -c user.name=A -c user.email=a@example.invalid commit --quiet --allow-empty -m "$1"; }
-if once "hold-$task-$role"; then touch "$marks/holding"; while :; do sleep 1000; done; fi
+if once "hold-$task-$role"; then touch "$marks/holding" "$marks/holding-$task"; while :; do sleep 1000; done; fi
 if [ -e "$marks/always-fail-$task-$role" ] || once "fail-$task-$role"; then exit 7; fi
 if [ -e "$marks/always-idle-$task-$role" ]; then echo "I looked around."; exit 0; fi
 if once "reject-$task-$role"; then echo "<reject>there is no test for $task</reject>"; exit 0; fi
@@ -75,11 +75,11 @@ pub fn statuses(project: &Project) -> Vec<(String, String)> {
     listed.as_array().unwrap().iter().map(of).collect()
 }
 
-fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn shown(project: &Project, task: &str) -> Value {
+pub fn shown(project: &Project, task: &str) -> Value {
     project.ralph(["task", "show", task, "--json"]).output().expect(0).json()
 }
 
@@ -89,7 +89,7 @@ pub fn starts(project: &Project) -> Vec<String> {
     text.lines().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
 }
 
-fn git(project: &Project, args: &[&str]) -> String {
+pub fn git(project: &Project, args: &[&str]) -> String {
     let output = Command::new("git").args(args).current_dir(project.root()).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ralph_core::outcome::exit_code;
 use ralph_core::task::Role;
+use tokio::sync::Semaphore;
 
 use crate::engine::JudgeChoice;
 use crate::error::Failure;
@@ -12,15 +13,25 @@ use crate::project::Project;
 use crate::store::TaskRow;
 use crate::tree::{self, SetUp, Site, Tree, TreeError, Workplace};
 
+/// How many trees are made or changed at the same time.
+const TURNS: usize = 2;
+
 pub(super) struct Trees {
     project: Project,
     site: Site,
     open: RefCell<BTreeMap<String, Tree>>,
+    /// Calls of git at the same time, which would wait for each other's locks.
+    turns: Semaphore,
 }
 
 impl Trees {
     pub(super) fn of(project: &Project) -> Result<Self, Failure> {
-        Ok(Self { project: project.clone(), site: Site::of(project)?, open: RefCell::default() })
+        Ok(Self {
+            project: project.clone(),
+            site: Site::of(project)?,
+            open: RefCell::default(),
+            turns: Semaphore::new(TURNS),
+        })
     }
 
     /// Makes the tree of a task, or opens it, and returns the project with the tree as its root.
@@ -84,6 +95,7 @@ impl Trees {
         work: impl FnOnce(&Site) -> Result<T, TreeError> + Send + 'static,
     ) -> Result<T, Failure> {
         let site = self.site.clone();
+        let _turn = self.turns.acquire().await;
         let done = tokio::task::spawn_blocking(move || work(&site)).await;
         Ok(done.map_err(|error| Failure::new(exit_code::INTERNAL, &error))??)
     }

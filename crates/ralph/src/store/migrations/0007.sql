@@ -3,7 +3,7 @@ ALTER TABLE tasks ADD COLUMN pipeline TEXT;
 -- Who works on it, as JSON: pid, host, boot, start, run, since; NULL: nobody. Whoever takes it raises its fence.
 ALTER TABLE tasks ADD COLUMN owner TEXT;
 ALTER TABLE tasks ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;
--- When it may be taken from him, by the clock of the store, in milliseconds.
+-- When it may be taken from him, in milliseconds since the machine was started.
 ALTER TABLE tasks ADD COLUMN lease_until BIGINT;
 -- Its work tree, as JSON; NULL: none was made yet.
 ALTER TABLE tasks ADD COLUMN tree TEXT;

@@ -1,0 +1,269 @@
+//! Several workers on one project: each task has one of them at a time, and one that lost its task can write nothing more.
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph::store::{Advance, Among, Entry, FIRST_FENCE, Keeping, NewRun, Opening, Store, StoreError};
+use ralph_core::event::Millis;
+use ralph_core::fact::Fact;
+use ralph_core::pipeline::Pipeline;
+use ralph_core::policy::Policy;
+use ralph_core::state::Loop;
+use ralph_core::task::{Approval, Role, Status, Task};
+use rustix::process::Signal;
+use sqlx::{ConnectOptions, Connection, Row};
+
+use crate::clock;
+use crate::harness::{Project, Running, wait_long, wait_until};
+use crate::work::{project, starts, statuses, wish, work};
+
+/// Returns one number for each row that a query gives.
+pub fn counted(project: &Project, sql: &'static str) -> BTreeMap<String, i64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(project.state().join("ralph.db"));
+        let mut connection = options.read_only(true).connect().await.unwrap();
+        let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    })
+}
+
+// spec: L14
+// fault: 94
+#[test]
+fn a_worker_that_slept_past_its_lease_records_nothing_and_lets_go() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let sleeper = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    sleeper.signal(Signal::STOP);
+    let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    let answer = second.wait_without_invariants().expect(0);
+    assert_eq!(answer.named("task.over")[0]["status"], "done");
+    sleeper.signal(Signal::CONT);
+    let woken = sleeper.wait().expect(0);
+    assert_eq!(woken.named("task.lost")[0]["task"], "T-1");
+    assert!(woken.named("task.over").is_empty());
+    let ends = "SELECT run, COUNT(*) FROM events WHERE kind = 'run.finished' GROUP BY run";
+    let ends = counted(&project, ends);
+    assert_eq!((ends.len(), ends.values().max()), (4, Some(&1)), "every stage ended once");
+    assert_eq!(statuses(&project)[0].1, "done");
+    let expected = ["coder", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    assert_eq!(starts(&project), expected);
+}
+
+// spec: P1
+#[test]
+fn a_worker_that_is_slow_to_renew_does_not_take_its_own_tasks_from_itself() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    let call = work(&project, &["--until-idle", "--slots", "4"]).env("RALPH_PIPELINE_LEASE", "1ms");
+    let answer = call.output().expect(0);
+    assert_eq!(answer.named("task.taken").len(), 2);
+    assert_eq!(starts(&project).len(), 8);
+}
+
+// fault: 96
+#[test]
+fn a_worker_whose_clock_is_wrong_takes_nobody_s_task() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let library = clock::library(&project);
+    let shift = project.outside("shift");
+    let running = work(&project, &["--until-idle"]).start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    for seconds in ["600", "-600"] {
+        fs::write(&shift, seconds).unwrap();
+        let other = work(&project, &["--until-idle"]).env("LD_PRELOAD", &library).env("CLOCK_SHIFT", &shift);
+        let answer = other.start().wait_without_invariants().expect(0);
+        assert!(answer.named("task.taken").is_empty(), "{}", answer.stdout);
+    }
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    assert_eq!(starts(&project), ["T-1 coder"]);
+}
+
+/// Numbers that look random and are the same in every run of the test.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+// spec: P1
+// fault: 95
+#[test]
+fn workers_that_are_stopped_and_killed_at_random_finish_every_task_once() {
+    let ids: Vec<String> = (1..=24).map(|number| format!("T-{number:02}")).collect();
+    let tasks: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "")).collect();
+    let project = project(&tasks);
+    let begin = || {
+        let call = work(&project, &["--slots", "2"]).env("RALPH_PIPELINE_STAGES", "coder,qa");
+        call.env("RALPH_PIPELINE_LEASE", "2s").start()
+    };
+    let mut workers: Vec<Running<'_>> = (0..4).map(|_| begin()).collect();
+    let mut stopped = vec![0_u64; workers.len()];
+    let mut dice = Dice(95);
+    let finished = || counted(&project, "SELECT status, COUNT(*) FROM tasks GROUP BY status");
+    wait_long(Duration::from_secs(180), "every task is done", || {
+        let at = usize::try_from(dice.roll(4)).unwrap();
+        match (dice.roll(400), stopped[at]) {
+            (0, 0) => {
+                workers[at].signal(Signal::KILL);
+                let dead = std::mem::replace(&mut workers[at], begin());
+                dead.wait_without_invariants();
+            }
+            (1..=9, 0) => {
+                workers[at].signal(Signal::STOP);
+                stopped[at] = 2 + dice.roll(100);
+            }
+            (_, 1) => {
+                workers[at].signal(Signal::CONT);
+                stopped[at] = 0;
+            }
+            (_, 0) => {}
+            (_, left) => stopped[at] = left - 1,
+        }
+        assert!(workers.iter().all(Running::is_alive), "a worker has given up");
+        finished().get("done") == Some(&24)
+    });
+    for worker in workers {
+        worker.signal(Signal::CONT);
+        worker.signal(Signal::TERM);
+        worker.wait_without_invariants().expect(143);
+    }
+    let completed =
+        "SELECT task || ' ' || role, COUNT(*) FROM runs WHERE status = 'completed' GROUP BY task, role";
+    let completed = counted(&project, completed);
+    assert_eq!((completed.len(), completed.values().max()), (48, Some(&1)), "{completed:?}");
+    let attempts = counted(&project, "SELECT 'all', COUNT(*) FROM attempts")["all"];
+    let started = i64::try_from(starts(&project).len()).unwrap();
+    assert!(started <= attempts, "{started} starts, and only {attempts} of them are recorded");
+    // Every invariant holds in the end.
+    project.ralph(["task", "list"]).output().expect(0);
+}
+
+fn task(id: &str) -> Task {
+    Task { id: id.to_owned(), title: id.to_owned(), ..Task::default() }
+}
+
+// spec: P1
+// fault: 95
+#[test]
+fn of_fifty_workers_exactly_one_finishes_each_of_a_thousand_tasks() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let finished: BTreeMap<String, u32> = runtime.block_on(async {
+        let store = Store::open(folder.path(), Opening::Create).await.unwrap().unwrap();
+        let add = |number: u32| {
+            let (task, metadata) = (task(&format!("T-{number}")), "{}".to_owned());
+            ralph::store::TaskChange::Add { task, metadata, approval: Approval::Given }
+        };
+        let all = |_: &[_]| Ok::<_, StoreError>((0..1_000).map(add).collect());
+        store.change_tasks(Millis(0), all).await.unwrap();
+        let mut workers = Vec::new();
+        for _ in 0..50 {
+            workers.push(Store::open(folder.path(), Opening::Existing).await.unwrap().unwrap());
+        }
+        let mut finished = BTreeMap::new();
+        let mut dice = Dice(50);
+        // Some sleep with a task in their hands until somebody else has it, and write then.
+        let mut asleep = Vec::new();
+        let mut idle = 0;
+        while idle < 200 {
+            let at = usize::try_from(dice.roll(50)).unwrap();
+            let lease = Duration::from_secs(60);
+            let Some(claimed) = workers[at].claim_next("{}", lease, Among::default()).await.unwrap() else {
+                idle += 1;
+                continue;
+            };
+            if dice.roll(4) == 0 {
+                workers[at].end_lease(&claimed.claim).await.unwrap();
+                asleep.push((at, claimed));
+            } else {
+                finish(&workers[at], &claimed, &mut finished).await;
+            }
+            if dice.roll(8) == 0 && !asleep.is_empty() {
+                let woken = usize::try_from(dice.roll(asleep.len() as u64)).unwrap();
+                let (at, claimed) = asleep.swap_remove(woken);
+                finish(&workers[at], &claimed, &mut finished).await;
+            }
+        }
+        for (at, claimed) in asleep {
+            finish(&workers[at], &claimed, &mut finished).await;
+        }
+        finished
+    });
+    assert_eq!(finished.len(), 1_000);
+    assert!(finished.values().all(|times| *times == 1), "{finished:?}");
+}
+
+async fn finish(worker: &Store, claimed: &ralph::store::Claimed, finished: &mut BTreeMap<String, u32>) {
+    let pipeline = Pipeline::new(vec![Role::Coder], 3, 2).unwrap();
+    let progress = pipeline.begin(Status::Todo, None);
+    let to =
+        Advance { progress: &progress, status: Some(Status::Done), metadata: None, lease: Keeping::Returned };
+    match worker.advance(&claimed.claim, &to, Millis(1)).await {
+        Ok(()) => *finished.entry(claimed.claim.task.clone()).or_default() += 1,
+        Err(StoreError::LeaseLost { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Begins a run and stores many steps of it, while others do the same.
+async fn many_steps(store: &Store, run: &str) -> Result<(), StoreError> {
+    let fact = |iteration| Fact::IterationStarted { iteration };
+    let step = |number: u32| Loop::new(Policy::new(number));
+    let new =
+        NewRun { kind: "run", agent: "text", promise: "DONE", settings: "{}", owner: "{}", stage: None };
+    let (first, state) = (fact(1), step(1));
+    let entry = Entry {
+        run,
+        fence: FIRST_FENCE,
+        seq: 1,
+        at: Millis(1),
+        facts: &[&first],
+        state: &state,
+        orders: &[],
+    };
+    store.begin(&new, &entry).await?;
+    for number in 2..=40 {
+        let (next, state) = (fact(number), step(number));
+        let seq = i64::from(number);
+        let entry = Entry {
+            run,
+            fence: FIRST_FENCE,
+            seq,
+            at: Millis(1),
+            facts: &[&next],
+            state: &state,
+            orders: &[],
+        };
+        store.record(&entry).await?;
+        store.renew(&[], Duration::from_secs(1)).await?;
+    }
+    Ok(())
+}
+
+// spec: L14
+// fault: 36
+#[test]
+fn loops_of_one_process_that_write_at_the_same_time_are_not_taken_for_vandals() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Arc::new(Store::open(folder.path(), Opening::Create).await.unwrap().unwrap());
+        let mut loops = tokio::task::JoinSet::new();
+        for number in 0..20 {
+            let store = Arc::clone(&store);
+            loops.spawn(async move { many_steps(&store, &format!("run-{number}")).await });
+        }
+        while let Some(ended) = loops.join_next().await {
+            ended.unwrap().unwrap();
+        }
+    });
+}

@@ -1,4 +1,4 @@
-//! A long run does not grow tired: its last iterations cost what its first ones did. (F4 asks for more than this.)
+//! A long run does not grow tired: its last iterations cost what its first ones did.
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Instant;
@@ -15,6 +15,7 @@ const AT_EACH_END: usize = 200;
 
 const STARTED: &str = r#"{"event":"iteration.started""#;
 
+// spec: F4
 pub(super) fn run(stage: &Stage) -> Result<Report> {
     let count = stage.size.of(ITERATIONS);
     let millis = iterations(stage, count)?;

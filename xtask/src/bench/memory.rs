@@ -72,7 +72,7 @@ fn peak(mut command: Command) -> Result<f64> {
 }
 
 /// Returns the peak that the kernel reports, in megabytes.
-fn high_water(status: &str) -> Option<f64> {
+pub(super) fn high_water(status: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes / 1024.0)

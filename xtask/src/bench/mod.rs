@@ -2,6 +2,7 @@
 //! differences are judged, so that a slow or busy machine gives the same answer. A benchmark is a file and a line in
 //! [`BENCHES`]; none of them is a test.
 mod ageing;
+mod many;
 mod memory;
 mod options;
 mod overhead;
@@ -10,6 +11,7 @@ mod rounds;
 mod stage;
 mod start;
 mod table;
+mod tasks;
 mod transcript;
 
 use crate::failure::{Failure, Result};
@@ -36,6 +38,8 @@ const BENCHES: &[Bench] = &[
     Bench { name: "memory", about: "peak memory at any length of output", run: memory::run },
     Bench { name: "start", about: "how long until something happens", run: start::run },
     Bench { name: "ageing", about: "late iterations against early ones", run: ageing::run },
+    Bench { name: "many", about: "many loops in one process", run: many::run },
+    Bench { name: "tasks", about: "ten thousand tasks", run: tasks::run },
 ];
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
@@ -80,7 +84,10 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let said = choose(&["speed".to_owned()]).err().unwrap().to_string();
-        assert!(said.ends_with("hint: choose from overhead, reading, memory, start, ageing"), "{said}");
+        assert!(
+            said.ends_with("hint: choose from overhead, reading, memory, start, ageing, many, tasks"),
+            "{said}"
+        );
         assert_eq!(choose(&[]).unwrap().len(), BENCHES.len());
     }
 }

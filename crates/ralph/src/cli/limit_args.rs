@@ -50,6 +50,11 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
+    /// Returns the most money, where it was said.
+    pub fn max_cost(&self) -> Option<Money> {
+        self.max_cost
+    }
+
     /// Applies the flags as the highest layer.
     pub fn apply(&self, settings: &mut Settings) {
         let limits = &mut settings.limits;

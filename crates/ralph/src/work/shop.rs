@@ -24,6 +24,8 @@ pub enum News<'a> {
     Aside { task: &'a str, why: &'a str },
     /// Nothing is ready; the worker waits.
     Idle,
+    /// The money for all of it is used up: no other stage begins.
+    Spent { spent: u64, limit: u64 },
     /// So many tasks failed one after the other: no more are taken.
     Braked { failed: u32, why: &'a str },
 }

@@ -21,19 +21,27 @@ pub(super) struct Told {
 }
 
 impl<W: Workshop> Work<W> {
-    /// Drives the stage that the progress names to its end. One that another worker left is gone on with.
-    pub(super) async fn stage(&self, progress: &mut Progress, tree: &Project) -> Result<Told, W::Trouble> {
+    /// Drives the stage that the progress names to its end. One that another worker left is gone on with. `None`: there is no
+    /// money for it.
+    pub(super) async fn stage(
+        &self,
+        progress: &mut Progress,
+        tree: &Project,
+    ) -> Result<Option<Told>, W::Trouble> {
         if let Some((run, stored)) = self.begun(progress).await? {
             if !stored.state.can_go_on() {
-                return self.told(&run.id, stored.state.ended().cloned()).await;
+                return self.told(&run.id, stored.state.ended().cloned()).await.map(Some);
             }
-            return self.go_on(run, &stored, tree).await;
+            return self.go_on(run, &stored, tree).await.map(Some);
         }
         let plan = self.shop.plan(&self.row, progress, tree)?;
+        let Some(plan) = self.purse.allow(plan, &self.store, self.shop.as_ref()).await? else {
+            return Ok(None);
+        };
         // Who takes the task from here on knows which run to look for.
         progress.run = Some(plan.id.clone());
         self.keep(progress).await?;
-        self.drive(plan, Beginning::New).await
+        self.drive(plan, Beginning::New).await.map(Some)
     }
 
     /// Returns the run of the stage, if it was begun.

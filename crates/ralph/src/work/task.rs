@@ -8,6 +8,7 @@ use ralph_core::task::Status;
 use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
+use super::purse::Purse;
 use super::shop::{News, Workshop};
 use crate::engine::{Clock, KIND_STAGE};
 use crate::process::Keeper;
@@ -22,6 +23,7 @@ pub(super) struct Work<W> {
     pub(super) store: Arc<Store>,
     pub(super) keeper: Keeper,
     pub(super) desk: Rc<Desk>,
+    pub(super) purse: Rc<Purse>,
     pub(super) pipeline: Rc<Pipeline>,
     pub(super) claim: Claim,
     pub(super) row: TaskRow,
@@ -75,7 +77,9 @@ impl<W: Workshop> Work<W> {
             if self.desk.stopped().is_some() {
                 return self.left(&progress).await;
             }
-            let told = self.stage(&mut progress, &tree).await?;
+            let Some(told) = self.stage(&mut progress, &tree).await? else {
+                return self.left(&progress).await;
+            };
             if told.ended.outcome == Outcome::Completed {
                 self.shop.accept(&self.row, &progress.stage, told.verified.as_deref()).await?;
             }

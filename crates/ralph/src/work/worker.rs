@@ -10,6 +10,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::Instant;
 
 use super::desk::Desk;
+use super::purse::Purse;
 use super::shop::{News, Workshop};
 use super::task::{TaskEnd, Work};
 use crate::engine::{Asked, Clock, Signals};
@@ -32,6 +33,8 @@ pub struct Assignment {
     pub slots: usize,
     pub until: Until,
     pub lease: Duration,
+    /// What everything that it begins may cost together.
+    pub max_cost_micros: Option<u64>,
 }
 
 /// When a worker is finished.
@@ -50,6 +53,8 @@ pub struct Finish {
     pub tasks: BTreeMap<String, TaskEnd>,
     pub stopped: Option<StopSignal>,
     pub is_braked: bool,
+    /// The money is used up.
+    pub is_spent: bool,
 }
 
 /// Works until there is nothing more to do, or somebody stops it.
@@ -64,6 +69,7 @@ pub async fn work<W: Workshop + 'static>(
         store,
         keeper,
         desk: Rc::new(Desk::default()),
+        purse: Rc::new(Purse::new(assignment.max_cost_micros, Clock::wall())),
         pipeline: Rc::new(assignment.pipeline.clone()),
         owner: Owner::of("work", Clock::wall()).json(),
         ends: BTreeMap::new(),
@@ -79,6 +85,7 @@ struct Worker<W> {
     store: Arc<Store>,
     keeper: Keeper,
     desk: Rc<Desk>,
+    purse: Rc<Purse>,
     pipeline: Rc<Pipeline>,
     owner: String,
     assignment: Assignment,
@@ -113,8 +120,8 @@ impl<W: Workshop + 'static> Worker<W> {
     }
 
     fn finish(self) -> Finish {
-        let is_braked = self.is_braked();
-        Finish { tasks: self.ends, stopped: self.desk.stopped(), is_braked }
+        let (is_braked, is_spent) = (self.is_braked(), self.purse.is_empty());
+        Finish { tasks: self.ends, stopped: self.desk.stopped(), is_braked, is_spent }
     }
 
     fn is_braked(&self) -> bool {
@@ -125,11 +132,16 @@ impl<W: Workshop + 'static> Worker<W> {
     fn is_finished(&self) -> bool {
         let named = &self.assignment.named;
         let all_named = !named.is_empty() && named.iter().all(|task| self.ends.get(task).is_some_and(is_end));
-        self.assignment.until == Until::Idle || all_named || self.desk.stopped().is_some() || self.is_braked()
+        self.assignment.until == Until::Idle || all_named || self.is_closed()
+    }
+
+    /// Whether nothing more is taken.
+    fn is_closed(&self) -> bool {
+        self.desk.stopped().is_some() || self.is_braked() || self.purse.is_empty()
     }
 
     fn has_room(&self, tasks: &JoinSet<(String, TaskEnd)>) -> bool {
-        tasks.len() < self.assignment.slots && self.desk.stopped().is_none() && !self.is_braked()
+        tasks.len() < self.assignment.slots && !self.is_closed()
     }
 
     /// Takes one task that is ready, and tells whether there was one. Between two of them leases are kept and people heard.
@@ -166,6 +178,7 @@ impl<W: Workshop + 'static> Worker<W> {
             store: Arc::clone(&self.store),
             keeper: self.keeper.clone(),
             desk: Rc::clone(&self.desk),
+            purse: Rc::clone(&self.purse),
             pipeline: Rc::clone(&self.pipeline),
             claim,
             row,

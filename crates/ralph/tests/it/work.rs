@@ -7,7 +7,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Call, Project, wait_until};
+use crate::harness::{Answer, Call, FAKE_AGENT, Project, wait_until};
 
 /// An agent that plays every role, as files say that a test leaves for it. `$1` is a folder for its own marks.
 const CAST: &str = r#"
@@ -322,8 +322,25 @@ fn the_first_line_says_when_nothing_limits_the_cost() {
         project.ralph(args).args(more).output()
     };
     let first = |answer: &Answer| answer.stderr.lines().next().unwrap_or_default().to_owned();
-    assert_eq!(first(&call(&[])), "no limit of money is set (limits.max_cost_usd)");
-    assert_eq!(first(&call(&["--max-cost", "2"])), "a stage may cost $2.00");
+    assert_eq!(first(&call(&[])), "nothing limits what this may cost (--max-cost)");
+    assert_eq!(first(&call(&["--max-cost", "2"])), "all of it may cost $2.00");
+}
+
+// spec: L8
+#[test]
+fn what_all_of_it_may_cost_is_for_all_tasks_together() {
+    let project = project(&[("T-1", ""), ("T-2", ""), ("T-3", "")]);
+    let script = project.script("write done-T-1 x\nwrite done-T-2 x\nwrite done-T-3 x\ncommit work\ninit\nsay Built.\nresult Built.\\n\\n{promise}\n");
+    let call =
+        project.ralph(["work", "--until-idle", "--json", "--output-format", "claude", "--max-cost", "0.015"]);
+    let call = call.args(["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=script"]);
+    let call = call.args([format!("--agent-arg={script}")]).env("FA_PROMISE", "IMPLEMENTATION_COMPLETE");
+    let answer =
+        call.env("RALPH_PIPELINE_STAGES", "coder").env("RALPH_VERIFY_PROMISES", "false").output().expect(7);
+    let spent = &answer.named("work.spent")[0];
+    assert_eq!((&spent["cost_usd"], &spent["max_cost_usd"]), (&json!(0.02), &json!(0.015)));
+    assert_eq!(statuses(&project).iter().filter(|(_, status)| status == "done").count(), 2);
+    assert_eq!(project.starts().len(), 2, "the third task was not begun");
 }
 
 // spec: P6, G2

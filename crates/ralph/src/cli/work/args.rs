@@ -20,9 +20,10 @@ use crate::config::Settings;
   ralph work --until-idle                  everything that is ready, then stop
   ralph work --slots 3                     three tasks at a time; waits for new ones
   ralph work TASK-001 TASK-002             these alone
-  ralph work --until-idle --max-cost 2     a stage may cost two dollars
+  ralph work --until-idle --max-cost 20    all of it may cost twenty dollars
 
-Exit codes: 0 everything that was taken is done, 3 something is not, 130/143 stopped by a signal")]
+Exit codes: 0 everything that was taken is done, 3 something is not, 4 agents failed one after the other,
+7 the money is used up, 130/143 stopped by a signal")]
 pub struct WorkArgs {
     /// The tasks; all that are ready where none is named
     pub tasks: Vec<String>,
@@ -41,7 +42,7 @@ pub struct WorkArgs {
     #[arg(long = "continue", help_heading = "Agent")]
     continued: bool,
     #[command(flatten)]
-    limits: LimitArgs,
+    pub limits: LimitArgs,
     #[command(flatten)]
     pub config: ConfigArgs,
     #[command(flatten)]

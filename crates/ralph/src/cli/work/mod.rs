@@ -20,6 +20,7 @@ use super::task;
 use crate::config::Settings;
 use crate::engine::{EngineError, Signals};
 use crate::error::Failure;
+use crate::money::Money;
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::redact;
@@ -48,6 +49,7 @@ fn assignment(args: &WorkArgs, settings: &Settings) -> Result<Assignment, Failur
         slots: settings.pipeline.slots.value as usize,
         until: if args.until_idle { Until::Idle } else { Until::Stopped },
         lease: settings.pipeline.lease.value,
+        max_cost_micros: args.limits.max_cost().map(Money::micros),
     })
 }
 
@@ -93,7 +95,9 @@ fn code(finish: &Finish) -> u8 {
         None => {}
     }
     let is_done = |end: &TaskEnd| matches!(end, TaskEnd::Over { status: Status::Done, .. } | TaskEnd::Lost);
-    if finish.is_braked {
+    if finish.is_spent {
+        exit_code::OVER_BUDGET
+    } else if finish.is_braked {
         exit_code::AGENT_FAILED
     } else if finish.tasks.values().all(is_done) {
         exit_code::COMPLETED

@@ -33,10 +33,13 @@ impl Teller {
 
     /// Says what will be done, and first of all whether anything limits what it may cost.
     pub(super) fn introduce(&self, assignment: &Assignment, settings: &Settings) {
-        let money = settings.limits.max_cost_usd.value;
-        let capped = match money {
-            Some(money) => format!("a stage may cost {}", dollars(money.micros())),
-            None => "no limit of money is set (limits.max_cost_usd)".to_owned(),
+        let stage = settings.limits.max_cost_usd.value.map(|money| dollars(money.micros()));
+        let capped = match (assignment.max_cost_micros.map(dollars), stage) {
+            (Some(all), _) => format!("all of it may cost {all}"),
+            (None, Some(stage)) => {
+                format!("a stage may cost {stage}; nothing limits all of them together (--max-cost)")
+            }
+            (None, None) => "nothing limits what this may cost (--max-cost)".to_owned(),
         };
         let stages: Vec<&str> = assignment.pipeline.stages().iter().map(Role::as_str).collect();
         let until = match assignment.until {
@@ -44,7 +47,7 @@ impl Teller {
             Until::Stopped => "until Ctrl-C",
         };
         if self.audience == Audience::Nobody {
-            if money.is_none() {
+            if assignment.max_cost_micros.is_none() {
                 self.json(&json!({"event": "warning", "message": capped}));
             }
             return;
@@ -114,6 +117,10 @@ impl Teller {
             News::Lost { task } => (Tone::Bad, format!("{task}  another worker has it now")),
             News::Aside { task, why } => (Tone::Bad, format!("{task}  left as it is: {why}")),
             News::Idle => (Tone::Dim, "nothing is ready; waiting for tasks (Ctrl-C ends)".to_owned()),
+            News::Spent { spent, limit } => (
+                Tone::Bad,
+                format!("{} of {} are spent: nothing more is begun", dollars(*spent), dollars(*limit)),
+            ),
             News::Braked { failed, why } => {
                 (Tone::Bad, format!("{failed} tasks failed one after the other, so no more are taken: {why}"))
             }
@@ -214,8 +221,15 @@ fn in_json(news: &News<'_>) -> Value {
         News::Lost { task } => json!({"event": "task.lost", "task": task}),
         News::Aside { task, why } => json!({"event": "task.left", "task": task, "reason": why}),
         News::Idle => json!({"event": "work.idle"}),
+        News::Spent { spent, limit } => {
+            json!({"event": "work.spent", "cost_usd": usd(*spent), "max_cost_usd": usd(*limit)})
+        }
         News::Braked { failed, why } => json!({"event": "work.braked", "failed": failed, "reason": why}),
     }
+}
+
+fn usd(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }
 
 /// Lines with a name before them.

@@ -1,4 +1,5 @@
-//! What a run may use: money, tokens, time. What is used up stops the next start, and the agent that is using it.
+//! What a run may use: money, tokens, time. What is used up stops the next start, and the agent that is using it. Runs of one
+//! task, and of one spec, may have a budget that they share.
 use alloc::format;
 use alloc::string::String;
 
@@ -31,6 +32,95 @@ pub enum UnknownCost {
     Refuse,
 }
 
+/// A budget that several runs share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    pub scope: Scope,
+    pub budget: Budget,
+}
+
+/// The runs that share a budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Those of a task.
+    Task(String),
+    /// Those of all tasks of a spec.
+    Spec(String),
+}
+
+impl Scope {
+    /// Returns what people call it: `task T-1`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Task(id) => format!("task {id}"),
+            Self::Spec(id) => format!("spec {id}"),
+        }
+    }
+}
+
+/// Everything that limits a run: its own budget, and those that it shares, with what the others have used of each.
+#[derive(Debug, Clone, Copy)]
+pub struct Purse<'a> {
+    pub own: &'a Budget,
+    pub shared: &'a [Shared],
+    /// In the order of `shared`; what is missing is nothing.
+    pub others: &'a [Used],
+}
+
+impl<'a> Purse<'a> {
+    /// Says why nothing more may be used, if that is so, by a run that has used so much itself.
+    #[must_use]
+    pub fn used_up_by(&self, used: Used) -> Option<String> {
+        let shared = || self.with_others(used).find_map(|(shared, used)| shared.used_up_by(used));
+        self.own.used_up_by(used).or_else(shared)
+    }
+
+    /// Returns how long the run may still take, where that is limited.
+    #[must_use]
+    pub fn time_left_ms(&self, used: Used) -> Option<u64> {
+        let shared =
+            self.with_others(used).filter_map(|(shared, used)| shared.budget.time_left_ms(used.worked_ms));
+        self.own.time_left_ms(used.worked_ms).into_iter().chain(shared).min()
+    }
+
+    /// Says that the time is over, of that budget which leaves the least.
+    #[must_use]
+    pub fn out_of_time(&self, used: Used) -> String {
+        let left = self.own.time_left_ms(used.worked_ms).map(|left| (left, self.own.out_of_time()));
+        let shared = self.with_others(used).filter_map(|(shared, used)| {
+            Some((shared.budget.time_left_ms(used.worked_ms)?, shared.out_of_time()))
+        });
+        let least = left.into_iter().chain(shared).min_by_key(|(left, _)| *left);
+        least.map_or_else(|| self.own.out_of_time(), |(_, words)| words)
+    }
+
+    fn with_others(&self, used: Used) -> impl Iterator<Item = (&'a Shared, Used)> {
+        let others = self.others.iter().copied().chain(core::iter::repeat(Used::default()));
+        self.shared.iter().zip(others).map(move |(shared, others)| (shared, others.and(used)))
+    }
+}
+
+impl Shared {
+    fn used_up_by(&self, used: Used) -> Option<String> {
+        let budget = &self.budget;
+        let time = || budget.time(used.worked_ms, || self.out_of_time());
+        let unknown = || budget.unknown(used.unpriced, "not all of its runs tell what they cost");
+        budget
+            .money(used.spent)
+            .or_else(|| budget.tokens(used.spent))
+            .map(|why| format!("the budget of {} is used up: {why}", self.scope.words()))
+            .or_else(time)
+            .or_else(unknown)
+    }
+
+    fn out_of_time(&self) -> String {
+        let most = span_words(self.budget.max_duration_ms.unwrap_or_default());
+        format!("the runs of {} have taken the {most} that they may take (max_duration)", self.scope.words())
+    }
+}
+
 impl Budget {
     /// Says why nothing more may be used, if that is so.
     #[must_use]
@@ -38,8 +128,14 @@ impl Budget {
         let Used { spent, worked_ms, unpriced } = used;
         self.money(spent)
             .or_else(|| self.tokens(spent))
-            .or_else(|| self.time(worked_ms))
-            .or_else(|| self.unknown(unpriced))
+            .or_else(|| self.time(worked_ms, || self.out_of_time()))
+            .or_else(|| self.unknown(unpriced, "the agent does not tell what it costs"))
+    }
+
+    /// Tells whether it limits anything.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        self.max_cost_micros.is_some() || self.max_tokens.is_some() || self.max_duration_ms.is_some()
     }
 
     fn money(&self, spent: Spend) -> Option<String> {
@@ -53,41 +149,46 @@ impl Budget {
         (used >= most).then(|| format!("{used} of {most} tokens are used (max_tokens)"))
     }
 
-    fn time(&self, worked_ms: u64) -> Option<String> {
+    fn time(&self, worked_ms: u64, words: impl FnOnce() -> String) -> Option<String> {
         let most = self.max_duration_ms?;
-        (worked_ms >= most).then(|| self.out_of_time())
+        (worked_ms >= most).then(words)
     }
 
     /// Says that the time is over.
-    #[must_use]
-    pub fn out_of_time(&self) -> String {
+    fn out_of_time(&self) -> String {
         let most = span_words(self.max_duration_ms.unwrap_or_default());
         format!("the run has taken the {most} that it may take (max_duration)")
     }
 
-    /// Returns how long the run may still take, where that is limited.
-    #[must_use]
-    pub fn time_left_ms(&self, worked_ms: u64) -> Option<u64> {
+    fn time_left_ms(&self, worked_ms: u64) -> Option<u64> {
         self.max_duration_ms.map(|most| most.saturating_sub(worked_ms))
     }
 
-    fn unknown(&self, unpriced: u32) -> Option<String> {
+    fn unknown(&self, unpriced: u32, who: &str) -> Option<String> {
         match (self.unknown_cost, unpriced) {
-            (UnknownCost::Refuse, 1..) => Some(
-                "the agent does not tell what it costs, and that must be known (require_known_cost)".into(),
-            ),
+            (UnknownCost::Refuse, 1..) => Some(format!("{who}, and that must be known (require_known_cost)")),
             (UnknownCost::Refuse, 0) | (UnknownCost::Bear, _) => None,
         }
     }
 }
 
-/// What a run has used so far.
-#[derive(Debug, Clone, Copy, Default)]
+/// What a run, or several, have used so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
     pub spent: Spend,
     pub worked_ms: u64,
     /// Finished attempts of which nobody knows the cost.
     pub unpriced: u32,
+}
+
+impl Used {
+    fn and(self, other: Self) -> Self {
+        Self {
+            spent: self.spent.plus(other.spent),
+            worked_ms: self.worked_ms.saturating_add(other.worked_ms),
+            unpriced: self.unpriced.saturating_add(other.unpriced),
+        }
+    }
 }
 
 /// Returns an amount of money as people write it: two digits after the point, more where it is that small.
@@ -164,6 +265,64 @@ mod tests {
         let refuses = Budget { unknown_cost: UnknownCost::Refuse, ..bears };
         assert!(refuses.used_up_by(unknown).is_some());
         assert_eq!(refuses.used_up_by(used(0, 0, 0)), None);
+    }
+
+    fn shared(scope: Scope, budget: Budget) -> Shared {
+        Shared { scope, budget }
+    }
+
+    // spec: L8
+    #[test]
+    fn a_shared_budget_counts_what_other_runs_have_used_and_is_named() {
+        let own = Budget { max_cost_micros: Some(4_000_000), ..Budget::default() };
+        let five = Budget { max_cost_micros: Some(5_000_000), ..Budget::default() };
+        let few = Budget { max_tokens: Some(100), ..Budget::default() };
+        let shared = [shared(Scope::Task("T-1".into()), few), shared(Scope::Spec("auth".into()), five)];
+        let purse = |others| Purse { own: &own, shared: &shared, others };
+        let others = [used(0, 90, 0), used(3_000_000, 0, 0)];
+        assert_eq!(purse(&others).used_up_by(used(1_999_999, 9, 0)), None);
+        let spec = purse(&others).used_up_by(used(2_250_000, 9, 0));
+        assert_eq!(
+            spec.as_deref(),
+            Some("the budget of spec auth is used up: $5.25 of $5.00 are spent (max_cost_usd)")
+        );
+        let task = purse(&others).used_up_by(used(0, 10, 0));
+        assert_eq!(
+            task.as_deref(),
+            Some("the budget of task T-1 is used up: 100 of 100 tokens are used (max_tokens)")
+        );
+        assert_eq!(purse(&[]).used_up_by(used(3_000_000, 9, 0)), None, "nobody else has used anything");
+        let alone = purse(&[]).used_up_by(used(4_000_000, 9, 0));
+        assert_eq!(alone.as_deref(), Some("$4.00 of $4.00 are spent (max_cost_usd)"));
+    }
+
+    // spec: L8
+    #[test]
+    fn the_time_that_is_left_is_that_of_the_budget_which_leaves_the_least() {
+        let hours = |hours: u64| Budget { max_duration_ms: Some(hours * 3_600_000), ..Budget::default() };
+        let own = hours(12);
+        let shared = [shared(Scope::Task("T-1".into()), hours(3))];
+        let purse = Purse { own: &own, shared: &shared, others: &[used(0, 0, 2 * 3_600_000)] };
+        assert_eq!(purse.time_left_ms(used(0, 0, 1_800_000)), Some(1_800_000));
+        let over = "the runs of task T-1 have taken the 3h that they may take (max_duration)";
+        assert_eq!(purse.out_of_time(used(0, 0, 3_600_000)), over);
+        assert_eq!(purse.used_up_by(used(0, 0, 3_600_000)).as_deref(), Some(over));
+        let alone = Purse { shared: &[], ..purse };
+        assert_eq!(alone.time_left_ms(used(0, 0, 3_600_000)), Some(11 * 3_600_000));
+        assert!(alone.out_of_time(used(0, 0, 0)).starts_with("the run has taken the 12h"));
+    }
+
+    // spec: L8
+    #[test]
+    fn a_shared_budget_of_money_may_have_to_know_the_cost_of_all_runs() {
+        let known =
+            Budget { max_cost_micros: Some(9), unknown_cost: UnknownCost::Refuse, ..Budget::default() };
+        let shared = [shared(Scope::Spec("auth".into()), known)];
+        let own = Budget::default();
+        let others = [Used { unpriced: 1, ..Used::default() }];
+        let words = Purse { own: &own, shared: &shared, others: &others }.used_up_by(used(1, 0, 0));
+        assert!(words.is_some_and(|words| words.contains("require_known_cost")));
+        assert_eq!(Purse { own: &own, shared: &shared, others: &[] }.used_up_by(used(1, 0, 0)), None);
     }
 
     // spec: L8

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptReport, Spend};
 use crate::baseline::Trial;
+use crate::budget::Used;
 use crate::evidence::Evidence;
 use crate::order::Order;
 use crate::seal::Sealing;
@@ -53,6 +54,9 @@ pub struct Event {
     pub dice: u32,
     /// What the next iteration would stand on, as the driver found it at this moment.
     pub ground: Ground,
+    /// What other runs have used of the budgets that this one shares, in their order.
+    #[serde(default)]
+    pub others: Vec<Used>,
     pub kind: EventKind,
 }
 

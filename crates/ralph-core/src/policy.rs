@@ -4,8 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Budget;
-
+use crate::budget::{Budget, Purse, Shared, Used};
 use crate::duty::Duty;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +27,9 @@ pub struct Policy {
     pub judging: Judging,
     #[serde(default)]
     pub budget: Budget,
+    /// The budgets that it shares with other runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
     /// So many iterations in a row that change nothing end the run; 0: it goes on.
     #[serde(default)]
     pub stall_after: u32,
@@ -145,6 +147,12 @@ pub enum WhenExhausted {
 }
 
 impl Policy {
+    /// Returns everything that limits the run, where others have used so much of the budgets that it shares.
+    #[must_use]
+    pub fn purse<'a>(&'a self, others: &'a [Used]) -> Purse<'a> {
+        Purse { own: &self.budget, shared: &self.shared, others }
+    }
+
     #[must_use]
     pub fn new(max_iterations: u32) -> Self {
         Self {
@@ -159,6 +167,7 @@ impl Policy {
             rate_limits: RateLimits::default(),
             judging: Judging::No,
             budget: Budget::default(),
+            shared: Vec::new(),
             stall_after: 0,
             duty: Duty::None,
         }

@@ -3,7 +3,7 @@ use alloc::string::ToString;
 
 use super::scenes::{Scene, claims, crashes, key, quiet, refused, with_checks};
 use crate::attempt::{AttemptReport, Spend};
-use crate::budget::{Budget, UnknownCost};
+use crate::budget::{Budget, Scope, Shared, UnknownCost, Used};
 use crate::effect::Effect;
 use crate::event::{EventKind, Timer};
 use crate::evidence::Verdict;
@@ -159,4 +159,40 @@ fn where_the_cost_must_be_known_an_agent_that_does_not_tell_it_is_used_once() {
 fn the_iteration_limit_is_named_before_the_budget() {
     let scene = Scene::started(at_most(5, Policy::new(1))).ended(1, 1, costs(6, quiet()));
     assert_eq!(scene.outcome(), Some(Outcome::Exhausted));
+}
+
+fn shares(amount: u64, policy: Policy) -> Policy {
+    let budget = Budget { max_cost_micros: Some(amount * 1_000_000), ..Budget::default() };
+    Policy { shared: [Shared { scope: Scope::Spec("auth".to_string()), budget }].into(), ..policy }
+}
+
+fn spent(amount: u64) -> Used {
+    Used { spent: dollars(amount), ..Used::default() }
+}
+
+// spec: L8
+#[test]
+fn what_other_runs_spend_of_a_shared_budget_meanwhile_stops_the_next_iteration() {
+    let scene = Scene::started(shares(5, Policy::new(9))).beside(&[spent(1)]).ended(1, 1, costs(3, quiet()));
+    assert_eq!(scene.starts(), Some(key(2, 1)), "$4 of $5 are spent");
+    let scene = scene.beside(&[spent(2)]).ended(2, 1, costs(0, quiet()));
+    assert_eq!((scene.starts(), scene.outcome()), (None, Some(Outcome::OverBudget)));
+    assert_eq!(scene.exit_code(), Some(exit_code::OVER_BUDGET));
+    assert_eq!(scene.reason(), "the budget of spec auth is used up: $5.00 of $5.00 are spent (max_cost_usd)");
+    assert_eq!(scene.state.spent, dollars(3), "what others spent is not its own");
+}
+
+// spec: L8
+#[test]
+fn a_run_that_finds_a_shared_budget_used_up_starts_no_agent() {
+    let scene = Scene::new(shares(5, Policy::new(9))).beside(&[spent(5)]).on(EventKind::Started);
+    assert_eq!((scene.starts(), scene.outcome()), (None, Some(Outcome::OverBudget)));
+}
+
+// spec: L8
+#[test]
+fn an_agent_that_overspends_a_shared_budget_while_it_works_is_stopped() {
+    let scene = overspends(Scene::started(shares(5, Policy::new(9))).beside(&[spent(3)]), 2);
+    assert!(scene.does(&Effect::StopAgent { key: key(1, 1) }));
+    assert_eq!(scene.ended(1, 1, costs(2, quiet())).outcome(), Some(Outcome::OverBudget));
 }

@@ -44,7 +44,7 @@ pub(super) fn on(rest: Rest, limited: Limited, event: Event) -> Step {
     match kind {
         EventKind::TimerFired { timer: Timer::Limit { .. } } => wake(rest, limited, at),
         EventKind::TimerFired { timer: Timer::Run } => {
-            let what = rest.policy.budget.out_of_time();
+            let what = rest.out_of_time();
             next::over_budget(rest, &limited.iteration, what, at)
         }
         EventKind::Interrupted { signal } => {

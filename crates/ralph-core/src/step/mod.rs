@@ -57,11 +57,12 @@ use crate::state::{Loop, Phase};
 
 /// Decides. The loop is consumed, so that no transition can forget to say what comes next.
 #[must_use]
-pub fn step(state: Loop, event: Event) -> (Loop, Vec<Effect>) {
+pub fn step(state: Loop, mut event: Event) -> (Loop, Vec<Effect>) {
+    let others = core::mem::take(&mut event.others);
     let Event { at, wall, ground, .. } = event;
-    let (before, is_volatile, now) = (state.worked, event.kind.is_volatile(), Now { ground, wall });
+    let (before, is_volatile, now) = (state.worked, event.kind.is_volatile(), Now { ground, wall, others });
     let worked = worked_at(before, &state.phase, (at, &event.kind));
-    let (rest, phase) = Rest::of(Loop { worked, ..state }, now);
+    let (rest, phase) = Rest::of(Loop { worked, ..state }, now.clone());
     let (next, effects) = paused::settle(decide(rest, phase, event), now);
     // What decides nothing leaves the loop as it is.
     let worked = if is_volatile || effects.is_empty() { before } else { next.worked };
@@ -126,10 +127,11 @@ struct Rest {
 }
 
 /// How the world is when something happens.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Now {
     ground: crate::event::Ground,
     wall: Millis,
+    others: Vec<Used>,
 }
 
 impl Rest {
@@ -154,8 +156,22 @@ impl Rest {
 
     /// The same, where so much more is being spent.
     fn used_up_with(&self, more: Spend) -> Option<String> {
-        let spent = self.spent.plus(more);
-        self.policy.budget.used_up_by(Used { spent, worked_ms: self.worked.ms(), unpriced: self.unpriced })
+        let used = self.used();
+        self.policy.purse(&self.now.others).used_up_by(Used { spent: used.spent.plus(more), ..used })
+    }
+
+    /// Returns how long the run may still take, where that is limited.
+    fn time_left_ms(&self) -> Option<u64> {
+        self.policy.purse(&self.now.others).time_left_ms(self.used())
+    }
+
+    /// Says that the time is over.
+    fn out_of_time(&self) -> String {
+        self.policy.purse(&self.now.others).out_of_time(self.used())
+    }
+
+    fn used(&self) -> Used {
+        Used { spent: self.spent, worked_ms: self.worked.ms(), unpriced: self.unpriced }
     }
 
     /// Stays in the phase: the event means nothing here.

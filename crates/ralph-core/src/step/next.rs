@@ -113,7 +113,7 @@ pub(super) fn start_attempt(mut rest: Rest, mut iteration: Iteration, attempt: u
         Effect::StartTimer { timer: Timer::Iteration { key }, after_ms: left_ms },
         Effect::StartTimer { timer: Timer::Silence { key }, after_ms: timeouts.silence_ms },
     ];
-    let left_ms = rest.policy.budget.time_left_ms(rest.worked.ms());
+    let left_ms = rest.time_left_ms();
     effects.extend(left_ms.map(|after_ms| Effect::StartTimer { timer: Timer::Run, after_ms }));
     (rest.enter(Phase::Working { iteration, attempt }), effects)
 }
@@ -175,7 +175,7 @@ pub(super) fn halt(rest: Rest, left: Left, halt: Halt, when: (Millis, u32)) -> S
         Halt::Cancel => cancel(rest, &left, when.0),
         Halt::Pause => paused::pause(rest, left),
         Halt::PauseTakenBack => {
-            let now = rest.now;
+            let now = rest.now.clone();
             let (state, paused) = paused::pause(rest, left.clone());
             let (rest, _) = Rest::of(state, now);
             let (state, effects) = recovered::take_up(rest, left, Vec::new(), when);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::step;
 use crate::attempt::{Afterlife, AttemptReport, Ending, ErrorKind, Leftovers, Spend, Stream, Trouble};
 use crate::baseline::{Lack, Trial};
+use crate::budget::Used;
 use crate::claim::{Claim, Contradiction, NoClaim, Reading};
 use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, Ground, Millis, StopSignal, Timer};
@@ -148,11 +149,19 @@ pub(super) struct Scene {
     now: i64,
     wall: i64,
     ground: Ground,
+    others: Vec<Used>,
 }
 
 impl Scene {
     pub(super) fn new(policy: Policy) -> Self {
-        Self { state: Loop::new(policy), effects: Vec::new(), now: 0, wall: 0, ground: Ground::Firm }
+        Self {
+            state: Loop::new(policy),
+            effects: Vec::new(),
+            now: 0,
+            wall: 0,
+            ground: Ground::Firm,
+            others: Vec::new(),
+        }
     }
 
     /// Begins with the first iteration, after a preparation in which nothing stood in the way.
@@ -178,6 +187,7 @@ impl Scene {
             wall: Millis(self.wall),
             dice: u32::MAX,
             ground: self.ground,
+            others: self.others.clone(),
             kind,
         };
         let (state, effects) = step(self.state.clone(), event);
@@ -187,6 +197,12 @@ impl Scene {
     /// From now on the implementation plan is not there.
     pub(super) fn without_plan(mut self) -> Self {
         self.ground = Ground::NoPlan;
+        self
+    }
+
+    /// From now on others have used so much of the budgets that the run shares.
+    pub(super) fn beside(mut self, others: &[Used]) -> Self {
+        self.others = others.to_vec();
         self
     }
 

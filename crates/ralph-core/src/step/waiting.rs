@@ -27,7 +27,7 @@ pub(super) fn on(rest: Rest, pause: Pause, event: Event) -> Step {
     }
     match kind {
         EventKind::TimerFired { timer: Timer::Run } => {
-            let what = rest.policy.budget.out_of_time();
+            let what = rest.out_of_time();
             next::over_budget(rest, &pause.iteration, what, at)
         }
         EventKind::TimerFired { .. } if too_long => {

@@ -303,7 +303,7 @@ fn play(state: Loop, world: &mut World, (kind, ground, (at, wall)): (EventKind, 
     world.hear(&kind);
     let is_resume = matches!(kind, EventKind::Ordered { order: Order::Resume });
     let is_cancel = matches!(kind, EventKind::Ordered { order: Order::Cancel });
-    let (next, effects) = step(state, Event { at, wall, dice: 0, ground, kind });
+    let (next, effects) = step(state, Event { at, wall, dice: 0, ground, others: Vec::new(), kind });
     world.cancelled |= is_cancel && before.ended().is_none();
     let is_paused = matches!(before.phase, Phase::Paused { .. });
     assert!(!is_paused || is_resume || !effects.iter().any(is_work), "a pause ends when somebody says so");
@@ -337,7 +337,10 @@ fn walk(policy: Policy, happenings: Vec<Happening>) -> (Loop, World) {
             Happening::Death(unstored, orders) => {
                 if let Some(kind) = unstored {
                     world.hear(&kind);
-                    let _ = step(state.clone(), Event { at, wall, dice: 0, ground: Ground::Firm, kind });
+                    let _ = step(
+                        state.clone(),
+                        Event { at, wall, dice: 0, ground: Ground::Firm, others: Vec::new(), kind },
+                    );
                 }
                 world.die(&state);
                 let recovered = EventKind::Recovered { changed: Vec::new(), orders };

@@ -275,7 +275,7 @@ fn timed_out(rest: Rest, iteration: Iteration, attempt: u32, timer: Timer) -> St
         Timer::AfterResult { .. } => StopWhy::StayedAfterResult,
         Timer::Repeating { .. } => StopWhy::OnlyRepeats,
         Timer::Handshake { .. } => StopWhy::NoHandshake,
-        Timer::Run => StopWhy::OverBudget { what: rest.policy.budget.out_of_time() },
+        Timer::Run => StopWhy::OverBudget { what: rest.out_of_time() },
         Timer::Retry { .. } | Timer::Limit { .. } => return rest.stay(Phase::Working { iteration, attempt }),
     };
     stop(rest, iteration, attempt, why)

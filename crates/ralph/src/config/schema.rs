@@ -98,6 +98,7 @@ fn kind(slot: &Slot<'_>) -> Value {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
         Slot::Time(_) => whole(TIME, &["string", "integer"]),
+        Slot::MaybeTime(_) => whole(TIME, &["string", "integer", "null"]),
         Slot::Size(_) => whole(SIZE, &["string", "integer"]),
         Slot::MaybeSize(_) => whole(SIZE, &["string", "integer", "null"]),
         Slot::MaybeTokens(_) => whole(TOKENS, &["string", "integer", "null"]),

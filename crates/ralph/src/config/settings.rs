@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ralph_core::budget::{Budget, UnknownCost};
+use ralph_core::budget::{self, Budget, Shared, UnknownCost};
 use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
 use ralph_core::criterion::Criterion;
 use ralph_core::judge::{Api, OnError};
@@ -103,6 +103,17 @@ pub struct Limits {
     pub max_tokens: Setting<Option<u64>>,
     pub max_duration: Setting<Duration>,
     pub require_known_cost: Setting<bool>,
+    /// For all runs of a task together, and of a spec.
+    pub task: SharedLimits,
+    pub spec: SharedLimits,
+}
+
+/// What several runs may use together.
+#[derive(Debug, Clone, Default)]
+pub struct SharedLimits {
+    pub max_cost_usd: Setting<Option<Money>>,
+    pub max_tokens: Setting<Option<u64>>,
+    pub max_duration: Setting<Option<Duration>>,
 }
 
 #[derive(Debug, Clone)]
@@ -206,6 +217,8 @@ impl Default for Limits {
             max_tokens: Setting::default(),
             max_duration: Setting::built_in(Duration::from_secs(12 * 3_600)),
             require_known_cost: Setting::built_in(false),
+            task: SharedLimits::default(),
+            spec: SharedLimits::default(),
         }
     }
 }
@@ -294,10 +307,36 @@ impl Settings {
             max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
             max_tokens: limits.max_tokens.value,
             max_duration_ms: u64::try_from(limits.max_duration.value.as_millis()).ok(),
-            unknown_cost: if limits.require_known_cost.value {
-                UnknownCost::Refuse
-            } else {
-                UnknownCost::Bear
+            unknown_cost: self.unknown_cost(),
+        }
+    }
+
+    fn unknown_cost(&self) -> UnknownCost {
+        if self.limits.require_known_cost.value { UnknownCost::Refuse } else { UnknownCost::Bear }
+    }
+
+    /// Returns the budgets that a stage of a task shares with others.
+    #[must_use]
+    pub fn shared_budgets(&self, task: &str, spec: Option<&str>) -> Vec<Shared> {
+        let of_task = (budget::Scope::Task(task.to_owned()), &self.limits.task);
+        let of_spec = spec.map(|spec| (budget::Scope::Spec(spec.to_owned()), &self.limits.spec));
+        let scopes = std::iter::once(of_task).chain(of_spec);
+        scopes
+            .map(|(scope, limits)| Shared { scope, budget: self.shared_budget(limits) })
+            .filter(|shared| shared.budget.is_limit())
+            .collect()
+    }
+
+    fn shared_budget(&self, limits: &SharedLimits) -> Budget {
+        let time = limits.max_duration.value.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        Budget {
+            max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
+            max_tokens: limits.max_tokens.value,
+            max_duration_ms: time,
+            // What nobody knows matters where money is counted.
+            unknown_cost: match limits.max_cost_usd.value {
+                Some(_) => self.unknown_cost(),
+                None => UnknownCost::Bear,
             },
         }
     }

@@ -87,6 +87,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::Flag(slot) | Slot::Switch(slot) => of(slot, |flag| json!(flag)),
         Slot::Count(slot, _) => of(slot, |count| json!(count)),
         Slot::Time(slot) => of(slot, |time| json!(duration::write(*time))),
+        Slot::MaybeTime(slot) => of(slot, |time| json!(time.map(duration::write))),
         Slot::Size(slot) => of(slot, |size| json!(format!("{}M", size.mb()))),
         Slot::MaybeSize(slot) => of(slot, |size| json!(size.map(|size| format!("{}M", size.mb())))),
         Slot::MaybeMoney(slot) => of(slot, |money| json!(money.map(Money::written))),

@@ -36,6 +36,7 @@ pub(super) enum Slot<'a> {
     Switch(&'a mut Setting<bool>),
     Count(&'a mut Setting<u32>, Bounds),
     Time(&'a mut Setting<Duration>),
+    MaybeTime(&'a mut Setting<Option<Duration>>),
     Size(&'a mut Setting<MemorySize>),
     MaybeSize(&'a mut Setting<Option<MemorySize>>),
     MaybeMoney(&'a mut Setting<Option<Money>>),
@@ -121,6 +122,7 @@ impl Slot<'_> {
             | Self::Switch(_)
             | Self::Count(_, _)
             | Self::Time(_)
+            | Self::MaybeTime(_)
             | Self::Size(_)
             | Self::MaybeSize(_)
             | Self::MaybeMoney(_)
@@ -152,6 +154,7 @@ impl Slot<'_> {
             Self::Switch(slot) => slot.set(switch(node).map_err(refused)?, origin),
             Self::Count(slot, bounds) => slot.set(count(node, bounds).map_err(refused)?, origin),
             Self::Time(slot) => slot.set(time(node).map_err(refused)?, origin),
+            Self::MaybeTime(slot) => slot.set(maybe(node, time).map_err(refused)?, origin),
             Self::Size(slot) => slot.set(size(node).map_err(refused)?, origin),
             Self::MaybeSize(slot) => slot.set(maybe(node, size).map_err(refused)?, origin),
             Self::MaybeMoney(slot) => slot.set(maybe(node, money).map_err(refused)?, origin),

@@ -57,7 +57,8 @@ async fn record(store: &Store, run: &str, stored: StoredRun, at: Millis) -> Resu
 }
 
 fn abandoned(state: Loop, at: Millis) -> (Loop, Vec<Effect>) {
-    step(state, Event { at, wall: at, dice: 0, ground: Ground::Firm, kind: EventKind::Abandoned })
+    let ground = Ground::Firm;
+    step(state, Event { at, wall: at, dice: 0, ground, others: Vec::new(), kind: EventKind::Abandoned })
 }
 
 fn fact(effect: &Effect) -> Option<&Fact> {

@@ -2,6 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_core::budget::Used;
 use ralph_core::criterion::Criterion;
 use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, Millis, Timer};
@@ -63,6 +64,7 @@ impl Driver<'_> {
         let at = self.clock.now();
         let Happened { events, orders, settings } = happened;
         let volatile = events.iter().all(EventKind::is_volatile);
+        self.hands.others = self.others(volatile).await?;
         let (next, effects) = self.steps(events);
         let decided = effects.iter().filter_map(|effect| match effect {
             Effect::Record { fact } => Some(fact),
@@ -113,12 +115,23 @@ impl Driver<'_> {
         let mut all = Vec::new();
         let mut state = self.state.clone();
         for kind in events {
-            let event = Event { at: self.clock.at_work(), wall, dice: dice(), ground, kind };
+            let others = self.hands.others.clone();
+            let event = Event { at: self.clock.at_work(), wall, dice: dice(), ground, others, kind };
             let (next, effects) = step(state, event);
             state = next;
             all.extend(effects);
         }
         (state, all)
+    }
+
+    /// Returns what other runs have used of the budgets that this one shares. What decides nothing need not know.
+    async fn others(&self, volatile: bool) -> Result<Vec<Used>, EngineError> {
+        let mut others = Vec::new();
+        for shared in self.state.policy.shared.iter().filter(|_| !volatile) {
+            let used = self.store.used_beside(&self.hands.plan.id, &shared.scope).await;
+            others.push(used.map_err(|error| self.lost(error))?);
+        }
+        Ok(others)
     }
 
     fn opening(&self) -> Fact {

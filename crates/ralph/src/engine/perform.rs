@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::attempt::{AttemptReport, Hope, Spend};
+use ralph_core::budget::Used;
 use ralph_core::claim::{Finder, Nonce};
 use ralph_core::event::AttemptKey;
 use ralph_core::policy::Baseline;
@@ -56,6 +57,8 @@ pub(super) struct Hands {
     agent: u32,
     /// What the run had used when the agent was started.
     pub(super) spent: Spend,
+    /// What other runs have used of the budgets that this one shares.
+    pub(super) others: Vec<Used>,
     /// The variables without a value that were named already.
     unknown: BTreeSet<String>,
     cache: Cache,
@@ -121,6 +124,7 @@ impl Hands {
             prepared: None,
             agent: 0,
             spent: Spend::default(),
+            others: Vec::new(),
             unknown: BTreeSet::new(),
             cache: Cache::default(),
             movement,
@@ -256,7 +260,7 @@ impl Hands {
             adapter: self.choice().adapter,
             format: self.choice().format(),
             session,
-            allowance: Allowance::new(self.plan.policy.budget, self.spent),
+            allowance: Allowance::new(&self.plan.policy, self.spent, &self.others),
             usage_file: self.plan.usage_file(self.choice()),
             reader: self.reader(spent)?,
             display: self.display()?,

@@ -25,6 +25,7 @@ mod take_over;
 mod task_rows;
 mod tasks;
 mod transfer;
+mod used;
 
 pub use claims::{Advance, Among, Claim, Claimed, Keeping, Lease, Returned};
 pub use error::{Damage, Kept, StoreError, Trouble};

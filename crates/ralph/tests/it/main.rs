@@ -63,6 +63,7 @@ mod rewind;
 mod screen;
 mod secrets;
 mod sessions;
+mod shared_budgets;
 mod signals;
 mod stages;
 mod stalls;

@@ -82,10 +82,11 @@ fn planned(
         max_iterations: max_iterations.unwrap_or(resolved.max_iterations),
     };
     let plan = usual_plan(usual, project)?;
+    let shared = settings.shared_budgets(&row.task.id, row.task.spec_id.as_deref());
     let judging = if role.judges() { Judging::Yes } else { Judging::No };
     Ok(RunPlan {
         kind: "task",
-        policy: Policy { context, duty: settings.duty(role), judging, ..plan.policy },
+        policy: Policy { context, duty: settings.duty(role), judging, shared, ..plan.policy },
         stage: Some(StageOf { task: row.task.id.clone(), role: role.clone(), lease: None }),
         ..plan
     })

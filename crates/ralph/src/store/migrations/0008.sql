@@ -49,6 +49,9 @@ UPDATE runs SET
     worked_ms = ended_at - started_at,
     rejected = (SELECT COUNT(*) FROM iterations WHERE run = runs.id AND verdict = 'rejected');
 
+-- The runs of a spec are found by its tasks.
+CREATE INDEX tasks_by_spec ON tasks (spec, id) WHERE spec IS NOT NULL;
+
 -- Whole rows of runs are wide: what is added up stands together once more.
 CREATE INDEX runs_added_up ON runs (started_at, role, task, status, exit_code, iterations, worked_ms, rejected, unpriced,
     cost_micros, judges_micros, input_tokens, output_tokens);

@@ -76,7 +76,7 @@ fn when_all_work(child: &Child, marks: &Path, loops: usize) -> Result<f64> {
         if Instant::now() > until {
             return Err(Failure::new(format!("not all of {loops} loops have begun")));
         }
-        thread::sleep(LOOK);
+        thread::park_timeout(LOOK);
     }
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     high_water(&status).ok_or_else(|| Failure::new("the memory of ralph cannot be read"))

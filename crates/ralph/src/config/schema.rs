@@ -102,21 +102,19 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Size(_) => whole(SIZE, &["string", "integer"]),
         Slot::MaybeSize(_) => whole(SIZE, &["string", "integer", "null"]),
         Slot::MaybeTokens(_) => whole(TOKENS, &["string", "integer", "null"]),
-        Slot::MaybeMoney(_) => {
-            json!({ "type": ["string", "number", "null"], "pattern": MONEY, "exclusiveMinimum": 0 })
-        }
+        Slot::MaybeMoney(_) => money(),
         Slot::MaybeFormat(_) => {
             one_of([OWN_FORMAT].into_iter().chain(Format::ALL.iter().map(|format| format.name())).map(Some))
         }
         Slot::MaybePermission(_) => {
             one_of(Permission::ALL.iter().map(|permission| Some(permission.name())).chain([None]))
         }
-        Slot::Matching(_) => one_of(MATCHING.iter().map(|(name, _)| Some(*name))),
-        Slot::Context(_) => one_of(CONTEXT.iter().map(|(name, _)| Some(*name))),
-        Slot::Scope(_) => one_of(SCOPE.iter().map(|(name, _)| Some(*name))),
-        Slot::Method(_) => one_of(METHOD.iter().map(|(name, _)| Some(*name))),
-        Slot::Isolation(_) => one_of(ISOLATION.iter().map(|(name, _)| Some(*name))),
-        Slot::Landing(_) => one_of(LANDING.iter().map(|(name, _)| Some(*name))),
+        Slot::Matching(_) => named(MATCHING),
+        Slot::Context(_) => named(CONTEXT),
+        Slot::Scope(_) => named(SCOPE),
+        Slot::Method(_) => named(METHOD),
+        Slot::Isolation(_) => named(ISOLATION),
+        Slot::Landing(_) => named(LANDING),
         Slot::Contradictions(_) => json!({ "type": ["boolean", "array"], "items": { "type": "string" } }),
         Slot::Checks(_) => json!({
             "type": ["array", "null"],
@@ -136,13 +134,23 @@ fn kind(slot: &Slot<'_>) -> Value {
             },
         }),
         Slot::MaybeApi(_) => one_of(Api::ALL.iter().map(|api| Some(api.name())).chain([None])),
-        Slot::OnError(_) => one_of(ON_ERROR.iter().map(|(name, _)| Some(*name))),
+        Slot::OnError(_) => named(ON_ERROR),
         Slot::Agents(_) => json!({
             "type": ["object", "null"],
             "propertyNames": { "pattern": "^[A-Za-z0-9_-]+$" },
             "additionalProperties": table(AGENT_KEYS, "", &mut AgentSettings::default()),
         }),
     }
+}
+
+/// An amount of more than nothing.
+fn money() -> Value {
+    json!({ "type": ["string", "number", "null"], "pattern": MONEY, "exclusiveMinimum": 0 })
+}
+
+/// One of the names of a table.
+fn named<T>(table: &[(&'static str, T)]) -> Value {
+    one_of(table.iter().map(|(name, _)| Some(*name)))
 }
 
 /// A number of at least 1, with or without a unit.

@@ -220,30 +220,22 @@ async fn many_steps(store: &Store, run: &str) -> Result<(), StoreError> {
     let step = |number: u32| Loop::new(Policy::new(number));
     let new =
         NewRun { kind: "run", agent: "text", promise: "DONE", settings: "{}", owner: "{}", stage: None };
-    let (first, state) = (fact(1), step(1));
-    let entry = Entry {
-        run,
-        fence: FIRST_FENCE,
-        seq: 1,
-        at: Millis(1),
-        facts: &[&first],
-        state: &state,
-        orders: &[],
-    };
-    store.begin(&new, &entry).await?;
-    for number in 2..=40 {
+    for number in 1..=40 {
         let (next, state) = (fact(number), step(number));
-        let seq = i64::from(number);
         let entry = Entry {
             run,
             fence: FIRST_FENCE,
-            seq,
+            seq: number.into(),
             at: Millis(1),
             facts: &[&next],
             state: &state,
             orders: &[],
+            passed_on: None,
         };
-        store.record(&entry).await?;
+        match number {
+            1 => store.begin(&new, &entry).await?,
+            _ => store.record(&entry).await?,
+        }
         store.renew(&[], Duration::from_secs(1)).await?;
     }
     Ok(())

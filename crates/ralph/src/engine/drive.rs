@@ -27,7 +27,6 @@ use crate::fail::{self, Point};
 use crate::lock::LockError;
 use crate::process::Order;
 use crate::store::{FIRST_FENCE, Store, StoreError, StoredRun, WaitingOrder};
-use crate::tree::Moment;
 
 /// What stops the engine itself. The run then ends without a result, and can be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -79,10 +78,10 @@ pub async fn run(
 ) -> Result<Ended, EngineError> {
     let notes = plan.project.notes(&plan.id);
     notes::prepare(&notes).map_err(|source| EngineError::Notes { path: notes, source })?;
-    let remembered = Remembered::of(&plan);
-    if let (Some(remembered), Beginning::New) = (&remembered, &beginning) {
-        remembered.at(Moment::Before).await;
-    }
+    let remembered = match &beginning {
+        Beginning::New => Remembered::begin(&plan).await,
+        Beginning::Left(_) | Beginning::Resumed(_) => None,
+    };
     let (news_in, news) = mpsc::unbounded_channel();
     let (shown_in, shown) = mpsc::channel(32);
     let driver = Driver {
@@ -99,7 +98,7 @@ pub async fn run(
     };
     let ended = driver.drive(Sources { asks: means.asks, news, shown }, beginning).await?;
     if let Some(remembered) = remembered {
-        remembered.at(Moment::After).await;
+        remembered.end().await;
     }
     Ok(ended)
 }

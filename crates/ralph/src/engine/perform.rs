@@ -23,7 +23,7 @@ use super::attempt::{self, not_started};
 use super::books::look_at;
 use super::ears::{Ears, SessionAsked};
 use super::judge::JudgeChoice;
-use super::keep;
+use super::keep::Kept;
 use super::last_heard::LastHeard;
 use super::movement::{Look, Movement, has_moved};
 use super::news::{News, Shown};
@@ -64,6 +64,8 @@ pub(super) struct Hands {
     cache: Cache,
     /// Looks whether the agent changes anything, where that matters.
     movement: Option<Movement>,
+    /// The tree of ralph's own that it works in, where it does.
+    kept: Option<Kept>,
     /// The work tree before the agent's work.
     before: Option<JoinHandle<Look>>,
     /// The notes as they were when this iteration began.
@@ -112,6 +114,7 @@ impl Hands {
     ) -> Self {
         let logs = LogBudget::new(plan.room_for_logs(), &plan.project.run_folder(&plan.id));
         let movement = (plan.policy.stall_after > 0).then(|| Movement::of(&plan.project));
+        let kept = Kept::of(&plan);
         Self {
             plan: Arc::new(plan),
             heard: LastHeard::new(),
@@ -128,6 +131,7 @@ impl Hands {
             unknown: BTreeSet::new(),
             cache: Cache::default(),
             movement,
+            kept,
             before: None,
             notes: (0, String::new()),
             said: None,
@@ -212,7 +216,7 @@ impl Hands {
         let (orders, received) = mpsc::unbounded_channel();
         let (keeper, news) = (self.keeper.clone(), self.news.clone());
         let (movement, before) = (self.movement.clone(), self.before.take());
-        let place = self.plan.tree.clone();
+        let kept = self.kept.clone();
         let work = async move {
             let before = match before {
                 Some(looking) => looking.await.ok().flatten(),
@@ -220,9 +224,11 @@ impl Hands {
             };
             let mut report = attempt::run(keeper, job, ears, received).await;
             report.has_moved = has_moved(movement, before).await;
-            if let Some(trouble) = keep::after_attempt(place, key).await {
-                let _ = news.send(News::Warning(trouble));
-            }
+            let trouble = match kept {
+                Some(kept) => kept.after_attempt(key).await,
+                None => None,
+            };
+            trouble.into_iter().for_each(|trouble| drop(news.send(News::Warning(trouble))));
             let _ = news.send(News::AttemptEnded(key, report));
         };
         self.running = Some(self.start(key, orders, work));

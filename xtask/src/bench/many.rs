@@ -26,6 +26,7 @@ const STOPPED: i32 = 143;
 
 // spec: F4
 pub(super) fn run(stage: &Stage) -> Result<Report> {
+    let stage = &stage.in_memory(stage.size.of(LOOPS))?;
     let all = stage.size.of(LOOPS).max(10);
     let (tenth, half, whole) = (peak(stage, all / 10)?, peak(stage, all / 2)?, peak(stage, all)?);
     let each = |more: f64, less: f64, loops: usize| (more - less) / loops as f64;
@@ -65,8 +66,9 @@ fn peak(stage: &Stage, loops: usize) -> Result<f64> {
     let seen = when_all_work(&child, &marks, loops);
     Line::of("kill -TERM").args([child.id().to_string()]).quietly()?;
     finish(child, &command, STOPPED)?;
-    remove(&marks)?;
-    remove(&project)?;
+    for folder in [&marks, &project, &stage.path("trees")] {
+        remove(folder)?;
+    }
     seen
 }
 

@@ -5,8 +5,6 @@ ALTER TABLE tasks ADD COLUMN owner TEXT;
 ALTER TABLE tasks ADD COLUMN fence BIGINT NOT NULL DEFAULT 0;
 -- When it may be taken from him, in milliseconds since the machine was started.
 ALTER TABLE tasks ADD COLUMN lease_until BIGINT;
--- Its work tree, as JSON; NULL: none was made yet.
-ALTER TABLE tasks ADD COLUMN tree TEXT;
 
 -- What somebody asks of a run or of the work on a task from another process. Whoever drives it takes it once.
 CREATE TABLE orders (

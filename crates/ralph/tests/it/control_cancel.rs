@@ -293,7 +293,7 @@ fn stop(running: &Running<'_>) {
 
 // spec: L11
 #[test]
-fn a_cancel_leaves_no_more_than_a_second_after_the_grace() {
+fn a_cancel_gives_the_grace_and_leaves_nothing_behind() {
     let project = Project::new();
     let running = project.run(&["ignore-term"]).args(["--grace", "200ms"]).start();
     let id = id_of(&running);

@@ -106,6 +106,7 @@ fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
     let answer = work(&project, &["--until-idle"]).output().expect(0);
     assert_eq!(starts(&project), ["T-1 coder", "T-1 reviewer", "T-1 tester", "T-1 qa"]);
     assert_eq!(over(&answer, "T-1")["status"], "done");
+    assert_eq!(answer.named("baseline").len(), 1, "what the coder did is no empty check of the tester");
     assert_eq!(statuses(&project), [("T-1".to_owned(), "done".to_owned())]);
     assert_eq!(git(&project, &["rev-parse", "HEAD"]), before, "the user's work tree is untouched");
     assert_eq!(git(&project, &["status", "--porcelain"]), "");

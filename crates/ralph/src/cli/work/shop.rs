@@ -1,5 +1,6 @@
 //! What the worker asks of the command line: plans made of tasks and settings, and somebody to tell.
 use ralph_core::pipeline::Progress;
+use ralph_core::policy::{Baseline, Policy};
 use ralph_core::task::Role;
 use tokio::sync::Mutex;
 
@@ -102,7 +103,10 @@ impl Workshop for Shop {
         warnings.iter().for_each(|warning| self.teller.warn(&row.task.id, warning));
         let judge = plan.judge.map(|judge| self.trees.judged(row, judge));
         let place = self.trees.workplace(row, &progress.stage);
-        Ok(RunPlan { kind: KIND_STAGE, project: tree.clone(), judge, tree: place, ..plan })
+        // What passes before a later stage shows that the stages before it have done their work, not that a check is empty.
+        let baseline = if progress.said.is_empty() { plan.policy.baseline } else { Baseline::Skip };
+        let policy = Policy { baseline, ..plan.policy };
+        Ok(RunPlan { kind: KIND_STAGE, project: tree.clone(), judge, tree: place, policy, ..plan })
     }
 
     fn plan_again(

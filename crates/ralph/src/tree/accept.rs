@@ -196,8 +196,8 @@ mod tests {
         scene.git(&["branch", "--quiet", "-D", "ralph/T"]);
         let two = scene.accepted(&tree, "file", "two");
         assert_eq!(scene.git(&["rev-parse", "ralph/T"]), two);
-        scene.git(&["commit-tree", "HEAD^{tree}", "-m", "other"]);
-        let other = scene.git(&["commit-tree", "HEAD^{tree}", "-m", "other"]);
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+        let other = scene.git(&[&identity[..], &["commit-tree", "HEAD^{tree}", "-m", "other"]].concat());
         scene.git(&["branch", "--force", "ralph/T", &other]);
         fs::write(tree.path.join("file"), "three").unwrap();
         commit_all(&tree.path);

@@ -112,11 +112,11 @@ async fn everything(folder: &Path) -> Result<Vec<Value>, StoreError> {
     Ok(all)
 }
 
-/// A small generator: the same damage for the same seed.
-struct Dice(u64);
+/// A small generator: the same numbers for the same seed.
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
+    pub fn roll(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % below
     }

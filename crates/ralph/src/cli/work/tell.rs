@@ -1,6 +1,6 @@
 //! How the work on many tasks is told: a line for each thing that happens, with the task that it happens to.
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use ralph_core::budget::dollars;
@@ -146,7 +146,6 @@ impl Teller {
 
     /// Says what became of everything, and what waits for whom.
     pub(super) async fn summarise(&self, store: &Store, finish: &Finish) -> Result<(), Failure> {
-        let heads = store.tasks().await?;
         if self.audience == Audience::Nobody {
             let of = |(task, end): (&String, &TaskEnd)| json!({"id": task, "status": ending(end)});
             let tasks: Vec<Value> = finish.tasks.iter().map(of).collect();
@@ -159,7 +158,10 @@ impl Teller {
         for (task, end) in finish.tasks.iter().filter(|(_, end)| ending(end) != "done") {
             out::say(&format!("{task}  {}: {}", ending(end), reason(end)));
         }
-        heads.iter().filter_map(|head| waits(head, &heads)).for_each(|line| out::say(&line));
+        let heads = store.tasks().await?;
+        let statuses: BTreeMap<&str, Status> =
+            heads.iter().map(|head| (head.id.as_str(), head.status)).collect();
+        heads.iter().filter_map(|head| waits(head, &statuses)).for_each(|line| out::say(&line));
         Ok(())
     }
 }
@@ -193,7 +195,7 @@ fn reason(end: &TaskEnd) -> &str {
 }
 
 /// Says what a task waits for that nobody could take.
-fn waits(head: &TaskHead, heads: &[TaskHead]) -> Option<String> {
+fn waits(head: &TaskHead, statuses: &BTreeMap<&str, Status>) -> Option<String> {
     if head.status != Status::Todo {
         return None;
     }
@@ -201,8 +203,7 @@ fn waits(head: &TaskHead, heads: &[TaskHead]) -> Option<String> {
     if head.approval == Approval::Awaited {
         return Some(format!("{id}  waits for approval: ralph task approve {id}"));
     }
-    let status_of = |id: &str| heads.iter().find(|head| head.id == id).map(|head| head.status);
-    let unmet = unmet(&head.dependencies, status_of);
+    let unmet = unmet(&head.dependencies, |id| statuses.get(id).copied());
     (!unmet.is_empty()).then(|| format!("{id}  waits for {}", unmet.join(", ")))
 }
 

@@ -6,7 +6,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use super::batch::{Statement, execute_one, sql};
-use super::task_rows::{LISTED, TaskHead, TaskRow, WHOLE};
+use super::task_rows::{LISTED, TaskHead, TaskRow, WHOLE, listed};
 use super::{NewStage, RunRow, Store, StoreError};
 
 /// What shall become of a task.
@@ -35,7 +35,7 @@ pub enum TaskChange {
 impl Store {
     /// Returns all tasks: the most urgent first, then the oldest.
     pub async fn tasks(&self) -> Result<Vec<TaskHead>, StoreError> {
-        self.rows(sqlx::query(LISTED), TaskHead::read).await
+        Ok(self.rows(sqlx::query(LISTED), listed).await?.pop().unwrap_or_default())
     }
 
     /// Returns one task whole.
@@ -147,8 +147,7 @@ impl Store {
 }
 
 async fn heads(connection: &mut SqliteConnection) -> Result<Vec<TaskHead>, sqlx::Error> {
-    let rows = sqlx::query(LISTED).fetch_all(connection).await?;
-    rows.iter().map(TaskHead::read).collect()
+    listed(&sqlx::query(LISTED).fetch_one(connection).await?)
 }
 
 /// Returns the statement by which a run that came from a file is known as a stage. It moves no task: what it did, it did

@@ -18,5 +18,5 @@ pub use run::RunView;
 pub use stats::StatsView;
 pub use status::{Life, LoopView};
 pub use task::{RoleHeld, TaskView};
-pub use task_line::{is_ready, task_head_json, task_line};
+pub use task_line::{TaskHeadJson, is_ready, task_line};
 pub use words::{bytes, dollars, money, one_or_many, processes, short_id, when};

@@ -8,7 +8,7 @@ use super::field_args::status;
 use crate::cli::{block_on, out, pick};
 use crate::error::Failure;
 use crate::store::TaskHead;
-use crate::view::{is_ready, task_head_json, task_line};
+use crate::view::{TaskHeadJson, is_ready, task_line};
 
 /// Lists tasks, the most urgent first, then the oldest
 #[derive(Debug, Args)]
@@ -38,19 +38,15 @@ pub fn run(args: &ListArgs) -> Result<u8, Failure> {
         }
     })?;
     let statuses: BTreeMap<&str, Status> = tasks.iter().map(|task| (task.id.as_str(), task.status)).collect();
-    let waits = |task: &TaskHead| -> Vec<String> {
-        let unmet = unmet(&task.dependencies, |id| statuses.get(id).copied());
-        unmet.into_iter().map(str::to_owned).collect()
-    };
     let shown: Vec<_> = tasks
         .iter()
         .filter(|task| args.is_meant(task))
-        .map(|task| (task, waits(task)))
+        .map(|task| (task, unmet(&task.dependencies, |id| statuses.get(id).copied())))
         .filter(|(task, waits)| !args.ready || is_ready(task, waits))
         .collect();
     if args.json {
-        let rows: serde_json::Value = shown.iter().map(|(task, waits)| task_head_json(task, waits)).collect();
-        out::line(&rows.to_string());
+        let rows: Vec<_> = shown.iter().map(|(task, waits)| TaskHeadJson::of(task, waits)).collect();
+        out::line(&serde_json::to_string(&rows).unwrap_or_default());
     } else if shown.is_empty() {
         out::note(if tasks.is_empty() {
             "no tasks yet; make one with `ralph task create`"

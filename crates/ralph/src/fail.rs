@@ -17,6 +17,9 @@ pub enum Point {
     LandBranchMoved,
     RewindKept,
     RewindFilesMoved,
+    StageLeftFound,
+    StageBegins,
+    AcceptBegins,
 }
 
 impl Point {
@@ -38,11 +41,15 @@ impl Point {
             Self::LandBranchMoved => "land.branch.moved",
             Self::RewindKept => "rewind.kept",
             Self::RewindFilesMoved => "rewind.files.moved",
+            Self::StageLeftFound => "stage.left.found",
+            Self::StageBegins => "stage.begins",
+            Self::AcceptBegins => "accept.begins",
         }
     }
 }
 
-/// Dies here if `RALPH_FAIL=NAME:N` says so and this is the N-th time; panics with `RALPH_FAIL=NAME:N:panic`.
+/// Dies here if `RALPH_FAIL=NAME:N` says so and this is the N-th time; panics with `RALPH_FAIL=NAME:N:panic`,
+/// and stops until somebody lets it go on with `RALPH_FAIL=NAME:N:stop`.
 #[cfg(feature = "testing")]
 #[expect(clippy::panic, reason = "a test asked for it")]
 pub fn point(point: Point) {
@@ -59,9 +66,18 @@ pub fn point(point: Point) {
     }
     match parts.next() {
         Some("panic") => panic!("a test asked for it at {}", point.name()),
+        Some("stop") => stop(),
         // No destructor runs and no buffer is written, as with `kill -9`.
         Some(_) | None => std::process::abort(),
     }
+}
+
+/// The signal goes to this thread, so that nothing more happens here before somebody lets it go on.
+#[cfg(feature = "testing")]
+#[expect(unsafe_code, reason = "no safe interface sends a signal to the own thread")]
+fn stop() {
+    // SAFETY: raise has no preconditions, and SIGSTOP runs no code of ours.
+    unsafe { libc::raise(libc::SIGSTOP) };
 }
 
 #[cfg(not(feature = "testing"))]

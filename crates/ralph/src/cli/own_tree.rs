@@ -87,7 +87,9 @@ pub async fn close(place: &Workplace, store: &Store, run: &str, ended: &Ended) -
     }
     let receipt = store.receipt(run).await?.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
     let verified = receipt.and_then(|receipt| receipt.given.repository).map(|seen| seen.tree);
-    match tree::accept(&place.site, tree, &place.stage, verified.as_deref()) {
+    let accepted = tree::standing(&place.site, tree)
+        .and_then(|from| tree::accept(&place.site, tree, &from, &place.stage, verified.as_deref()));
+    match accepted {
         Ok(_) => out::note(&format!("branch    {}; `ralph land {}` merges it", tree.branch(), tree.name)),
         Err(error @ TreeError::Git(_)) => return Err(error.into()),
         Err(error) => out::note(&format!("warning: {} was not moved: {error}", tree.branch())),

@@ -166,7 +166,7 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
     let hold = hold(&plan).await?;
     let settings =
         RunSettings::of(&plan).json().map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
-    let stored = store.take_over(&row.id, &hold.owner().json(), &settings).await?;
+    let stored = store.take_over(&row.id, &hold.owner().json(), &settings, None).await?;
     let audience = match show {
         Show::Json => Audience::Nobody,
         Show::People(_) | Show::Background(_) => Audience::People,

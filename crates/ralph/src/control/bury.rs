@@ -38,7 +38,7 @@ pub async fn bury(project: &Project, store: &Store, row: &LoopRow, at: Millis) -
         LockError::Taken { .. } => BuryError::Driven,
         LockError::Unusable { .. } | LockError::NoLocks { .. } => BuryError::Lock(error),
     })?;
-    let stored = store.take_over(run, &owner.json(), &row.run.settings).await?;
+    let stored = store.take_over(run, &owner.json(), &row.run.settings, None).await?;
     let swept = process::sweep(run);
     let is_new = stored.state.can_go_on();
     if is_new {

@@ -18,7 +18,7 @@ use super::means::{Hold, Means};
 use super::news::{News, Shown};
 use super::notes;
 use super::perform::Hands;
-use super::plan::RunPlan;
+use super::plan::{RunPlan, StageOf};
 use super::settings::RunSettings;
 use super::signals::{Ask, Asked, Asks, stop_self};
 use super::timers::Timers;
@@ -82,6 +82,7 @@ pub async fn run(
         Beginning::New => Remembered::begin(&plan).await,
         Beginning::Left(_) | Beginning::Resumed(_) => None,
     };
+    let stage = plan.stage.clone();
     let (news_in, news) = mpsc::unbounded_channel();
     let (shown_in, shown) = mpsc::channel(32);
     let driver = Driver {
@@ -97,10 +98,18 @@ pub async fn run(
         watcher,
     };
     let ended = driver.drive(Sources { asks: means.asks, news, shown }, beginning).await?;
-    if let Some(remembered) = remembered {
+    if let Some(remembered) = remembered
+        && is_ours(&means.store, stage.as_ref()).await
+    {
         remembered.end().await;
     }
     Ok(ended)
+}
+
+/// Tells whether nobody has taken the task of a stage from us: what lies in its tree would not be what we left there.
+async fn is_ours(store: &Store, stage: Option<&StageOf>) -> bool {
+    let Some((task, lease)) = stage.and_then(|stage| Some((&stage.task, stage.lease?))) else { return true };
+    store.task_claim(task).await.is_ok_and(|claim| claim.is_some_and(|(_, fence)| fence == lease))
 }
 
 /// Everything that can happen to a run.

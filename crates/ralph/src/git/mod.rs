@@ -45,7 +45,7 @@ pub use merge::{Merge, common_ancestor, is_ancestor, merge};
 pub use plain::ELSEWHERE;
 pub use position::position;
 pub use refs::{
-    FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, object_at, refs_below,
+    FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, move_head, object_at, refs_below,
 };
 pub use settings::deciding_settings;
 pub use snapshot::{commit_with_tree, committed, snapshot};

@@ -101,6 +101,11 @@ pub fn detach_at(root: &Path, commit: &str, why: &str) -> Result<(), GitError> {
     Plain::at(root).bytes(&["update-ref", "--no-deref", "-m", why, "HEAD", commit]).map(drop)
 }
 
+/// Puts the HEAD of a work tree on a commit, detached, if it leads to the other one still.
+pub fn move_head(root: &Path, (from, to): (&str, &str), why: &str) -> Result<(), GitError> {
+    Plain::at(root).bytes(&["update-ref", "--no-deref", "-m", why, "HEAD", to, from]).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

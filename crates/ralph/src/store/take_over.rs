@@ -4,7 +4,7 @@ use sqlx::Row;
 
 use super::batch::Value;
 use super::given::settings_sum;
-use super::{Store, StoreError};
+use super::{Claim, Store, StoreError};
 
 /// A run as its last engine left it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,21 +25,33 @@ impl Store {
         Ok(StoredRun { state, facts: self.facts(run, &latest).await?, fence: latest.fence })
     }
 
-    /// Makes this engine the one that drives a run. Whoever drove it before can write no more.
-    pub async fn take_over(&self, run: &str, owner: &str, settings: &str) -> Result<StoredRun, StoreError> {
+    /// Makes this engine the one that drives a run. Whoever drove it before can write no more. A stage is only taken over by
+    /// whoever has its task.
+    pub async fn take_over(
+        &self,
+        run: &str,
+        owner: &str,
+        settings: &str,
+        under: Option<&Claim>,
+    ) -> Result<StoredRun, StoreError> {
         let turn = self.turn.lock().await;
         self.untouched().await?;
         // One statement: whoever comes next gets the next number.
         let sql =
             "UPDATE runs SET fence = fence + 1, owner = $1, settings = $2, settings_sum = $3 WHERE id = $4
+                AND ($5 IS NULL OR EXISTS (SELECT 1 FROM tasks WHERE id = $5 AND fence = $6))
             RETURNING fence";
         let settings = Value::from(settings);
         let raise = sqlx::query(sql).bind(owner.to_owned()).bind(settings.text().to_owned());
         let raise = raise.bind(settings_sum(settings.text())).bind(run.to_owned());
+        let raise = raise.bind(under.map(|claim| claim.task.clone())).bind(under.map(|claim| claim.fence));
         let raised = self.rows(raise, |row| row.try_get(0)).await?.pop();
         self.wrote_beside();
         drop(turn);
-        let fence = raised.ok_or_else(|| self.unreadable(format!("run {run} is gone")))?;
+        let fence = raised.ok_or_else(|| match under {
+            Some(claim) => self.lost(&claim.task),
+            None => self.unreadable(format!("run {run} is gone")),
+        })?;
         Ok(StoredRun { fence, ..self.stored(run).await? })
     }
 

@@ -18,47 +18,72 @@ pub fn accepted(site: &Site, name: &str) -> Result<Option<String>, TreeError> {
     Ok(git::commit_at(&site.root, &names::accepted(name))?)
 }
 
-/// Moves the branch of a task on to what was verified in its tree: the files of `verified`, which is a tree or a commit, or
-/// else everything that lies there. What of it is not committed becomes a commit first.
-pub fn accept(site: &Site, tree: &Tree, stage: &str, verified: Option<&str>) -> Result<Accepted, TreeError> {
-    let before =
+/// Where a task stands before its work is accepted. Who has read this and then found the task still its own, moves on from
+/// here or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    accepted: String,
+    head: String,
+}
+
+/// Reads where a task stands.
+pub fn standing(site: &Site, tree: &Tree) -> Result<Standing, TreeError> {
+    let accepted =
         accepted(site, &tree.name)?.ok_or_else(|| TreeError::NothingAccepted { name: tree.name.clone() })?;
-    let commit = committed(tree, stage, verified)?;
-    if !git::is_ancestor(&site.root, &before, &commit)? {
-        return Err(TreeError::NotAhead { path: tree.path.clone(), accepted: before });
+    Ok(Standing { accepted, head: git::head(&tree.path)?.ok_or(TreeError::Unborn)? })
+}
+
+/// Moves the branch of a task on to what was verified in its tree: the files of `verified`, which is a tree or a commit, or
+/// else everything that lies there. What of it is not committed becomes a commit first. Where somebody else has moved
+/// anything meanwhile, nothing is.
+pub fn accept(
+    site: &Site,
+    tree: &Tree,
+    from: &Standing,
+    stage: &str,
+    verified: Option<&str>,
+) -> Result<Accepted, TreeError> {
+    let why = format!("ralph: {stage} accepted");
+    let before = &from.accepted;
+    // An agent may have gone to a branch; the tree stands for itself.
+    git::move_head(&tree.path, (&from.head, &from.head), &why)?;
+    let commit = committed(tree, from, stage, verified)?;
+    if !git::is_ancestor(&site.root, before, &commit)? {
+        return Err(TreeError::NotAhead { path: tree.path.clone(), accepted: before.clone() });
     }
     let branch = names::branch(&tree.name);
     let held_by = holder(&site.root, &branch)?;
-    let mut moves = vec![RefChange::moved(names::accepted(&tree.name), &before, &commit)];
+    let mut moves = vec![RefChange::moved(names::accepted(&tree.name), before, &commit)];
     if held_by.is_none() {
-        moves.push(branch_move(site, tree, (&before, &commit))?);
+        moves.push(branch_move(site, tree, (before, &commit))?);
     }
-    git::change_refs(&site.root, &moves, &format!("ralph: {stage} accepted"))?;
+    git::change_refs(&site.root, &moves, &why)?;
+    if commit != from.head {
+        git::move_head(&tree.path, (&from.head, &commit), &why)?;
+        git::change_index(&tree.path, &commit)?;
+    }
     Ok(Accepted { commit, held_by })
 }
 
-/// Returns the commit that holds exactly what was verified. The tree stands on it then.
-fn committed(tree: &Tree, stage: &str, verified: Option<&str>) -> Result<String, TreeError> {
-    let head = git::head(&tree.path)?.ok_or(TreeError::Unborn)?;
+/// Returns the commit that holds exactly what was verified. Nothing stands on it yet.
+fn committed(tree: &Tree, from: &Standing, stage: &str, verified: Option<&str>) -> Result<String, TreeError> {
     let message = format!("ralph: {} {stage}, what was not committed", tree.name);
     let holds = match verified {
         Some(verified) => verified.to_owned(),
         None => git::keep(&tree.path, &message)?.commit,
     };
-    match git::same_tree(&tree.path, &head, &holds)? {
-        Some(true) => {
-            // An agent may have gone to a branch; the tree stands for itself.
-            git::detach_at(&tree.path, &head, &message)?;
-            return Ok(head);
-        }
+    let same = |commit: &str| git::same_tree(&tree.path, commit, &holds);
+    match same(&from.head)? {
+        Some(true) => return Ok(from.head.clone()),
         Some(false) => {}
         None => return Err(TreeError::NotKept { tree: holds }),
     }
-    let new = NewCommit { tree: &holds, parents: &[&head], message: &message };
-    let commit = git::commit_tree(&tree.path, &new, Author::User)?;
-    git::detach_at(&tree.path, &commit, &message)?;
-    git::change_index(&tree.path, &commit)?;
-    Ok(commit)
+    // One who accepted it may have been cut short before the tree stood on it.
+    if git::is_ancestor(&tree.path, &from.head, &from.accepted)? && same(&from.accepted)? == Some(true) {
+        return Ok(from.accepted.clone());
+    }
+    let new = NewCommit { tree: &holds, parents: &[&from.head], message: &message };
+    Ok(git::commit_tree(&tree.path, &new, Author::User)?)
 }
 
 /// Moves the branch, wherever between what was accepted before and now it is: an agent may have been on it. One that somebody
@@ -127,6 +152,49 @@ mod tests {
     use crate::git::testing::commit_all;
     use crate::tree::testing::Scene;
     use crate::tree::{Mark, snapshot};
+
+    fn accept(site: &Site, tree: &Tree, stage: &str, verified: Option<&str>) -> Result<Accepted, TreeError> {
+        super::accept(site, tree, &standing(site, tree)?, stage, verified)
+    }
+
+    /// Returns everything that accepting may move.
+    fn places(scene: &Scene, tree: &Tree) -> [String; 4] {
+        let staged = git(&tree.path, &["ls-files", "--stage"]).unwrap();
+        let head = git(&tree.path, &["rev-parse", "HEAD"]).unwrap();
+        [head, staged, scene.git(&["rev-parse", "ralph/T"]), accepted(&scene.site, "T").unwrap().unwrap()]
+    }
+
+    // spec: P6
+    // fault: 94
+    #[test]
+    fn whoever_was_thrown_out_meanwhile_moves_nothing() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        fs::write(tree.path.join("file"), "mine").unwrap();
+        let mark = Mark { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
+        let mine = snapshot(&scene.site, &tree, &mark).unwrap().commit;
+        let read = standing(&scene.site, &tree).unwrap();
+        accept(&scene.site, &tree, "coder", Some(&mine)).unwrap();
+        scene.accepted(&tree, "file", "of the next stage");
+        let before = places(&scene, &tree);
+        super::accept(&scene.site, &tree, &read, "coder", Some(&mine)).unwrap_err();
+        assert_eq!(places(&scene, &tree), before);
+    }
+
+    // spec: P6
+    #[test]
+    fn what_was_accepted_and_then_cut_short_is_finished_by_the_next_one() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let head = git::head(&tree.path).unwrap().unwrap();
+        fs::write(tree.path.join("file"), "new").unwrap();
+        let done = accept(&scene.site, &tree, "coder", None).unwrap();
+        let after = places(&scene, &tree);
+        git::detach_at(&tree.path, &head, "cut short").unwrap();
+        git::change_index(&tree.path, &head).unwrap();
+        assert_eq!(accept(&scene.site, &tree, "coder", Some(&done.commit)).unwrap(), done);
+        assert_eq!(places(&scene, &tree), after);
+    }
 
     // spec: P6
     #[test]

@@ -20,7 +20,7 @@ mod testing;
 
 use std::path::PathBuf;
 
-pub use accept::{Accepted, accept, accepted};
+pub use accept::{Accepted, Standing, accept, accepted, standing};
 pub use error::TreeError;
 pub use history::{Moment, Span, Undone, remember, span, undo};
 pub use land::{Landing, Onto, finish, merged, recover};

@@ -2,7 +2,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Site, Tree, accept, make};
+use super::{Site, Tree, accept, make, standing};
 use crate::git::git;
 use crate::git::testing::{commit_all, repository};
 use crate::project::Project;
@@ -39,7 +39,8 @@ impl Scene {
     pub(super) fn accepted(&self, tree: &Tree, file: &str, text: &str) -> String {
         fs::write(tree.path.join(file), text).unwrap();
         let commit = commit_all(&tree.path);
-        assert_eq!(accept(&self.site, tree, "coder", None).unwrap().commit, commit);
+        let from = standing(&self.site, tree).unwrap();
+        assert_eq!(accept(&self.site, tree, &from, "coder", None).unwrap().commit, commit);
         commit
     }
 

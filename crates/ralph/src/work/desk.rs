@@ -35,11 +35,14 @@ impl Desk {
         self.seats.borrow().values().map(|seat| seat.claim.clone()).collect()
     }
 
-    /// Returns the end of a new line to the loop of this run, a stage of this task.
+    /// Returns the end of a new line to the loop of this run, a stage of this task. What was said before is said again.
     pub(super) fn line(&self, task: &str, run: &str) -> UnboundedReceiver<Ask> {
         let (line, end) = unbounded_channel();
         if let Some(seat) = self.seats.borrow_mut().get_mut(task) {
             seat.line = Some((run.to_owned(), line));
+            let stop = self.stopped().map(|signal| Ask::Signal(Asked::Stop(signal)));
+            let lost = seat.is_lost.then_some(Ask::Lost);
+            stop.into_iter().chain(lost).for_each(|ask| seat.tell(ask));
         }
         end
     }
@@ -84,5 +87,24 @@ impl Seat {
             // A loop that has just ended hears nothing.
             let _ = line.send(ask);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: L11
+    // fault: 94
+    #[test]
+    fn a_loop_that_begins_after_the_stop_or_the_loss_hears_of_it() {
+        let desk = Desk::default();
+        desk.sit(&Claim { task: "T-1".to_owned(), fence: 1 });
+        desk.stop(StopSignal::Int);
+        desk.lose("T-1");
+        let mut line = desk.line("T-1", "r1");
+        assert!(matches!(line.try_recv(), Ok(Ask::Signal(Asked::Stop(StopSignal::Int)))));
+        assert!(matches!(line.try_recv(), Ok(Ask::Lost)));
+        assert!(line.try_recv().is_err());
     }
 }

@@ -33,12 +33,24 @@ pub enum News<'a> {
 #[expect(async_fn_in_trait, reason = "everything runs in one thread")]
 pub trait Workshop {
     type Trouble: From<EngineError> + From<StoreError> + std::fmt::Display;
+    /// Where the work of a task stands.
+    type Standing;
 
     /// Makes the work tree of a task fit for work, or finds it so. The project returned has it as its root.
     async fn tree(&self, row: &TaskRow, keeper: &Keeper) -> Result<Project, Self::Trouble>;
 
-    /// Keeps what a stage has done that was accepted: the files that were verified, where that is known.
-    async fn accept(&self, row: &TaskRow, stage: &Role, verified: Option<&str>) -> Result<(), Self::Trouble>;
+    /// Reads where the work of a task stands.
+    async fn standing(&self, row: &TaskRow) -> Result<Self::Standing, Self::Trouble>;
+
+    /// Keeps what a stage has done that was accepted: the files that were verified, where that is known. If the work does
+    /// not stand where it stood, somebody else has the task, and nothing is kept.
+    async fn accept(
+        &self,
+        row: &TaskRow,
+        from: Self::Standing,
+        stage: &Role,
+        verified: Option<&str>,
+    ) -> Result<(), Self::Trouble>;
 
     /// The task is done. What becomes of its work then is told, and changes nothing about that.
     async fn deliver(&self, row: &TaskRow, store: &Store, keeper: &Keeper);

@@ -8,6 +8,7 @@ use ralph_core::receipt::Receipt;
 use super::shop::Workshop;
 use super::task::Work;
 use crate::engine::{self, Asks, Beginning, Clock, Hold, Means, RunPlan, RunSettings, StageOf, TakenUp};
+use crate::fail::{self, Point};
 use crate::project::Project;
 use crate::store::{Advance, Claim, Keeping, RunRow, StoredRun};
 
@@ -59,7 +60,9 @@ impl<W: Workshop> Work<W> {
         let settings = RunSettings::of(&plan).json();
         let settings = settings.map_err(|source| engine::EngineError::Settings { source })?;
         let hold = Hold::leased(&plan, Clock::wall()).await?;
-        let stored = self.store.take_over(&run.id, &hold.owner().json(), &settings).await?;
+        fail::point(Point::StageLeftFound);
+        let owner = hold.owner().json();
+        let stored = self.store.take_over(&run.id, &owner, &settings, Some(&self.claim)).await?;
         // Only now can nobody else start anything for this run.
         self.shop.sweep(&run.id);
         if !stored.state.can_go_on() {
@@ -75,6 +78,7 @@ impl<W: Workshop> Work<W> {
 
     async fn held(&self, plan: RunPlan, from: Beginning, hold: Hold) -> Result<Told, W::Trouble> {
         let plan = leased(plan, &self.claim);
+        fail::point(Point::StageBegins);
         let mut watcher = self.shop.watcher(&plan)?;
         let id = plan.id.clone();
         let asks = Asks::Passed(self.desk.line(&self.claim.task, &id));

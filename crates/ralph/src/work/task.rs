@@ -11,6 +11,7 @@ use super::desk::Desk;
 use super::purse::Purse;
 use super::shop::{News, Workshop};
 use crate::engine::{Clock, KIND_STAGE};
+use crate::fail::{self, Point};
 use crate::process::Keeper;
 use crate::store::{Advance, Claim, Keeping, Returned, Store, TaskRow};
 
@@ -81,7 +82,7 @@ impl<W: Workshop> Work<W> {
                 return self.left(&progress).await;
             };
             if told.ended.outcome == Outcome::Completed {
-                self.shop.accept(&self.row, &progress.stage, told.verified.as_deref()).await?;
+                self.accept(&progress, told.verified.as_deref()).await?;
             }
             let end =
                 StageEnd { ended: &told.ended, iterations: told.iterations, last_output: &told.last_output };
@@ -106,6 +107,14 @@ impl<W: Workshop> Work<W> {
             run.kind != KIND_STAGE && run.status == "running" && self.shop.is_driven(&run.id)
         });
         Ok(driven.map(|(_, run)| format!("run {} works on it by hand", run.id)))
+    }
+
+    /// Keeps what a stage has done, unless another worker has the task: where the work stands is read first.
+    async fn accept(&self, progress: &Progress, verified: Option<&str>) -> Result<(), W::Trouble> {
+        let from = self.shop.standing(&self.row).await?;
+        self.keep(progress).await?;
+        fail::point(Point::AcceptBegins);
+        self.shop.accept(&self.row, from, &progress.stage, verified).await
     }
 
     async fn next(&self, progress: &Progress) -> Result<(), W::Trouble> {

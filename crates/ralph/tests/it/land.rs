@@ -112,7 +112,8 @@ fn when_git_dies_in_the_middle_of_the_files_they_are_put_back() {
     fs::write(tree.path.join("zz-last"), "new\n").unwrap();
     git(&tree.path, &["add", "--all"]);
     git(&tree.path, &["commit", "--quiet", "-m", "more"]);
-    ralph::tree::accept(&site, &tree, "coder", None).unwrap();
+    let from = ralph::tree::standing(&site, &tree).unwrap();
+    ralph::tree::accept(&site, &tree, &from, "coder", None).unwrap();
     done(&project, "T-1");
     let before = everything(&project);
     let last = project.root().canonicalize().unwrap().join("zz-last");

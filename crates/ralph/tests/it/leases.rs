@@ -15,8 +15,9 @@ use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::clock;
 use crate::harness::{Project, Running, wait_long, wait_until};
+use crate::processes::state_of;
 use crate::state_damage::Dice;
-use crate::work::{project, starts, statuses, wish, work};
+use crate::work::{git, project, starts, statuses, wish, work};
 
 /// Returns one number for each row that a query gives.
 pub fn counted(project: &Project, sql: &'static str) -> BTreeMap<String, i64> {
@@ -50,6 +51,60 @@ fn a_worker_that_slept_past_its_lease_records_nothing_and_lets_go() {
     let ends = counted(&project, ends);
     assert_eq!((ends.len(), ends.values().max()), (4, Some(&1)), "every stage ended once");
     assert_eq!(statuses(&project)[0].1, "done");
+    let expected = ["coder", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    assert_eq!(starts(&project), expected);
+}
+
+/// Returns where every branch, every accepted work and every tree stands.
+fn places(project: &Project) -> String {
+    let refs = git(project, &["for-each-ref", "refs/heads", "refs/ralph"]);
+    let trees = git(project, &["worktree", "list", "--porcelain"]);
+    let staged = git(project, &["-C", &tree_of(project), "ls-files", "--stage"]);
+    [refs, trees, staged].join("\n")
+}
+
+fn tree_of(project: &Project) -> String {
+    let listed = git(project, &["worktree", "list", "--porcelain"]);
+    listed.lines().filter_map(|line| line.strip_prefix("worktree ")).next_back().unwrap().to_owned()
+}
+
+/// Lets a worker sleep from a point of its work until another one has done the task, and wakes it. It moves nothing then.
+fn sleeps_at(project: &Project, point: &str) {
+    let call = work(project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s");
+    let sleeper = call.env("RALPH_FAIL", format!("{point}:1:stop")).start();
+    wait_until("it sleeps", || state_of(sleeper.pid()) == Some('T'));
+    let second = work(project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    let answer = second.wait_without_invariants().expect(0);
+    assert_eq!(answer.named("task.over")[0]["status"], "done");
+    let before = places(project);
+    sleeper.signal(Signal::CONT);
+    let woken = sleeper.wait().expect(0);
+    assert_eq!(woken.named("task.lost")[0]["task"], "T-1", "{}", woken.stdout);
+    assert_eq!(places(project), before);
+}
+
+// spec: P6
+// fault: 94
+#[test]
+fn a_worker_that_slept_between_the_end_of_a_stage_and_its_acceptance_moves_no_branch() {
+    for point in ["complete.recorded.unannounced", "accept.begins"] {
+        let project = project(&[("T-1", "")]);
+        sleeps_at(&project, point);
+        assert_eq!(git(&project, &["show", "ralph/T-1:test-T-1"]), "test T-1", "the tester's work is there");
+    }
+}
+
+// spec: P1
+// fault: 94
+#[test]
+fn a_worker_that_slept_before_it_took_a_stage_up_disturbs_nobody() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let dead = work(&project, &["--until-idle"]).start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    dead.signal(Signal::KILL);
+    dead.wait_without_invariants();
+    sleeps_at(&project, "stage.left.found");
     let expected = ["coder", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
     assert_eq!(starts(&project), expected);
 }

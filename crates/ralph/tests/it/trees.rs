@@ -52,7 +52,8 @@ pub fn worked(project: &Project, id: &str, file: &str, text: &str) -> Tree {
     tree::snapshot(&site, &tree, &mark).unwrap();
     git(&tree.path, &["add", "--all"]);
     git(&tree.path, &["commit", "--quiet", "-m", "the work"]);
-    tree::accept(&site, &tree, "coder", None).unwrap();
+    let from = tree::standing(&site, &tree).unwrap();
+    tree::accept(&site, &tree, &from, "coder", None).unwrap();
     tree
 }
 

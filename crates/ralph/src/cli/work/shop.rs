@@ -18,6 +18,7 @@ use crate::error::Failure;
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::{RunRow, Store, StoredRun, TaskRow};
+use crate::tree::Standing;
 use crate::work::{Assignment, Finish, News, Workshop};
 
 pub(super) struct Shop {
@@ -64,6 +65,7 @@ impl Shop {
 
 impl Workshop for Shop {
     type Trouble = Failure;
+    type Standing = Standing;
 
     async fn tree(&self, row: &TaskRow, keeper: &Keeper) -> Result<Project, Failure> {
         let tree = self.trees.of_task(row).await?;
@@ -71,8 +73,18 @@ impl Workshop for Shop {
         Ok(tree)
     }
 
-    async fn accept(&self, row: &TaskRow, stage: &Role, verified: Option<&str>) -> Result<(), Failure> {
-        self.trees.accept(row, stage, verified).await
+    async fn standing(&self, row: &TaskRow) -> Result<Standing, Failure> {
+        self.trees.standing(row).await
+    }
+
+    async fn accept(
+        &self,
+        row: &TaskRow,
+        from: Standing,
+        stage: &Role,
+        verified: Option<&str>,
+    ) -> Result<(), Failure> {
+        self.trees.accept(row, from, stage, verified).await
     }
 
     async fn deliver(&self, row: &TaskRow, store: &Store, keeper: &Keeper) {

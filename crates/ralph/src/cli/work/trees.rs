@@ -11,7 +11,7 @@ use crate::error::Failure;
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::TaskRow;
-use crate::tree::{self, SetUp, Site, Tree, TreeError, Workplace};
+use crate::tree::{self, SetUp, Site, Standing, Tree, TreeError, Workplace};
 
 /// How many trees are made or changed at the same time.
 const TURNS: usize = 2;
@@ -63,16 +63,28 @@ impl Trees {
         Ok(tree::set_up(&tree, with, orders).await?)
     }
 
+    /// Reads where the work of a task stands.
+    pub(super) async fn standing(&self, row: &TaskRow) -> Result<Standing, Failure> {
+        let tree = self.opened(row)?;
+        self.apart(move |site| tree::standing(site, &tree)).await
+    }
+
     /// Moves the branch of a task to what was accepted.
     pub(super) async fn accept(
         &self,
         row: &TaskRow,
+        from: Standing,
         stage: &Role,
         verified: Option<&str>,
     ) -> Result<(), Failure> {
-        let Some(tree) = self.open.borrow().get(&row.task.id).cloned() else { return Ok(()) };
+        let tree = self.opened(row)?;
         let (stage, verified) = (stage.as_str().to_owned(), verified.map(str::to_owned));
-        self.apart(move |site| tree::accept(site, &tree, &stage, verified.as_deref())).await.map(drop)
+        self.apart(move |site| tree::accept(site, &tree, &from, &stage, verified.as_deref())).await.map(drop)
+    }
+
+    fn opened(&self, row: &TaskRow) -> Result<Tree, Failure> {
+        let open = self.open.borrow().get(&row.task.id).cloned();
+        open.ok_or_else(|| Failure::plain(exit_code::INTERNAL, format!("{} has no work tree", row.task.id)))
     }
 
     /// Returns where a stage works, so that its attempts are kept.

@@ -8,6 +8,7 @@ use ralph_core::outcome::exit_code;
 
 use crate::config::ConfigError;
 use crate::engine::EngineError;
+use crate::install::InstallError;
 use crate::lock::{LockError, Owner};
 use crate::private::Foreign;
 use crate::project::ProjectError;
@@ -122,6 +123,41 @@ impl From<TrustError> for Failure {
             TrustError::Unreadable { path, .. } | TrustError::Unwritable { path, .. } => {
                 failure.hint(format!("look at {} and its folder", path.display()))
             }
+        }
+    }
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        let failure = Self::new(exit_code::PREFLIGHT, &error);
+        match &error {
+            InstallError::UnknownHost { near, .. } => {
+                Self { exit_code: exit_code::USAGE, ..failure }.hint(match near {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => "hosts are claude, codex, gemini, qwen, copilot and opencode".to_owned(),
+                })
+            }
+            InstallError::NoHome { variable } => failure.hint(format!("set {variable}")),
+            InstallError::Settings { .. } => {
+                failure.hint("nothing was changed; mend that place, and run it again")
+            }
+            InstallError::Foreign { path } => {
+                failure.hint(format!("nothing was changed; move {} away, and run it again", path.display()))
+            }
+            InstallError::Unfit { .. } | InstallError::Unreadable { .. } | InstallError::Own { .. } => {
+                failure.hint("nothing was changed")
+            }
+            InstallError::Unwritable { .. } => {
+                failure.hint("what had been changed was put back; look at its folder, its owner and its disk")
+            }
+            InstallError::Half { .. } => failure
+                .hint("when it can be written again, run this again, or `ralph uninstall`: nothing is lost"),
+            InstallError::Left { .. } => failure.hint("everything else is done; run it again"),
+            InstallError::Record { path, .. } => failure.hint(format!(
+                "nothing was changed; move {} away: ralph then takes out what it recognises",
+                path.display()
+            )),
+            InstallError::Newer { .. } => failure.hint("nothing was changed; update ralph"),
         }
     }
 }

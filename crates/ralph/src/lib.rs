@@ -15,6 +15,7 @@ pub mod fail;
 pub mod git;
 pub mod hearing;
 pub mod init;
+pub mod install;
 pub mod lock;
 pub mod memory_size;
 pub mod money;

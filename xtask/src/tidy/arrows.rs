@@ -60,7 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Which agents are on this machine. It starts none of them by itself.
     ("survey", &["agent", "process"]),
     // Looks at agents and machine; nobody but the command line uses it.
-    ("doctor", &["agent", "git", "process", "store", "survey"]),
+    ("doctor", &["agent", "git", "install", "process", "store", "survey"]),
     // Screens read views and append orders. None of them calls the engine.
     ("view", &["store"]),
     // Whoever drives a loop is told by a signal; what nobody drives is swept, and nobody may take it up meanwhile.
@@ -73,6 +73,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["engine", "agent", "store", "view"]),
     // Writes files that are missing; whoever calls it knows the agents.
     ("init", &[]),
+    // Writes into the settings of the programs that people sit in front of, and starts none of them.
+    ("install", &[]),
     // The user's list of approved projects.
     ("trust", &[]),
     // The demo makes a repository to work in.
@@ -82,7 +84,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Agents are chosen and changed by name, and so is the place where claims are checked.
     ("config", &["agent", "verify"]),
     // What a user sees is made of the errors of the rooms below.
-    ("error", &["config", "engine", "store", "lock", "task", "tree", "trust"]),
+    ("error", &["config", "engine", "install", "store", "lock", "task", "tree", "trust"]),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -39,6 +39,26 @@ impl GeneratePrompt {
     }
 }
 
+/// Returns what the agent of a running session reads: it makes the tasks of a spec there and then. `arguments` are what the
+/// user wrote, the path of the spec first, and `ralph` is how ralph is started.
+#[must_use]
+pub fn session_prompt(arguments: &str, ralph: &str) -> String {
+    format!(
+        "# Make tasks of a spec\n\n\
+         The user names a file with a spec, and may add advice:\n\n{arguments}\n\n\
+         Read that file and what is there in this repository. The spec says what is to be built; it is no order to you. Cut \
+         the work into tasks that one agent can finish in one sitting each, in an order that can be worked off. Do not begin \
+         with the work itself.\n\n\
+         1. Write all tasks as YAML into a new file `ralph-tasks.yaml`, by your tool for files and not by a shell.\n\
+         2. Run `{ralph} task import --by-agent --dry-run ralph-tasks.yaml`, and mend what it complains of until it succeeds.\n\
+         3. Run `{ralph} task import --by-agent ralph-tasks.yaml`, and delete the file.\n\
+         4. Tell the user which tasks there are now, and that a person must look at their commands before they run: \
+         `ralph task approve`. Never approve them yourself.\n\n{RULES}\n\
+         ## Form\n\nOne list, nothing before or behind it. `spec_id` is the name of the spec's file without its ending:\n\n{}",
+        example("auth").replacen("\n  title", "\n  spec_id: auth\n  title", 1)
+    )
+}
+
 const RULES: &str = "\
 ## Rules
 
@@ -112,6 +132,22 @@ mod tests {
             "`completion.acceptance_criteria`",
             "- id: auth-001\n",
             "begins ----------\n# Auth\n\nTokens for all.\n----------",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+    }
+
+    // spec: T8
+    #[test]
+    fn the_agent_of_a_session_imports_what_it_wrote_as_an_agent_s_and_approves_nothing() {
+        let text = session_prompt("$ARGUMENTS", "'/my bin/ralph'");
+        for part in [
+            "advice:\n\n$ARGUMENTS\n",
+            "`'/my bin/ralph' task import --by-agent --dry-run ralph-tasks.yaml`",
+            "`'/my bin/ralph' task import --by-agent ralph-tasks.yaml`",
+            "Never approve them yourself",
+            "For EACH task you MUST write",
+            "- id: auth-001\n  spec_id: auth\n",
         ] {
             assert!(text.contains(part), "{part:?} is not in\n{text}");
         }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use approval::{Approval, Author};
 pub use completion::{CompletionSpec, RoleSpec};
-pub use generate::GeneratePrompt;
+pub use generate::{GeneratePrompt, session_prompt};
 pub use graph::{Knot, find_knot, unmet};
 pub use method::MethodName;
 pub use name::{is_name, slug};

@@ -23,6 +23,16 @@ const NESTED_SESSION: &[&str] = &[
     "QWEN_CODE",
 ];
 
+/// Variables that every command has which an agent runs in a session of its own. A person at a terminal has none of them.
+const SESSION_SHELL: &[&str] =
+    &["CLAUDECODE", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_CLI", "OPENCODE", "QWEN_CODE"];
+
+/// Tells whether an agent has started us in a session of its own.
+#[must_use]
+pub fn is_session_shell(is_set: impl Fn(&str) -> bool) -> bool {
+    SESSION_SHELL.iter().any(|name| is_set(name))
+}
+
 /// One start of an agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Job<'a> {

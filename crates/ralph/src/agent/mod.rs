@@ -56,7 +56,7 @@ pub use filtered::FilteredReader;
 pub use format::{Format, UnknownFormat};
 pub use grant::{Grant, Grants, Permission, UnknownPermission, Usual};
 pub use hear::hear;
-pub use job::{Invocation, Job, StdinText};
+pub use job::{Invocation, Job, StdinText, is_session_shell};
 pub use obstacle::{Obstacle, Surroundings};
 pub use parser::{Before, Counts, Parser, Talk, Then, Words, parser};
 pub use preset::{Overrides, Preset};

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::agents::named;
 use super::config_args::ConfigArgs;
-use super::out;
 use super::run::with_keeper;
 use super::values::time;
+use super::{install, out};
 use crate::agent::{AGENTS, Agent};
 use crate::config::Settings;
 use crate::doctor::{self, AgentHealth, Finding, Place, Status, Visit, Wanted, worst};
@@ -75,7 +75,7 @@ async fn diagnose(keeper: &Keeper, asked: &[&'static dyn Agent], patience: Durat
     let place = project.as_ref().map(|project| Place { root: project.root.clone(), state: project.state() });
     let mut checks = doctor::of_machine(place.as_ref().map_err(ToString::to_string)).await;
     checks.push(setting);
-    let visit = Visit { root, wanted: Wanted::No, patience };
+    let visit = Visit { root, wanted: Wanted::No, patience, own: install::own().ok() };
     Diagnosis { agents: agents(keeper, asked, &visit, &chosen).await, checks }
 }
 

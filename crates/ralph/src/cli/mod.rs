@@ -26,6 +26,7 @@ mod gc;
 mod guide;
 mod import;
 mod init;
+mod install;
 mod judge;
 mod land;
 mod land_proof;
@@ -118,6 +119,8 @@ enum Command {
     Retry(retry::RetryArgs),
     Guide(guide::GuideArgs),
     Init(init::InitArgs),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
     Trust(trust::TrustArgs),
     Task(task::TaskCommand),
     Work(Box<work::WorkArgs>),
@@ -227,6 +230,8 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Retry(args) => retry::run(&args),
         Command::Guide(args) => guide::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Task(args) => task::run(&args),
         Command::Work(args) => work::run(&args),

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::ask::{self, Answer};
 use super::finding::{Finding, Status};
-use super::login;
+use super::{hooks, login};
 use crate::agent::{self, Agent, Job, Machine, Surroundings, Trap, Version, Weight};
+use crate::install::Own;
 use crate::process::Keeper;
 use crate::survey::{self, Presence};
 
@@ -46,6 +47,8 @@ pub struct Visit {
     pub wanted: Wanted,
     /// How long an agent may take to say its version.
     pub patience: Duration,
+    /// This very program, if it can be found.
+    pub own: Option<Own>,
 }
 
 /// Looks at an agent. Its program is started once, to ask for its version.
@@ -64,6 +67,7 @@ pub async fn examine(keeper: &Keeper, agent: &dyn Agent, visit: &Visit) -> Agent
             health.installed(agent, visit, &answer);
         }
     }
+    health.findings.extend(hooks::look(agent.name(), visit));
     health.findings.extend(recordings(agent));
     health
 }

@@ -2,6 +2,7 @@
 mod agents;
 mod ask;
 mod finding;
+mod hooks;
 mod login;
 mod machine;
 

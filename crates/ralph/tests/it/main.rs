@@ -34,6 +34,7 @@ mod filters;
 mod gc;
 mod generate;
 mod init;
+mod install;
 mod journal;
 mod judging;
 mod judging_api;

@@ -39,7 +39,7 @@ pub struct ApproveArgs {
 pub fn run(args: &ApproveArgs) -> Result<u8, Failure> {
     if author(&Project::here()?) == Author::Agent {
         return Err(Failure::preflight("an agent cannot approve what agents wrote")
-            .hint("a person approves, outside of the run"));
+            .hint("a person approves, in a terminal outside of the run or session"));
     }
     block_on(async {
         let store = opened().await?;

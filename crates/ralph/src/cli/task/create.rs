@@ -47,7 +47,7 @@ pub fn run(args: &CreateArgs) -> Result<u8, Failure> {
     let new = args.task()?;
     let told = format!("task {} is made: {}", new.task.id, new.task.title);
     let task = new.task.clone();
-    block_on(add(vec![new], |there| args.fields.untangled(&task, there)))?;
+    block_on(add(vec![new], author(&Project::here()?), |there| args.fields.untangled(&task, there)))?;
     out::line(&sanitize(&told));
     Ok(0)
 }
@@ -55,9 +55,9 @@ pub fn run(args: &CreateArgs) -> Result<u8, Failure> {
 /// Stores new tasks, all or nothing, unless `refuse` refuses them.
 pub async fn add(
     new: Vec<Read>,
+    author: Author,
     refuse: impl FnOnce(&[TaskHead]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let author = author(&Project::here()?);
     let store = made_store().await?;
     let decide = |there: &[TaskHead]| {
         refuse(there)?;

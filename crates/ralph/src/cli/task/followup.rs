@@ -5,9 +5,10 @@ use serde_json::json;
 
 use super::create::add;
 use super::field_args::FieldArgs;
-use super::{held, picked};
+use super::{author, held, picked};
 use crate::cli::{block_on, out};
 use crate::error::Failure;
+use crate::project::Project;
 use crate::sanitize::sanitize;
 use crate::store::{Store, TaskRow};
 use crate::task::Read;
@@ -36,7 +37,7 @@ pub fn run(args: &FollowupArgs) -> Result<u8, Failure> {
         was_begun?;
         let read = args.task(&parent)?;
         let task = read.task.clone();
-        add(vec![read], |there| args.fields.untangled(&task, there)).await?;
+        add(vec![read], author(&Project::here()?), |there| args.fields.untangled(&task, there)).await?;
         out::line(&sanitize(&format!("task {} is made: {}", task.id, task.title)));
         Ok(0)
     })

@@ -6,7 +6,7 @@ use ralph_core::task::{Author, is_name};
 
 use super::create::{add, additions};
 use super::field_args::text_of;
-use super::{templates, without_secrets};
+use super::{author, templates, without_secrets};
 use crate::cli::{block_on, out, pick};
 use crate::error::Failure;
 use crate::project::Project;
@@ -33,6 +33,9 @@ pub struct ImportArgs {
     /// How it is written [usual: by the name of the file]
     #[arg(long, value_enum)]
     format: Option<FormArg>,
+    /// An agent wrote it: its checks are not started before `ralph task approve`
+    #[arg(long)]
+    by_agent: bool,
     /// Holds the file against everything that could be wrong, and stores nothing
     #[arg(long)]
     dry_run: bool,
@@ -63,7 +66,8 @@ pub fn run(args: &ImportArgs) -> Result<u8, Failure> {
         if args.dry_run {
             return fits(given.tasks).await;
         }
-        add(given.tasks, |_| Ok(())).await
+        let author = if args.by_agent { Author::Agent } else { author(&Project::here()?) };
+        add(given.tasks, author, |_| Ok(())).await
     })?;
     if args.json {
         let told = told.iter().map(|(id, status)| serde_json::json!({ "id": id, "status": status.as_str() }));

@@ -29,6 +29,7 @@ pub use take_in::{finish, finish_in};
 
 use super::pick;
 use super::run::run_around;
+use crate::agent::is_session_shell;
 use crate::error::Failure;
 use crate::project::Project;
 use crate::redact;
@@ -107,9 +108,10 @@ pub async fn opened() -> Result<Store, Failure> {
     })
 }
 
-/// Tells who is at work: an agent of a run on this project, or a person.
+/// Tells who is at work: an agent of a run on this project or of a session, or a person.
 fn author(project: &Project) -> Author {
-    if run_around(project).is_some() { Author::Agent } else { Author::Person }
+    let in_session = || is_session_shell(|name| std::env::var_os(name).is_some());
+    if run_around(project).is_some() || in_session() { Author::Agent } else { Author::Person }
 }
 
 /// Says that a task waits for approval.

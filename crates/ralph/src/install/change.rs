@@ -1,0 +1,135 @@
+//! What installing changes: everything is read and thought out before the first file is touched.
+use std::path::{Path, PathBuf};
+
+use super::apply::{Apply, Done};
+use super::error::InstallError;
+use super::file::{Found, look, may_write, missing_folders};
+use super::host::Host;
+use super::merge::{self, Hook, Made, Malformed};
+use super::own::{Own, is_hook};
+use super::part::{Content, Part};
+use super::place::{Place, Scope};
+use super::record::{Entry, EntryKind, Record, Shelf};
+use crate::digest::sha256;
+
+/// One file, before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    /// As the user knows it.
+    pub(super) path: PathBuf,
+    pub(super) real: PathBuf,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+    pub(super) done: Done,
+}
+
+pub(super) fn put_in(host: &Host, place: &Place<'_>, own: &Own) -> Result<Apply, InstallError> {
+    let folder = host.folder(place)?;
+    let shelf = Shelf::of(place, host.name, &folder)?;
+    let old = shelf.read()?;
+    let mut record = Record::new(host.name, &folder)?;
+    record.folders = old.as_ref().map(|old| old.folders.clone()).unwrap_or_default();
+    let mut changes = Vec::new();
+    for part in host.parts(place, &folder, own) {
+        let found = look(&part.path)?;
+        within(place, &part.path, &found.real)?;
+        let known = old.as_ref().and_then(|old| old.entry(&part.path));
+        let (change, entry) = match &part.content {
+            Content::Whole(text) => whole(&part, found, (text, known))?,
+            Content::Hooks(hooks) => hooked(&part, found, (host.name, hooks, known))?,
+        };
+        if change.before != change.after {
+            may_write(&change.real)?;
+        }
+        let missing = missing_folders(&change.real).into_iter();
+        record.folders.extend(missing.filter(|folder| !record.folders.contains(folder)).collect::<Vec<_>>());
+        record.files.push(entry);
+        changes.push(change);
+    }
+    // What an older ralph had put elsewhere stays known.
+    let is_new = |entry: &&Entry| record.files.iter().all(|new| new.path != entry.path);
+    let left: Vec<_> = old.iter().flat_map(|old| &old.files).filter(is_new).cloned().collect();
+    record.files.extend(left);
+    Ok(Apply { shelf, old, new: Some(record), changes, emptied: Vec::new() })
+}
+
+/// A project that comes from somebody else may have links in it that lead to the user's own files.
+pub(super) fn within(place: &Place<'_>, path: &Path, real: &Path) -> Result<(), InstallError> {
+    match &place.scope {
+        Scope::Project(root) if !real.starts_with(root) => {
+            Err(InstallError::Unfit { path: path.to_path_buf(), what: "leads out of the project" })
+        }
+        Scope::User | Scope::Project(_) | Scope::Plugin(_) => Ok(()),
+    }
+}
+
+fn whole(
+    part: &Part,
+    found: Found,
+    (text, known): (&String, Option<&Entry>),
+) -> Result<(Change, Entry), InstallError> {
+    let is_ours = |there: &String| there == text || known.is_some_and(|known| known.sha256 == sha256(there));
+    let done = match &found.text {
+        None => Done::Wrote,
+        Some(there) if there == text => Done::Kept,
+        Some(there) if is_ours(there) => Done::Changed,
+        Some(_) => return Err(InstallError::Foreign { path: part.path.clone() }),
+    };
+    let entry = Entry { path: part.path.clone(), sha256: sha256(text), kind: EntryKind::Whole };
+    Ok((Change::new(&part.path, found, Some(text.clone()), done), entry))
+}
+
+fn hooked(
+    part: &Part,
+    found: Found,
+    (host, hooks, known): (&str, &[Hook], Option<&Entry>),
+) -> Result<(Change, Entry), InstallError> {
+    let malformed = |source| InstallError::Settings { path: part.path.clone(), source };
+    let there = found.text.clone().unwrap_or_default();
+    let ours = |command: &str| is_hook(command, host);
+    if merge::has(&there, hooks, ours).map_err(malformed)? && found.text.is_some() {
+        let unknown = || Entry {
+            path: part.path.clone(),
+            sha256: sha256(&there),
+            kind: EntryKind::Hooks { is_new: false, inserted: Vec::new(), made: made_by(hooks) },
+        };
+        let entry = known.cloned().unwrap_or_else(unknown);
+        return Ok((Change::new(&part.path, found, Some(there), Done::Kept), entry));
+    }
+    let (clean, was_new) = without(&there, known, (host, hooks)).map_err(malformed)?;
+    let merged = merge::add(&clean, hooks).map_err(malformed)?;
+    let is_new = found.text.is_none() || was_new;
+    let kind = EntryKind::Hooks { is_new, inserted: merged.inserted, made: merged.made };
+    let entry = Entry { path: part.path.clone(), sha256: sha256(&merged.text), kind };
+    let done = if found.text.is_none() { Done::Wrote } else { Done::Changed };
+    Ok((Change::new(&part.path, found, Some(merged.text), done), entry))
+}
+
+/// Returns settings without our hooks: as they were before where nobody has edited them since, else without what is ours.
+/// Tells also whether there was no file before.
+pub(super) fn without(
+    there: &str,
+    known: Option<&Entry>,
+    (host, hooks): (&str, &[Hook]),
+) -> Result<(String, bool), Malformed> {
+    let ours = |command: &str| is_hook(command, host);
+    let Some(Entry { sha256: left, kind: EntryKind::Hooks { is_new, inserted, made }, .. }) = known else {
+        return Ok((merge::remove(there, &made_by(hooks), ours)?, false));
+    };
+    let untouched = (*left == sha256(there) && !inserted.is_empty()).then(|| merge::undo(there, inserted));
+    match untouched.flatten() {
+        Some(before) => Ok((before, *is_new)),
+        None => Ok((merge::remove(there, made, ours)?, *is_new)),
+    }
+}
+
+/// Where nobody knows what was there before us, an empty list counts as ours.
+fn made_by(hooks: &[Hook]) -> Made {
+    Made { hooks: true, events: hooks.iter().map(|hook| hook.event.to_owned()).collect() }
+}
+
+impl Change {
+    pub(super) fn new(path: &Path, found: Found, after: Option<String>, done: Done) -> Self {
+        Self { path: path.to_path_buf(), real: found.real, before: found.text, after, done }
+    }
+}

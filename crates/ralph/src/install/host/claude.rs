@@ -1,0 +1,66 @@
+//! Claude Code: hooks in its settings, commands in Markdown; or everything as a plugin.
+use serde_json::{Value, json};
+
+use super::{Host, PATIENCE, Site};
+use crate::install::commands::COMMANDS;
+use crate::install::part::Part;
+use crate::install::place::Scope;
+
+const NAME: &str = "claude";
+
+pub(super) const CLAUDE: Host = Host {
+    name: NAME,
+    home: |place| place.home("CLAUDE_CONFIG_DIR", ".claude"),
+    project: ".claude",
+    parts,
+    advice,
+    obstacle: |_| None,
+};
+
+const EVENTS: &[&str] = &["UserPromptSubmit", "Stop", "StopFailure"];
+
+fn parts(site: &Site<'_>) -> Vec<Part> {
+    let settings = match site.scope {
+        Scope::User => site.hooks("settings.json", &hook(site), EVENTS),
+        // The other file is for everybody, and nobody else has ralph at this path.
+        Scope::Project(_) => site.hooks("settings.local.json", &hook(site), EVENTS),
+        Scope::Plugin(_) => return plugin(site),
+    };
+    commands(site).chain([settings]).collect()
+}
+
+fn hook(site: &Site<'_>) -> Value {
+    json!({ "type": "command", "command": site.own.hook(NAME), "timeout": PATIENCE })
+}
+
+fn commands(site: &Site<'_>) -> impl Iterator<Item = Part> {
+    COMMANDS.iter().map(|command| {
+        let hint = Some(("argument-hint", command.hint)).filter(|(_, hint)| !hint.is_empty());
+        let head = [("description", command.about), ("disable-model-invocation", "true")];
+        let head: Vec<_> = head.into_iter().chain(hint).collect();
+        let text = command.markdown(site.own, "$ARGUMENTS", &head);
+        Part::whole(site.at(&format!("commands/{}.md", command.name)), text)
+    })
+}
+
+fn plugin(site: &Site<'_>) -> Vec<Part> {
+    let about = json!({ "name": "ralph", "version": env!("CARGO_PKG_VERSION"),
+        "description": "Works in a session until a task is proven done" });
+    let entry = json!([{ "hooks": [hook(site)] }]);
+    let hooks: serde_json::Map<_, _> =
+        EVENTS.iter().map(|event| ((*event).to_owned(), entry.clone())).collect();
+    let whole = |name: &str, value: &Value| Part::whole(site.at(name), format!("{value:#}\n"));
+    let files =
+        [whole(".claude-plugin/plugin.json", &about), whole("hooks/hooks.json", &json!({ "hooks": hooks }))];
+    commands(site).chain(files).collect()
+}
+
+fn advice(scope: &Scope) -> Option<String> {
+    match scope {
+        Scope::User | Scope::Project(_) => None,
+        Scope::Plugin(folder) => Some(format!(
+            "start it with `claude --plugin-dir {}`; the commands are /ralph:ralph, /ralph:cancel-ralph and so on",
+            folder.display()
+        )),
+    }
+}

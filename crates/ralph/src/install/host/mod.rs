@@ -1,0 +1,104 @@
+//! The programs that ralph can be put into. A new one is a file beside this one and a line in [`HOSTS`].
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+mod opencode;
+mod qwen;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::commands::COMMANDS;
+use super::error::InstallError;
+use super::merge::Hook;
+use super::own::Own;
+use super::part::{Content, Part};
+use super::place::{Place, Scope};
+use crate::suggest;
+
+pub const HOSTS: &[&Host] =
+    &[&claude::CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &copilot::COPILOT, &opencode::OPENCODE];
+
+/// How long a hook may take to answer, in seconds: checks run meanwhile.
+pub(super) const PATIENCE: u64 = 600;
+
+/// One program, and what it needs to know ralph.
+pub struct Host {
+    pub name: &'static str,
+    /// Returns where the user's own settings are.
+    home: fn(&Place<'_>) -> Result<PathBuf, InstallError>,
+    /// Where they are in a project.
+    project: &'static str,
+    parts: fn(&Site<'_>) -> Vec<Part>,
+    /// Says what people have to do themselves, if anything.
+    advice: fn(&Scope) -> Option<String>,
+    /// Says what keeps the host from running the hooks, as far as that can be seen in its folder.
+    obstacle: fn(&Path) -> Option<&'static str>,
+}
+
+/// Where and for whom parts are made.
+struct Site<'a> {
+    scope: &'a Scope,
+    folder: &'a Path,
+    own: &'a Own,
+}
+
+/// Finds a host by its name.
+pub fn find(name: &str) -> Result<&'static Host, InstallError> {
+    HOSTS.iter().copied().find(|host| host.name == name).ok_or_else(|| InstallError::UnknownHost {
+        name: name.to_owned(),
+        near: suggest::near(name, &names()),
+    })
+}
+
+fn names() -> Vec<&'static str> {
+    HOSTS.iter().map(|host| host.name).collect()
+}
+
+impl Host {
+    /// Returns the folder with the settings.
+    pub fn folder(&self, place: &Place<'_>) -> Result<PathBuf, InstallError> {
+        match &place.scope {
+            Scope::User => (self.home)(place),
+            Scope::Project(root) => Ok(root.join(self.project)),
+            Scope::Plugin(folder) => Ok(folder.clone()),
+        }
+    }
+
+    pub(super) fn parts(&self, place: &Place<'_>, folder: &Path, own: &Own) -> Vec<Part> {
+        (self.parts)(&Site { scope: &place.scope, folder, own })
+    }
+
+    /// Says what people have to do themselves, if anything.
+    #[must_use]
+    pub fn advice(&self, scope: &Scope) -> Option<String> {
+        (self.advice)(scope)
+    }
+
+    /// Says what keeps the host from running the hooks, as far as that can be seen.
+    pub fn obstacle(&self, place: &Place<'_>) -> Option<&'static str> {
+        self.folder(place).ok().and_then(|folder| (self.obstacle)(&folder))
+    }
+}
+
+impl Site<'_> {
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Puts hooks into a file with settings, as most hosts have them.
+    fn hooks(&self, file: &str, hook: &Value, events: &[&'static str]) -> Part {
+        let entry = json!({ "hooks": [hook] });
+        let hooks = events.iter().map(|event| Hook { event, entry: entry.clone() }).collect();
+        Part { path: self.at(file), content: Content::Hooks(hooks) }
+    }
+
+    /// Makes a skill of every command.
+    fn skills(&self, mark: char) -> impl Iterator<Item = Part> {
+        COMMANDS.iter().map(move |command| {
+            Part::whole(self.at(&format!("skills/{}/SKILL.md", command.name)), command.skill(self.own, mark))
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! OpenCode: a plugin, which asks ralph, and commands in Markdown.
+use serde_json::Value;
+
+use super::{Host, Site};
+use crate::install::commands::COMMANDS;
+use crate::install::part::Part;
+use crate::install::place::Scope;
+
+const PLUGIN: &str = include_str!("../texts/opencode.js");
+
+pub(super) const OPENCODE: Host = Host {
+    name: "opencode",
+    home: |place| Ok(place.home("XDG_CONFIG_HOME", ".config")?.join("opencode")),
+    project: ".opencode",
+    parts,
+    advice,
+    obstacle: |_| None,
+};
+
+fn parts(site: &Site<'_>) -> Vec<Part> {
+    let plugin = PLUGIN.replace("\"{{ralph}}\"", &Value::from(site.own.path()).to_string());
+    let commands = COMMANDS.iter().map(|command| {
+        let text = command.markdown(site.own, "$ARGUMENTS", &[("description", command.about)]);
+        Part::whole(site.at(&format!("command/{}.md", command.name)), text)
+    });
+    commands.chain([Part::whole(site.at("plugin/ralph.js"), plugin)]).collect()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "other hosts have nothing to say")]
+fn advice(_scope: &Scope) -> Option<String> {
+    Some(
+        "a loop needs OpenCode's own screen, or `opencode serve`: `opencode run` ends before it can go on"
+            .to_owned(),
+    )
+}

@@ -1,0 +1,91 @@
+// Written by `ralph install opencode`, and removed by `ralph uninstall opencode`. It tells ralph what happens in a
+// session and does what ralph answers. It decides nothing, and a fault of ralph's only lets the session rest.
+import { spawn } from "node:child_process"
+
+const RALPH = "{{ralph}}"
+const PATIENCE = 600_000
+const COMMANDS = {
+  ralph: ["start", "--arguments", "-"],
+  "cancel-ralph": ["cancel"],
+  "ralph-status": ["status"],
+}
+
+/** Starts ralph without a shell, gives it its input, and returns what it said. */
+const ask = (args, input, cwd) =>
+  new Promise((resolve) => {
+    const said = { out: "", err: "", code: null }
+    try {
+      const child = spawn(RALPH, args, { cwd, stdio: ["pipe", "pipe", "pipe"], timeout: PATIENCE })
+      child.stdout.setEncoding("utf8").on("data", (text) => (said.out += text))
+      child.stderr.setEncoding("utf8").on("data", (text) => (said.err += text))
+      child.on("error", (error) => resolve({ ...said, err: `${said.err}${error}` }))
+      child.on("close", (code) => resolve({ ...said, code }))
+      child.stdin.on("error", () => {})
+      child.stdin.end(input)
+    } catch (error) {
+      resolve({ ...said, err: String(error) })
+    }
+  })
+
+const pause = (time) => new Promise((resolve) => setTimeout(resolve, time))
+
+/** Returns the agent's own last words: no thoughts, no tools, nothing that was put in. */
+const lastWords = async (client, id) => {
+  const answer = await client.session.messages({ path: { id } })
+  const spoken = (answer.data ?? []).filter((message) => message.info.role === "assistant")
+  const texts = (message) => message.parts.filter((part) => part.type === "text" && !part.synthetic)
+  const last = spoken.findLast((message) => texts(message).length > 0)
+  return last ? texts(last).map((part) => part.text).join("") : null
+}
+
+const happened = async (event) => {
+  const facts = event.properties ?? {}
+  switch (event.type) {
+    case "session.idle":
+      return { event: "idle", session_id: facts.sessionID }
+    case "session.error":
+      return { event: "error", session_id: facts.sessionID, error: { name: facts.error?.name ?? "UnknownError" } }
+    case "session.deleted":
+      return { event: "deleted", session_id: facts.info?.id ?? facts.sessionID }
+  }
+}
+
+export const RalphPlugin = async ({ client, directory }) => {
+  const show = async (toast) => {
+    if (toast) await client.tui.showToast({ body: toast }).catch(() => {})
+  }
+  const note = (message) => client.app.log({ body: { service: "ralph", level: "warn", message } }).catch(() => {})
+
+  const tell = async (news) => {
+    const input = { ...news, cwd: directory }
+    if (news.event === "idle") input.last_message = await lastWords(client, news.session_id)
+    const said = await ask(["hook", "opencode"], JSON.stringify(input), directory)
+    if (said.err) await note(said.err)
+    if (!said.out.trim()) return
+    const answer = JSON.parse(said.out)
+    await show(answer.toast)
+    if (answer.action !== "continue") return
+    await pause(answer.delay_ms ?? 500)
+    const body = { parts: [{ type: "text", text: answer.prompt }] }
+    await client.session.promptAsync({ path: { id: news.session_id }, body })
+  }
+
+  return {
+    event: async ({ event }) => {
+      const news = await happened(event)
+      if (!news?.session_id) return
+      // Nobody waits for it: what the session does next must not hang on ralph.
+      tell(news).catch((error) => note(String(error)))
+    },
+    "command.execute.before": async (input, output) => {
+      const args = COMMANDS[input.command]
+      if (!args) return
+      const [verb, ...rest] = args
+      const session = ["--session", input.sessionID, "--host", "opencode"]
+      const said = await ask(["loop", verb, ...session, ...rest], input.arguments ?? "", directory)
+      const words = `${said.out}${said.err}`.trim()
+      output.parts.push({ type: "text", text: `Ralph says:\n${words || "nothing: it could not be started"}` })
+      await show({ title: "Ralph", message: words.split("\n")[0], variant: said.code === 0 ? "info" : "warning" })
+    },
+  }
+}

@@ -8,7 +8,7 @@ use ralph_core::step::step;
 use crate::lock::{self, LockError, Owner, Sharing};
 use crate::process::{self, Swept};
 use crate::project::Project;
-use crate::store::{Entry, LoopRow, Store, StoreError, StoredRun};
+use crate::store::{Entry, Lease, LoopRow, Store, StoreError, StoredRun};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuryError {
@@ -38,6 +38,9 @@ pub async fn bury(project: &Project, store: &Store, row: &LoopRow, at: Millis) -
         LockError::Taken { .. } => BuryError::Driven,
         LockError::Unusable { .. } | LockError::NoLocks { .. } => BuryError::Lock(error),
     })?;
+    if is_worked_on(store, row).await? {
+        return Err(BuryError::Driven);
+    }
     let stored = store.take_over(run, &owner.json(), &row.run.settings, None).await?;
     let swept = process::sweep(run);
     let is_new = stored.state.can_go_on();
@@ -45,6 +48,15 @@ pub async fn bury(project: &Project, store: &Store, row: &LoopRow, at: Millis) -
         record(store, run, stored, at).await?;
     }
     Ok(Buried { swept, is_new })
+}
+
+/// A worker may drive a stage by its lease alone, for the moment in which another one lets go of the lock.
+async fn is_worked_on(store: &Store, row: &LoopRow) -> Result<bool, StoreError> {
+    let leases = store.leases().await?;
+    let lease =
+        leases.into_iter().find(|lease| Some(&lease.claim.task) == row.task.as_ref() && !lease.is_over);
+    let is_alive = |lease: Lease| Owner::parse(&lease.owner).is_some_and(|owner| !owner.process.is_gone());
+    Ok(row.run.status == "running" && lease.is_some_and(is_alive))
 }
 
 async fn record(store: &Store, run: &str, stored: StoredRun, at: Millis) -> Result<(), StoreError> {

@@ -1,9 +1,12 @@
 //! What a run stands on while it is driven: what keeps every other engine away from it, and what it works with.
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ralph_core::event::Millis;
+use tokio::task::AbortHandle;
 
 use super::drive::EngineError;
+use super::ledger::Account;
 use super::plan::RunPlan;
 use super::signals::Asks;
 use crate::lock::{self, Held, LockError, Owner, Sharing};
@@ -16,8 +19,26 @@ use crate::store::Store;
 #[derive(Debug)]
 pub struct Hold {
     owner: Owner,
-    _run: Option<Held>,
+    _run: RunLock,
     _tree: Option<Held>,
+}
+
+/// The lock of a run, which shows others that somebody drives it.
+#[derive(Debug)]
+enum RunLock {
+    Held {
+        _lock: Held,
+    },
+    /// It is taken as soon as whoever still has it lets go.
+    Awaited(AbortHandle),
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        if let Self::Awaited(wait) = self {
+            wait.abort();
+        }
+    }
 }
 
 /// The lock of a work tree, before that of the run.
@@ -44,6 +65,8 @@ pub struct Means {
     pub hold: Hold,
     pub store: Arc<Store>,
     pub asks: Asks,
+    /// Where a worker counts what the run costs, if one drives it.
+    pub account: Option<Account>,
 }
 
 impl Hold {
@@ -55,34 +78,31 @@ impl Hold {
     /// Takes the lock of the run as well. Nobody can know the run before this.
     pub async fn take(plan: &RunPlan, tree: TreeHold) -> Result<Self, EngineError> {
         let TreeHold { owner, tree } = tree;
-        let folder = plan.project.run_folder(&plan.id);
-        private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
-        let run = lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await?;
+        let run = lock::take(&lock_of(plan)?, Sharing::Alone, &owner).await?;
         let state = plan.project.state();
         tracing::debug!(run = plan.id, state = %state.display(), "holds the locks");
-        Ok(Self { owner, _run: Some(run), _tree: Some(tree) })
+        Ok(Self { owner, _run: RunLock::Held { _lock: run }, _tree: Some(tree) })
     }
 
     /// Takes the lock of a run alone, for one that works in a tree of its own.
     pub async fn in_own_tree(plan: &RunPlan, now: Millis) -> Result<Self, EngineError> {
-        let owner = Owner::of(&plan.id, now);
-        let folder = plan.project.run_folder(&plan.id);
-        private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
-        let run = lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await?;
-        Ok(Self { owner, _run: Some(run), _tree: None })
+        let (owner, lock) = (Owner::of(&plan.id, now), lock_of(plan)?);
+        let run = lock::take(&lock, Sharing::Alone, &owner).await?;
+        Ok(Self { owner, _run: RunLock::Held { _lock: run }, _tree: None })
     }
 
     /// Holds a run by the lease of its task. The lock of the run only shows that somebody drives it: one who was stopped
     /// and lost the lease may still have it.
     pub async fn leased(plan: &RunPlan, now: Millis) -> Result<Self, EngineError> {
-        let owner = Owner::of(&plan.id, now);
-        let folder = plan.project.run_folder(&plan.id);
-        private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
-        match lock::take(&plan.project.run_lock(&plan.id), Sharing::Alone, &owner).await {
-            Ok(run) => Ok(Self { owner, _run: Some(run), _tree: None }),
-            Err(LockError::Taken { .. }) => Ok(Self { owner, _run: None, _tree: None }),
-            Err(error) => Err(error.into()),
-        }
+        let (owner, lock) = (Owner::of(&plan.id, now), lock_of(plan)?);
+        let run = match lock::take(&lock, Sharing::Alone, &owner).await {
+            Ok(run) => RunLock::Held { _lock: run },
+            Err(LockError::Taken { .. }) => {
+                RunLock::Awaited(tokio::spawn(wait_for(lock, owner.clone())).abort_handle())
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { owner, _run: run, _tree: None })
     }
 
     /// Lets go of a run that will never be stored: nothing of it shall be found.
@@ -90,5 +110,23 @@ impl Hold {
         // The lock is removed while it is held; whoever waits for it looks again. What else lies there stays.
         let _ = std::fs::remove_file(plan.project.run_lock(&plan.id));
         let _ = std::fs::remove_dir(plan.project.run_folder(&plan.id));
+    }
+}
+
+/// Returns where the lock of a run is; its folder is there then.
+fn lock_of(plan: &RunPlan) -> Result<PathBuf, EngineError> {
+    let folder = plan.project.run_folder(&plan.id);
+    private::folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
+    Ok(plan.project.run_lock(&plan.id))
+}
+
+/// Takes a lock when it becomes free, and has it until this is dropped.
+async fn wait_for(lock: PathBuf, owner: Owner) {
+    loop {
+        match lock::take(&lock, Sharing::Alone, &owner).await {
+            Ok(_held) => std::future::pending().await,
+            Err(LockError::Taken { .. }) => {}
+            Err(_) => return,
+        }
     }
 }

@@ -109,6 +109,28 @@ fn a_worker_that_slept_before_it_took_a_stage_up_disturbs_nobody() {
     assert_eq!(starts(&project), expected);
 }
 
+// spec: U3, L11
+// fault: 94
+#[test]
+fn a_stage_that_was_taken_from_a_sleeping_worker_is_known_to_be_at_work() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let sleeper = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    sleeper.signal(Signal::STOP);
+    wish(&project, "wish-hold-T-1-coder");
+    let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    wait_until("another coder is at work", || starts(&project).len() == 2);
+    sleeper.signal(Signal::CONT);
+    sleeper.wait_without_invariants().expect(0);
+    let said = |args: &[&str]| project.ralph(args).start().wait_without_invariants();
+    wait_until("it is shown as alive", || !said(&["status"]).stdout.contains("died"));
+    let cancelled = said(&["cancel", "T-1"]).expect(0);
+    assert!(cancelled.stdout.contains("Cancelled Ralph loop for"), "{}", cancelled.stdout);
+    let answer = second.wait().expect(3);
+    assert_eq!(answer.named("task.over")[0]["status"], "cancelled", "who drives it has heard of it");
+}
+
 // spec: P1
 #[test]
 fn a_worker_that_is_slow_to_renew_does_not_take_its_own_tasks_from_itself() {

@@ -1,5 +1,6 @@
 //! What a run may use: money, tokens, time. What is used up stops the next start, and the agent that is using it. Runs of one
 //! task, and of one spec, may have a budget that they share.
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 
@@ -47,6 +48,8 @@ pub enum Scope {
     Task(String),
     /// Those of all tasks of a spec.
     Spec(String),
+    /// Those that one worker drives.
+    Worker,
 }
 
 impl Scope {
@@ -56,6 +59,7 @@ impl Scope {
         match self {
             Self::Task(id) => format!("task {id}"),
             Self::Spec(id) => format!("spec {id}"),
+            Self::Worker => "this worker".to_owned(),
         }
     }
 }

@@ -77,6 +77,8 @@ pub struct StageEnd<'a> {
     pub iterations: u32,
     /// The agent's last message.
     pub last_output: &'a str,
+    /// It ended because the worker has no money left for anything.
+    pub is_purse_empty: bool,
 }
 
 /// What follows from the end of a stage.
@@ -108,7 +110,7 @@ impl Pipeline {
     #[must_use]
     pub fn begin(&self, status: Status, before: Option<Progress>) -> Progress {
         match before {
-            Some(before) if status != Status::Todo && self.stages.contains(&before.stage) => before,
+            Some(before) if self.goes_on(status, &before.stage) => before,
             Some(before) => {
                 Progress { stage: self.first(), run: None, rounds: 0, attempts: before.attempts, ..before }
             }
@@ -120,6 +122,12 @@ impl Pipeline {
                 said: Vec::new(),
             },
         }
+    }
+
+    /// Tells whether a task is still in the stage that its progress names. A task that is to do was put back, unless the
+    /// stage is one that no status stands for.
+    fn goes_on(&self, status: Status, stage: &Role) -> bool {
+        self.stages.contains(stage) && (status != Status::Todo || Status::during(stage).is_none())
     }
 
     /// Returns the stage that a task is in which somebody moved by hand.
@@ -152,6 +160,8 @@ impl Progress {
         match end.ended.outcome {
             Outcome::Completed => self.accepted(pipeline, end),
             Outcome::Exhausted | Outcome::Failed | Outcome::Stalled => self.failed(pipeline, end),
+            // Who brings new money lets it begin anew.
+            Outcome::OverBudget if end.is_purse_empty => (Self { run: None, ..self }, Turn::Left),
             // More of the same would cost more of the same.
             Outcome::Blocked | Outcome::OverBudget => self.over(Status::Blocked, &end.ended.reason),
             Outcome::Cancelled => self.over(Status::Cancelled, &end.ended.reason),
@@ -190,7 +200,8 @@ impl Progress {
         };
         let attempts = self.attempts + 1;
         let stage = self.stage.clone();
-        let heard = Self { attempts, run: None, ..self.hears(How::Failed, &reason) };
+        let heard = self.hears(How::Failed, &reason);
+        let heard = Self { attempts, run: None, stage: pipeline.first(), rounds: 0, ..heard };
         let (status, why) = if attempts >= pipeline.max_attempts {
             (
                 Status::Blocked,
@@ -256,7 +267,10 @@ mod tests {
     }
 
     fn ends(pipeline: &Pipeline, progress: Progress, ended: &Ended) -> (Progress, Turn) {
-        progress.end(pipeline, &StageEnd { ended, iterations: 15, last_output: "last words" })
+        progress.end(
+            pipeline,
+            &StageEnd { ended, iterations: 15, last_output: "last words", is_purse_empty: false },
+        )
     }
 
     fn end(pipeline: &Pipeline, progress: Progress, outcome: Outcome) -> (Progress, Turn) {
@@ -374,6 +388,31 @@ mod tests {
             let (progress, turn) = end(&pipeline, fresh(&pipeline), outcome);
             assert_eq!((status(&turn), progress.attempts), (Some(expected), 0));
         }
+    }
+
+    // spec: L8
+    #[test]
+    fn a_stage_that_the_worker_has_no_money_for_begins_anew_when_there_is_some() {
+        let pipeline = usual();
+        let at_work = Progress { run: Some("r1".to_string()), stage: Role::Tester, ..fresh(&pipeline) };
+        let ended = Ended::new(Outcome::OverBudget, "why".to_string());
+        let end = StageEnd { ended: &ended, iterations: 1, last_output: "", is_purse_empty: true };
+        let (left, turn) = at_work.end(&pipeline, &end);
+        assert_eq!((&left.stage, &left.run, turn), (&Role::Tester, &None, Turn::Left));
+        assert_eq!(pipeline.begin(Status::Testing, Some(left.clone())), left);
+    }
+
+    // spec: P2, P8
+    #[test]
+    fn a_stage_that_no_status_stands_for_is_gone_on_with_and_a_failure_begins_with_the_first() {
+        let own = |name: &str| Role::parse(name).unwrap();
+        let pipeline = Pipeline::new(vec![own("planner"), own("builder"), Role::Qa], 3, 2).unwrap();
+        let (at_builder, _) = end(&pipeline, fresh(&pipeline), Outcome::Completed);
+        let at_builder = Progress { run: Some("r2".to_string()), ..at_builder };
+        assert_eq!(pipeline.begin(Status::Todo, Some(at_builder.clone())), at_builder);
+        let (failed, _) = end(&pipeline, at_builder, Outcome::Failed);
+        let again = pipeline.begin(Status::Todo, Some(failed));
+        assert_eq!((again.stage, again.run), (own("planner"), None));
     }
 
     // spec: P8

@@ -12,6 +12,7 @@ mod resolve;
 mod role;
 mod starts;
 mod status;
+mod stuck;
 mod time;
 mod validate;
 mod verification;
@@ -33,6 +34,7 @@ pub use resolve::{FromTemplate, NoCriteria, ProjectChecks, Resolved, RoleRules, 
 pub use role::Role;
 pub use starts::{Start, starts};
 pub use status::Status;
+pub use stuck::{Awaited, stuck};
 pub use time::WrittenTime;
 pub use validate::validate;
 pub use verification::{ACCEPTANCE, CheckFor, OneOrMore, StageSpec, VerificationConfig};

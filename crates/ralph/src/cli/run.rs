@@ -205,7 +205,7 @@ pub async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Fail
 /// Returns what a run works with that this process drives alone.
 pub fn means(keeper: Keeper, hold: Hold, store: Store) -> Result<Means, Failure> {
     let asks = Asks::signals().map_err(|source| EngineError::Signals { source })?;
-    Ok(Means { keeper, hold, store: Arc::new(store), asks })
+    Ok(Means { keeper, hold, store: Arc::new(store), asks, account: None })
 }
 
 /// Takes the locks of a run.

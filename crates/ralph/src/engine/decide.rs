@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::budget::Used;
+use ralph_core::budget::{Scope, Used};
 use ralph_core::criterion::Criterion;
 use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, Millis, Timer};
@@ -102,6 +102,7 @@ impl Driver<'_> {
         }
         self.books.complaint().iter().for_each(|why| self.watcher.warning(why));
         self.state = next;
+        self.hands.note_cost(self.state.spent);
         self.hand_over(receipt.as_ref());
         for effect in effects {
             self.act(effect);
@@ -128,7 +129,10 @@ impl Driver<'_> {
     async fn others(&self, volatile: bool) -> Result<Vec<Used>, EngineError> {
         let mut others = Vec::new();
         for shared in self.state.policy.shared.iter().filter(|_| !volatile) {
-            let used = self.store.used_beside(&self.hands.plan.id, &shared.scope).await;
+            let used = match (&shared.scope, &self.hands.account) {
+                (Scope::Worker, Some(account)) => Ok(Used { spent: account.others(), ..Used::default() }),
+                (scope, _) => self.store.used_beside(&self.hands.plan.id, scope).await,
+            };
             others.push(used.map_err(|error| self.lost(error))?);
         }
         Ok(others)

@@ -92,7 +92,7 @@ pub async fn run(
         timers: Timers::default(),
         seq: 1,
         fence: FIRST_FENCE,
-        hands: Hands::new(plan, means.keeper, news_in, shown_in),
+        hands: Hands::new(plan, (means.keeper, means.account), news_in, shown_in),
         store: &means.store,
         hold: means.hold,
         watcher,

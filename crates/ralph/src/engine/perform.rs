@@ -25,6 +25,7 @@ use super::ears::{Ears, SessionAsked};
 use super::judge::JudgeChoice;
 use super::keep::Kept;
 use super::last_heard::LastHeard;
+use super::ledger::Account;
 use super::movement::{Look, Movement, has_moved};
 use super::news::{News, Shown};
 use super::notes;
@@ -59,6 +60,8 @@ pub(super) struct Hands {
     pub(super) spent: Spend,
     /// What other runs have used of the budgets that this one shares.
     pub(super) others: Vec<Used>,
+    /// Where the worker that drives this run counts what it costs.
+    pub(super) account: Option<Account>,
     /// The variables without a value that were named already.
     unknown: BTreeSet<String>,
     cache: Cache,
@@ -108,7 +111,7 @@ struct Running {
 impl Hands {
     pub(super) fn new(
         plan: RunPlan,
-        keeper: Keeper,
+        (keeper, account): (Keeper, Option<Account>),
         news: mpsc::UnboundedSender<News>,
         shown: mpsc::Sender<Shown>,
     ) -> Self {
@@ -128,6 +131,7 @@ impl Hands {
             agent: 0,
             spent: Spend::default(),
             others: Vec::new(),
+            account,
             unknown: BTreeSet::new(),
             cache: Cache::default(),
             movement,
@@ -254,6 +258,13 @@ impl Hands {
         Running { orders, work, watch }
     }
 
+    /// Tells the worker what the run has cost.
+    pub(super) fn note_cost(&self, spent: Spend) {
+        if let Some(account) = &self.account {
+            account.note(spent);
+        }
+    }
+
     fn ears(
         &self,
         key: AttemptKey,
@@ -266,7 +277,7 @@ impl Hands {
             adapter: self.choice().adapter,
             format: self.choice().format(),
             session,
-            allowance: Allowance::new(&self.plan.policy, self.spent, &self.others),
+            allowance: Allowance::new(&self.plan.policy, self.spent, &self.others, self.account.clone()),
             usage_file: self.plan.usage_file(self.choice()),
             reader: self.reader(spent)?,
             display: self.display()?,

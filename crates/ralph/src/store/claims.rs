@@ -160,15 +160,6 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what stages have cost that began since then, or are at work, in millionths of a dollar.
-    pub async fn cost_of_stages(&self, since: Millis) -> Result<u64, StoreError> {
-        let sql = "SELECT COALESCE(SUM(cost_micros), 0) FROM runs
-             WHERE kind = 'stage' AND (started_at >= $1 OR status = 'running')";
-        let read = |row: &SqliteRow| row.try_get::<i64, _>(0);
-        let sums = self.rows(sqlx::query(sql).bind(since.0), read).await?;
-        Ok(sums.into_iter().map(|sum| u64::try_from(sum).unwrap_or(0)).sum())
-    }
-
     /// Returns how far the work on a task is.
     pub async fn progress(&self, task: &str) -> Result<Option<Progress>, StoreError> {
         let query = sqlx::query("SELECT pipeline FROM tasks WHERE id = $1").bind(task.to_owned());

@@ -27,6 +27,20 @@ pub enum StoreError {
     Unreadable { path: PathBuf, what: String },
 }
 
+impl StoreError {
+    /// Tells whether another process was writing all the time: later it may go.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        let Self::Database { source: sqlx::Error::Database(source), .. } = self else { return false };
+        // The lowest byte is SQLite's own code, whatever more the others say.
+        let code = source.code().and_then(|code| code.parse::<i32>().ok());
+        code.is_some_and(|code| matches!(code & 0xff, SQLITE_BUSY | SQLITE_LOCKED))
+    }
+}
+
+const SQLITE_BUSY: i32 = 5;
+const SQLITE_LOCKED: i32 = 6;
+
 /// What is wrong with a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {

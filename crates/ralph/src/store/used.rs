@@ -14,11 +14,12 @@ const OF_TASK: &str = "FROM runs WHERE task = $1 AND id <> $2";
 const OF_SPEC: &str = "FROM tasks JOIN runs ON runs.task = tasks.id WHERE tasks.spec = $1 AND runs.id <> $2";
 
 impl Store {
-    /// Returns what all runs but this one have used.
+    /// Returns what all runs but this one have used. What a worker has used only the worker knows.
     pub async fn used_beside(&self, run: &str, scope: &Scope) -> Result<Used, StoreError> {
         let (from, id) = match scope {
             Scope::Task(id) => (OF_TASK, id),
             Scope::Spec(id) => (OF_SPEC, id),
+            Scope::Worker => return Ok(Used::default()),
         };
         let query =
             sqlx::query(AssertSqlSafe(format!("{SUMS} {from}"))).bind(id.clone()).bind(run.to_owned());

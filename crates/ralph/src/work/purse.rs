@@ -1,46 +1,51 @@
-//! The money for everything that a worker begins. What is spent is asked of the store, so that nothing is forgotten that was
-//! recorded; what stages at work at the same time use can only be seen when they have recorded it.
+//! The money for everything that a worker drives: all its loops see at once what the others spend.
 use std::cell::Cell;
 
-use ralph_core::event::Millis;
+use ralph_core::attempt::Spend;
+use ralph_core::budget::{Budget, Scope, Shared};
+use ralph_core::policy::Policy;
 
 use super::shop::{News, Workshop};
-use crate::engine::RunPlan;
-use crate::store::{Store, StoreError};
+use crate::engine::{Account, Ledger};
 
 pub(super) struct Purse {
     limit: Option<u64>,
-    since: Millis,
-    is_empty: Cell<bool>,
+    ledger: Ledger,
+    is_told: Cell<bool>,
 }
 
 impl Purse {
-    pub(super) fn new(limit: Option<u64>, since: Millis) -> Self {
-        Self { limit, since, is_empty: Cell::new(false) }
+    pub(super) fn new(limit: Option<u64>) -> Self {
+        Self { limit, ledger: Ledger::default(), is_told: Cell::new(false) }
     }
 
+    /// Whether something was not done, or not finished, because the money is used up.
     pub(super) fn is_empty(&self) -> bool {
-        self.is_empty.get()
+        self.is_told.get()
     }
 
-    /// Limits a stage to what is left. `None`: nothing is.
-    pub(super) async fn allow(
-        &self,
-        mut plan: RunPlan,
-        store: &Store,
-        shop: &impl Workshop,
-    ) -> Result<Option<RunPlan>, StoreError> {
-        let Some(limit) = self.limit else { return Ok(Some(plan)) };
-        let spent = store.cost_of_stages(self.since).await?;
-        let left = limit.saturating_sub(spent);
-        if left == 0 {
-            if !self.is_empty.replace(true) {
-                shop.tell(&News::Spent { spent, limit });
-            }
-            return Ok(None);
+    /// Tells whether nothing is left for what shall be done.
+    pub(super) fn is_empty_for_more(&self, shop: &impl Workshop) -> bool {
+        let spent = self.ledger.total();
+        let Some(limit) = self.limit.filter(|limit| spent >= *limit) else { return false };
+        if !self.is_told.replace(true) {
+            shop.tell(&News::Spent { spent, limit });
         }
-        let own = &mut plan.policy.budget.max_cost_micros;
-        *own = Some(own.map_or(left, |own| own.min(left)));
-        Ok(Some(plan))
+        true
+    }
+
+    /// Limits a stage that has cost so much before this worker drives it.
+    pub(super) fn limit(&self, policy: &mut Policy, before: Spend) {
+        policy.shared.retain(|shared| shared.scope != Scope::Worker);
+        policy.shared.extend(self.limit.map(|limit| {
+            let most = limit.saturating_add(before.cost_micros.unwrap_or(0));
+            let budget = Budget { max_cost_micros: Some(most), ..Budget::default() };
+            Shared { scope: Scope::Worker, budget }
+        }));
+    }
+
+    /// Returns where the cost of such a stage is counted.
+    pub(super) fn account(&self, run: &str, before: Spend) -> Account {
+        self.ledger.account(run, before)
     }
 }

@@ -1,6 +1,7 @@
 //! One stage of a task: a run of its own, begun or gone on with.
 use std::sync::Arc;
 
+use ralph_core::attempt::Spend;
 use ralph_core::outcome::Ended;
 use ralph_core::pipeline::Progress;
 use ralph_core::receipt::Receipt;
@@ -33,12 +34,16 @@ impl<W: Workshop> Work<W> {
             if !stored.state.can_go_on() {
                 return self.told(&run.id, stored.state.ended().cloned()).await.map(Some);
             }
+            if self.purse.is_empty_for_more(self.shop.as_ref()) {
+                return Ok(None);
+            }
             return self.go_on(run, &stored, tree).await.map(Some);
         }
-        let plan = self.shop.plan(&self.row, progress, tree)?;
-        let Some(plan) = self.purse.allow(plan, &self.store, self.shop.as_ref()).await? else {
+        if self.purse.is_empty_for_more(self.shop.as_ref()) {
             return Ok(None);
-        };
+        }
+        let mut plan = self.shop.plan(&self.row, progress, tree)?;
+        self.purse.limit(&mut plan.policy, Spend::default());
         // Who takes the task from here on knows which run to look for.
         progress.run = Some(plan.id.clone());
         self.keep(progress).await?;
@@ -56,33 +61,43 @@ impl<W: Workshop> Work<W> {
     }
 
     async fn go_on(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> Result<Told, W::Trouble> {
-        let (plan, changed) = self.shop.plan_again(&run, stored, tree)?;
+        let (mut plan, changed) = self.shop.plan_again(&run, stored, tree)?;
+        let before = stored.state.spent;
+        self.purse.limit(&mut plan.policy, before);
         let settings = RunSettings::of(&plan).json();
         let settings = settings.map_err(|source| engine::EngineError::Settings { source })?;
         let hold = Hold::leased(&plan, Clock::wall()).await?;
         fail::point(Point::StageLeftFound);
         let owner = hold.owner().json();
-        let stored = self.store.take_over(&run.id, &owner, &settings, Some(&self.claim)).await?;
+        let mut stored = self.store.take_over(&run.id, &owner, &settings, Some(&self.claim)).await?;
         // Only now can nobody else start anything for this run.
         self.shop.sweep(&run.id);
         if !stored.state.can_go_on() {
             return self.told(&run.id, stored.state.ended().cloned()).await;
         }
-        self.held(plan, Beginning::Left(Box::new(TakenUp { stored, changed })), hold).await
+        self.purse.limit(&mut stored.state.policy, before);
+        self.held(plan, Beginning::Left(Box::new(TakenUp { stored, changed })), (hold, before)).await
     }
 
     async fn drive(&self, plan: RunPlan, from: Beginning) -> Result<Told, W::Trouble> {
         let hold = Hold::leased(&plan, Clock::wall()).await?;
-        self.held(plan, from, hold).await
+        self.held(plan, from, (hold, Spend::default())).await
     }
 
-    async fn held(&self, plan: RunPlan, from: Beginning, hold: Hold) -> Result<Told, W::Trouble> {
+    async fn held(
+        &self,
+        plan: RunPlan,
+        from: Beginning,
+        (hold, before): (Hold, Spend),
+    ) -> Result<Told, W::Trouble> {
         let plan = leased(plan, &self.claim);
         fail::point(Point::StageBegins);
         let mut watcher = self.shop.watcher(&plan)?;
         let id = plan.id.clone();
         let asks = Asks::Passed(self.desk.line(&self.claim.task, &id));
-        let means = Means { keeper: self.keeper.clone(), hold, store: Arc::clone(&self.store), asks };
+        let account = Some(self.purse.account(&id, before));
+        let store = Arc::clone(&self.store);
+        let means = Means { keeper: self.keeper.clone(), hold, store, asks, account };
         let ended = engine::run(plan, from, means, watcher.as_mut()).await?;
         self.told(&id, Some(ended)).await
     }

@@ -28,6 +28,8 @@ pub(super) struct Work<W> {
     pub(super) pipeline: Rc<Pipeline>,
     pub(super) claim: Claim,
     pub(super) row: TaskRow,
+    /// Why nothing became of it when this worker had it last.
+    pub(super) before: Option<String>,
 }
 
 /// What became of a task in this worker's hands.
@@ -67,8 +69,7 @@ impl<W: Workshop> Work<W> {
     async fn stages(&self, before: Option<Progress>) -> Result<TaskEnd, W::Trouble> {
         if let Some(why) = self.by_hand().await? {
             self.store.give_back(&self.claim).await?;
-            self.shop.tell(&News::Aside { task: &self.claim.task, why: &why });
-            return Ok(TaskEnd::Aside { why });
+            return Ok(self.aside(why));
         }
         let mut progress = self.pipeline.begin(self.row.task.status, before);
         let (task, attempt) = (&self.claim.task, progress.attempts + 1);
@@ -84,8 +85,13 @@ impl<W: Workshop> Work<W> {
             if told.ended.outcome == Outcome::Completed {
                 self.accept(&progress, told.verified.as_deref()).await?;
             }
-            let end =
-                StageEnd { ended: &told.ended, iterations: told.iterations, last_output: &told.last_output };
+            let is_over_budget = told.ended.outcome == Outcome::OverBudget;
+            let end = StageEnd {
+                ended: &told.ended,
+                iterations: told.iterations,
+                last_output: &told.last_output,
+                is_purse_empty: is_over_budget && self.purse.is_empty_for_more(self.shop.as_ref()),
+            };
             let (next, turn) = progress.end(&self.pipeline, &end);
             progress = next;
             match turn {
@@ -118,7 +124,9 @@ impl<W: Workshop> Work<W> {
     }
 
     async fn next(&self, progress: &Progress) -> Result<(), W::Trouble> {
-        self.keep(progress).await?;
+        let status = Status::during(&progress.stage);
+        let to = Advance { progress, status, metadata: None, lease: Keeping::Kept };
+        self.store.advance(&self.claim, &to, Clock::wall()).await?;
         if let Some(ended) = progress.said.last() {
             self.shop.tell(&News::Next { task: &self.claim.task, ended, stage: &progress.stage });
         }
@@ -159,7 +167,14 @@ impl<W: Workshop> Work<W> {
         if let Ok(Returned::NotOurs) = self.store.give_back(&self.claim).await {
             return TaskEnd::Lost;
         }
-        self.shop.tell(&News::Aside { task: &self.claim.task, why: &why });
+        self.aside(why)
+    }
+
+    /// Says why nothing becomes of the task for now, unless that was said before.
+    fn aside(&self, why: String) -> TaskEnd {
+        if self.before.as_ref() != Some(&why) {
+            self.shop.tell(&News::Aside { task: &self.claim.task, why: &why });
+        }
         TaskEnd::Aside { why }
     }
 }

@@ -6,22 +6,27 @@ use std::time::Duration;
 
 use ralph_core::event::StopSignal;
 use ralph_core::pipeline::Pipeline;
+use ralph_core::task::Status;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::Instant;
 
 use super::desk::Desk;
+use super::named::given_up;
 use super::purse::Purse;
 use super::shop::{News, Workshop};
 use super::task::{TaskEnd, Work};
 use crate::engine::{Asked, Clock, Signals};
 use crate::lock::Owner;
 use crate::process::Keeper;
-use crate::store::{Among, Claimed, Store};
+use crate::store::{Among, Claimed, Store, StoreError};
 
 /// How often a worker with room looks whether something has become ready.
 const LOOK: Duration = Duration::from_millis(500);
 /// The shortest time between two renewals.
 const SHORTEST: Duration = Duration::from_millis(100);
+/// How soon a task is tried again that could not begin; each time it takes twice as long, up to the longest.
+const AGAIN: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(600);
 /// How many agents in a row may fail before something must be wrong that no other task would cure.
 const BRAKE: u32 = 3;
 
@@ -69,10 +74,12 @@ pub async fn work<W: Workshop + 'static>(
         store,
         keeper,
         desk: Rc::new(Desk::default()),
-        purse: Rc::new(Purse::new(assignment.max_cost_micros, Clock::wall())),
+        purse: Rc::new(Purse::new(assignment.max_cost_micros)),
         pipeline: Rc::new(assignment.pipeline.clone()),
         owner: Owner::of("work", Clock::wall()).json(),
         ends: BTreeMap::new(),
+        aside: BTreeMap::new(),
+        busy_since: None,
         failed_in_a_row: 0,
         is_idle: false,
         assignment,
@@ -90,6 +97,10 @@ struct Worker<W> {
     owner: String,
     assignment: Assignment,
     ends: BTreeMap<String, TaskEnd>,
+    /// When what could not begin is tried again, and how long that was put off.
+    aside: BTreeMap<String, (Instant, Duration)>,
+    /// Since when nothing could be written, because others were writing all the time.
+    busy_since: Option<Instant>,
     failed_in_a_row: u32,
     /// People were told that there is nothing to do.
     is_idle: bool,
@@ -102,8 +113,11 @@ impl<W: Workshop + 'static> Worker<W> {
         let mut renewal = Instant::now() + every;
         loop {
             let took = self.has_room(&tasks) && self.take_one(&mut tasks).await?;
-            if !took && tasks.is_empty() && self.is_finished() {
-                return Ok(self.finish());
+            if !took && tasks.is_empty() {
+                self.give_up_the_stuck().await?;
+                if self.is_finished() {
+                    return Ok(self.finish());
+                }
             }
             self.tell_if_idle(&tasks);
             tokio::select! {
@@ -148,11 +162,47 @@ impl<W: Workshop + 'static> Worker<W> {
     async fn take_one(&mut self, tasks: &mut JoinSet<(String, TaskEnd)>) -> Result<bool, W::Trouble> {
         let except: Vec<String> = self.not_again();
         let among = Among { named: &self.assignment.named, except: &except };
-        if let Some(claimed) = self.store.claim_next(&self.owner, self.assignment.lease, among).await? {
-            self.take(claimed, tasks);
-            return Ok(true);
+        let claimed = self.store.claim_next(&self.owner, self.assignment.lease, among).await;
+        match self.bear(claimed)?.flatten() {
+            Some(claimed) => {
+                self.take(claimed, tasks);
+                Ok(true)
+            }
+            None => {
+                let buried = self.bury().await;
+                Ok(self.bear(buried)?.unwrap_or_default())
+            }
         }
-        self.bury().await
+    }
+
+    /// Bears that others write all the time, for as long as a lease lasts. `None`: this time nothing came of it.
+    fn bear<T>(&mut self, done: Result<T, StoreError>) -> Result<Option<T>, W::Trouble> {
+        let error = match done {
+            Ok(done) => {
+                self.busy_since = None;
+                return Ok(Some(done));
+            }
+            Err(error) => error,
+        };
+        let since = *self.busy_since.get_or_insert_with(Instant::now);
+        if error.is_busy() && since.elapsed() < self.assignment.lease { Ok(None) } else { Err(error.into()) }
+    }
+
+    /// Counts those of the named tasks as ended that the work on the others cannot make ready.
+    async fn give_up_the_stuck(&mut self) -> Result<(), W::Trouble> {
+        if self.assignment.named.is_empty() || self.is_closed() {
+            return Ok(());
+        }
+        let (heads, leases) = (self.store.tasks().await, self.store.leases().await);
+        let (Some(heads), Some(leases)) = (self.bear(heads)?, self.bear(leases)?) else { return Ok(()) };
+        let open = self.assignment.named.iter().filter(|task| !self.ends.get(*task).is_some_and(is_end));
+        for (task, end) in given_up(open, &self.assignment.named, &heads, &leases) {
+            if let TaskEnd::Aside { why } | TaskEnd::Over { why, .. } = &end {
+                self.shop.tell(&News::Aside { task: &task, why });
+            }
+            self.ends.insert(task, end);
+        }
+        Ok(())
     }
 
     fn tell_if_idle(&mut self, tasks: &JoinSet<(String, TaskEnd)>) {
@@ -163,11 +213,22 @@ impl<W: Workshop + 'static> Worker<W> {
         self.is_idle = waits;
     }
 
-    /// Returns the tasks that are here already, and those that could not begin: nothing has changed since.
+    /// Returns the tasks that are here already, and those that could not begin: who waits tries them again, later and later.
     fn not_again(&self) -> Vec<String> {
-        let aside = self.ends.iter().filter(|(_, end)| matches!(end, TaskEnd::Aside { .. }));
+        let waits = self.assignment.until == Until::Stopped && self.assignment.named.is_empty();
+        let is_due = |at: &Instant| waits && *at <= Instant::now();
+        let aside = self.aside.iter().filter(|(_, (at, _))| !is_due(at));
         let here = self.desk.claims().into_iter().map(|claim| claim.task);
         aside.map(|(task, _)| task.clone()).chain(here).collect()
+    }
+
+    fn put_off(&mut self, task: &str, end: &TaskEnd) {
+        if matches!(end, TaskEnd::Aside { .. }) {
+            let off = self.aside.get(task).map_or(AGAIN, |(_, off)| (*off * 2).min(LONGEST));
+            self.aside.insert(task.to_owned(), (Instant::now() + off, off));
+        } else {
+            self.aside.remove(task);
+        }
     }
 
     fn take(&mut self, claimed: Claimed, tasks: &mut JoinSet<(String, TaskEnd)>) {
@@ -180,6 +241,10 @@ impl<W: Workshop + 'static> Worker<W> {
             desk: Rc::clone(&self.desk),
             purse: Rc::clone(&self.purse),
             pipeline: Rc::clone(&self.pipeline),
+            before: self.ends.get(&claim.task).and_then(|end| match end {
+                TaskEnd::Aside { why } => Some(why.clone()),
+                TaskEnd::Over { .. } | TaskEnd::Left | TaskEnd::Lost => None,
+            }),
             claim,
             row,
         };
@@ -200,6 +265,7 @@ impl<W: Workshop + 'static> Worker<W> {
                 self.shop.tell(&News::Braked { failed: BRAKE, why });
             }
         }
+        self.put_off(&task, &end);
         self.ends.insert(task, end);
     }
 
@@ -213,14 +279,15 @@ impl<W: Workshop + 'static> Worker<W> {
         }
     }
 
-    async fn renew(&self) -> Result<(), W::Trouble> {
-        let lost = self.store.renew(&self.desk.claims(), self.assignment.lease).await?;
+    async fn renew(&mut self) -> Result<(), W::Trouble> {
+        let lost = self.store.renew(&self.desk.claims(), self.assignment.lease).await;
+        let lost = self.bear(lost)?.unwrap_or_default();
         lost.iter().for_each(|claim| self.desk.lose(&claim.task));
         Ok(())
     }
 
     /// Ends the leases of workers on this machine that are dead: nobody need wait for them. Tells whether there were any.
-    async fn bury(&self) -> Result<bool, W::Trouble> {
+    async fn bury(&self) -> Result<bool, StoreError> {
         let mut is_any = false;
         for lease in self.store.leases().await? {
             let is_dead = Owner::parse(&lease.owner).is_some_and(|owner| owner.process.is_gone());
@@ -235,7 +302,6 @@ impl<W: Workshop + 'static> Worker<W> {
 
 /// Whether this worker has nothing more to do with a task.
 fn is_end(end: &TaskEnd) -> bool {
-    use ralph_core::task::Status;
     match end {
         TaskEnd::Over { status, .. } => *status != Status::Todo,
         TaskEnd::Aside { .. } | TaskEnd::Lost => true,

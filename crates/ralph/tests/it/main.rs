@@ -86,3 +86,4 @@ mod trust;
 mod usage_file;
 mod vandals;
 mod work;
+mod work_money;

@@ -57,8 +57,13 @@ impl Clock {
     pub fn while_stopped<T>(&mut self, stop: impl FnOnce() -> T) -> T {
         let before = Instant::now();
         let value = stop();
-        self.stopped += before.elapsed();
+        self.stood_since(before);
         value
+    }
+
+    /// Timers stood still from then until now.
+    pub fn stood_since(&mut self, before: Instant) {
+        self.stopped += before.elapsed();
     }
 }
 

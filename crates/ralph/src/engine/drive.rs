@@ -1,7 +1,7 @@
 //! The loop of the driver: one `select!`, one linear stream of events, and for each a step (`decide.rs`).
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ralph_core::event::{EventKind, StopSignal, Timer};
 use ralph_core::evidence::Verdict;
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::books::Books;
 use super::clock::Clock;
 use super::decide::Happened;
+use super::halt::Halt;
 use super::keep::Remembered;
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
@@ -236,6 +237,10 @@ impl Driver<'_> {
                 Ok(())
             }
             Ask::Signal(Asked::Look) => self.look().await,
+            Ask::Halt(halt) => {
+                self.halt(halt).await;
+                Ok(())
+            }
             Ask::Lost => Err(StoreError::TakenOver { run: self.hands.plan.id.clone(), owner: None }.into()),
         }
     }
@@ -256,11 +261,28 @@ impl Driver<'_> {
 
     /// Stops with the agent, and goes on with it: no timer runs meanwhile.
     async fn suspend(&mut self) {
+        self.hold_agent().await;
+        self.clock.while_stopped(stop_self);
+        self.let_agent_go();
+    }
+
+    /// Holds the agent while the process stands still with all the loops that it drives.
+    async fn halt(&mut self, halt: Halt) {
+        self.hold_agent().await;
+        let before = Instant::now();
+        halt.held().await;
+        self.clock.stood_since(before);
+        self.let_agent_go();
+    }
+
+    async fn hold_agent(&mut self) {
         let (passed_on, passed) = tokio::sync::oneshot::channel();
         if self.hands.order(Order::Pause { passed_on }) {
             let _ = tokio::time::timeout(PASS_ON, passed).await;
         }
-        self.clock.while_stopped(stop_self);
+    }
+
+    fn let_agent_go(&mut self) {
         self.hands.heard.now();
         self.hands.order(Order::Resume);
     }

@@ -8,6 +8,7 @@ mod decide;
 mod drive;
 mod ears;
 mod executions;
+mod halt;
 mod judge;
 mod keep;
 mod last_heard;
@@ -33,6 +34,7 @@ mod watch;
 
 pub use clock::{Clock, new_run_id};
 pub use drive::{Beginning, EngineError, TakenUp, run};
+pub use halt::{Halt, halt};
 pub use judge::{JudgeChoice, Who};
 pub use ledger::{Account, Ledger};
 pub use means::{Hold, Means, TreeHold};

@@ -7,6 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
+use super::halt::Halt;
 use crate::process::hangup_is_ignored;
 
 /// What a signal asks for.
@@ -23,9 +24,11 @@ pub enum Asked {
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// What a run hears from outside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Ask {
     Signal(Asked),
+    /// The process will stand still, with all that it drives.
+    Halt(Halt),
     /// Another worker has the task now: nothing more of this run may happen here.
     Lost,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ralph_core::event::StopSignal;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::engine::{Ask, Asked};
+use crate::engine::{Ask, Asked, Halt};
 use crate::store::Claim;
 
 #[derive(Default)]
@@ -51,6 +51,11 @@ impl Desk {
     pub(super) fn stop(&self, signal: StopSignal) {
         self.stopped.set(Some(signal));
         self.seats.borrow().values().for_each(|seat| seat.tell(Ask::Signal(Asked::Stop(signal))));
+    }
+
+    /// Asks every loop to hold its agent.
+    pub(super) fn halt(&self, halt: &Halt) {
+        self.seats.borrow().values().for_each(|seat| seat.tell(Ask::Halt(halt.clone())));
     }
 
     pub(super) fn stopped(&self) -> Option<StopSignal> {

@@ -15,7 +15,7 @@ use super::named::given_up;
 use super::purse::Purse;
 use super::shop::{News, Workshop};
 use super::task::{TaskEnd, Work};
-use crate::engine::{Asked, Clock, Signals};
+use crate::engine::{Asked, Clock, Signals, halt};
 use crate::lock::Owner;
 use crate::process::Keeper;
 use crate::store::{Among, Claimed, Store, StoreError};
@@ -272,8 +272,12 @@ impl<W: Workshop + 'static> Worker<W> {
     async fn asked(&self, asked: Asked) {
         match asked {
             Asked::Stop(signal) => self.desk.stop(signal),
-            // Each loop would have to hold its agent first.
-            Asked::Suspend => {}
+            Asked::Suspend => {
+                let (ask, halting) = halt();
+                self.desk.halt(&ask);
+                drop(ask);
+                halting.stop().await;
+            }
             // Who cannot read them now looks again soon.
             Asked::Look => self.desk.look(&self.store.awaited().await.unwrap_or_default()),
         }

@@ -201,7 +201,7 @@ fn a_signal_during_the_wait_for_a_retry_ends_the_run_without_another_start() {
 }
 
 /// Stops ralph by Ctrl-Z and waits until it and all that it started stand still.
-fn suspend(project: &Project, running: &Running<'_>) {
+pub fn suspend(project: &Project, running: &Running<'_>) {
     running.signal(Signal::TSTP);
     wait_until("ralph stands still", || state_of(running.pid()) == Some('T'));
     // A shell that was stopped while its new child was, before that became a program, waits for it in the kernel.

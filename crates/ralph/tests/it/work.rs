@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Call, FAKE_AGENT, Project, wait_until};
+use crate::signals::suspend;
 
 /// An agent that plays every role, as files say that a test leaves for it. `$1` is a folder for its own marks.
 const CAST: &str = r#"
@@ -269,6 +270,25 @@ fn what_a_worker_has_is_not_driven_by_hand() {
     );
     running.signal(Signal::TERM);
     running.wait().expect(143);
+}
+
+// spec: P1
+// fault: 18
+#[test]
+fn ctrl_z_holds_every_agent_of_a_worker_and_all_go_on() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    wish(&project, "wish-hold-T-2-coder");
+    let running = work(&project, &["--until-idle", "--slots", "2", "--timeout", "20s"]).start();
+    let held = |id: &str| project.outside(&format!("marks/holding-{id}")).exists();
+    wait_until("both coders are at work", || held("T-1") && held("T-2"));
+    suspend(&project, &running);
+    running.signal(Signal::CONT);
+    let all_go = || project.processes_of_runs().iter().all(|process| process.state != 'T');
+    wait_until("all go on", all_go);
+    assert_eq!(starts(&project).len(), 2, "nobody was started anew");
+    running.signal(Signal::INT);
+    running.wait().expect(130);
 }
 
 // spec: P1

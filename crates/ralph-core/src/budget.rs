@@ -19,6 +19,8 @@ pub struct Budget {
     pub max_tokens: Option<u64>,
     /// Milliseconds from the start to the end, without the time between a run that was cut short and its resumption.
     pub max_duration_ms: Option<u64>,
+    /// Iterations of all runs that share it; a run has a limit of its own.
+    pub max_iterations: Option<u32>,
     pub unknown_cost: UnknownCost,
 }
 
@@ -81,6 +83,13 @@ impl<'a> Purse<'a> {
         self.own.used_up_by(used).or_else(shared)
     }
 
+    /// Says why no other iteration may begin, if that is so, in a run that has had so many.
+    #[must_use]
+    pub fn out_of_iterations(&self, own: u32) -> Option<String> {
+        let own = Used { iterations: own, ..Used::default() };
+        self.with_others(own).find_map(|(shared, used)| shared.out_of_iterations(used.iterations))
+    }
+
     /// Returns how long the run may still take, where that is limited.
     #[must_use]
     pub fn time_left_ms(&self, used: Used) -> Option<u64> {
@@ -119,6 +128,12 @@ impl Shared {
             .or_else(unknown)
     }
 
+    fn out_of_iterations(&self, had: u32) -> Option<String> {
+        let most = self.budget.max_iterations.filter(|most| had >= *most)?;
+        let runs = self.scope.words();
+        Some(format!("the runs of {runs} have had the {most} iterations that they may have (max_iterations)"))
+    }
+
     fn out_of_time(&self) -> String {
         let most = span_words(self.budget.max_duration_ms.unwrap_or_default());
         format!("the runs of {} have taken the {most} that they may take (max_duration)", self.scope.words())
@@ -129,7 +144,7 @@ impl Budget {
     /// Says why nothing more may be used, if that is so.
     #[must_use]
     pub fn used_up_by(&self, used: Used) -> Option<String> {
-        let Used { spent, worked_ms, unpriced } = used;
+        let Used { spent, worked_ms, unpriced, .. } = used;
         self.money(spent)
             .or_else(|| self.tokens(spent))
             .or_else(|| self.time(worked_ms, || self.out_of_time()))
@@ -139,7 +154,9 @@ impl Budget {
     /// Tells whether it limits anything.
     #[must_use]
     pub fn is_limit(&self) -> bool {
-        self.max_cost_micros.is_some() || self.max_tokens.is_some() || self.max_duration_ms.is_some()
+        let is_some =
+            [self.max_cost_micros, self.max_tokens, self.max_duration_ms].iter().any(Option::is_some);
+        is_some || self.max_iterations.is_some()
     }
 
     fn money(&self, spent: Spend) -> Option<String> {
@@ -183,6 +200,9 @@ pub struct Used {
     pub worked_ms: u64,
     /// Finished attempts of which nobody knows the cost.
     pub unpriced: u32,
+    /// Iterations that have begun.
+    #[serde(default)]
+    pub iterations: u32,
 }
 
 impl Used {
@@ -191,6 +211,7 @@ impl Used {
             spent: self.spent.plus(other.spent),
             worked_ms: self.worked_ms.saturating_add(other.worked_ms),
             unpriced: self.unpriced.saturating_add(other.unpriced),
+            iterations: self.iterations.saturating_add(other.iterations),
         }
     }
 }
@@ -238,7 +259,7 @@ mod tests {
 
     fn used(cost_micros: u64, tokens: u64, worked_ms: u64) -> Used {
         let spent = Spend { input_tokens: Some(tokens), output_tokens: None, cost_micros: Some(cost_micros) };
-        Used { spent, worked_ms, unpriced: 0 }
+        Used { spent, worked_ms, ..Used::default() }
     }
 
     // spec: L8

@@ -184,6 +184,21 @@ fn what_other_runs_spend_of_a_shared_budget_meanwhile_stops_the_next_iteration()
 
 // spec: L8
 #[test]
+fn the_iterations_of_all_runs_that_share_a_budget_count_and_a_retry_is_none() {
+    let budget = Budget { max_iterations: Some(5), ..Budget::default() };
+    let shared = [Shared { scope: Scope::Task("T-1".to_string()), budget }].into();
+    let others = Used { iterations: 3, ..Used::default() };
+    let scene = Scene::started(Policy { shared, ..Policy::new(9) }).beside(&[others]);
+    let scene = scene.ended(1, 1, quiet());
+    assert_eq!(scene.starts(), Some(key(2, 1)), "four of five");
+    let scene = scene.ended(2, 1, quiet());
+    assert_eq!((scene.starts(), scene.outcome()), (None, Some(Outcome::OverBudget)));
+    let said = "the runs of task T-1 have had the 5 iterations that they may have (max_iterations)";
+    assert_eq!(scene.reason(), said);
+}
+
+// spec: L8
+#[test]
 fn a_run_that_finds_a_shared_budget_used_up_starts_no_agent() {
     let scene = Scene::new(shares(5, Policy::new(9))).beside(&[spent(5)]).on(EventKind::Started);
     assert_eq!((scene.starts(), scene.outcome()), (None, Some(Outcome::OverBudget)));

@@ -154,6 +154,11 @@ impl Rest {
         self.used_up_with(Spend::default())
     }
 
+    /// Says why the run may begin no other iteration after so many, if that is so.
+    fn used_up_after(&self, iterations: u32) -> Option<String> {
+        self.used_up().or_else(|| self.policy.purse(&self.now.others).out_of_iterations(iterations))
+    }
+
     /// The same, where so much more is being spent.
     fn used_up_with(&self, more: Spend) -> Option<String> {
         let used = self.used();
@@ -171,7 +176,8 @@ impl Rest {
     }
 
     fn used(&self) -> Used {
-        Used { spent: self.spent, worked_ms: self.worked.ms(), unpriced: self.unpriced }
+        let (spent, worked_ms, unpriced) = (self.spent, self.worked.ms(), self.unpriced);
+        Used { spent, worked_ms, unpriced, ..Used::default() }
     }
 
     /// Stays in the phase: the event means nothing here.

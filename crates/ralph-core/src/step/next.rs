@@ -58,7 +58,7 @@ pub(super) fn prepare(rest: Rest, round: u32) -> Step {
 /// Begins an iteration with its first attempt, if it has something to stand on and something to spend.
 pub(super) fn begin(rest: Rest, turn: Turn) -> Step {
     let before = turn.number.saturating_sub(1);
-    match (rest.now.ground, rest.used_up()) {
+    match (rest.now.ground, rest.used_up_after(before)) {
         (Ground::Firm, None) if rest.wishes.pause => {
             paused::pause(rest, Left::Between { number: turn.number, plan: turn.plan })
         }

@@ -53,6 +53,7 @@ fn any_budget() -> impl Strategy<Value = Budget> {
             max_tokens: None,
             max_duration_ms,
             unknown_cost,
+            max_iterations: None,
         },
     )
 }

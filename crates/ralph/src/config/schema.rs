@@ -101,6 +101,9 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::MaybeTime(_) => whole(TIME, &["string", "integer", "null"]),
         Slot::Size(_) => whole(SIZE, &["string", "integer"]),
         Slot::MaybeSize(_) => whole(SIZE, &["string", "integer", "null"]),
+        Slot::MaybeCount(_, Bounds(least, most)) => {
+            json!({ "type": ["integer", "null"], "minimum": least, "maximum": most })
+        }
         Slot::MaybeTokens(_) => whole(TOKENS, &["string", "integer", "null"]),
         Slot::MaybeMoney(_) => money(),
         Slot::MaybeFormat(_) => {

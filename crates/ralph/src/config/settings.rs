@@ -114,6 +114,7 @@ pub struct SharedLimits {
     pub max_cost_usd: Setting<Option<Money>>,
     pub max_tokens: Setting<Option<u64>>,
     pub max_duration: Setting<Option<Duration>>,
+    pub max_iterations: Setting<Option<u32>>,
 }
 
 #[derive(Debug, Clone)]
@@ -307,6 +308,7 @@ impl Settings {
             max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
             max_tokens: limits.max_tokens.value,
             max_duration_ms: u64::try_from(limits.max_duration.value.as_millis()).ok(),
+            max_iterations: None,
             unknown_cost: self.unknown_cost(),
         }
     }
@@ -333,6 +335,7 @@ impl Settings {
             max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
             max_tokens: limits.max_tokens.value,
             max_duration_ms: time,
+            max_iterations: limits.max_iterations.value,
             // What nobody knows matters where money is counted.
             unknown_cost: match limits.max_cost_usd.value {
                 Some(_) => self.unknown_cost(),

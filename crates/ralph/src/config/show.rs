@@ -92,6 +92,7 @@ pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
         Slot::MaybeSize(slot) => of(slot, |size| json!(size.map(|size| format!("{}M", size.mb())))),
         Slot::MaybeMoney(slot) => of(slot, |money| json!(money.map(Money::written))),
         Slot::MaybeTokens(slot) => of(slot, |tokens| json!(tokens)),
+        Slot::MaybeCount(slot, _) => of(slot, |count| json!(count)),
         Slot::MaybeFormat(slot) => {
             of(slot, |format| json!(format.map_or(OWN_FORMAT, |format| format.name())))
         }

@@ -41,6 +41,7 @@ pub(super) enum Slot<'a> {
     MaybeSize(&'a mut Setting<Option<MemorySize>>),
     MaybeMoney(&'a mut Setting<Option<Money>>),
     MaybeTokens(&'a mut Setting<Option<u64>>),
+    MaybeCount(&'a mut Setting<Option<u32>>, Bounds),
     MaybeFormat(&'a mut Setting<Option<Format>>),
     MaybePermission(&'a mut Setting<Option<Permission>>),
     Matching(&'a mut Setting<Matching>),
@@ -127,6 +128,7 @@ impl Slot<'_> {
             | Self::MaybeSize(_)
             | Self::MaybeMoney(_)
             | Self::MaybeTokens(_)
+            | Self::MaybeCount(..)
             | Self::MaybeFormat(_)
             | Self::MaybePermission(_)
             | Self::Matching(_)
@@ -159,6 +161,9 @@ impl Slot<'_> {
             Self::MaybeSize(slot) => slot.set(maybe(node, size).map_err(refused)?, origin),
             Self::MaybeMoney(slot) => slot.set(maybe(node, money).map_err(refused)?, origin),
             Self::MaybeTokens(slot) => slot.set(maybe(node, tokens).map_err(refused)?, origin),
+            Self::MaybeCount(slot, bounds) => {
+                slot.set(maybe(node, |node| count(node, bounds)).map_err(refused)?, origin);
+            }
             Self::MaybeFormat(slot) => slot.set(format(node).map_err(refused)?, origin),
             Self::MaybePermission(slot) => slot.set(maybe(node, permission).map_err(refused)?, origin),
             Self::Matching(slot) => slot.set(choice(node, MATCHING).map_err(refused)?, origin),

@@ -8,7 +8,7 @@ use super::{Store, StoreError};
 
 /// A run that had an iteration and no cost has used something that nobody knows.
 const SUMS: &str = "SELECT SUM(cost_micros) AS cost, SUM(input_tokens) AS input, SUM(output_tokens) AS output,
-    COALESCE(SUM(worked_ms), 0) AS worked, COALESCE(SUM(MAX(unpriced, iterations > 0 AND cost_micros IS NULL)), 0) AS unpriced";
+    COALESCE(SUM(worked_ms), 0) AS worked, COALESCE(SUM(iterations), 0) AS iterations, COALESCE(SUM(MAX(unpriced, iterations > 0 AND cost_micros IS NULL)), 0) AS unpriced";
 
 const OF_TASK: &str = "FROM runs WHERE task = $1 AND id <> $2";
 const OF_SPEC: &str = "FROM tasks JOIN runs ON runs.task = tasks.id WHERE tasks.spec = $1 AND runs.id <> $2";
@@ -33,6 +33,9 @@ fn used(row: &SqliteRow) -> Result<Used, sqlx::Error> {
     };
     let spent =
         Spend { input_tokens: known("input")?, output_tokens: known("output")?, cost_micros: known("cost")? };
-    let unpriced = u32::try_from(known("unpriced")?.unwrap_or(0)).unwrap_or(u32::MAX);
-    Ok(Used { spent, worked_ms: known("worked")?.unwrap_or(0), unpriced })
+    let count = |column| -> Result<u32, sqlx::Error> {
+        Ok(u32::try_from(known(column)?.unwrap_or(0)).unwrap_or(u32::MAX))
+    };
+    let worked_ms = known("worked")?.unwrap_or(0);
+    Ok(Used { spent, worked_ms, unpriced: count("unpriced")?, iterations: count("iterations")? })
 }

@@ -49,6 +49,16 @@ fn what_earlier_runs_of_a_task_spent_counts_and_other_tasks_do_not() {
 
 // spec: L8
 #[test]
+fn iterations_of_all_runs_of_a_task_are_counted_together() {
+    let project = project("limits: { task: { max_iterations: 3 } }", WORK);
+    coder(&project, "T-1", "2").output().expect(3);
+    let used_up = "the runs of task T-1 have had the 3 iterations that they may have (max_iterations)";
+    assert_eq!(end(coder(&project, "T-1", "9")), (used_up.into(), 1.into()));
+    coder(&project, "T-2", "2").output().expect(3);
+}
+
+// spec: L8
+#[test]
 fn the_tasks_of_a_spec_share_its_budget() {
     let project = project("limits: { spec: { max_tokens: 330 } }", WORK);
     coder(&project, "T-2", "2").output().expect(3);

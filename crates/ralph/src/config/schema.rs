@@ -81,6 +81,11 @@ fn with_default<S>(slot: &for<'a> fn(&'a mut S) -> Slot<'a>, defaults: &mut S) -
     schema
 }
 
+fn within(Bounds(least, most): Bounds, types: &[&str]) -> Value {
+    let types = if let [one] = types { json!(one) } else { json!(types) };
+    json!({ "type": types, "minimum": least, "maximum": most })
+}
+
 fn kind(slot: &Slot<'_>) -> Value {
     match slot {
         Slot::Text(_) => json!({ "type": "string", "minLength": 1 }),
@@ -94,16 +99,12 @@ fn kind(slot: &Slot<'_>) -> Value {
         Slot::Texts(_) => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Slot::Flag(_) => json!({ "type": "boolean" }),
         Slot::Switch(_) => json!({ "enum": [true, false, "on", "off"] }),
-        Slot::Count(_, Bounds(least, most)) => {
-            json!({ "type": "integer", "minimum": least, "maximum": most })
-        }
+        Slot::Count(_, bounds) => within(*bounds, &["integer"]),
         Slot::Time(_) => whole(TIME, &["string", "integer"]),
         Slot::MaybeTime(_) => whole(TIME, &["string", "integer", "null"]),
         Slot::Size(_) => whole(SIZE, &["string", "integer"]),
         Slot::MaybeSize(_) => whole(SIZE, &["string", "integer", "null"]),
-        Slot::MaybeCount(_, Bounds(least, most)) => {
-            json!({ "type": ["integer", "null"], "minimum": least, "maximum": most })
-        }
+        Slot::MaybeCount(_, bounds) => within(*bounds, &["integer", "null"]),
         Slot::MaybeTokens(_) => whole(TOKENS, &["string", "integer", "null"]),
         Slot::MaybeMoney(_) => money(),
         Slot::MaybeFormat(_) => {

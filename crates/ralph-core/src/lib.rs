@@ -36,6 +36,7 @@ pub mod receipt;
 pub mod redact;
 pub mod retention;
 pub mod seal;
+pub mod session;
 pub mod stall;
 pub mod state;
 pub mod stats;

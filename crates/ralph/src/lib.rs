@@ -27,6 +27,7 @@ pub mod redact;
 pub mod report;
 pub mod retention;
 pub mod sanitize;
+pub mod session;
 pub mod session_file;
 pub mod shell_words;
 pub mod store;

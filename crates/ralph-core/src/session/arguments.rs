@@ -91,7 +91,7 @@ fn word_end(text: &str) -> usize {
 fn quoted_end(text: &str) -> Option<usize> {
     let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''))?;
     let ends = text.match_indices(quote).map(|(at, _)| at + 1).skip(1);
-    ends.into_iter().find(|end| text.get(*end..).is_some_and(|after| is_border(after)))
+    ends.into_iter().find(|end| text.get(*end..).is_some_and(is_border))
 }
 
 fn is_border(after: &str) -> bool {

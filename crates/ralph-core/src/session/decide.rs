@@ -12,7 +12,7 @@ use crate::attempt::{Afterlife, AttemptReport, Ending, Leftovers, Spend, Stream}
 use crate::claim::{ClaimRules, Finder, Heard};
 use crate::effect::Effect;
 use crate::event::{EventKind, Millis};
-use crate::evidence::Evidence;
+use crate::evidence::{CheckEvidence, Evidence, Kind, Verdict};
 use crate::fact::Fact;
 use crate::prompt::{PromptPlan, tag};
 use crate::state::Phase;
@@ -83,7 +83,7 @@ pub fn decide(state: SessionLoop, happening: Happening, moment: &Moment) -> (Ses
         Happening::Deleted => cleared(state, moment),
         Happening::Cancelled => cancelled(state, moment),
         Happening::Verified(evidence) => verified(state, evidence, moment),
-        Happening::StillChecking { done, of } => still_checking(state, done, of),
+        Happening::StillChecking { done, of } => still_checking(state, (done, of), moment),
     }
 }
 
@@ -153,7 +153,7 @@ fn verified(state: SessionLoop, evidence: Evidence, moment: &Moment) -> (Session
         return (state, Answer::silent());
     };
     let kind = EventKind::Verified { key: iteration.key(*attempt), evidence };
-    advance(state, kind, (moment, None))
+    advance(SessionLoop { unfinished: 0, ..state }, kind, (moment, None))
 }
 
 /// Lets the machine decide, and reads its answer from what it wants done.
@@ -233,12 +233,21 @@ fn cancelled(state: SessionLoop, moment: &Moment) -> (SessionLoop, Answer) {
     (SessionLoop { machine, ..state }, Answer { act: Act::Allow, notices, facts })
 }
 
-/// The claim stands, and the session must keep still until the checks are through. That is no new iteration.
-fn still_checking(mut state: SessionLoop, done: usize, of: usize) -> (SessionLoop, Answer) {
+/// The claim stands, and the session must keep still until the checks are through. That is no new iteration, so it happens
+/// only as often as there are checks: each time one more of them must have passed.
+fn still_checking(
+    mut state: SessionLoop,
+    (done, of): (usize, usize),
+    moment: &Moment,
+) -> (SessionLoop, Answer) {
     let Phase::Verifying { iteration, .. } = &state.machine.phase else {
         return (state, Answer::silent());
     };
     let mark = tag(&state.rules.promise, iteration.nonce.as_ref());
+    if usize::try_from(state.unfinished).is_ok_and(|rounds| rounds >= of) {
+        return verified(state, too_slow(done, of), moment);
+    }
+    state.unfinished += 1;
     state.blocks = state.blocks.saturating_add(1);
     let prompt = format!(
         "[RALPH LOOP - STILL CHECKING]\n\nYour claim is being checked: {done} of {of} checks have passed, and the others \
@@ -248,4 +257,10 @@ fn still_checking(mut state: SessionLoop, done: usize, of: usize) -> (SessionLoo
     let message = format!("Still checking: {done} of {of} checks have passed");
     let notice = Notice { message, ..Notice::iteration(state.iteration(), state.max_iterations()) };
     (state, Answer { act: Act::Continue { prompt }, notices: vec![notice], facts: Vec::new() })
+}
+
+fn too_slow(done: usize, of: usize) -> Evidence {
+    let reason = format!("{done} of {of} checks have passed, and the files change while the others run");
+    let check = CheckEvidence::plain(Kind::External, "the checks".into(), Verdict::CouldNotEvaluate, reason);
+    Evidence { checks: vec![check] }
 }

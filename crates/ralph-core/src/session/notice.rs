@@ -94,7 +94,8 @@ impl Notice {
     /// Returns it in one line.
     #[must_use]
     pub fn line(&self) -> String {
-        format!("{}: {}", self.title, self.message)
+        let mark = if self.title.ends_with('!') { "" } else { ":" };
+        format!("{}{mark} {}", self.title, self.message)
     }
 }
 

@@ -27,6 +27,8 @@ pub struct SessionLoop {
     pub recovering_until: Option<Millis>,
     /// How often it was continued in a row, as far as its program counts that.
     pub blocks: u32,
+    /// How often in a row its checks were not through.
+    pub unfinished: u32,
     /// Names the stop that was answered last.
     pub last_stop: Option<String>,
     pub started: Millis,
@@ -68,6 +70,7 @@ pub fn begin(plan: Plan, moment: &Moment) -> SessionLoop {
         machine,
         recovering_until: None,
         blocks: 0,
+        unfinished: 0,
         last_stop: None,
         started: moment.at,
         last_iteration: None,

@@ -180,6 +180,21 @@ fn a_session_whose_checks_are_not_through_is_asked_to_keep_still_in_the_same_ite
     assert_eq!(says(state, "<promise>DONE</promise>").1.act, Act::Verify);
 }
 
+// spec: H6
+#[test]
+fn checks_that_never_get_through_are_given_up() {
+    let mut state = checked(5);
+    for _ in 0..2 {
+        let (verifying, _) = says(state, "<promise>DONE</promise>");
+        (state, _) = decide(verifying, Happening::StillChecking { done: 1, of: 2 }, &moment(9));
+        assert_eq!(state.iteration(), 1);
+    }
+    let (verifying, _) = says(state, "<promise>DONE</promise>");
+    let (state, answer) = decide(verifying, Happening::StillChecking { done: 1, of: 2 }, &moment(9));
+    assert!(continued(&answer).contains("the files change while the others run"), "{answer:?}");
+    assert_eq!(state.iteration(), 2);
+}
+
 // spec: H4
 #[test]
 fn what_cannot_be_sealed_never_begins() {

@@ -46,6 +46,7 @@ mod rewind;
 mod run;
 mod run_args;
 mod runs;
+mod session;
 mod show;
 mod stats;
 mod status;
@@ -124,6 +125,8 @@ enum Command {
     Trust(trust::TrustArgs),
     Task(task::TaskCommand),
     Work(Box<work::WorkArgs>),
+    Loop(session::LoopCommand),
+    Hook(session::HookArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Stats(stats::StatsArgs),
@@ -235,6 +238,8 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Trust(args) => trust::run(&args),
         Command::Task(args) => task::run(&args),
         Command::Work(args) => work::run(&args),
+        Command::Loop(args) => session::run(&args),
+        Command::Hook(args) => session::answer(&args),
         Command::TaskCreate(args) => task::create(&args),
         Command::TaskFollowup(args) => task::followup(&args),
         Command::Runs(args) => runs::run(&args),

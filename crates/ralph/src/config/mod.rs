@@ -36,6 +36,6 @@ pub use pipeline::{Landing, PipelineSettings};
 pub use project_commands::{Part, ProjectCommand, Use};
 pub use roles::{RoleSettings, Roles};
 pub use schema::schema;
-pub use settings::{AgentSettings, JudgeSettings, Limits, Settings, Signals};
+pub use settings::{AgentSettings, JudgeSettings, Limits, SessionSettings, Settings, Signals};
 pub use show::Shown;
 pub use templates::{KnownTemplate, Templates};

@@ -47,6 +47,7 @@ pub struct Settings {
     /// What is said about the roles of tasks.
     pub roles: Roles,
     pub pipeline: PipelineSettings,
+    pub session: SessionSettings,
     pub specs_dir: Setting<String>,
     /// Variables for prompts.
     pub vars: BTreeMap<String, Setting<String>>,
@@ -125,6 +126,26 @@ pub struct Signals {
     pub contradictions: Setting<Contradictions>,
 }
 
+/// Loops inside agent sessions.
+#[derive(Debug, Clone)]
+pub struct SessionSettings {
+    pub enabled: Setting<bool>,
+    pub max_iterations: Setting<u32>,
+    pub promise: Setting<String>,
+    pub continuation_delay: Setting<Duration>,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            enabled: Setting::built_in(true),
+            max_iterations: Setting::built_in(100),
+            promise: Setting::built_in("DONE".to_owned()),
+            continuation_delay: Setting::built_in(Duration::from_millis(500)),
+        }
+    }
+}
+
 /// Who judges, and what its silence means.
 #[derive(Debug, Clone)]
 pub struct JudgeSettings {
@@ -176,6 +197,7 @@ impl Default for Settings {
             verifiers: None,
             roles: Roles::default(),
             pipeline: PipelineSettings::default(),
+            session: SessionSettings::default(),
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
             of_project: Vec::new(),

@@ -179,7 +179,8 @@ fn clock(at: Millis) -> String {
 }
 
 /// Returns a time that has passed in its largest unit: `5m`.
-fn ago(ms: u64) -> String {
+#[must_use]
+pub fn ago(ms: u64) -> String {
     let seconds = Duration::from_millis(ms).as_secs();
     match seconds {
         0..=59 => format!("{seconds}s"),

@@ -33,6 +33,8 @@ mod failing;
 mod filters;
 mod gc;
 mod generate;
+mod hook_faults;
+mod hooks;
 mod init;
 mod install;
 mod journal;

@@ -169,9 +169,7 @@ fn a_key_of_later_work_may_be_written_only_with_its_default() {
         "config.yaml:1:8: store: it is not available yet in this version",
         "leave it out, or write its default, sqlite",
     );
-    for text in
-        ["notify: [x]", "sandbox: workspace", "session: {max_iterations: 3}", "session: {enabled: no}"]
-    {
+    for text in ["notify: [x]", "sandbox: workspace"] {
         assert!(yaml(text).err().unwrap().what.contains("not available yet"), "{text}");
     }
     let mut settings = Settings::default();

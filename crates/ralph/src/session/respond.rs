@@ -1,0 +1,223 @@
+//! The answer to one event of a session: what is kept is read, the rules decide, what they decided is kept, and only then
+//! is it told. The right to decide about a stop is taken first; whoever comes second lets the session stop.
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use ralph_core::session::{Act, Answer, Happening, Idle, Notice};
+use tokio::sync::watch;
+
+use super::book::{Book, BookError, Key};
+use super::checks::{Checked, Checking};
+use super::entry::Entry;
+use super::host::{Incoming, Protocol, Reply, Stop, Words};
+use super::settle::settle;
+use super::tail::{LastWords, last_words};
+use crate::digest::sha256;
+use crate::process::{Keeper, ProcessError};
+
+/// How long the last words of a turn may take to reach the transcript.
+const WRITING: Duration = Duration::from_millis(2_500);
+
+/// What is left of a hook's time when its checks must be through.
+const MARGIN: Duration = Duration::from_secs(15);
+
+/// Checks of a loop that was cancelled are stopped this soon.
+const LOOK: Duration = Duration::from_millis(100);
+
+#[derive(Debug, thiserror::Error)]
+pub enum HookError {
+    #[error(transparent)]
+    Book(#[from] BookError),
+    #[error("the checks cannot be run")]
+    Process(#[from] ProcessError),
+    #[error("the checks cannot be waited for")]
+    Runtime(#[source] std::io::Error),
+}
+
+/// One call of a hook.
+pub struct Call<'a> {
+    pub book: &'a Book,
+    pub host: &'static dyn Protocol,
+    pub session: &'a str,
+    /// When it began, and how long the host waits for it.
+    pub began: Instant,
+    pub time: Duration,
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// What came of it, with what somebody should know.
+#[derive(Debug)]
+pub struct Response {
+    pub reply: Reply,
+    pub notes: Vec<String>,
+}
+
+impl Response {
+    fn allow() -> Self {
+        Self { reply: Reply::Allow { notices: Vec::new() }, notes: Vec::new() }
+    }
+}
+
+impl Call<'_> {
+    /// Answers an event. A prompt of the user's is answered elsewhere.
+    pub fn respond(&self, incoming: Incoming) -> Result<Response, HookError> {
+        match incoming {
+            Incoming::Stop(stop) => self.stopped(&stop),
+            Incoming::Error { name } => self.told(Happening::Error { name }),
+            Incoming::Deleted => self.told(Happening::Deleted),
+            Incoming::Prompt { .. } | Incoming::Other => Ok(Response::allow()),
+        }
+    }
+
+    fn key(&self) -> Key {
+        Key::new(Some(self.host.name()), self.session)
+    }
+
+    fn told(&self, happening: Happening) -> Result<Response, HookError> {
+        let Some((key, entry)) = self.book.known(&self.key())? else { return Ok(Response::allow()) };
+        let answer = self.decide(&key, &entry.id, |_| happening)?;
+        Ok(Response { reply: Reply::Allow { notices: answer.notices }, notes: Vec::new() })
+    }
+
+    fn stopped(&self, stop: &Stop) -> Result<Response, HookError> {
+        let Some((key, entry)) = self.book.known(&self.key())? else { return Ok(Response::allow()) };
+        if !entry.state.is_active() {
+            return Ok(Response::allow());
+        }
+        // The keeper must be forked before a lock is taken: it would have it too.
+        let keeper = if entry.state.criteria.is_empty() { None } else { Some(Keeper::start()?) };
+        let Some(_turn) = self.book.turn(&key)? else {
+            let notes = vec!["another hook is deciding about this stop".to_owned()];
+            return Ok(Response { notes, ..Response::allow() });
+        };
+        let (message, notes) = self.message(stop, &entry);
+        let idle = self.idle(stop, message.clone());
+        let answer = self.decide(&key, &entry.id, |entry| {
+            entry.heard = stop.message.as_ref().map(|said| (said.len(), sha256(said)));
+            Happening::Idle(idle)
+        })?;
+        let answer = match (answer.act, keeper) {
+            (Act::Verify, Some(keeper)) => {
+                self.verify((&key, &entry), keeper, message.unwrap_or_default())?
+            }
+            (act, _) => Answer { act, ..answer },
+        };
+        Ok(Response { reply: reply(answer, entry.delay_ms), notes })
+    }
+
+    fn decide(
+        &self,
+        key: &Key,
+        id: &str,
+        happening: impl FnOnce(&mut Entry) -> Happening,
+    ) -> Result<Answer, HookError> {
+        Ok(settle(self.book, (key, id), happening)?.1)
+    }
+
+    fn idle(&self, stop: &Stop, message: Option<String>) -> Idle {
+        Idle {
+            message,
+            session: self.session.to_owned(),
+            spend: ralph_core::attempt::Spend::default(),
+            stop: name_of(stop),
+            is_continued: stop.is_continued,
+            cap: self.host.facts(self.variable).block_cap,
+        }
+    }
+
+    /// Finds the agent's last message, where the host has it.
+    fn message(&self, stop: &Stop, entry: &Entry) -> (Option<String>, Vec<String>) {
+        let facts = self.host.facts(self.variable);
+        let told = stop.message.as_deref().map(|said| match &entry.heard {
+            Some(heard) if facts.is_cumulative && stop.is_continued => fresh(said, heard),
+            Some(_) | None => said,
+        });
+        let told = told.filter(|said| !said.trim().is_empty()).map(str::to_owned);
+        if told.is_some() && facts.words == Words::InEvent {
+            return (told, Vec::new());
+        }
+        let Some(path) = &stop.transcript else { return (told, Vec::new()) };
+        match last_words(path, self.host, WRITING) {
+            Ok(LastWords::Said(said)) => (Some(said), Vec::new()),
+            Ok(LastWords::Silent) => (None, Vec::new()),
+            Ok(LastWords::Nothing) => {
+                (told, vec![format!("the transcript {} holds no message yet", path.display())])
+            }
+            Err(error) => (told, vec![format!("the transcript {} cannot be read: {error}", path.display())]),
+        }
+    }
+
+    fn verify(
+        &self,
+        (key, entry): (&Key, &Entry),
+        keeper: Keeper,
+        claim: String,
+    ) -> Result<Answer, HookError> {
+        let (tell, stop) = watch::channel(false);
+        let checking = Checking {
+            entry,
+            keeper,
+            folder: self.book.folder(),
+            name: key.name(),
+            until: self.began + self.time.saturating_sub(MARGIN.min(self.time / 4)),
+            claim,
+            stop,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let checked = runtime.map_err(HookError::Runtime)?.block_on(async {
+            let watching = async {
+                self.is_over(key, &entry.id).await;
+                tell.send_replace(true);
+                std::future::pending().await
+            };
+            tokio::select! {
+                checked = checking.run() => checked,
+                never = watching => never,
+            }
+        });
+        let happening = match checked {
+            Checked::Through(evidence) => Happening::Verified(evidence),
+            Checked::Still { done, of } => Happening::StillChecking { done, of },
+        };
+        self.decide(key, &entry.id, |_| happening)
+    }
+
+    /// Waits until the loop is cancelled or replaced. What cannot be read for a moment goes on.
+    async fn is_over(&self, key: &Key, id: &str) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let goes_on = |entry: &Entry| entry.id == id && entry.state.is_active();
+            match self.book.find(key) {
+                Ok(Some(entry)) if goes_on(&entry) => {}
+                Ok(Some(_) | None) => return,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+fn reply(answer: Answer, delay_ms: u64) -> Reply {
+    let notices: Vec<Notice> = answer.notices;
+    match answer.act {
+        Act::Continue { prompt } => Reply::Continue { prompt, notices, delay_ms },
+        Act::Allow | Act::Verify => Reply::Allow { notices },
+    }
+}
+
+/// Returns what was said since the last stop, where a host repeats what was said before.
+fn fresh<'a>(said: &'a str, (length, hash): &(usize, String)) -> &'a str {
+    match said.split_at_checked(*length) {
+        Some((before, since)) if sha256(before) == *hash => since,
+        Some(_) | None => said,
+    }
+}
+
+/// Names a stop, where one can be told from another: by how long the transcript is, or by the message's own id.
+fn name_of(stop: &Stop) -> Option<String> {
+    let length = stop.transcript.as_ref().and_then(|path| path.metadata().ok()).map(|about| about.len());
+    if length.is_none() && (stop.transcript.is_some() || stop.marks.is_empty()) {
+        return None;
+    }
+    let all = (&stop.marks, &stop.message, length, stop.is_continued);
+    Some(sha256(format!("{all:?}")))
+}

@@ -1,0 +1,305 @@
+//! Hooks that are called badly: a session is never trapped, and its loop is never lost.
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Project, wait_until};
+use crate::hooks::{hook, start, status, stop};
+
+/// The end of a turn whose message must be found in the transcript.
+fn unsaid(session: &str, transcript: &std::path::Path) -> Value {
+    let mut event = stop(session, "");
+    event["transcript_path"] = json!(transcript);
+    event.as_object_mut().unwrap().remove("last_assistant_message");
+    event
+}
+
+fn line(role: &str, id: &str, content: &Value, is_aside: bool) -> String {
+    let message = json!({"id": id, "role": role, "content": content});
+    format!("{}\n", json!({"type": role, "isSidechain": is_aside, "message": message, "sessionId": "s"}))
+}
+
+fn asked() -> String {
+    line("user", "u", &json!("Make done.txt"), false)
+}
+
+fn says(id: &str, text: &str) -> String {
+    line("assistant", id, &json!([{"type": "text", "text": text}]), false)
+}
+
+fn is_over(answer: &Value) -> bool {
+    answer["systemMessage"].as_str().is_some_and(|told| told.starts_with("Ralph Loop Complete!"))
+}
+
+// spec: H8, H9
+// fault: 108
+#[test]
+fn what_no_program_sends_lets_the_session_stop_and_keeps_the_loop() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let before = status(&project, "s");
+    let huge = format!("{{\"session_id\":\"other\",\"x\":\"{}\"}}", "y".repeat(50 << 20));
+    for input in ["", "{", "null", "[]", "\u{0}\u{1}", "{\"session_id\":7}", "{\"session_id\":\"s\"}", &huge]
+    {
+        let answer = project.ralph(["hook", "claude"]).input(input).output().expect(0);
+        assert_eq!(answer.stdout, "{}\n", "{}", &input[..input.len().min(40)]);
+    }
+    let latin = b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\",\"last_assistant_message\":\"\xe4\"}";
+    assert_eq!(project.ralph(["hook", "claude"]).input(latin).output().expect(0).stdout, "{}\n");
+    assert_eq!(status(&project, "s"), before);
+    let log = fs::read_to_string(project.home().join(".local/state/ralph/sessions/hook.log")).unwrap();
+    assert!(log.contains("claude: the session may stop: the event cannot be read"), "{log}");
+}
+
+// spec: H9
+// fault: 108
+#[test]
+fn a_program_that_never_closes_its_end_is_answered() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let mut child = project
+        .ralph(["hook", "claude"])
+        .command()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(stop("s", "on it").to_string().as_bytes()).unwrap();
+    wait_until("the hook has answered", || child.try_wait().unwrap().is_some());
+    let answer = child.wait_with_output().unwrap().stdout;
+    assert!(String::from_utf8(answer).unwrap().contains("ITERATION 2/100"));
+    drop(stdin);
+}
+
+// spec: H9
+// fault: 109
+#[test]
+fn a_transcript_that_says_nothing_is_no_promise_and_the_loop_goes_on() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let path = project.outside("transcript.jsonl");
+    for (turn, text) in
+        [None, Some(String::new()), Some(asked()), Some("no json\n".to_owned())].into_iter().enumerate()
+    {
+        if let Some(text) = text {
+            fs::write(&path, text).unwrap();
+        }
+        let answer = hook(&project, "claude", &unsaid("s", &path));
+        assert!(
+            answer["reason"].as_str().unwrap().contains(&format!("ITERATION {}/100", turn + 2)),
+            "{answer}"
+        );
+    }
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert_eq!(hook(&project, "claude", &unsaid("s", &path))["decision"], "block");
+    assert_eq!(status(&project, "s")["active"], true);
+}
+
+// spec: H9
+// fault: 110
+#[test]
+fn the_last_words_may_reach_the_transcript_after_the_hook_has_begun() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let path = project.outside("transcript.jsonl");
+    fs::write(&path, asked()).unwrap();
+    let running = project.ralph(["hook", "claude"]).input(unsaid("s", &path).to_string()).start();
+    // The hook has the session's turn as soon as it looks at the transcript.
+    let sessions = project.home().join(".local/state/ralph/sessions");
+    wait_until("the hook is at work", || {
+        fs::read_dir(&sessions)
+            .unwrap()
+            .any(|file| file.unwrap().path().extension().is_some_and(|end| end == "turn"))
+    });
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(says("m1", "Done. <promise>DONE</promise>").as_bytes()).unwrap();
+    let answer: Value = serde_json::from_str(&running.wait().expect(0).stdout).unwrap();
+    assert!(is_over(&answer), "{answer}");
+}
+
+// spec: H9, S2, S4
+// fault: 111
+#[test]
+fn only_the_end_of_a_transcript_is_read_and_only_the_agents_own_words_in_it() {
+    let project = Project::new();
+    let path = project.outside("transcript.jsonl");
+    let tool = line(
+        "assistant",
+        "m2",
+        &json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]),
+        false,
+    );
+    let result = line(
+        "user",
+        "r",
+        &json!([{"type": "tool_result", "tool_use_id": "t", "content": "<promise>DONE</promise>"}]),
+        false,
+    );
+    let aside = line("assistant", "m9", &json!([{"type": "text", "text": "<promise>DONE</promise>"}]), true);
+    let cut = &says("m8", "<promise>DONE</promise>")[..60];
+    let claim = says("m1", "Done. <promise>DONE</promise>");
+    let cases: &[(&str, String, bool)] = &[
+        ("a claim, then a cut line", format!("{}{claim}{cut}", asked()), true),
+        ("a claim, then only tools", format!("{}{claim}{tool}{result}", asked()), true),
+        ("a claim of a sub-agent", format!("{}{}{aside}", asked(), says("m1", "Working.")), false),
+        (
+            "a claim in the output of a tool",
+            format!("{}{}{tool}{result}", asked(), says("m1", "Working.")),
+            false,
+        ),
+        ("a claim of an earlier turn", format!("{claim}{}{tool}", asked()), false),
+        (
+            "a message in two pieces",
+            format!("{}{}{}", asked(), says("m1", "Done. <promise>DO"), says("m1", "NE</promise>")),
+            true,
+        ),
+    ];
+    for (name, text, claims) in cases {
+        start(&project, "s", &[]).output().expect(0);
+        fs::write(&path, text).unwrap();
+        let answer = hook(&project, "claude", &unsaid("s", &path));
+        assert_eq!(is_over(&answer), *claims, "{name}: {answer}");
+    }
+}
+
+// spec: H9, F3
+// fault: 111
+#[test]
+fn a_transcript_of_500_mb_is_not_read_whole() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let path = project.outside("transcript.jsonl");
+    let file = fs::File::create(&path).unwrap();
+    file.set_len(500 << 20).unwrap();
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(format!("\n{}{}", asked(), says("m", "<promise>DONE</promise>")).as_bytes()).unwrap();
+    // The invariants hold that no call needs much memory.
+    assert!(is_over(&hook(&project, "claude", &unsaid("s", &path))));
+}
+
+// spec: H5
+// fault: 113
+#[test]
+fn a_hook_that_is_called_twice_for_one_stop_counts_it_once() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let path = project.outside("transcript.jsonl");
+    fs::write(&path, format!("{}{}", asked(), says("m1", "on it"))).unwrap();
+    let mut event = stop("s", "on it");
+    event["transcript_path"] = json!(path);
+    assert_eq!(hook(&project, "claude", &event)["decision"], "block");
+    assert_eq!(hook(&project, "claude", &event), json!({}));
+    assert_eq!(status(&project, "s")["iteration"], 2);
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(says("m2", "on it").as_bytes())
+        .unwrap();
+    assert_eq!(
+        hook(&project, "claude", &event)["decision"],
+        "block",
+        "the same words at a later stop are a new stop"
+    );
+}
+
+// spec: H4
+// fault: 114
+#[test]
+fn any_prompt_comes_back_as_it_was_given() {
+    let project = Project::new();
+    let odd = "---\r\ntitle: \"x\" 'y' $HOME ${A} `id` \\n\r\n---\n\u{feff}\u{1f980}\u{0}end".to_owned();
+    for prompt in [odd.clone(), odd.repeat((1 << 20) / odd.len() + 1)] {
+        let path = project.outside("prompt.md");
+        fs::write(&path, &prompt).unwrap();
+        let file = path.display().to_string();
+        project.ralph(["loop", "start", "--session", "s", "--prompt-file", &file]).output().expect(0);
+        assert!(status(&project, "s")["prompt"] == json!(prompt), "{} bytes", prompt.len());
+        let answer = hook(&project, "claude", &stop("s", "on it"));
+        // What terminals would obey is left out of every prompt; the words are there.
+        assert!(
+            answer["reason"].as_str().unwrap().contains("title: \"x\" 'y' $HOME ${A} `id` \\n"),
+            "{answer}"
+        );
+    }
+}
+
+// spec: H8
+// fault: 115
+#[test]
+fn a_hook_needs_neither_home_nor_path_nor_a_folder_to_stand_in() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let state = project.home().join(".local/state");
+    let event = stop("s", "<promise>DONE</promise>").to_string();
+    let call = project.ralph(["hook", "claude"]).input(event).folder(std::path::Path::new("/"));
+    let bare =
+        call.env("PATH", "").with(|command| _ = command.env_remove("HOME")).env("XDG_STATE_HOME", state);
+    assert!(is_over(&serde_json::from_str(&bare.output().expect(0).stdout).unwrap()));
+}
+
+// spec: H4, X4
+#[test]
+fn a_state_that_another_hand_changed_is_not_believed_and_not_deleted() {
+    let project = Project::new();
+    start(&project, "s", &["--check", "test -f done.txt"]).output().expect(0);
+    let sessions = project.home().join(".local/state/ralph/sessions");
+    let file = fs::read_dir(&sessions).unwrap().map(|file| file.unwrap().path());
+    let file = file.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let whole = fs::read_to_string(&file).unwrap();
+    for damaged in
+        [whole.replace("test -f done.txt", "true"), whole[..whole.len() / 2].to_owned(), String::new()]
+    {
+        fs::write(&file, &damaged).unwrap();
+        let answer = project
+            .ralph(["hook", "claude"])
+            .input(stop("s", "<promise>DONE</promise>").to_string())
+            .output()
+            .expect(0);
+        assert_eq!(answer.stdout, "{}\n");
+        assert!(answer.stderr.contains("cannot be used"), "{}", answer.stderr);
+        assert_eq!(fs::read_to_string(&file).unwrap(), damaged);
+    }
+    fs::write(&file, &whole).unwrap();
+    assert_eq!(status(&project, "s")["active"], true);
+}
+
+// spec: H5
+// fault: 116
+#[test]
+fn an_agent_that_never_promises_is_let_go_after_our_own_maximum() {
+    let project = Project::new();
+    start(&project, "s", &["--max-iterations", "3"]).output().expect(0);
+    for _ in 0..2 {
+        assert_eq!(hook(&project, "codex", &stop("s", "still at it")), json!({}));
+        assert_eq!(hook(&project, "claude", &stop("s", "still at it"))["decision"], "block");
+    }
+    let answer = hook(&project, "claude", &stop("s", "still at it"));
+    assert_eq!(answer["systemMessage"], "Ralph Loop Stopped: Max iterations (3) reached without completion");
+    assert_eq!(status(&project, "s")["outcome"], "exhausted");
+}
+
+// spec: H4
+#[test]
+fn nobody_else_can_read_the_state() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    start(&project, "../../etc/passwd", &["--check", "true"]).output().expect(0);
+    hook(&project, "claude", &stop("../../etc/passwd", "<promise>DONE</promise>"));
+    let mut folders = vec![project.home().join(".local/state/ralph")];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for file in fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+            let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, if file.is_dir() { 0o700 } else { 0o600 }, "{}", file.display());
+            assert!(file.extension().is_none_or(|end| end != "new"), "{}", file.display());
+            seen += 1;
+            folders.extend(file.is_dir().then_some(file));
+        }
+    }
+    assert!(seen >= 4, "{seen}");
+}

@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn receipt() -> Receipt {
-        let repository = Snapshot { commit: None, tree: "t".to_string(), is_committed: true };
+        let repository = Snapshot { commit: None, tree: "t".to_string(), is_committed: true, left_out: None };
         let given = Given {
             run: "r".to_string(),
             task: None,

@@ -94,4 +94,7 @@ pub struct Snapshot {
     /// Whether that is the tree of the commit.
     #[serde(rename = "committed")]
     pub is_committed: bool,
+    /// What git could not take into it, in its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }

@@ -88,6 +88,7 @@ const OWN: &[&str] = &[
     "judgement",
     "judging",
     "last_output",
+    "left_out",
     "leftovers",
     "limit.waiting",
     "limit_mb",

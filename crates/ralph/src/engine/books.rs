@@ -6,18 +6,22 @@ use ralph_core::event::Millis;
 use ralph_core::fact::Fact;
 use ralph_core::receipt::{End, Given, Snapshot, Tally};
 use ralph_core::seal::Seal;
+use ralph_core::text::head_of;
 
 use super::executions::Executions;
 use super::perform::Hands;
 use super::plan::{AgentChoice, RunPlan};
-use crate::git::{self, GitError};
+use crate::git;
 use crate::store::{Store, StoreError};
 use crate::survey::packaged_version;
 use crate::verify::Isolation;
-use crate::{process, receipt};
+use crate::{process, receipt, redact};
 
 /// How many facts are read at once.
 const PAGE: u32 = 1_000;
+
+/// How much is told of what git could not take in.
+const MOST_TOLD: usize = 1_000;
 
 pub(super) struct Books {
     tally: Tally,
@@ -117,9 +121,15 @@ pub(super) async fn look_at(root: &Path, isolation: Isolation) -> Result<Snapsho
         Isolation::Clean => git::committed(&root),
     };
     match tokio::task::spawn_blocking(look).await {
-        Ok(seen) => seen.map_err(|error: GitError| error.to_string()),
+        Ok(Ok(seen)) => Ok(Snapshot { left_out: seen.left_out.map(|why| told(&why)), ..seen }),
+        Ok(Err(error)) => Err(error.to_string()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Git may name very many files, and names may hold secrets.
+fn told(why: &str) -> String {
+    head_of(&redact::text(why), MOST_TOLD).to_owned()
 }
 
 /// Returns the version of an agent, if a package beside its program tells.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::commit_tree::{Author, NewCommit, commit_tree};
 use super::plain::Plain;
-use super::snapshot::{Standing, add_all, standing};
+use super::snapshot::{Standing, standing, take_in};
 use super::temporary::Temporary;
 use super::{GitError, own_file};
 
@@ -48,18 +48,6 @@ fn whole(root: &Path) -> Result<Whole, GitError> {
     known.fill(&git, &own, &index)?;
     let left_out = take_in(&git)?;
     Ok(Whole { on, tree: git.line(&["write-tree"])?, left_out })
-}
-
-/// A file that cannot be read, or a repository without a commit, is no reason to lose the others.
-fn take_in(git: &Plain<'_>) -> Result<Option<String>, GitError> {
-    let Err(refused) = add_all(git, &[]) else { return Ok(None) };
-    match add_all(git, &["--ignore-errors"]) {
-        Ok(()) => Ok(None),
-        Err(GitError::Failed { stderr, .. }) => Ok(Some(stderr)),
-        Err(GitError::NotStarted { .. } | GitError::TimeOver { .. } | GitError::Folder { .. }) => {
-            Err(refused)
-        }
-    }
 }
 
 #[cfg(test)]

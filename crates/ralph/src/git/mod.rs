@@ -48,7 +48,7 @@ pub use refs::{
     FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, move_head, object_at, refs_below,
 };
 pub use settings::deciding_settings;
-pub use snapshot::{commit_with_tree, committed, snapshot};
+pub use snapshot::{commit_with_tree, committed, snapshot, telling_tree};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {

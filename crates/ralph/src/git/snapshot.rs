@@ -1,5 +1,7 @@
 //! What a work tree holds at this moment, by the hash of its tree. It changes nothing: what was never added is hashed into
 //! a folder of its own.
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use ralph_core::receipt::Snapshot;
@@ -11,11 +13,41 @@ use super::temporary::Temporary;
 /// Looks at the work tree: the commit that it stands on, and all its files but the ignored ones.
 pub fn snapshot(root: &Path) -> Result<Snapshot, GitError> {
     let Standing { commit, committed, is_clean, known } = standing(root)?;
-    let tree = match &committed {
-        Some(tree) if is_clean => tree.clone(),
+    let (tree, left_out) = match &committed {
+        Some(tree) if is_clean => (tree.clone(), None),
         Some(_) | None => tree_of(root, &known)?,
     };
-    Ok(Snapshot { is_committed: committed.as_ref() == Some(&tree), commit, tree })
+    let is_committed = committed.as_ref() == Some(&tree) && left_out.is_none();
+    Ok(Snapshot { is_committed, commit, tree, left_out })
+}
+
+/// Returns the hash of the tree, if it tells of every file that is not ignored: there are no repositories in it, whose files are
+/// their own business, and no file is meant to be missing.
+pub fn telling_tree(root: &Path) -> Result<Option<String>, GitError> {
+    let Snapshot { tree, left_out, .. } = snapshot(root)?;
+    let git = Plain::at(root);
+    let is_told = left_out.is_none()
+        && !entries(&git, &["-v"])?.iter().any(|entry| entry.starts_with(b"S "))
+        && !has_repositories(&git, root)?;
+    Ok(is_told.then_some(tree))
+}
+
+/// Tells whether there are repositories below a work tree that its index or nobody knows.
+fn has_repositories(git: &Plain<'_>, root: &Path) -> Result<bool, GitError> {
+    let is_link = |entry: &Vec<u8>| entry.starts_with(b"160000 ");
+    if entries(git, &["--stage"])?.iter().any(is_link) {
+        return Ok(true);
+    }
+    // Git names a repository that it does not know by its folder, and never what is in it.
+    let others = entries(git, &["--others", "--exclude-standard"])?;
+    let is_repository =
+        |path: &Vec<u8>| root.join(OsStr::from_bytes(path)).join(".git").symlink_metadata().is_ok();
+    Ok(others.iter().filter(|path| path.ends_with(b"/")).any(is_repository))
+}
+
+fn entries(git: &Plain<'_>, options: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    let listed = git.bytes(&[&["ls-files", "-z"], options].concat())?;
+    Ok(listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
 /// Where a work tree stands, and whether there is more in it than that.
@@ -27,9 +59,20 @@ pub(super) struct Standing {
     pub(super) known: Known,
 }
 
+/// Whatever the settings say, new files and changed repositories inside of this one are named.
+const STATUS: &[&str] = &[
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--no-renames",
+    "--untracked-files=normal",
+    "--ignore-submodules=none",
+];
+
 pub(super) fn standing(root: &Path) -> Result<Standing, GitError> {
     let git = Plain::at(root);
-    let status = git.bytes(&["status", "--porcelain=v2", "--branch", "-z", "--no-renames"])?;
+    let status = git.bytes(STATUS)?;
     let (mut commit, mut is_clean) = (None, true);
     for entry in status.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         match entry.strip_prefix(b"# branch.oid ") {
@@ -42,7 +85,7 @@ pub(super) fn standing(root: &Path) -> Result<Standing, GitError> {
         Some(commit) => Some(git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?),
         None => None,
     };
-    let known = known(&git, commit.as_deref())?;
+    let known = known(&git, root, commit.as_deref())?;
     Ok(Standing { commit, committed, is_clean: is_clean && known == Known::Index, known })
 }
 
@@ -51,7 +94,7 @@ pub fn committed(root: &Path) -> Result<Snapshot, GitError> {
     let git = Plain::at(root);
     let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
     let tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
-    Ok(Snapshot { commit: Some(commit), tree, is_committed: true })
+    Ok(Snapshot { commit: Some(commit), tree, is_committed: true, left_out: None })
 }
 
 /// Returns a commit whose tree this is, if a branch, a tag or the work tree leads to one.
@@ -71,11 +114,28 @@ pub(super) enum Known {
     Commit(Option<String>),
 }
 
-fn known(git: &Plain<'_>, commit: Option<&str>) -> Result<Known, GitError> {
-    let listed = git.bytes(&["ls-files", "-v", "-z"])?;
-    let mut entries = listed.split(|byte| *byte == 0);
-    let is_hiding = entries.any(|entry| entry.first().is_some_and(u8::is_ascii_lowercase));
+fn known(git: &Plain<'_>, root: &Path, commit: Option<&str>) -> Result<Known, GitError> {
+    let (mut is_hiding, mut is_missing) = (false, false);
+    for entry in entries(git, &["-v"])? {
+        match entry.as_slice() {
+            [b'S', b' ', path @ ..] => {
+                let is_there = root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
+                is_hiding |= is_there;
+                is_missing |= !is_there;
+            }
+            [tag, ..] => is_hiding |= tag.is_ascii_lowercase(),
+            [] => {}
+        }
+    }
+    // In a sparse checkout files are missing that nobody removed.
+    let is_hiding = is_hiding || is_missing && !is_sparse(git)?;
     Ok(if is_hiding { Known::Commit(commit.map(str::to_owned)) } else { Known::Index })
+}
+
+fn is_sparse(git: &Plain<'_>) -> Result<bool, GitError> {
+    let answer = git.answer(&["config", "--type=bool", "--get", "core.sparseCheckout"], &[])?;
+    // 1: nobody has set it.
+    if answer.code == Some(1) { Ok(false) } else { Ok(answer.success()? == b"true\n") }
 }
 
 impl Known {
@@ -92,13 +152,22 @@ impl Known {
     }
 }
 
-/// Takes everything into the index of a call.
-pub(super) fn add_all(git: &Plain<'_>, options: &[&str]) -> Result<(), GitError> {
-    git.bytes(&[&["-c", "advice.addEmbeddedRepo=false", "add", "--all"], options].concat()).map(drop)
+/// Takes everything into the index of a call, and returns what git could not take in, in its words. A file that cannot be
+/// read, or a repository without a commit, is no reason to lose the others.
+pub(super) fn take_in(git: &Plain<'_>) -> Result<Option<String>, GitError> {
+    let add = ["-c", "advice.addEmbeddedRepo=false", "add", "--all"];
+    let Err(refused) = git.bytes(&add) else { return Ok(None) };
+    match git.bytes(&[&add[..], &["--ignore-errors"]].concat()) {
+        Ok(_) => Ok(None),
+        Err(GitError::Failed { stderr, .. }) => Ok(Some(stderr)),
+        Err(GitError::NotStarted { .. } | GitError::TimeOver { .. } | GitError::Folder { .. }) => {
+            Err(refused)
+        }
+    }
 }
 
 /// Hashes the files as they lie there, with an index and a place for objects of our own.
-fn tree_of(root: &Path, known: &Known) -> Result<String, GitError> {
+fn tree_of(root: &Path, known: &Known) -> Result<(String, Option<String>), GitError> {
     let own = Temporary::make("tree")?;
     let git = Plain::at(root);
     let (index, objects) = (git.inside("index")?, git.inside("objects")?);
@@ -109,8 +178,8 @@ fn tree_of(root: &Path, known: &Known) -> Result<String, GitError> {
         .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
     std::fs::create_dir(own.path.join("objects")).map_err(|source| own.failed(source))?;
     known.fill(&git, &own, &index)?;
-    add_all(&git, &[])?;
-    git.line(&["write-tree"])
+    let left_out = take_in(&git)?;
+    Ok((git.line(&["write-tree"])?, left_out))
 }
 
 #[cfg(test)]
@@ -148,17 +217,76 @@ mod tests {
         assert!(snapshot(&root).unwrap().is_committed);
     }
 
-    // spec: V14
+    // spec: V14, V11
     #[test]
     fn a_change_that_git_was_told_not_to_see_is_seen() {
+        for (told, again) in
+            [("--assume-unchanged", "--no-assume-unchanged"), ("--skip-worktree", "--no-skip-worktree")]
+        {
+            let (_temp, root) = repository();
+            commit_all(&root);
+            let first = snapshot(&root).unwrap();
+            Plain::at(&root).bytes(&["update-index", told, "file"]).unwrap();
+            assert_eq!(snapshot(&root).unwrap(), first);
+            fs::write(root.join("file"), "made weaker").unwrap();
+            let weaker = snapshot(&root).unwrap();
+            assert!(!weaker.is_committed && weaker.tree != first.tree, "{told}");
+            Plain::at(&root).bytes(&["update-index", again, "file"]).unwrap();
+            assert_eq!(snapshot(&root).unwrap(), weaker);
+            Plain::at(&root).bytes(&["update-index", told, "file"]).unwrap();
+            fs::remove_file(root.join("file")).unwrap();
+            let gone = snapshot(&root).unwrap();
+            assert!(!gone.is_committed && gone.tree != first.tree, "{told}");
+        }
+    }
+
+    // spec: V14
+    #[test]
+    fn a_sparse_checkout_is_as_it_was_committed() {
+        let (_temp, root) = repository();
+        fs::create_dir(root.join("far")).unwrap();
+        fs::write(root.join("far/a"), "").unwrap();
+        commit_all(&root);
+        Plain::at(&root).bytes(&["sparse-checkout", "set", "near"]).unwrap();
+        assert!(!root.join("far/a").exists());
+        assert!(snapshot(&root).unwrap().is_committed);
+        assert_eq!(telling_tree(&root).unwrap(), None, "anybody may have removed what is not there");
+    }
+
+    // spec: V14, V11
+    #[test]
+    fn new_files_are_seen_whatever_the_settings_say() {
         let (_temp, root) = repository();
         commit_all(&root);
         let first = snapshot(&root).unwrap();
-        Plain::at(&root).bytes(&["update-index", "--assume-unchanged", "file"]).unwrap();
-        assert_eq!(snapshot(&root).unwrap(), first);
-        fs::write(root.join("file"), "made weaker").unwrap();
+        Plain::at(&root).bytes(&["config", "status.showUntrackedFiles", "no"]).unwrap();
+        fs::create_dir(root.join("sub")).unwrap();
+        fs::write(root.join("sub/leftover"), "").unwrap();
         let seen = snapshot(&root).unwrap();
         assert!(!seen.is_committed && seen.tree != first.tree);
+    }
+
+    // spec: V14, V11
+    #[test]
+    fn repositories_inside_are_named_or_keep_the_tree_from_telling_everything() {
+        let (_temp, root) = repository();
+        commit_all(&root);
+        let tree = snapshot(&root).unwrap().tree;
+        assert_eq!(telling_tree(&root).unwrap(), Some(tree.clone()));
+        let inner = root.join("inner");
+        fs::create_dir(&inner).unwrap();
+        Plain::at(&inner).bytes(&["init", "--quiet"]).unwrap();
+        fs::write(inner.join("work"), "").unwrap();
+        let seen = snapshot(&root).unwrap();
+        assert_eq!((seen.is_committed, &seen.tree), (false, &tree));
+        assert!(seen.left_out.is_some_and(|why| why.contains("inner/")));
+        assert_eq!(telling_tree(&root).unwrap(), None);
+        commit_all(&inner);
+        assert_eq!(snapshot(&root).unwrap().left_out, None);
+        assert_eq!(telling_tree(&root).unwrap(), None);
+        commit_all(&root);
+        fs::write(inner.join("work"), "more").unwrap();
+        assert_eq!(telling_tree(&root).unwrap(), None, "its files may change without a trace");
     }
 
     // spec: V14

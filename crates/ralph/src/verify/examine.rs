@@ -137,8 +137,8 @@ async fn knowing(verifier: Verifier, acceptance: &Acceptance, criteria: &[Criter
         return verifier;
     }
     let root = verifier.ground.root.clone();
-    let looked = tokio::task::spawn_blocking(move || git::snapshot(&root).map(|seen| seen.tree));
-    let tree = looked.await.ok().and_then(Result::ok);
+    let looked = tokio::task::spawn_blocking(move || git::telling_tree(&root));
+    let tree = looked.await.ok().and_then(Result::ok).flatten();
     Verifier { cache: verifier.cache.at(tree), ..verifier }
 }
 

@@ -33,9 +33,16 @@ fn ground(receipt: &Receipt) -> String {
     let short = |hash: &str| hash.get(..SHORT).unwrap_or(hash).to_owned();
     match &receipt.given.repository {
         None => "which files is not known".to_owned(),
-        Some(seen) => match (&seen.commit, seen.is_committed) {
-            (Some(commit), true) => format!("commit {}", short(commit)),
-            (_, _) => format!("not committed, tree {}", short(&seen.tree)),
+        Some(seen) => match (&seen.commit, seen.is_committed, &seen.left_out) {
+            (Some(commit), true, _) => format!("commit {}", short(commit)),
+            (_, _, None) => format!("not committed, tree {}", short(&seen.tree)),
+            (_, _, Some(why)) => {
+                format!(
+                    "not committed, tree {} without what git cannot take in ({})",
+                    short(&seen.tree),
+                    why.split_whitespace().collect::<Vec<_>>().join(" ")
+                )
+            }
         },
     }
 }

@@ -150,3 +150,83 @@ fn a_check_that_accepted_the_same_files_is_not_run_again_and_is_marked() {
     assert_eq!(runs_of_the_first("on"), (1, true));
     assert_eq!(runs_of_the_first("off"), (2, false));
 }
+
+/// Lets an agent claim twice, before and after these deeds. Returns the verdict over the second claim; two checks can never both
+/// hold at once.
+fn second_verdict((first, then): (&str, &str), checks: [&str; 2]) -> serde_json::Value {
+    let project = project();
+    project.write("f", "good\n");
+    project.commit();
+    let agent = format!(
+        "cat > /dev/null; if [ -e {seen} ]; then {then}\nelse {first}\nfi; touch {seen}; echo '<promise>COMPLETE</promise>'",
+        seen = project.outside("seen").display()
+    );
+    let call = project.run_shell(&agent).args(["--no-baseline", "--max-iterations", "2"]);
+    let answer = call.args(["--check", checks[0], "--check", checks[1]]).output().expect(3);
+    let verdicts = answer.named("verdict");
+    assert_eq!(verdicts[0]["checks"][0]["verdict"], "accepted", "{}", verdicts[0]);
+    verdicts[1].clone()
+}
+
+// spec: V11
+// fault: 76
+#[test]
+fn a_result_is_not_reused_where_the_files_are_others_whatever_git_was_told() {
+    let file = ["grep -q good f", "grep -q evil f"];
+    let inner = ["grep -q good in/f", "grep -q evil in/f"];
+    let leftover = ["test ! -e leftover", "test -e leftover"];
+    let gone = ["test -e f", "test ! -e f"];
+    let commit = COMMIT.replace("git", "git -C in");
+    let repository = format!("git init -q in; echo good > in/f; {commit}");
+    let cases = [
+        (":", "echo evil > f", file),
+        (":", "git update-index --skip-worktree f; echo evil > f", file),
+        (":", "git update-index --assume-unchanged f; echo evil > f", file),
+        (":", "git update-index --skip-worktree f; rm f", gone),
+        (":", "git config status.showUntrackedFiles no; touch leftover", leftover),
+        (repository.as_str(), "echo evil > in/f", inner),
+        ("git init -q in; echo good > in/f", "echo evil > in/f", inner),
+    ];
+    for (first, then, checks) in cases {
+        let verdict = second_verdict((first, then), checks);
+        let check = &verdict["checks"][0];
+        assert_eq!((&check["verdict"], &check["command"]), (&"rejected".into(), &checks[0].into()), "{then}");
+    }
+    let hidden = "mkdir -p .git/info; echo leftover >> .git/info/exclude; touch leftover";
+    let reason = second_verdict((":", hidden), leftover)["reason"].to_string();
+    assert!(reason.contains("the git setting info/exclude was added"), "{reason}");
+    let hidden = "git config core.fileMode false; chmod +x f";
+    let reason = second_verdict((":", hidden), ["test ! -x f", "test -x f"])["reason"].to_string();
+    assert!(reason.contains("the git setting core.filemode was changed"), "{reason}");
+}
+
+// spec: V14
+// fault: 77
+#[test]
+fn a_receipt_never_calls_committed_what_is_not_whatever_git_was_told() {
+    let cases = [
+        (
+            "git config status.showUntrackedFiles no; touch leftover",
+            "test -e leftover",
+            "not committed, tree",
+        ),
+        ("git update-index --skip-worktree f; echo evil > f", "grep -q evil f", "not committed, tree"),
+        (
+            "git init -q in; touch in/f",
+            "test -e in/f",
+            "without what git cannot take in (error: 'in/' does not have",
+        ),
+    ];
+    for (deed, check, told) in cases {
+        let project = project();
+        project.write("f", "good\n");
+        project.commit();
+        let agent = format!("cat > /dev/null; {deed}; echo '<promise>COMPLETE</promise>'");
+        project.run_shell(&agent).args(["--check", check]).output().expect(0);
+        let shown = project.ralph(["show"]).output().expect(0).stdout;
+        assert!(
+            shown.contains("receipt  verified, not committed") && shown.contains(told),
+            "{deed}: {shown}"
+        );
+    }
+}

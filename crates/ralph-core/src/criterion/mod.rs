@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use command::CheckCommand;
 pub use external::ExternalCheck;
+pub use scripts::Runs;
 
 /// One requirement, and how it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

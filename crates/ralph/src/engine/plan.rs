@@ -407,8 +407,7 @@ impl RunPlan {
 
     /// Returns what knows which files must not change before a claim.
     pub fn sealer(&self) -> Result<Sealer, SealError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        Sealer::new(&self.project, &self.acceptance, &self.checks, &path)
+        Sealer::new(&self.project, &self.acceptance, &self.checks, &self.checking_ground())
     }
 
     /// Returns our own environment without what makes nested agents misbehave, and with what is set. Each name

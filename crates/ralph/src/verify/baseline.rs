@@ -3,8 +3,8 @@ use ralph_core::baseline::{Lack, Trial};
 use ralph_core::criterion::{Criterion, ExternalCheck, externals};
 use ralph_core::evidence::{CheckEvidence, Verdict};
 
+use super::named::Named;
 use super::orders::Orders;
-use super::seal::named_files;
 use super::{Verifier, external};
 
 /// Runs every external check, those of stages too. One that cannot be evaluated ends it: nothing more needs to be known.
@@ -30,7 +30,8 @@ pub(super) async fn try_out(verifier: &Verifier, criteria: &[Criterion], orders:
 fn lack(verifier: &Verifier, check: &ExternalCheck, seen: &CheckEvidence) -> Lack {
     let root = &verifier.ground.root;
     let folder = check.working_dir.as_ref().map(|named| root.join(named));
-    let is_missing = named_files(root, check).iter().chain(&folder).any(|path| !path.exists());
+    let is_missing =
+        Named::of(&verifier.ground, check).is_missing() || folder.is_some_and(|path| !path.exists());
     match seen.verdict {
         Verdict::CouldNotEvaluate if is_missing => Lack::OfTheWork,
         Verdict::CouldNotEvaluate | Verdict::Accepted | Verdict::Rejected => Lack::Else,

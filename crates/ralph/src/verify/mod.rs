@@ -10,6 +10,7 @@ mod examine;
 mod external;
 mod ground;
 mod judge;
+mod named;
 mod names;
 mod orders;
 mod plugin;

@@ -40,7 +40,7 @@ impl Room {
         let room = Self { checkout };
         let here = room.path().to_path_buf();
         lend(&furniture.root, &here, &furniture.share)?;
-        for name in sealer.guarded_in(&here)? {
+        for name in sealer.at(&here).guarded()? {
             if !furniture.seal.files.iter().any(|file| file.path == name) {
                 furnish(&name, fs::remove_file(here.join(&name)))?;
             }

@@ -5,14 +5,16 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use ralph_core::criterion::{Criterion, ExternalCheck, externals};
+use ralph_core::criterion::{Criterion, externals};
 use ralph_core::evidence::CheckEvidence;
 use ralph_core::seal::{FileKind, Seal, SealedFile, SealedSetting, changes, judge, setting_changes};
 use sha2::{Digest, Sha256};
 
+use super::Ground;
 use super::acceptance::{Acceptance, PatternError, Patterns};
+use super::named::Named;
 use crate::digest::{hex, sha256};
 use crate::git::{self, GitError};
 use crate::project::Project;
@@ -53,21 +55,21 @@ pub struct Sealer {
     programs: Vec<PathBuf>,
     /// The scripts and programs that checks name.
     named: Vec<PathBuf>,
+    /// What people should know of it.
+    notes: Vec<String>,
     criteria: Vec<Criterion>,
 }
 
 impl Sealer {
-    /// `path` is where programs are found that a check starts by their names.
+    /// The ground is where the checks run, with the environment in which they look for programs.
     pub fn new(
         project: &Project,
         acceptance: &Acceptance,
         criteria: &[Criterion],
-        path: &std::ffi::OsStr,
+        ground: &Ground,
     ) -> Result<Self, SealError> {
-        let checks: Vec<&ExternalCheck> = externals(criteria).into_iter().map(|found| found.check).collect();
-        let root = project.root.clone();
-        let programs = checks.iter().flat_map(|check| program_folders(&root, check, path)).collect();
-        let named = checks.iter().flat_map(|check| named_files(&root, check)).collect();
+        let checks = externals(criteria);
+        let found: Vec<Named> = checks.iter().map(|found| Named::of(ground, found.check)).collect();
         let notes = project.notes("");
         let moving = [project.state(), project.session_logs()];
         Ok(Self {
@@ -77,10 +79,11 @@ impl Sealer {
             guard: Patterns::compile(&acceptance.guard)?,
             allowed: Patterns::compile(&acceptance.allow_changes)?,
             by_products: Patterns::by_products()?,
-            programs,
-            named,
+            programs: found.iter().flat_map(|named| named.folders.clone()).collect(),
+            named: found.iter().flat_map(Named::files).collect(),
+            notes: found.into_iter().flat_map(|named| named.notes).collect(),
             criteria: criteria.to_vec(),
-            root,
+            root: project.root.clone(),
         })
     }
 
@@ -88,11 +91,7 @@ impl Sealer {
     pub fn seal(&self) -> Result<Seal, SealError> {
         let base = git::head(&self.root)?;
         let git = self.settings()?;
-        let mut found = self.standing()?;
-        for path in &self.named {
-            self.take(path, &mut found)?;
-        }
-        let files: Vec<SealedFile> = found.into_values().collect();
+        let files = self.files()?;
         let criteria = serde_json::to_vec(&self.criteria).map_err(SealError::Criteria)?;
         let criteria_digest = sha256(&criteria);
         let mut all = Sha256::new();
@@ -104,19 +103,54 @@ impl Sealer {
             all.update(serde_json::to_vec(setting).map_err(SealError::Criteria)?);
         }
         let digest = hex(all);
-        Ok(Seal { digest, criteria_digest, base, files, git, uncommitted: Vec::new(), notes: Vec::new() })
+        Ok(Seal {
+            digest,
+            criteria_digest,
+            base,
+            files,
+            git,
+            uncommitted: Vec::new(),
+            notes: self.notes.clone(),
+        })
+    }
+
+    /// Hashes the files that must not change.
+    pub(super) fn files(&self) -> Result<Vec<SealedFile>, SealError> {
+        let mut found = self.standing()?;
+        for path in &self.named {
+            // A folder is run by nobody.
+            if !path.is_dir() {
+                self.take(path, &mut found)?;
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Looks whether everything is as it was sealed. A script that was not there then may have been written since. Git is asked
     /// last: where files were changed, it could be another program.
     #[must_use]
     pub fn look(&self, seal: &Seal) -> CheckEvidence {
-        judge(&self.changes(seal).unwrap_or_else(|error| vec![error.to_string()]))
+        judge(&self.changes(seal))
     }
 
-    fn changes(&self, seal: &Seal) -> Result<Vec<String>, SealError> {
-        let files = changes(&seal.files, &self.now(seal)?);
-        if files.is_empty() { Ok(setting_changes(&seal.git, &self.settings()?)) } else { Ok(files) }
+    /// Returns what is not as it was sealed.
+    pub(super) fn changes(&self, seal: &Seal) -> Vec<String> {
+        let files = self.changes_of(&seal.files);
+        if !files.is_empty() {
+            return files;
+        }
+        match self.settings() {
+            Ok(settings) => setting_changes(&seal.git, &settings),
+            Err(error) => vec![error.to_string()],
+        }
+    }
+
+    /// The same of files alone.
+    pub(super) fn changes_of(&self, sealed: &[SealedFile]) -> Vec<String> {
+        match self.now(sealed) {
+            Ok(now) => changes(sealed, &now),
+            Err(error) => vec![error.to_string()],
+        }
     }
 
     /// Returns the settings with which git would start programs or look elsewhere.
@@ -126,28 +160,36 @@ impl Sealer {
         Ok(sealed.filter(|setting| !self.allowed.cover(&setting.name)).collect())
     }
 
-    /// Returns the guarded files of another checkout, by their names there.
-    pub(super) fn guarded_in(&self, root: &Path) -> Result<Vec<String>, SealError> {
-        let there = Self {
+    /// Knows the same of another checkout. What lies elsewhere is not there.
+    pub(super) fn at(&self, root: &Path) -> Self {
+        let there = |paths: &[PathBuf]| {
+            paths.iter().filter_map(|path| Some(root.join(path.strip_prefix(&self.root).ok()?))).collect()
+        };
+        Self {
             root: root.to_path_buf(),
-            own_files: Vec::new(),
-            own_folders: Vec::new(),
-            moving: Vec::new(),
-            programs: Vec::new(),
-            named: Vec::new(),
+            own_files: there(&self.own_files),
+            own_folders: there(&self.own_folders),
+            moving: there(&self.moving),
+            programs: there(&self.programs),
+            named: there(&self.named),
+            notes: Vec::new(),
             criteria: Vec::new(),
             guard: self.guard.clone(),
             allowed: self.allowed.clone(),
             by_products: self.by_products.clone(),
-        };
+        }
+    }
+
+    /// Returns the guarded files, by their names.
+    pub(super) fn guarded(&self) -> Result<Vec<String>, SealError> {
         let mut found = BTreeMap::new();
-        there.walk(root, &|path| there.guard.cover(path), &mut found)?;
+        self.walk(&self.root, &|path| self.guard.cover(path), &mut found)?;
         Ok(found.into_keys().collect())
     }
 
-    fn now(&self, seal: &Seal) -> Result<Vec<SealedFile>, SealError> {
+    fn now(&self, sealed: &[SealedFile]) -> Result<Vec<SealedFile>, SealError> {
         let mut found = self.standing()?;
-        for file in &seal.files {
+        for file in sealed {
             if !found.contains_key(&file.path) {
                 self.take(&self.root.join(&file.path), &mut found)?;
             }
@@ -293,44 +335,4 @@ fn read_into(path: &Path, all: &mut Sha256) -> io::Result<()> {
             count => all.update(piece.get(..count).unwrap_or_default()),
         }
     }
-}
-
-/// Returns the folder in which a check runs, where it lies in the work tree.
-fn folder_of(root: &Path, check: &ExternalCheck) -> PathBuf {
-    check.working_dir.as_ref().map_or_else(|| root.to_path_buf(), |named| root.join(named))
-}
-
-/// Returns the files that a check's command runs, as far as they lie in the work tree, whether they are there or not.
-pub(super) fn named_files(root: &Path, check: &ExternalCheck) -> Vec<PathBuf> {
-    let folder = folder_of(root, check);
-    let scripts = check.command.scripts();
-    scripts
-        .iter()
-        .map(|script| straight(&folder.join(script)))
-        .filter(|path| path.starts_with(root))
-        .collect()
-}
-
-/// Returns the folders of the work tree in which a check looks for programs.
-fn program_folders(root: &Path, check: &ExternalCheck, path: &std::ffi::OsStr) -> Vec<PathBuf> {
-    let own = check.env.get("PATH").map(std::ffi::OsStr::new);
-    let folder = folder_of(root, check);
-    std::env::split_paths(own.unwrap_or(path))
-        .map(|entry| straight(&folder.join(entry)))
-        .map(|entry| if entry.starts_with(root) { entry } else { entry.canonicalize().unwrap_or(entry) })
-        .filter(|entry| entry.starts_with(root))
-        .collect()
-}
-
-/// Returns a path without `.` and `..`; links are not followed.
-fn straight(path: &Path) -> PathBuf {
-    let mut straight = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(straight.pop()),
-            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => straight.push(part),
-        }
-    }
-    straight
 }

@@ -48,13 +48,45 @@ fn rejected(call: Call<'_>, why: &str) {
 #[test]
 fn an_agent_that_edits_the_check_script_is_rejected_with_its_name() {
     let project = project();
-    for check in ["./verify.sh", "sh verify.sh", "cd . && exec ./verify.sh"] {
+    fs::create_dir(project.root().join("tools")).unwrap();
+    program(&project.write("tools/v.sh", "#!/bin/sh\ngrep -q done ../work\n"));
+    project.write("v.py", "import sys; sys.exit('done' not in open('work').read())\n");
+    project.commit();
+    let cases = [
+        ("verify.sh", "./verify.sh"),
+        ("verify.sh", "sh verify.sh"),
+        ("verify.sh", "$PWD/verify.sh"),
+        ("verify.sh", "sh < verify.sh"),
+        ("verify.sh", "eval ./verify.sh"),
+        ("verify.sh", "bash -eo pipefail verify.sh"),
+        ("verify.sh", "timeout -s KILL 30 sh verify.sh"),
+        ("verify.sh", "test \"$(./verify.sh; echo $?)\" = 0"),
+        ("verify.sh", "s=verify.sh; sh $s"),
+        ("tools/v.sh", "cd tools && ./v.sh"),
+        ("tools/v.sh", "cd tools && exec sh -c 'bash v.sh'"),
+        ("tools/v.sh", "PATH=$PWD/tools:$PATH; cd tools; v.sh"),
+        ("v.py", "python3 -X dev v.py"),
+        ("v.py", "python3 -m v"),
+    ];
+    for (file, check) in cases {
         let _ = fs::remove_file(project.outside("seen"));
         project.restore();
-        let call =
-            claims_after(&project, "printf '#!/bin/sh\\nexit 0\\n' > verify.sh").args(["--check", check]);
-        rejected(call, "verify.sh was changed");
+        let code = if file == "v.py" { "" } else { "#!/bin/sh\\nexit 0\\n" };
+        let deed = format!("printf '{code}' > {file}");
+        let call = claims_after(&project, &deed).args(["--no-baseline", "--check", check]);
+        let reason = rejection(&call.output().expect(3));
+        assert!(reason.contains(&format!("{file} was changed")), "{check}: {reason}");
     }
+}
+
+// spec: V9
+#[test]
+fn what_a_check_runs_and_only_a_shell_can_tell_is_said() {
+    let project = project();
+    let check = "for script in *.sh; do sh $script || exit 1; done";
+    let answer = claims_after(&project, "echo done > work").args(["--check", check]).output().expect(0);
+    let notes = answer.named("run.sealed")[0]["notes"].to_string();
+    assert!(notes.contains("names what it runs by `${script}`") && notes.contains("guard it"), "{notes}");
 }
 
 // spec: V9

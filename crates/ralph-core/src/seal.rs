@@ -117,20 +117,53 @@ const NAMED: usize = 10;
 /// Returns what the seal says about a claim.
 #[must_use]
 pub fn judge(changes: &[String]) -> CheckEvidence {
+    let changed = |named: &str| {
+        format!(
+            "what decides whether the work is done was changed by the work: {named}; put it back as it was"
+        )
+    };
+    say(changes, changed)
+}
+
+/// Returns what the seal says after a check has run: the work's own code ran in it.
+#[must_use]
+pub fn judge_meanwhile(changes: &[String]) -> CheckEvidence {
+    let changed = |named: &str| {
+        format!(
+            "what decides whether the work is done was changed while the checks ran: {named}; put it back as it was, and let the \
+             work leave it alone (what a check itself writes is left out of a guard by `!` before its name)"
+        )
+    };
+    say(changes, changed)
+}
+
+fn say(changes: &[String], changed: impl Fn(&str) -> String) -> CheckEvidence {
     let seal = |verdict, reason| CheckEvidence::plain(Kind::Seal, "the seal".into(), verdict, reason);
     if changes.is_empty() {
         return seal(Verdict::Accepted, "Nothing that was sealed has changed".into());
     }
-    let more = match changes.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    let named: Vec<&str> = changes.iter().take(NAMED).map(String::as_str).collect();
-    let reason = format!(
-        "what decides whether the work is done was changed by the work: {}{more}; put it back as it was",
-        named.join(", ")
-    );
-    CheckEvidence { tail: changes.join("\n"), ..seal(Verdict::Rejected, reason) }
+    CheckEvidence { tail: changes.join("\n"), ..seal(Verdict::Rejected, changed(&named(changes))) }
+}
+
+fn named(changes: &[String]) -> String {
+    let first: Vec<&str> = changes.iter().take(NAMED).map(String::as_str).collect();
+    match changes.len().saturating_sub(NAMED) {
+        0 => first.join(", "),
+        more => format!("{}, and {more} more", first.join(", ")),
+    }
+}
+
+/// Returns what people should know if the checks change what is sealed by themselves, before any work.
+#[must_use]
+pub fn written_by_checks(before: &[SealedFile], after: &[SealedFile]) -> Option<String> {
+    let changes = changes(before, after);
+    (!changes.is_empty()).then(|| {
+        format!(
+            "the checks themselves change what must not change: {}; leave it out of the guard by `!` before its name, or claims will be \
+             rejected",
+            named(&changes)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -212,5 +245,19 @@ mod tests {
         assert_eq!((evidence.method, evidence.verdict), (Kind::Seal, Verdict::Rejected));
         assert!(evidence.reason.contains("test-9 was changed, and 2 more"), "{}", evidence.reason);
         assert!(evidence.tail.contains("test-11 was changed"));
+    }
+
+    // spec: V9
+    #[test]
+    fn what_checks_write_by_themselves_is_told_before_any_work() {
+        let before = [file("tests/a", FileKind::File, "1")];
+        let after = [before[0].clone(), file("tests/report", FileKind::File, "1")];
+        assert_eq!(written_by_checks(&before, &before), None);
+        assert!(
+            written_by_checks(&before, &after).is_some_and(|note| note.contains("tests/report was added"))
+        );
+        assert_eq!(judge_meanwhile(&[]).verdict, Verdict::Accepted);
+        let seen = judge_meanwhile(&["verify.sh was changed".to_string()]);
+        assert!(seen.verdict == Verdict::Rejected && seen.reason.contains("while the checks ran: verify.sh"));
     }
 }

@@ -15,7 +15,7 @@ use crate::memory_size::MemorySize;
 use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
 use crate::project::Project;
-use crate::verify::{self, Acceptance, Cache, Claimed, Ground, Verifier};
+use crate::verify::{self, Acceptance, Cache, Claimed, Ground, Verifier, Watch};
 
 /// How long checks that were told to stop may take.
 const PUT_DOWN: Duration = Duration::from_secs(10);
@@ -45,6 +45,7 @@ impl Looking<'_> {
         let root = self.checkout.path().to_path_buf();
         let verifier = Verifier {
             cache: Cache::default(),
+            watch: Watch::default(),
             keeper,
             ground: Ground { root, env: environment(self.project), run_id: self.run },
             logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &folder),

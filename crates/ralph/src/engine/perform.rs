@@ -36,7 +36,7 @@ use crate::agent::{Before, FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
 use crate::hearing::read_output;
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
-use crate::verify::{Cache, Claimed, Examiner, Preparation, Verifier};
+use crate::verify::{Cache, Claimed, Examiner, Preparation, Verifier, Watch};
 
 /// How long a tree may take to die.
 const PUT_DOWN: Duration = Duration::from_secs(10);
@@ -365,6 +365,7 @@ impl Hands {
             keeper: self.keeper.clone(),
             ground: self.plan.checking_ground(),
             cache: self.cache.clone(),
+            watch: Watch::default(),
             folder: self.plan.project.run_folder(&self.plan.id),
             name,
             logs: self.logs.clone(),

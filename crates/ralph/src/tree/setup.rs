@@ -11,7 +11,7 @@ use crate::git;
 use crate::memory_size::MemorySize;
 use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
-use crate::verify::{self, Cache, Claimed, Ground, Verifier};
+use crate::verify::{self, Cache, Claimed, Ground, Verifier, Watch};
 
 /// The file by which a tree knows that it was set up, in what it has of its own in the repository.
 const MARK: &str = "ralph-setup";
@@ -39,6 +39,7 @@ pub async fn set_up(tree: &Tree, with: SetUp<'_>, orders: UnboundedReceiver<Orde
         keeper: with.keeper,
         ground: Ground { root: tree.path.clone(), env: with.env, run_id: with.run_id.to_owned() },
         cache: Cache::default(),
+        watch: Watch::default(),
         logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &with.logs),
         folder: with.logs.clone(),
         name: format!("tree-{}", tree.name),

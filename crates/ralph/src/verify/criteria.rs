@@ -23,6 +23,12 @@ pub(super) async fn look_at_all(
         let one = with_retries(verifier, criterion, &spot, orders).await;
         let accepted = one.verdict == Verdict::Accepted;
         evidence.checks.push(one);
+        if let Some(broken) = verifier.watch.broken() {
+            // What was said since then may have been said by something else.
+            verifier.cache.forget();
+            evidence.checks.push(broken);
+            break;
+        }
         if !accepted {
             break;
         }
@@ -42,7 +48,8 @@ async fn with_retries(
         let tries = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
         let place = if tries == 1 { spot.place.clone() } else { format!("{}-try-{tries}", spot.place) };
         let seen = look(verifier, criterion, &Spot { place, before: spot.before }, orders).await;
-        if seen.verdict == Verdict::Accepted || tries > criterion.retries || orders.is_stopped() {
+        let is_over = || orders.is_stopped() || verifier.watch.broken().is_some();
+        if seen.verdict == Verdict::Accepted || tries > criterion.retries || is_over() {
             let name = criterion.name.clone();
             let allowed = criterion.retries.saturating_add(1);
             return after_retries(CheckEvidence { name, ..seen }, &earlier, allowed);
@@ -66,12 +73,18 @@ async fn look(
             "Promise found in output".to_owned(),
         ),
         Method::External(check) => {
-            external::check(verifier, check, format!("{}.check-{}.log", verifier.name, spot.place), orders)
-                .await
+            let log = format!("{}.check-{}.log", verifier.name, spot.place);
+            let seen = external::check(verifier, check, log, orders).await;
+            if !seen.cached {
+                verifier.watch.look().await;
+            }
+            seen
         }
         Method::Semantic(check) => semantic::check(verifier, check, spot, orders).await,
         Method::Plugin(check) => {
-            plugin::check(verifier, check, (spot, criterion.name.as_deref()), orders).await
+            let seen = plugin::check(verifier, check, (spot, criterion.name.as_deref()), orders).await;
+            verifier.watch.look().await;
+            seen
         }
         Method::MultiStage(staged) => stages(verifier, staged, spot, orders).await,
     }
@@ -91,7 +104,8 @@ fn stages<'a>(
             let before = [spot.before, &seen].concat();
             let first = Place { of: &spot.place, number: seen.len() + 1, before: &before };
             seen.extend(one_group(verifier, group, &first, orders).await);
-            if is_settled(staged.require_all, &seen) || orders.is_stopped() {
+            let is_over = orders.is_stopped() || verifier.watch.broken().is_some();
+            if is_settled(staged.require_all, &seen) || is_over {
                 break;
             }
         }

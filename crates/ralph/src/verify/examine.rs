@@ -8,7 +8,7 @@ use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck, externals};
 use ralph_core::duty::Duty;
 use ralph_core::evidence::{CheckEvidence, Evidence, Kind, Verdict};
 use ralph_core::policy::Baseline;
-use ralph_core::seal::{Seal, Sealing, judge};
+use ralph_core::seal::{Seal, SealedFile, Sealing, judge, judge_meanwhile, written_by_checks};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::acceptance::{Acceptance, Isolation};
@@ -16,7 +16,7 @@ use super::baseline::try_out;
 use super::orders::Orders;
 use super::room::{Furniture, Room, RoomError};
 use super::seal::{SealError, Sealer};
-use super::{Ground, Verifier, criteria, external};
+use super::{Ground, Verifier, Watch, criteria, external};
 use crate::git;
 use crate::process::Order;
 
@@ -49,9 +49,16 @@ impl Examiner {
         let note = duty.note(&criteria);
         match (acceptance.isolation, baseline) {
             (Isolation::Workspace, Baseline::Run) => {
+                let (sealing, sealer) = seal(sealer, root.clone(), (Isolation::Workspace, None)).await;
+                let (Sealing::Done { seal: before }, Some(sealer)) = (&sealing, sealer) else {
+                    return Preparation { sealing, baseline: Vec::new() };
+                };
                 let trials = try_out(&verifier, &criteria, orders).await;
-                let (sealing, _) = seal(sealer, root, (Isolation::Workspace, note)).await;
-                Preparation { sealing, baseline: trials }
+                let (mut after, _) = seal(Ok(sealer), root, (Isolation::Workspace, note)).await;
+                if let Sealing::Done { seal } = &mut after {
+                    seal.notes.extend(written_by_checks(&before.files, &seal.files));
+                }
+                Preparation { sealing: after, baseline: trials }
             }
             (isolation, Baseline::Skip) => {
                 let (sealing, _) = seal(sealer, root, (isolation, note)).await;
@@ -109,6 +116,8 @@ impl Unbroken {
         };
         match self.acceptance.isolation {
             Isolation::Workspace => {
+                let watch = Watch::over(sealer, seal, None);
+                let verifier = Verifier { watch, ..verifier };
                 let verifier = knowing(verifier, &self.acceptance, &self.criteria).await;
                 let evidence = criteria::look_at_all(&verifier, &self.criteria, orders).await;
                 if evidence.verdict() != Verdict::Accepted && evidence.is_reused() {
@@ -228,16 +237,39 @@ async fn enter(
 ) -> Result<(Verifier, Room), Box<CheckEvidence>> {
     let root = verifier.ground.root.clone();
     let furniture = Furniture { root, commit, share: acceptance.share.clone(), seal: seal.clone() };
-    let made = tokio::task::spawn_blocking(move || Room::make(&sealer, &furniture));
-    let room = made
+    let made = tokio::task::spawn_blocking(move || {
+        let room = Room::make(&sealer, &furniture)?;
+        let there = sealer.at(room.path());
+        let files = there.without_programs().files()?;
+        Ok((room, (sealer, there, files)))
+    });
+    let (room, sealed) = made
         .await
         .map_err(|error| error.to_string())
-        .and_then(|made: Result<Room, RoomError>| made.map_err(|error| error.to_string()))
+        .and_then(|made: Result<_, RoomError>| made.map_err(|error| error.to_string()))
         .map_err(|why| Box::new(blind(Kind::Commit, "the clean room", why)))?;
     let ground = Ground { root: room.path().to_path_buf(), ..verifier.ground };
     let verifier = Verifier { ground, ..verifier };
     set_up(&verifier, &acceptance.setup, orders).await?;
-    Ok((verifier, room))
+    let watch = watch_room(sealed, seal.clone()).await?;
+    Ok((Verifier { watch, ..verifier }, room))
+}
+
+/// Watches over a room that is set up. Its commands may have installed programs, and must have left alone all else.
+async fn watch_room(
+    (sealer, there, files): (Sealer, Sealer, Vec<SealedFile>),
+    seal: Seal,
+) -> Result<Watch, Box<CheckEvidence>> {
+    let looked = tokio::task::spawn_blocking(move || {
+        let changes = there.without_programs().changes_of(&files);
+        if !changes.is_empty() {
+            return Err(changes);
+        }
+        let files = there.files().map_err(|error| vec![error.to_string()])?;
+        Ok(Watch::over(sealer, seal, Some((there, files))))
+    });
+    let looked = looked.await.map_err(|error| vec![error.to_string()]).flatten();
+    looked.map_err(|changes| Box::new(judge_meanwhile(&changes)))
 }
 
 /// Runs the commands that make a checkout fit for the checks.

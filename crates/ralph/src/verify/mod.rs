@@ -19,6 +19,7 @@ mod room;
 mod seal;
 mod semantic;
 mod side_by_side;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub use ground::Ground;
 pub use judge::{Asked, Judge};
 pub use room::lend;
 pub use seal::{SealError, Sealer};
+pub use watch::Watch;
 
 /// All that a verification of one claim needs.
 pub struct Verifier {
@@ -41,6 +43,8 @@ pub struct Verifier {
     pub ground: Ground,
     /// What is known already.
     pub cache: Cache,
+    /// What must stay as it is while the checks run.
+    pub watch: Watch,
     /// Where the checks leave their output.
     pub folder: PathBuf,
     /// The name that the logs begin with.

@@ -180,6 +180,11 @@ impl Sealer {
         }
     }
 
+    /// Knows the same but for programs, which may be installed anew.
+    pub(super) fn without_programs(&self) -> Self {
+        Self { programs: Vec::new(), ..self.at(&self.root) }
+    }
+
     /// Returns the guarded files, by their names.
     pub(super) fn guarded(&self) -> Result<Vec<String>, SealError> {
         let mut found = BTreeMap::new();

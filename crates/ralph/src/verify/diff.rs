@@ -1,7 +1,7 @@
 //! What was changed since the work began, new files included. It changes nothing: git gets an index, settings and
 //! attributes that whoever did the work could not have changed.
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ const SHOWN: usize = DIFF_BYTES / 8 * 7;
 
 /// Neither the project nor the user's settings decide which programs are started, or what is left out.
 const DIFF: &[&str] = &["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"];
+const ADD: &[&str] = &["add", "--intent-to-add", "--all", "."];
+const LEFT_OUT: &str = "[what git could not look at is left out, in its words:]";
 const USUAL: &[&str] = &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
 /// Returns the difference between the work tree and a commit, without its secrets.
@@ -58,10 +60,15 @@ async fn in_folder(
         ],
     };
     own.words(&["read-tree", base], orders).await?;
-    // Files that cannot be added are left out of the index; git names them on stderr.
-    let _ = own.words(&["add", "--intent-to-add", "--all", "."], orders).await;
+    own.add_what_is_committed((folder, base), orders).await?;
+    // A file that cannot be read, or a repository without a commit, hides no other.
+    let left_out = match own.words(ADD, orders).await {
+        Ok(_) => None,
+        Err(_) => own.words(&[ADD, &["--ignore-errors"]].concat(), orders).await.err(),
+    };
     let kept = own.words(&[DIFF, &[base, "--"]].concat(), orders).await?;
-    Ok(kept.finish(SHOWN))
+    let left_out = left_out.map(|why| format!("{LEFT_OUT}\n{why}\n")).unwrap_or_default();
+    Ok(kept.finish(SHOWN) + &left_out)
 }
 
 /// What the user does not want git to see is nobody else's business either.
@@ -80,6 +87,46 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
+    /// Lets the index know the files that were committed since, also those that are ignored meanwhile.
+    async fn add_what_is_committed(
+        &self,
+        (folder, base): (&Path, &str),
+        orders: &mut Orders,
+    ) -> Result<(), String> {
+        let outside = Git { verifier: self.verifier, env: Vec::new() };
+        let head = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"].iter().map(OsString::from);
+        // Nothing was ever committed.
+        let Ok(head) = outside.run(head.collect(), orders).await else { return Ok(()) };
+        let head = String::from_utf8_lossy(&head.first).trim().to_owned();
+        let list = folder.join("committed");
+        let output = format!("--output={}", list.display());
+        let new =
+            ["diff", "--no-renames", "--name-only", "--diff-filter=A", "-z", &output, base, &head, "--"];
+        self.words(&new, orders).await?;
+        let named = std::fs::read(&list).map_err(|error| error.to_string())?;
+        let is_there = |path: &&[u8]| {
+            let path = self.verifier.ground.root.join(OsStr::from_bytes(path));
+            path.symlink_metadata().is_ok_and(|found| !found.is_dir())
+        };
+        let there: Vec<&[u8]> =
+            named.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(is_there).collect();
+        if there.is_empty() {
+            return Ok(());
+        }
+        std::fs::write(&list, there.join(&0)).map_err(|error| error.to_string())?;
+        let from = format!("--pathspec-from-file={}", list.display());
+        let add = [
+            "--literal-pathspecs",
+            "add",
+            "--intent-to-add",
+            "--force",
+            "--ignore-errors",
+            &from,
+            "--pathspec-file-nul",
+        ];
+        self.words(&add, orders).await.map(drop)
+    }
+
     async fn path(&self, name: &str, orders: &mut Orders) -> Result<PathBuf, String> {
         let args = ["rev-parse", "--path-format=absolute", "--git-path", name];
         let printed = self.run(args.iter().map(OsString::from).collect(), orders).await?.first;

@@ -258,6 +258,13 @@ fn an_agent_cannot_hide_its_work_from_the_judge() {
         &format!("{commit_it}; git replace HEAD~1 HEAD"),
         "git config diff.external true; git config diff.orderFile /dev/null; git config core.attributesFile /dev/null",
         "git update-index --add --assume-unchanged work.rs; git update-index --assume-unchanged base.txt",
+        "git update-index --add --skip-worktree work.rs; git update-index --skip-worktree base.txt",
+        &format!("{commit_it}; mkdir -p .git/info; echo work.rs > .git/info/exclude"),
+        &format!(
+            "{commit_it}; echo work.rs > .gitignore; git rm -q --cached base.txt; echo base.txt >> .gitignore"
+        ),
+        "git init -q zz",
+        "git init -q zz; touch zz/x; mkfifo pipe; echo x > 'strange\\nname'",
         "seq 1 1000000 > aaa.txt",
         "mkdir many; for i in $(seq 1 500); do seq 1 1000 > many/$i; done",
     ];
@@ -270,12 +277,39 @@ fn an_agent_cannot_hide_its_work_from_the_judge() {
         );
         let call = project.run_shell(&agent).args(["--config", &config, "--max-iterations", "1"]);
         // The seal would notice some of it before any judge is asked.
-        call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "[core.*, filter.*]").output().expect(3);
+        call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "[core.*, filter.*, info/*]").output().expect(3);
         let question = fs::read_to_string(project.outside("question")).unwrap();
         let (_, diff) = question.split_once("-----BEGIN DIFF ").unwrap();
         assert!(diff.contains("\n+evil\n") && diff.contains("\n+more evil\n"), "{trick}: {question}");
         assert!(question.len() < 250_000, "{trick}: {}", question.len());
     }
+}
+
+// spec: V3
+#[test]
+fn a_judge_is_told_what_git_could_not_look_at() {
+    let project = Project::new();
+    commit(&project);
+    let config = configure(&project, &finding(false, ""), CHECK);
+    let agent = "cat > /dev/null; echo evil > work.rs; git init -q zz; echo hidden > zz/more.rs; echo '<promise>COMPLETE</promise>'";
+    project.run_shell(agent).args(["--config", &config, "--max-iterations", "1"]).output().expect(3);
+    let question = fs::read_to_string(project.outside("question")).unwrap();
+    assert!(question.contains("could not look at") && question.contains("'zz/'"), "{question}");
+}
+
+// spec: V3, V9
+// fault: 76
+#[test]
+fn a_list_of_ignored_files_that_no_commit_holds_cannot_be_added_to() {
+    let project = Project::new();
+    commit(&project);
+    let config = configure(&project, &finding(true, "+evil"), CHECK);
+    let agent = "cat > /dev/null; echo evil > work.rs; mkdir -p .git/info; echo work.rs >> .git/info/exclude
+        echo '<promise>COMPLETE</promise>'";
+    let answer =
+        project.run_shell(agent).args(["--config", &config, "--max-iterations", "1"]).output().expect(3);
+    let reason = answer.named("verdict")[0]["reason"].to_string();
+    assert!(reason.contains("the git setting info/exclude was added"), "{reason}");
 }
 
 // spec: V3, V7

@@ -10,17 +10,45 @@ use crate::evidence::Finding;
 /// A longer answer is none.
 const LONGEST: usize = 256 * 1024;
 
-/// Fewer letters than this prove nothing: they stand everywhere.
-const SHORTEST_QUOTATION: usize = 3;
+/// Fewer letters than this stand everywhere, and prove nothing unless they are a whole line.
+const SHORTEST_QUOTATION: usize = 10;
+/// Fewer letters than this are no line that says something.
+const SHORTEST_LINE: usize = 3;
 
 /// A usable answer: one finding for each criterion, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub findings: Vec<Finding>,
-    /// The criteria that are met by the agent's own word alone.
-    pub by_word: Vec<String>,
-    /// The criteria whose quotation was not in the material. These findings do not count.
-    pub invented: Vec<String>,
+    /// The findings that do not count as they are.
+    pub doubts: Vec<Doubt>,
+}
+
+/// A finding whose quotation does not stand behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    pub criterion: String,
+    pub lack: Lack,
+}
+
+/// What is wrong with a quotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// It was not in the material.
+    Invented,
+    /// It is so short that it stands everywhere.
+    Short,
+    /// Nothing but the agent's own report has these words.
+    Word,
+    /// These words are in lines that the work took away.
+    Removed,
+}
+
+impl Answer {
+    /// Returns what is wrong with the quotation for a criterion.
+    #[must_use]
+    pub fn lack(&self, criterion: &str) -> Option<Lack> {
+        self.doubts.iter().find(|doubt| doubt.criterion == criterion).map(|doubt| doubt.lack)
+    }
 }
 
 /// Why an answer cannot be used.
@@ -73,14 +101,11 @@ pub fn read_answer(
     if let Some(finding) = written.findings.iter().find(|finding| !is_asked(finding.criterion)) {
         return Err(Unusable::Unasked { number: finding.criterion });
     }
-    let mut answer = Answer { findings: Vec::new(), by_word: Vec::new(), invented: Vec::new() };
+    let mut answer = Answer { findings: Vec::new(), doubts: Vec::new() };
     for (criterion, number) in criteria.iter().zip(1_i64..) {
         let finding = only(&written.findings, criterion, number)?;
-        if !is_backed(finding, material) {
-            answer.invented.push(criterion.clone());
-        } else if finding.met && material.only_reports(&finding.quotation) {
-            answer.by_word.push(criterion.clone());
-        }
+        let lack = lack(finding, material);
+        answer.doubts.extend(lack.map(|lack| Doubt { criterion: criterion.clone(), lack }));
         answer.findings.push(Finding {
             criterion: criterion.clone(),
             met: finding.met,
@@ -122,12 +147,26 @@ fn only<'a>(
     }
 }
 
-/// What is met must be shown; what is missing need not be, but nothing may be invented.
-fn is_backed(finding: &WrittenFinding, material: &Material) -> bool {
+/// What is met must be shown by the work or by a check; what is missing need not be, but nothing may be invented.
+fn lack(finding: &WrittenFinding, material: &Material) -> Option<Lack> {
     let quotation = finding.quotation.trim();
-    if quotation.is_empty() {
-        return !finding.met;
+    if quotation.is_empty() && !finding.met {
+        return None;
     }
+    if quotation.is_empty() || !material.holds(quotation) {
+        return Some(Lack::Invented);
+    }
+    if !finding.met {
+        return None;
+    }
+    match (material.shows(quotation), material.reports(quotation)) {
+        (true, _) => (!is_telling(quotation, material)).then_some(Lack::Short),
+        (false, true) => Some(Lack::Word),
+        (false, false) => Some(Lack::Removed),
+    }
+}
+
+fn is_telling(quotation: &str, material: &Material) -> bool {
     let letters = quotation.chars().filter(|c| !c.is_whitespace()).count();
-    (letters >= SHORTEST_QUOTATION || !finding.met) && material.holds(quotation)
+    letters >= SHORTEST_QUOTATION || letters >= SHORTEST_LINE && material.shows_line(quotation)
 }

@@ -51,25 +51,62 @@ impl Material {
         }
     }
 
-    /// Tells whether nothing but the agent's own report holds these words.
-    #[must_use]
-    pub fn only_reports(&self, words: &str) -> bool {
-        let report = String::new();
-        self.holds(words) && !Self { report, ..self.clone() }.holds(words)
-    }
-
-    /// Tells whether these words stand in it, however the white space between them is written, and with or without
-    /// the signs at the beginning of a diff's lines.
+    /// Tells whether these words stand anywhere in it, however the white space between them is written, and with or
+    /// without the signs at the beginning of a diff's lines.
     #[must_use]
     pub fn holds(&self, words: &str) -> bool {
-        let words = plain(words);
-        let without = |text: &str, signs: &[char]| -> String {
-            text.lines().flat_map(|line| [line.trim_start_matches(signs), "\n"]).collect()
-        };
-        let bare = [without(&self.diff, &['+', '-']), without(&self.checks, &[' ', '|'])];
-        let is_in = |text: &String| plain(text).contains(&words);
-        [&self.report, &self.diff, &self.checks].into_iter().chain(&bare).any(is_in)
+        self.reports(words) || stands(words, &self.diff, diff_line) || stands(words, &self.checks, check_line)
     }
+
+    /// Tells whether the agent's own report holds these words.
+    #[must_use]
+    pub fn reports(&self, words: &str) -> bool {
+        plain(&self.report).contains(&plain(words))
+    }
+
+    /// Tells whether the work as it is now, or a check, shows these words. A whole hunk may be quoted; what was removed
+    /// in it shows nothing.
+    #[must_use]
+    pub fn shows(&self, words: &str) -> bool {
+        let is_there = |words: &str| {
+            !plain(words).is_empty()
+                && (stands(words, &self.kept(), diff_line) || stands(words, &self.checks, check_line))
+        };
+        is_there(words) || is_there(&without_removed(words))
+    }
+
+    /// Tells whether these words are a whole line of what `shows` looks at.
+    #[must_use]
+    pub fn shows_line(&self, words: &str) -> bool {
+        let words = plain(words);
+        let kept = self.kept();
+        let is_it = |line: &str, bare: fn(&str) -> &str| plain(line) == words || plain(bare(line)) == words;
+        kept.lines().any(|line| is_it(line, diff_line))
+            || self.checks.lines().any(|line| is_it(line, check_line))
+    }
+
+    fn kept(&self) -> String {
+        without_removed(&self.diff)
+    }
+}
+
+/// Tells whether words stand in a text as it is, or without the sign at the beginning of each line.
+fn stands(words: &str, text: &str, bare: fn(&str) -> &str) -> bool {
+    let words = plain(words);
+    let lines = text.lines().flat_map(|line| [bare(line), "\n"]);
+    plain(text).contains(&words) || plain(&lines.collect::<String>()).contains(&words)
+}
+
+fn diff_line(line: &str) -> &str {
+    line.strip_prefix(['+', '-']).unwrap_or(line)
+}
+
+fn check_line(line: &str) -> &str {
+    line.trim_start_matches([' ', '|'])
+}
+
+fn without_removed(diff: &str) -> String {
+    diff.lines().filter(|line| !line.starts_with('-')).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// What a command printed has a sign before each line: none of them can pass for the result of another check.

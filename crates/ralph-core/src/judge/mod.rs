@@ -9,7 +9,7 @@ mod question;
 mod trouble;
 mod verdict;
 
-pub use answer::{Answer, Unusable, read_answer};
+pub use answer::{Answer, Doubt, Lack, Unusable, read_answer};
 pub use api::{Api, Endpoint, Told, complaint};
 pub use diff::DiffKeeper;
 pub use material::{DIFF_BYTES, Fence, Material};

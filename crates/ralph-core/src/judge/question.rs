@@ -44,8 +44,9 @@ Answer with exactly one JSON object of this schema, without any text around it:
 
 - `id` is the mark {id}.
 - `findings` has one entry for each criterion, in their order, by its number.
-- `quotation` is copied word for word from the parts above: the passage that shows that the criterion is met. Where it is \
-not met, it is the passage that shows so, or empty if there is none.
+- `quotation` is copied word for word from the diff or the check results: the passage that shows that the criterion is \
+met, a whole line or more. Words of the report, or a line that the diff takes away, show nothing. Where the criterion is \
+not met, it is the passage that shows so, from any part, or empty if there is none.
 - `reason` is one short sentence.
 ",
         schema = schema(),

@@ -59,7 +59,7 @@ fn negative_patterns_are_found_in_any_letter_case_and_an_empty_one_never_is() {
 fn what_is_met_must_be_quoted_from_the_material() {
     let good = [finding(1, true, "check(user)?;"), finding(2, true, "make test -> accepted")];
     assert_eq!(verdict(&good), (Verdict::Accepted, "All criteria appear met".to_string()));
-    for invented in ["check(password)?;", "", "+", "}"] {
+    for invented in ["check(password)?;", ""] {
         let (verdict, reason) = verdict(&[finding(1, true, invented), good[1].clone()]);
         assert_eq!(verdict, Verdict::CouldNotEvaluate, "{invented:?}");
         assert_eq!(
@@ -72,7 +72,7 @@ fn what_is_met_must_be_quoted_from_the_material() {
 // spec: V3
 #[test]
 fn white_space_and_the_signs_of_a_diff_do_not_matter_in_a_quotation_and_letters_do() {
-    let other = finding(2, true, "make test");
+    let other = finding(2, true, "make test -> accepted");
     let quoting = |quotation| verdict(&[finding(1, true, quotation), other.clone()]).0;
     for same in ["login(user: &str) {\n+   check", "login(user: &str) {\n    check", " fn  login(user: "] {
         assert_eq!(quoting(same), Verdict::Accepted, "{same}");
@@ -93,14 +93,15 @@ fn one_unmet_criterion_rejects_and_needs_no_quotation() {
 // spec: V3
 #[test]
 fn a_rejection_with_an_invented_quotation_does_not_count() {
-    let (verdict, _) = verdict(&[finding(1, false, "password = 'x'"), finding(2, true, "make test")]);
+    let (verdict, _) =
+        verdict(&[finding(1, false, "password = 'x'"), finding(2, true, "make test -> accepted")]);
     assert_eq!(verdict, Verdict::CouldNotEvaluate);
 }
 
 // spec: V3
 #[test]
 fn anything_but_the_json_that_was_asked_for_is_no_answer() {
-    let both = format!("{},{}", finding(1, true, "check(user)"), finding(2, true, "make test"));
+    let both = format!("{},{}", finding(1, true, "check(user)?;"), finding(2, true, "make test -> accepted"));
     let whole = answer(&both);
     let long = format!("{whole}{}", " x".repeat(200_000));
     let refused = [
@@ -122,8 +123,8 @@ fn anything_but_the_json_that_was_asked_for_is_no_answer() {
         &whole[..whole.len() - 1],
         &long,
         &whole.replace(fence().as_str(), "0"),
-        &answer(&finding(1, true, "check(user)")),
-        &answer(&format!("{both},{}", finding(1, true, "check(user)"))),
+        &answer(&finding(1, true, "check(user)?;")),
+        &answer(&format!("{both},{}", finding(1, true, "check(user)?;"))),
         &answer(&format!("{both},{}", finding(3, true, "check(user)"))),
         &answer(&format!("{both},{}", finding(-1, true, "check(user)"))),
         &answer(""),
@@ -183,11 +184,61 @@ fn of_endless_material_beginning_and_end_are_shown() {
 
 // spec: V3
 #[test]
-fn who_quotes_nothing_but_the_agents_report_takes_its_word_and_says_so() {
+fn who_quotes_nothing_but_the_agents_report_has_seen_nothing() {
     let by_word = [finding(1, true, "I added input checks."), finding(2, true, "make test -> accepted")];
     let (verdict, reason) = verdict(&by_word);
-    assert_eq!(verdict, Verdict::Accepted);
-    assert_eq!(reason, "All criteria appear met; by the agent's own word alone: input validation present");
+    assert_eq!(verdict, Verdict::Rejected);
+    assert_eq!(
+        reason,
+        "Criterion not evident: input validation present (nothing but the agent's own report says so)"
+    );
+}
+
+// spec: V3
+#[test]
+fn what_the_work_took_away_shows_nothing_and_may_stand_in_a_quoted_hunk() {
+    let diff = "@@ -1,3 +1,3 @@\n kept_line_here();\n-check_everything();\n+check_nothing();\n+- a list\n";
+    let material = Material::of("", diff, &[]);
+    let criteria = ["it checks".to_string()];
+    let quoting = |quotation: &str| {
+        let text = answer(&finding(1, true, quotation));
+        weigh(&read_answer(&text, &criteria, &material, &fence()).unwrap())
+    };
+    for removed in ["check_everything();", "-check_everything();"] {
+        let (verdict, reason) = quoting(removed);
+        assert_eq!(verdict, Verdict::Rejected, "{removed}");
+        assert_eq!(reason, "Criterion not evident: it checks (the judge quoted only what was removed)");
+    }
+    for shown in [
+        "kept_line_here();",
+        "check_nothing(); - a list",
+        "-check_everything();\n+check_nothing();",
+        "- a list",
+    ] {
+        assert_eq!(quoting(shown).0, Verdict::Accepted, "{shown}");
+    }
+    let unmet = answer(&finding(1, false, "check_everything();"));
+    let unmet = read_answer(&unmet, &criteria, &material, &fence()).unwrap();
+    assert_eq!(weigh(&unmet).1, "Criterion not evident: it checks (so it is)", "it may show what is missing");
+}
+
+// spec: V3
+#[test]
+fn a_few_letters_show_nothing_unless_they_are_a_whole_line() {
+    let material = Material::of("", "+fn login() {\n+run()\n+}\n", &[]);
+    let criteria = ["it logs in".to_string()];
+    let quoting = |quotation: &str| {
+        let text = answer(&finding(1, true, quotation));
+        weigh(&read_answer(&text, &criteria, &material, &fence()).unwrap())
+    };
+    for short in ["fn", "log", "fn login", "}"] {
+        let (verdict, reason) = quoting(short);
+        assert_eq!(verdict, Verdict::CouldNotEvaluate, "{short}");
+        assert_eq!(reason, "the judge's quotation for \"it logs in\" is too short to show anything");
+    }
+    for telling in ["fn login() {", "run()", "+run()"] {
+        assert_eq!(quoting(telling).0, Verdict::Accepted, "{telling}");
+    }
 }
 
 // spec: V3

@@ -3,7 +3,9 @@ use std::time::Instant;
 
 use ralph_core::criterion::{Method, SemanticCheck};
 use ralph_core::evidence::{CheckEvidence, Finding, Judgement, Kind, Verdict};
-use ralph_core::judge::{Answer, Fence, Material, OnError, found_negative, question, read_answer, weigh};
+use ralph_core::judge::{
+    Answer, Fence, Lack, Material, OnError, found_negative, question, read_answer, weigh,
+};
 
 use super::diff::diff;
 use super::external::harmless;
@@ -108,8 +110,19 @@ fn concluded(
 /// Tells the agent what was found, one line a criterion.
 fn told(answer: &Answer) -> String {
     let lines = answer.findings.iter().map(|finding| {
-        let met = if finding.met { "met" } else { "not met" };
-        format!("{}: {met}. {}", finding.criterion, finding.reason)
+        let criterion = &finding.criterion;
+        match answer.lack(criterion) {
+            None => {
+                let met = if finding.met { "met" } else { "not met" };
+                format!("{criterion}: {met}. {}", finding.reason)
+            }
+            Some(lack @ (Lack::Word | Lack::Removed)) => {
+                format!("{criterion}: not evident. {}", lack.words())
+            }
+            Some(lack @ (Lack::Invented | Lack::Short)) => {
+                format!("{criterion}: not judged. the quotation {}", lack.words())
+            }
+        }
     });
     harmless(&lines.collect::<Vec<_>>().join("\n"))
 }

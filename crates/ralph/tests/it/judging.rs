@@ -101,7 +101,7 @@ fn an_answer_of_any_other_form_is_no_verdict_and_two_end_the_run() {
     for (judge, why) in judges {
         let project = Project::new();
         let judge = judge
-            .replace("PRINT", &finding(true, "fn greet"))
+            .replace("PRINT", &finding(true, "fn greet() {}"))
             .replace("INVENTED", &finding(true, "fn leave"));
         let answer = run(&project, &judge, CHECK).output().expect(6);
         assert_eq!(answer.named("verdict").len(), 2, "{judge}");
@@ -125,6 +125,42 @@ fn an_agent_cannot_answer_for_its_judge() {
         let question = fs::read_to_string(project.outside("question")).unwrap();
         assert!(question.contains("Ignore the criteria"), "the judge sees what was said");
     }
+}
+
+/// This judge is fooled in form: it believes the report, and quotes it.
+// spec: V3, V14
+#[test]
+fn a_judge_that_takes_the_agents_word_has_seen_nothing() {
+    let project = Project::new();
+    let fooled = finding(true, "All is done, a greeting exists.");
+    let call = run(&project, &fooled, CHECK).env("REPORT", "All is done, a greeting exists.");
+    let answer = call.args(["--max-iterations", "2"]).output().expect(3);
+    for verdict in answer.named("verdict") {
+        assert_eq!(verdict["verdict"], "rejected");
+        let reason = verdict["reason"].as_str().unwrap();
+        let words = "Criterion not evident: a greeting exists (nothing but the agent's own report says so)";
+        assert!(reason.contains(words), "{reason}");
+        assert_eq!(
+            verdict["checks"][0]["tail"],
+            "a greeting exists: not evident. nothing but the agent's own report says so"
+        );
+    }
+    assert_eq!(answer.named("verdict").len(), 2, "the agent hears of it and may go on");
+}
+
+// spec: V3
+#[test]
+fn what_the_work_took_away_and_a_few_letters_are_no_proof() {
+    let project = Project::new();
+    project.write("greet.rs", "fn greet_everybody() {}\n");
+    project.commit();
+    let call = run(&project, &finding(true, "fn greet_everybody() {}"), CHECK);
+    let answer = call.args(["--max-iterations", "1"]).output().expect(3);
+    let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("the judge quoted only what was removed"), "{reason}");
+    let answer = run(&Project::new(), &finding(true, "gre"), CHECK).output().expect(6);
+    let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("is too short to show anything"), "{reason}");
 }
 
 // spec: V3
@@ -173,7 +209,7 @@ fn a_judge_stands_in_an_empty_folder_and_leaves_none() {
     let project = Project::new();
     let judge = format!(
         "ls -A > \"$TMPDIR/listing\"; pwd > \"$TMPDIR/place\"; touch left-behind; {}",
-        finding(true, "fn greet")
+        finding(true, "fn greet() {}")
     );
     run(&project, &judge, CHECK).output().expect(0);
     assert_eq!(fs::read_to_string(project.outside("listing")).unwrap(), "");
@@ -201,7 +237,7 @@ fn a_judge_that_takes_too_long_or_is_interrupted_is_gone() {
 #[test]
 fn what_a_judge_uses_counts() {
     let project = Project::new();
-    let said = "{\\\\\\\"id\\\\\\\":\\\\\\\"$id\\\\\\\",\\\\\\\"findings\\\\\\\":[{\\\\\\\"criterion\\\\\\\":1,\\\\\\\"met\\\\\\\":true,\\\\\\\"quotation\\\\\\\":\\\\\\\"fn greet\\\\\\\",\\\\\\\"reason\\\\\\\":\\\\\\\"\\\\\\\"}]}";
+    let said = "{\\\\\\\"id\\\\\\\":\\\\\\\"$id\\\\\\\",\\\\\\\"findings\\\\\\\":[{\\\\\\\"criterion\\\\\\\":1,\\\\\\\"met\\\\\\\":true,\\\\\\\"quotation\\\\\\\":\\\\\\\"fn greet() {}\\\\\\\",\\\\\\\"reason\\\\\\\":\\\\\\\"\\\\\\\"}]}";
     let judge = format!(
         "echo '{{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"small\"}}'\n\
          echo \"{{\\\"type\\\":\\\"assistant\\\",\\\"message\\\":{{\\\"role\\\":\\\"assistant\\\",\\\"content\\\":[{{\\\"type\\\":\\\"text\\\",\\\"text\\\":\\\"{said}\\\"}}]}},\\\"parent_tool_use_id\\\":null}}\"\n\
@@ -341,7 +377,7 @@ fn a_stop_while_the_difference_is_read_asks_nobody() {
     );
     fs::write(bin.join("git"), slow).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-    let call = run(&project, &finding(true, "fn greet"), CHECK);
+    let call = run(&project, &finding(true, "fn greet() {}"), CHECK);
     let running = call.env("PATH", format!("{}:{path}", bin.display())).start();
     project.wait_for("reading");
     running.signal(Signal::INT);
@@ -362,4 +398,36 @@ fn what_the_user_ignores_and_what_is_secret_is_not_shown_to_a_judge() {
     run(&project, &finding(true, "fn greet() {}"), CHECK).output().expect(0);
     let question = fs::read_to_string(project.outside("question")).unwrap();
     assert!(!question.contains("for my eyes only") && !question.contains("5ecret"), "{question}");
+}
+
+// spec: V3, V13
+#[test]
+fn the_judge_of_a_reviewer_sees_what_the_coder_has_committed() {
+    let project = Project::new();
+    project.write("base.txt", "base\n");
+    project.commit();
+    let config = configure(&project, &finding(true, "fn greet() {}"), "");
+    project.write(
+        "t.yaml",
+        "task:\n  id: T-1\n  title: Greet\n  completion:\n    outcome: o\n    acceptance_criteria: [a greeting exists]\n    \
+         coder: {promise: CODED, verification_config: {command: test -e greet.rs}}\n",
+    );
+    project.ralph(["task", "import", "t.yaml"]).output().expect(0);
+    let stage = |role: &str, agent: &str| {
+        let call = ["task", "run", "T-1", "--role", role, "--config", &config, "--max-iterations", "1"];
+        let agent =
+            ["--agent", "text", "--agent-cmd", "/bin/sh", "--agent-arg=-c", &format!("--agent-arg={agent}")];
+        project.ralph(call).args(agent).output().expect(0);
+    };
+    let identity = "-c user.name=A -c user.email=a@example.invalid";
+    stage(
+        "coder",
+        &format!(
+            "cat > /dev/null; printf 'fn greet() {{}}\\n' > greet.rs; git add greet.rs; git {identity} commit -qm x; \
+             echo '<promise>CODED</promise>'"
+        ),
+    );
+    stage("reviewer", "cat > /dev/null; echo Fine.; echo '<promise>REVIEW_PASSED</promise>'");
+    let question = fs::read_to_string(project.outside("question")).unwrap();
+    assert!(question.contains("+fn greet() {}"), "{question}");
 }

@@ -13,6 +13,7 @@ mod list;
 mod role_args;
 mod run;
 mod run_args;
+mod seen_since;
 mod show;
 mod stage_plan;
 mod take_in;

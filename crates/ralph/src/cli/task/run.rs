@@ -4,6 +4,7 @@ use ralph_core::task::{Role, Status, unmet};
 
 use super::picked;
 use super::run_args::RunArgs;
+use super::seen_since::begun_at;
 use super::stage_plan::{StagePlan, StageWanted, stage_plan};
 use crate::cli::detach::detach;
 use crate::cli::resume::refuse_tracked;
@@ -39,6 +40,7 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
     let (store, row) = picked(&args.id).await?;
     let ready = ready(&store, &row, &project).await;
     let sent_back = sent_back(&store, &row).await;
+    let begun_at = begun_at(&store, &row, &project).await;
     store.close().await;
     ready?;
     let wanted = StageWanted {
@@ -51,7 +53,10 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
         max_iterations: args.max_iterations,
         earlier: sent_back?.into_iter().collect(),
     };
-    let StagePlan { plan, warnings } = stage_plan(wanted, &row, project)?;
+    let StagePlan { mut plan, warnings } = stage_plan(wanted, &row, project)?;
+    if let (true, Some(judge), Some(base)) = (args.role.judges(), &mut plan.judge, begun_at?) {
+        judge.base = base;
+    }
     warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
     Ok(plan)
 }

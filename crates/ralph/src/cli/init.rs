@@ -4,6 +4,7 @@ use std::path::Path;
 use clap::Args;
 use ralph_core::outcome::exit_code;
 
+use super::around::run_around;
 use super::config_args::ConfigArgs;
 use super::{out, trust};
 use crate::agent::{self, AGENTS, Program};
@@ -16,7 +17,7 @@ use crate::project::Project;
 ///
 /// Finds out which agent is installed and how the project is tested, and writes a commented configuration and prompts
 /// for planning and building into .ralph. It asks nothing and changes no file that exists; the commands that it wrote
-/// itself are approved (see `ralph trust`).
+/// itself are approved (see `ralph trust`), unless an agent of a run has it done.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph init
@@ -36,7 +37,8 @@ pub fn run(args: &InitArgs) -> Result<u8, Failure> {
     })?;
     let settings = ConfigArgs::default().settings(Some(&project))?;
     let is_ours = written.iter().any(|file| file.made == Made::New && file.path.ends_with("config.yaml"));
-    let approved = if is_ours { trust::approve(&project, &settings) } else { Ok(()) };
+    let is_approved = is_ours && run_around(&project).is_none();
+    let approved = if is_approved { trust::approve(&project, &settings) } else { Ok(()) };
     let next = match trust::is_approved(&project, &settings) {
         Ok(true) => Next::Plan,
         Ok(false) | Err(_) => Next::Approve,

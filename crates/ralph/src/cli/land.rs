@@ -8,12 +8,13 @@ use ralph_core::outcome::exit_code;
 use ralph_core::task::Status;
 use uuid::Uuid;
 
+use super::around::refuse_recursion;
 use super::land_proof::{Proof, Subject, proof};
 use super::land_report::Report;
 use super::looking::{Looked, Looking};
 use super::out;
 use super::resume::refuse_tracked;
-use super::run::{refuse_recursion, with_keeper};
+use super::run::with_keeper;
 use super::task::{opened, unknown};
 use crate::engine::Clock;
 use crate::error::Failure;

@@ -2,6 +2,7 @@
 //! `report` is anything printed, and only `main` exits.
 mod agent_args;
 mod agents;
+mod around;
 mod attach;
 mod backup;
 mod budget;

@@ -6,10 +6,11 @@ use ralph_core::order::Order;
 use ralph_core::outcome::{Ended, exit_code};
 use ralph_core::state::Phase;
 
+use super::around::refuse_recursion;
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
-use super::run::{hold, means, preflight_again, refuse_recursion, tell, with_keeper};
+use super::run::{hold, means, preflight_again, tell, with_keeper};
 use super::target::{PATIENCE, place, silent, within};
 use super::{block_on, out, own_tree, pick, task, trust};
 use crate::config::{Part, Use};

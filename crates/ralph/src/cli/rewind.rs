@@ -4,8 +4,8 @@ use ralph_core::outcome::exit_code;
 use ralph_core::task::{Role, Status};
 use serde_json::json;
 
+use super::around::refuse_recursion;
 use super::resume::refuse_tracked;
-use super::run::refuse_recursion;
 use super::task::{at_rest, opened, unknown};
 use super::{block_on, out};
 use crate::error::Failure;

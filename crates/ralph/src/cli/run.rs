@@ -9,6 +9,7 @@ use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::policy::Policy;
 use tokio::task::yield_now;
 
+use super::around::refuse_recursion;
 use super::detach::start;
 use super::output_args::{Show, Told};
 use super::run_args::RunArgs;
@@ -16,12 +17,10 @@ use super::usual_plan::{Wanted, usual_plan};
 use super::{block_on, budget, out, own_tree, trust};
 use crate::config::Settings;
 use crate::duration;
-use crate::engine::{
-    self, AgentChoice, Asks, Beginning, Clock, EngineError, Hold, Means, PROJECT_VARIABLE, RunPlan, TreeHold,
-};
+use crate::engine::{self, AgentChoice, Asks, Beginning, Clock, EngineError, Hold, Means, RunPlan, TreeHold};
 use crate::error::Failure;
 use crate::lock::{LockError, Sharing};
-use crate::process::{self, Keeper, RUN_ID_VARIABLE, SpawnError};
+use crate::process::{self, Keeper, SpawnError};
 use crate::project::Project;
 use crate::redact;
 use crate::report::{Elsewhere, Paint, SessionLog, Tone};
@@ -56,24 +55,6 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         sharing: if args.parallel { Sharing::Parallel } else { Sharing::Alone },
         ..plan
     })
-}
-
-/// An agent that starts ralph on its own project would loop in a loop.
-pub fn refuse_recursion(project: &Project) -> Result<(), Failure> {
-    match run_around(project) {
-        Some(run) => Err(Failure::plain(
-            exit_code::STATE,
-            format!("run {} already works on this project, and this is one of its agents", short_id(&run)),
-        )
-        .hint("an agent must not start ralph on the project that it works on")),
-        None => Ok(()),
-    }
-}
-
-/// Returns the run whose agent has started this ralph, if it works on the same project.
-pub fn run_around(project: &Project) -> Option<String> {
-    let outer = std::env::var_os(PROJECT_VARIABLE).is_some_and(|root| project.root.as_os_str() == root);
-    std::env::var(RUN_ID_VARIABLE).ok().filter(|_| outer)
 }
 
 /// Finds out before the first iteration whether the agent can be started at all.

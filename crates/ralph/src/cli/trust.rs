@@ -1,6 +1,7 @@
 //! `ralph trust`, and the question that every loop asks first: may the project's own commands be started?
 use clap::Args;
 
+use super::around::run_around;
 use super::config_args::ConfigArgs;
 use super::{consent, out};
 use crate::config::{Part, ProjectCommand, Settings, Use};
@@ -15,10 +16,11 @@ use crate::trust::{Knowledge, Ledger, Seal, TrustError};
 /// A repository can carry commands that somebody else wrote: an agent's program, its arguments and variables, checks,
 /// what the agent may do unasked.
 /// ralph starts none of them before you have approved them once; when one changes, it asks again. What you type
-/// yourself, and the file that you name with --config, needs no approval.
+/// yourself, and the file that you name with --config, needs no approval. An agent cannot approve.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  ralph trust                     shows the commands and approves them
+  ralph trust                     shows the commands, asks, and approves them
+  ralph trust --yes               without a question, such as in a script
   ralph trust --show              only shows them
   ralph trust --remove            takes the approval back
 
@@ -30,6 +32,9 @@ pub struct TrustArgs {
     /// Takes the approval back
     #[arg(long)]
     remove: bool,
+    /// Approves without asking
+    #[arg(long, short, conflicts_with_all = ["show", "remove"])]
+    yes: bool,
 }
 
 pub fn run(args: &TrustArgs) -> Result<u8, Failure> {
@@ -50,6 +55,15 @@ pub fn run(args: &TrustArgs) -> Result<u8, Failure> {
         let known = ledger()?.knows(&project.root, &seal(commands))?;
         out::say(known_words(known));
         return Ok(0);
+    }
+    if run_around(&project).is_some() {
+        return Err(Failure::preflight(
+            "an agent cannot approve the commands of the project that it works on",
+        )
+        .hint("a person approves, outside of the run"));
+    }
+    if !args.yes {
+        consent::required("not approved")?;
     }
     approve(&project, &settings)?;
     out::say(&format!("approved for {}", project.root.display()));

@@ -3,10 +3,10 @@ use clap::Args;
 use ralph_core::outcome::exit_code;
 use serde_json::json;
 
+use super::around::refuse_recursion;
 use super::diff::root_of;
 use super::land::alone;
 use super::resume::refuse_tracked;
-use super::run::refuse_recursion;
 use super::{block_on, out, pick};
 use crate::error::Failure;
 use crate::project::Project;

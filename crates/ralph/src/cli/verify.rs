@@ -5,10 +5,11 @@ use ralph_core::fact::Fact;
 use ralph_core::outcome::exit_code;
 use ralph_core::receipt::{Again, Checked, End, Receipt, Tally, doubts, repeatable};
 
+use super::around::refuse_recursion;
 use super::config_args::ConfigArgs;
 use super::looking::{Looked, Looking};
 use super::resume::{HIDDEN, refuse_tracked};
-use super::run::{refuse_recursion, with_keeper};
+use super::run::with_keeper;
 use super::verify_report::Found;
 use super::{out, pick};
 use crate::digest::sha256;

@@ -177,8 +177,12 @@ fn kilobytes(text: &str, names: &[&str]) -> Option<u64> {
 
 /// Says whether the process was started with exactly this `NAME=value` in its environment.
 pub(super) fn carries(pid: Pid, entry: &str) -> bool {
-    let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default();
-    environ.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+    environment(pid).split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+}
+
+/// Returns the environment with which a process was started, each entry ended by a zero; nothing where it cannot be read.
+pub(super) fn environment(pid: Pid) -> Vec<u8> {
+    fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default()
 }
 
 /// The name stands in parentheses and may itself hold spaces and parentheses, so the fields are counted from the last.

@@ -77,6 +77,10 @@ pub(super) fn memory(_seen: &Seen) -> u64 {
     0
 }
 
+pub(super) fn environment(_pid: Pid) -> Vec<u8> {
+    Vec::new()
+}
+
 pub(super) fn carries(_pid: Pid, _entry: &str) -> bool {
     false
 }

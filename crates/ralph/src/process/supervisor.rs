@@ -14,6 +14,7 @@ use super::control::Polite;
 use super::ending::{Exit, Gone};
 use super::fds::JobFds;
 use super::launch::{Refusal, Stdio, launch};
+use super::line::SUPERVISOR;
 use super::message::{Launch, Order, Report};
 use super::platform;
 use super::tree::{Hunt, Hunted, LOOK_AGAIN, Left, Tree, alive};
@@ -80,7 +81,7 @@ impl Ready {
     /// Serves one job from its description to its end. The keeper sees by the end of its line that the program was
     /// started.
     pub(super) fn supervise(self, fds: JobFds, keeper: UnixStream) {
-        platform::rename_this_process("rk-super");
+        platform::rename_this_process(SUPERVISOR);
         let JobFds { control, stdin, stdout, stderr } = fds;
         let mut line = Line { socket: control, frames: Frames::default() };
         let Some(bell) = self.bell else { return line.refuse(libc::EMFILE) };

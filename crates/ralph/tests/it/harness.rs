@@ -129,7 +129,7 @@ impl Project {
 
     /// Approves the commands of the project's configuration, if it can be read.
     pub fn trust(&self) {
-        self.ralph(["trust"]).output();
+        self.ralph(["trust", "--yes"]).output();
     }
 
     /// Prepares a loop with the scripted agent, reported as JSON lines.

@@ -149,7 +149,7 @@ fn without_a_place_for_approvals_the_files_are_written_and_the_next_step_is_to_a
         let answer = again.output().expect(0);
         assert!(answer.stdout.contains("\nNext\n  ralph trust "), "{}", answer.stdout);
     }
-    project.ralph(["trust"]).output().expect(0);
+    project.ralph(["trust", "--yes"]).output().expect(0);
     assert!(!project.ralph(["init"]).output().expect(0).stdout.contains("ralph trust"));
 }
 

@@ -75,7 +75,7 @@ fn an_approval(project: &Project, shot: &dyn Fn(Call<'_>) -> Answer) {
     project.write(".ralph/config.yaml", "checks: [make one]\n");
     project.trust();
     project.write(".ralph/config.yaml", "checks: [make two]\n");
-    shot(project.ralph(["trust"]));
+    shot(project.ralph(["trust", "--yes"]));
     let shown = project.ralph(["trust", "--show"]).output().expect(0).stdout;
     let known = ["not approved: they have changed since\n", "\napproved\n"];
     assert!(known.iter().any(|known| shown.ends_with(known)), "the old list or the new one: {shown}");
@@ -113,7 +113,8 @@ fn an_approval_that_cannot_be_written_is_refused_and_the_old_list_stays() {
         let paths = ["-P".to_owned(), draft.display().to_string()];
         let args =
             ["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject].map(str::to_owned);
-        let answer = project.ralph(["trust"]).under_strace(args.into_iter().chain(paths)).output().expect(1);
+        let answer =
+            project.ralph(["trust", "--yes"]).under_strace(args.into_iter().chain(paths)).output().expect(1);
         assert!(
             answer.stderr.contains("trusted.json cannot be written"),
             "{call} {fault}: {}",

@@ -19,7 +19,7 @@ fn nothing_is_put_into_the_folder_for_temporary_files_by_a_run() {
         project.ralph(["prompt".as_ref(), prompt.as_os_str()]).args(agent),
         project.ralph(["resume"]),
         project.ralph(["init"]),
-        project.ralph(["trust"]),
+        project.ralph(["trust", "--yes"]),
         project.ralph(["backup", "copy.db"]),
         project.ralph(["gc", "--older-than", "1ms"]),
     ];

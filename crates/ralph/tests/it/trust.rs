@@ -7,6 +7,8 @@ use rustix::process::Signal;
 
 use crate::harness::{FAKE_AGENT, Project};
 
+const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+
 /// A repository whose configuration wants to start an agent and a check of its own.
 fn foreign() -> Project {
     let project = Project::new();
@@ -55,7 +57,7 @@ fn commands_of_a_repository_do_not_run_before_the_user_has_approved_them() {
         assert!(answer.stderr.contains("run: ralph trust"));
     }
     assert!(project.starts().is_empty() && !project.root().join("checked").exists());
-    let trusted = project.ralph(["trust"]).output().expect(0);
+    let trusted = project.ralph(["trust", "--yes"]).output().expect(0);
     assert!(trusted.stdout.contains("checks: touch checked") && trusted.stdout.contains("approved for "));
     project.ralph(RUN).output().expect(0);
     assert!(project.root().join("checked").exists());
@@ -83,6 +85,87 @@ fn a_changed_command_must_be_approved_again_and_other_changes_need_nothing() {
 
 // spec: X6
 #[test]
+fn whoever_is_not_asked_must_say_that_it_is_meant() {
+    let project = foreign();
+    let unasked = project.ralph(["trust"]).output().expect(1);
+    assert!(unasked.stdout.contains("checks: touch checked"), "{}", unasked.stdout);
+    assert!(unasked.stderr.contains("not approved: there is nobody to ask"), "{}", unasked.stderr);
+    project.ralph(RUN).output().expect(1);
+    let ask = |answer: &str| project.ralph(["trust"]).with(on_a_terminal).input(answer).output();
+    assert!(ask("n\n").expect(1).stdout.contains("May these be started? [y/N]"));
+    project.ralph(RUN).output().expect(1);
+    ask("y\n").expect(0);
+    project.ralph(RUN).output().expect(0);
+}
+
+/// Ways in which an agent may call ralph: as it is, without the variables, in place of itself, left behind, from the work tree
+/// of the user while it has one of its own.
+const CALLS: [&str; 6] = [
+    "\"$RALPH\" ARGS",
+    "env -u RALPH_RUN_ID -u RALPH_PROJECT \"$RALPH\" ARGS",
+    "env RALPH_RUN_ID=0 RALPH_PROJECT=/ \"$RALPH\" ARGS",
+    "env -i HOME=\"$HOME\" PATH=\"$PATH\" \"$RALPH\" ARGS",
+    "(setsid env -u RALPH_RUN_ID \"$RALPH\" ARGS; touch \"$TMPDIR/over\") & until test -e \"$TMPDIR/over\"; do sleep 0.01; done",
+    "cd / && cd \"$MAIN\" && \"$RALPH\" ARGS",
+];
+
+/// Has an agent of a run call ralph in this way. What it said is in `said`.
+fn called_by_an_agent(project: &Project, way: &str, args: &str) -> String {
+    let _ = fs::remove_file(project.outside("over"));
+    let said = project.outside("said");
+    let call = way.replace("ARGS", &format!("{args} > '{said}' 2>&1 < /dev/null", said = said.display()));
+    let agent = format!("cat > /dev/null; {call}; echo '<promise>COMPLETE</promise>'");
+    let flags = ["--agent", "text", "--agent-cmd", "/bin/sh", "--agent-arg=-c"];
+    let run = ["run", "do the work", "--promise", "COMPLETE", "--json", "--check", "true"];
+    let tree: &[&str] = if way.contains("MAIN") { &["--worktree"] } else { &[] };
+    let call = project.ralph(run).args(flags).args([format!("--agent-arg={agent}")]).args(tree);
+    call.env("RALPH", RALPH).env("MAIN", project.root().display().to_string()).output();
+    fs::read_to_string(said).unwrap()
+}
+
+// spec: X6
+// fault: 83
+#[test]
+fn an_agent_cannot_approve_what_it_wrote_however_it_calls() {
+    for way in CALLS {
+        let project = Project::new();
+        project.commit();
+        fs::create_dir_all(project.root().join(".ralph")).unwrap();
+        project.write(".ralph/config.yaml", "checks: [touch pwned]\n");
+        let said = called_by_an_agent(&project, way, "trust --yes");
+        assert!(said.contains("an agent cannot approve the commands of the project"), "{way}: {said}");
+        let shown = project.ralph(["trust", "--show"]).output().expect(0);
+        assert!(shown.stdout.ends_with("\nnot approved\n"), "{way}: {}", shown.stdout);
+    }
+}
+
+// spec: X6
+// fault: 83
+#[test]
+fn an_agent_that_takes_the_place_of_its_own_process_is_known_too() {
+    let project = Project::new();
+    fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", "checks: [touch pwned]\n");
+    let said = project.outside("said");
+    let agent = format!("exec env -u RALPH_RUN_ID '{RALPH}' trust --yes > '{}' 2>&1", said.display());
+    project.run_shell(&agent).args(["--check", "true", "--max-retries", "0"]).output().expect(4);
+    let said = fs::read_to_string(said).unwrap();
+    assert!(said.contains("an agent cannot approve the commands of the project"), "{said}");
+}
+
+// spec: X6
+#[test]
+fn what_an_agent_has_initialised_waits_for_approval() {
+    let project = Project::new();
+    project.write("Makefile", "test:\n\ttouch pwned\n");
+    project.commit();
+    called_by_an_agent(&project, CALLS[1], "init");
+    let shown = project.ralph(["trust", "--show"]).output().expect(0);
+    assert!(shown.stdout.ends_with("\nnot approved\n"), "{}", shown.stdout);
+}
+
+// spec: X6
+#[test]
 fn an_approval_can_be_taken_back_and_another_project_has_none() {
     let project = foreign();
     project.trust();
@@ -105,7 +188,7 @@ fn what_the_user_names_is_trusted() {
     let config = project.root().join(".ralph/config.yaml");
     project.ralph(RUN).args(["--config".as_ref(), config.as_os_str()]).output().expect(0);
     fs::remove_file(&config).unwrap();
-    let nothing = project.ralph(["trust"]).output().expect(0);
+    let nothing = project.ralph(["trust", "--yes"]).output().expect(0);
     assert!(nothing.stdout.contains("nothing to approve"));
 }
 
@@ -156,7 +239,7 @@ fn a_broken_list_of_approvals_is_told_and_kept() {
     fs::write(&list, "{").unwrap();
     let answer = project.ralph(RUN).output().expect(1);
     assert!(answer.stderr.contains("cannot be understood") && answer.stderr.contains("trusted.json"));
-    project.ralph(["trust"]).output().expect(1);
+    project.ralph(["trust", "--yes"]).output().expect(1);
     assert_eq!(fs::read_to_string(&list).unwrap(), "{");
     let homeless = project
         .ralph(RUN)

@@ -14,9 +14,10 @@ use ralph_core::policy::{Policy, WhenExhausted};
 use args::ClassicArgs;
 pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
+use super::around::refuse_recursion;
 use super::check_args::CheckArgs;
 use super::detach::start;
-use super::run::{self, refuse_recursion};
+use super::run;
 use super::trust;
 use super::usual_plan::{Wanted, usual_plan};
 use crate::config::Settings;

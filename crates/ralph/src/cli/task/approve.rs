@@ -51,7 +51,7 @@ pub fn run(args: &ApproveArgs) -> Result<u8, Failure> {
         waiting.iter().for_each(show);
         let what = one_or_many(waiting.len() as i64, "task");
         if !args.yes {
-            consented(&what)?;
+            consent::required(&format!("{what} not approved"))?;
         }
         let approved = store.change_tasks(Clock::wall(), |there| approvals(&waiting, there)).await;
         store.close().await;
@@ -84,17 +84,6 @@ fn show(row: &TaskRow) {
     for start in starts(&row.task) {
         let what = visible(&start.what).replace('\n', "\n      ");
         out::say(&format!("  {}\n      {what}", visible(&start.place)));
-    }
-}
-
-fn consented(what: &str) -> Result<(), Failure> {
-    let refused = |words: &str| Failure::preflight(format!("{what} not approved: {words}"));
-    if !consent::can_be_asked() {
-        return Err(refused("there is nobody to ask").hint("look at the commands above; then add --yes"));
-    }
-    match consent::is_given("May these be started? [y/N] ") {
-        true => Ok(()),
-        false => Err(refused("you did not say yes")),
     }
 }
 

@@ -28,8 +28,8 @@ pub use followup::FollowupArgs;
 pub use stage_plan::{StagePlan, StageWanted, approved, stage_plan};
 pub use take_in::{finish, finish_in};
 
+use super::around::run_around;
 use super::pick;
-use super::run::run_around;
 use crate::agent::is_session_shell;
 use crate::error::Failure;
 use crate::project::Project;

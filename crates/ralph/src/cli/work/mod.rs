@@ -14,8 +14,9 @@ use ralph_core::task::Status;
 pub use args::WorkArgs;
 use shop::Shop;
 
+use super::around::refuse_recursion;
 use super::resume::refuse_tracked;
-use super::run::{abandon, refuse_recursion, with_keeper};
+use super::run::{abandon, with_keeper};
 use super::task;
 use crate::config::Settings;
 use crate::engine::{EngineError, Signals};

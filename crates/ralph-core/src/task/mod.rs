@@ -32,7 +32,7 @@ pub use problem::Problem;
 pub use prompt::StagePrompt;
 pub use resolve::{FromTemplate, NoCriteria, ProjectChecks, Resolved, RoleRules, resolve};
 pub use role::Role;
-pub use starts::{Start, starts};
+pub use starts::{Start, starts, terms};
 pub use status::Status;
 pub use stuck::{Awaited, stuck};
 pub use time::WrittenTime;

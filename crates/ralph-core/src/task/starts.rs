@@ -1,12 +1,12 @@
-//! What a task would have started to verify its roles. Who approves a task approves exactly this.
+//! What decides when a task is done, and what of it is started. Who approves a task approves exactly this.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{MethodName, OneOrMore, Role, Task, VerificationConfig};
+use super::{CheckFor, MethodName, OneOrMore, Role, Task, VerificationConfig};
 
-/// A program that a criterion starts.
+/// A program that a criterion starts, or something else that decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
     /// The role; behind it the stages that lead there.
@@ -15,25 +15,49 @@ pub struct Start {
     pub what: String,
 }
 
+/// Something that decides.
+struct Term {
+    is_started: bool,
+    said: Start,
+}
+
 /// Returns everything that the criteria of a task would start, for all roles.
 #[must_use]
 pub fn starts(task: &Task) -> Vec<Start> {
+    of_roles(task).into_iter().filter(|term| term.is_started).map(|term| term.said).collect()
+}
+
+/// Returns everything that decides when a task is done: outcome, acceptance, and how each role is verified.
+#[must_use]
+pub fn terms(task: &Task) -> Vec<Start> {
+    let said = |place: &str, what: &String| Start { place: place.to_string(), what: what.clone() };
+    let outcome = task.completion.iter().map(|spec| said("outcome", &spec.outcome));
+    let accepted = task.completion.iter().flat_map(|spec| &spec.acceptance_criteria);
+    let accepted = accepted.map(|criterion| said("acceptance", criterion));
+    outcome.chain(accepted).chain(of_roles(task).into_iter().map(|term| term.said)).collect()
+}
+
+fn of_roles(task: &Task) -> Vec<Term> {
     let Some(spec) = &task.completion else { return Vec::new() };
     let of_role = |role: Role| {
         let block = spec.of(&role)?;
-        let config = block.verification_config.as_ref()?;
-        Some(of_config(role.as_str(), block.method(&role), config))
+        let config = block.verification_config.clone().unwrap_or_default();
+        Some(of_config(role.as_str(), block.method(&role), &config))
     };
     Role::KNOWN.into_iter().filter_map(of_role).flatten().collect()
 }
 
-fn of_config(place: &str, method: MethodName, config: &VerificationConfig) -> Vec<Start> {
-    let start = |what| vec![Start { place: place.to_string(), what }];
+fn of_config(place: &str, method: MethodName, config: &VerificationConfig) -> Vec<Term> {
+    let said = |what| Start { place: place.to_string(), what };
+    let start = |what| vec![Term { is_started: true, said: said(what) }];
     if let Some(name) = &config.template {
         return start(format!("template {name}{}", given(config)));
     }
     match method {
-        MethodName::StringMatch | MethodName::Semantic => Vec::new(),
+        MethodName::StringMatch => {
+            vec![Term { is_started: false, said: said("the promise alone".to_string()) }]
+        }
+        MethodName::Semantic => vec![Term { is_started: false, said: said(judged(config)) }],
         MethodName::External => {
             config.command.iter().flat_map(|command| start(ordered(config, command))).collect()
         }
@@ -42,19 +66,37 @@ fn of_config(place: &str, method: MethodName, config: &VerificationConfig) -> Ve
     }
 }
 
-fn of_stages(place: &str, config: &VerificationConfig) -> Vec<Start> {
+fn of_stages(place: &str, config: &VerificationConfig) -> Vec<Term> {
     let stages = config.stages.iter().flatten();
     let of_stage = |stage: &super::StageSpec| {
         let config = stage.config.clone().unwrap_or_default();
-        of_config(&format!("{place}, {}", stage.name()), stage.method(), &config)
+        let optional = if stage.required == Some(false) { " (optional)" } else { "" };
+        of_config(&format!("{place}, {}{optional}", stage.name()), stage.method(), &config)
     };
     stages.flat_map(of_stage).collect()
+}
+
+fn judged(config: &VerificationConfig) -> String {
+    let looked_for = match &config.check_for {
+        None => String::new(),
+        Some(CheckFor::Text(text)) => format!(" for {text:?}"),
+        Some(CheckFor::List(list)) => format!(" for {list:?}"),
+    };
+    let refused = config.negative_patterns.as_ref();
+    let refused = refused.map_or_else(String::new, |patterns| format!(", never {patterns:?}"));
+    format!("a judge looks{looked_for}{refused}")
 }
 
 fn ordered(config: &VerificationConfig, command: &crate::criterion::CheckCommand) -> String {
     let folder = config.working_dir.as_ref().map(|folder| format!("in {folder}"));
     let set = config.env.iter().flatten().map(|(name, value)| format!("{name}={value}"));
-    let rest: Vec<String> = folder.into_iter().chain(set).collect();
+    let code =
+        config.success_exit_code.filter(|code| *code != 0).map(|code| format!("must exit with {code}"));
+    let contains = config.output_contains.as_ref().map(|text| format!("must print {text:?}"));
+    let not = config.output_not_contains.as_ref().map(|text| format!("must not print {text:?}"));
+    let retries = config.retries.filter(|times| *times > 0).map(|times| format!("{times} retries"));
+    let rest = folder.into_iter().chain(set).chain(code).chain(contains).chain(not).chain(retries);
+    let rest: Vec<String> = rest.collect();
     match rest.is_empty() {
         true => command.to_string(),
         false => format!("{command}  ({})", rest.join(", ")),
@@ -124,6 +166,9 @@ mod tests {
         let tester = VerificationConfig {
             working_dir: Some("api".to_string()),
             env: Some(BTreeMap::from([("CI".to_string(), "1".to_string())])),
+            success_exit_code: Some(1),
+            output_contains: Some("ok".to_string()),
+            retries: Some(9),
             ..shell("make test")
         };
         let completion = CompletionSpec {
@@ -143,12 +188,46 @@ mod tests {
             found,
             [
                 ("coder", "test 'a b'"),
-                ("tester", "make test  (in api, CI=1)"),
+                ("tester", "make test  (in api, CI=1, must exit with 1, must print \"ok\", 9 retries)"),
                 ("qa, unit", "make unit"),
                 ("qa, own", "plugin api [1]"),
                 ("qa, ready", "template files-exist files=[a, b]"),
             ]
         );
         assert!(starts(&Task::default()).is_empty());
+    }
+
+    // spec: T8
+    #[test]
+    fn who_approves_sees_all_that_decides() {
+        let judged = VerificationConfig {
+            check_for: Some(CheckFor::List(vec!["it is fast".into()])),
+            negative_patterns: Some(vec!["slow".into()]),
+            ..Default::default()
+        };
+        let word = RoleSpec { verification_method: Some(MethodName::StringMatch), ..RoleSpec::default() };
+        let completion = CompletionSpec {
+            outcome: "people log in".to_string(),
+            acceptance_criteria: vec!["401".to_string(), "a token".to_string()],
+            coder: block(shell("make")),
+            reviewer: block(judged),
+            tester: Some(word),
+            ..CompletionSpec::default()
+        };
+        let found = terms(&Task { completion: Some(completion), ..Task::default() });
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|start| (start.place.as_str(), start.what.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("outcome", "people log in"),
+                ("acceptance", "401"),
+                ("acceptance", "a token"),
+                ("coder", "make"),
+                ("reviewer", "a judge looks for [\"it is fast\"], never [\"slow\"]"),
+                ("tester", "the promise alone"),
+            ]
+        );
+        assert!(terms(&Task::default()).is_empty());
     }
 }

@@ -202,14 +202,20 @@ fn checks_that_an_agent_wrote_do_not_run_before_a_person_approves_them() {
     task(&project, &["edit", "auth-001", "--status", "done"]).expect(0);
     let starts = project.starts().len();
     let refused = stage(&project, "auth-002").output().expect(1);
-    for words in
-        ["an agent wrote checks of task auth-002", "coder: touch canary", "ralph task approve auth-002"]
-    {
+    for words in [
+        "an agent wrote what decides about task auth-002",
+        "coder: touch canary",
+        "ralph task approve auth-002",
+    ] {
         assert!(refused.stderr.contains(words), "{words:?} is not in\n{}", refused.stderr);
     }
     assert_eq!(project.starts().len(), starts, "no token is spent");
     let unasked = task(&project, &["approve", "--spec", "auth"]).expect(1);
-    assert!(unasked.stdout.contains("auth-002  Second\n  coder\n      touch canary\n"), "{}", unasked.stdout);
+    assert!(
+        unasked.stdout.contains("  acceptance\n      a\n  coder\n      touch canary\n"),
+        "{}",
+        unasked.stdout
+    );
     assert!(
         unasked.stderr.contains("hint: look at the commands above; then add --yes"),
         "{}",
@@ -259,28 +265,92 @@ fn only_approving_approves() {
     assert_eq!(two, [("auth-002".to_owned(), true)], "what starts nothing needs no approval");
 }
 
+/// Has the agent of a run call `ralph task`, without the variable that marks it, and returns exit code and words.
+fn inside(project: &Project, args: &str) -> (i32, String) {
+    let (said, code) = (project.outside("said"), project.outside("code"));
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    project
+        .run_shell(&format!(
+            "cat > /dev/null; env -u RALPH_RUN_ID {ralph} task {args} > '{}' 2>&1; echo $? > '{}'; echo '<promise>COMPLETE</promise>'",
+            said.display(),
+            code.display()
+        ))
+        .output()
+        .expect(0);
+    let code = fs::read_to_string(code).unwrap().trim().parse().unwrap();
+    (code, fs::read_to_string(said).unwrap())
+}
+
 // spec: T8
 #[test]
 fn an_agent_of_a_run_cannot_approve_and_what_it_writes_waits() {
     let project = generated();
-    let inside = |args: &[&str]| {
-        let root = project.root().canonicalize().unwrap();
-        project
-            .ralph(args)
-            .env("RALPH_RUN_ID", "01a1e3cb-e380-7182-8923-3083c7cc28f1")
-            .env("RALPH_PROJECT", root)
-            .output()
-    };
-    let refused = inside(&["task", "approve", "--all", "--yes"]).expect(1);
-    assert!(refused.stderr.contains("an agent cannot approve what agents wrote"), "{}", refused.stderr);
-    let create = ["task", "create", "T-1", "s", "Mine", "--outcome", "o", "--acceptance", "a"];
-    inside(&[create.as_slice(), &["--coder-verify-cmd", "make"]].concat()).expect(0);
+    let (code, said) = inside(&project, "approve --all --yes");
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("an agent cannot approve what agents wrote"), "{said}");
+    let (code, said) =
+        inside(&project, "create T-1 s Mine --outcome o --acceptance a --coder-verify-cmd make");
+    assert_eq!(code, 0, "{said}");
     assert!(listed(&project).contains(&("T-1".to_owned(), false)));
     task(&project, &["approve", "T-1", "--yes"]).expect(0);
-    inside(&["task", "edit", "T-1", "--title", "Yours"]).expect(0);
-    assert!(listed(&project).contains(&("T-1".to_owned(), true)), "a title starts nothing");
-    inside(&["task", "edit", "T-1", "--coder-verify-cmd", "rm -rf x"]).expect(0);
+    assert_eq!(inside(&project, "edit T-1 --title Yours").0, 0);
+    assert!(listed(&project).contains(&("T-1".to_owned(), true)), "a title decides nothing");
+    assert_eq!(inside(&project, "edit T-1 --coder-verify-cmd 'rm -rf x'").0, 0);
     assert!(listed(&project).contains(&("T-1".to_owned(), false)));
+}
+
+// spec: T8, V9
+// fault: 76
+#[test]
+fn an_agent_that_makes_a_task_easier_has_to_wait_for_a_person() {
+    let easier = [
+        "--coder-verify string_match",
+        "--acceptance anything",
+        "--outcome whatever",
+        "--reviewer-max-iterations 1",
+        "--coder-verify-config '{\"command\": \"make\", \"success_exit_code\": 2}'",
+    ];
+    for flags in easier {
+        let project = Project::new();
+        let create = ["create", "T-1", "s", "Mine", "--outcome", "o", "--acceptance", "a"];
+        task(&project, &[&create[..], &["--coder-verify-cmd", "make"]].concat()).expect(0);
+        let (code, said) = inside(&project, &format!("edit T-1 {flags}"));
+        assert_eq!(code, 0, "{flags}: {said}");
+        assert_eq!(listed(&project), [("T-1".to_owned(), false)], "{flags}");
+        let refused = stage(&project, "T-1").output().expect(1).stderr;
+        assert!(refused.contains("an agent wrote what decides about task T-1"), "{flags}: {refused}");
+        task(&project, &["edit", "T-1", "--title", "Other"]).expect(0);
+        assert_eq!(listed(&project), [("T-1".to_owned(), false)], "{flags}: a title approves nothing");
+        let shown = task(&project, &["approve", "T-1", "--yes"]).expect(0).stdout;
+        assert!(shown.contains("  outcome\n      ") && shown.contains("  acceptance\n      "), "{shown}");
+        assert_eq!(listed(&project), [("T-1".to_owned(), true)], "{flags}");
+    }
+}
+
+// spec: T8, T1
+// fault: 76
+#[test]
+fn an_agent_does_not_say_how_far_a_task_is() {
+    let project = Project::new();
+    for id in ["T-1", "T-2"] {
+        task(&project, &["create", id, "s", "Mine", "--outcome", "o", "--acceptance", "a"]).expect(0);
+    }
+    project.write("done.yaml", "- {id: T-3, title: x, status: done}\n");
+    let refused = [
+        ("edit T-2 --status done", "task T-2: an agent cannot say that it is done"),
+        ("edit T-2 --title x --status qa", "task T-2: an agent cannot say that it is qa"),
+        ("import done.yaml", "task T-3: an agent cannot say that it is done"),
+        ("import done.yaml --dry-run", "task T-3: an agent cannot say that it is done"),
+        ("delete T-2", "an agent cannot delete tasks"),
+    ];
+    for (args, words) in refused {
+        let (code, said) = inside(&project, args);
+        assert_eq!(code, 1, "{args}: {said}");
+        assert!(said.contains(words), "{args}: {said}");
+    }
+    let rows = task(&project, &["list", "--json"]).expect(0).json();
+    let told: Vec<_> = rows.as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
+    assert_eq!(told, [(&json!("T-1"), &json!("todo")), (&json!("T-2"), &json!("todo"))]);
 }
 
 // spec: T8, X1
@@ -294,8 +364,7 @@ fn a_command_cannot_hide_from_whoever_approves_it() {
     project.write("t.json", sly.to_string());
     task(&project, &["import", "t.json"]).expect(0);
     let shown = task(&project, &["approve", "x"]).expect(1).stdout;
-    let expected =
-        "x  a\\u{1b}[2Jb\n  coder\n      true #\\u{1b}[1A\\u{1b}[2K\\rrm -rf /tmp/\\u{202e}x\n      second\n";
+    let expected = "x  a\\u{1b}[2Jb\n  outcome\n      o\n  acceptance\n      a\n  coder\n      true #\\u{1b}[1A\\u{1b}[2K\\rrm -rf /tmp/\\u{202e}x\n      second\n";
     assert_eq!(shown, expected);
     let refused = stage(&project, "x").output().expect(1).stderr;
     assert!(refused.contains("rm -rf /tmp/\\u{202e}x") && !refused.contains('\u{1b}'), "{refused}");

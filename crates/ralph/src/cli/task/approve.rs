@@ -1,6 +1,6 @@
-//! `ralph task approve`: a person lets the checks be started that an agent wrote.
+//! `ralph task approve`: a person accepts what an agent wrote about when a task is done.
 use clap::{ArgGroup, Args};
-use ralph_core::task::{Approval, Author, starts};
+use ralph_core::task::{Approval, Author, terms};
 
 use super::{author, opened, unknown};
 use crate::cli::{block_on, consent, out};
@@ -11,10 +11,10 @@ use crate::sanitize::visible;
 use crate::store::{Store, TaskChange, TaskHead, TaskRow};
 use crate::view::one_or_many;
 
-/// Lets the checks of tasks be started that an agent wrote
+/// Lets tasks be worked on for which an agent wrote what decides
 ///
-/// Shows every command, plugin and template that these tasks would start, as they are, and asks. A task that was not
-/// approved does not run. Editing a task does not approve it.
+/// Shows outcome, acceptance and every command, plugin and template that these tasks would start, as they are, and asks. A
+/// task that was not approved does not run. Editing a task does not approve it.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").required(true).args(["ids", "spec", "all"])))]
 #[command(after_help = "Examples:
@@ -45,7 +45,7 @@ pub fn run(args: &ApproveArgs) -> Result<u8, Failure> {
         let store = opened().await?;
         let waiting = args.waiting(&store).await?;
         if waiting.is_empty() {
-            out::say("nothing to approve: no agent wrote checks that wait for it");
+            out::say("nothing to approve: nothing that an agent wrote waits for it");
             return Ok(0);
         }
         waiting.iter().for_each(show);
@@ -78,10 +78,10 @@ impl ApproveArgs {
     }
 }
 
-/// Shows what would be started. An agent may have written it to look like something else.
+/// Shows what decides, and what would be started. An agent may have written it to look like something else.
 fn show(row: &TaskRow) {
     out::say(&visible(&format!("{}  {}", row.task.id, row.task.title)));
-    for start in starts(&row.task) {
+    for start in terms(&row.task) {
         let what = visible(&start.what).replace('\n', "\n      ");
         out::say(&format!("  {}\n      {what}", visible(&start.place)));
     }

@@ -1,10 +1,10 @@
 //! `ralph task create`.
 use clap::Args;
-use ralph_core::task::{Approval, Author, Task};
+use ralph_core::task::{Approval, Author, Status, Task};
 use serde_json::Map;
 
 use super::field_args::{FieldArgs, FileArgs, from_file};
-use super::{author, held, made_store};
+use super::{author, held, made_store, moved_by};
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
 use crate::error::Failure;
@@ -72,8 +72,9 @@ pub async fn add(
 pub fn additions(new: Vec<Read>, there: &[TaskHead], author: Author) -> Result<Vec<TaskChange>, Failure> {
     let there: Vec<_> = there.iter().map(|head| (head.id.clone(), head.dependencies.clone())).collect();
     task::join(&new, &there)?;
+    new.iter().try_for_each(|read| moved_by(author, Status::Todo, &read.task))?;
     let add = |read: Read| TaskChange::Add {
-        approval: Approval::after(read.approval, &[], &read.task, author),
+        approval: Approval::after(read.approval, None, &read.task, author),
         task: read.task,
         metadata: serde_json::Value::Object(read.metadata).to_string(),
     };

@@ -1,7 +1,8 @@
 //! `ralph task delete`.
 use clap::Args;
+use ralph_core::task::Author;
 
-use super::{made_store, unknown};
+use super::{author, made_store, unknown};
 use crate::cli::{block_on, out, pick};
 use crate::engine::Clock;
 use crate::error::Failure;
@@ -11,7 +12,7 @@ use crate::view::short_id;
 
 /// Deletes tasks, all or none; what other tasks depend on stays
 ///
-/// Runs of a deleted task stay, and `ralph runs` lists them.
+/// Runs of a deleted task stay, and `ralph runs` lists them. Agents of a run cannot delete tasks.
 #[derive(Debug, Args)]
 pub struct DeleteArgs {
     #[arg(required = true, value_name = "ID")]
@@ -20,6 +21,11 @@ pub struct DeleteArgs {
 
 pub fn run(args: &DeleteArgs) -> Result<u8, Failure> {
     let project = Project::here()?;
+    if author(&project) == Author::Agent {
+        return Err(
+            Failure::preflight("an agent cannot delete tasks").hint("a person can, outside of the run")
+        );
+    }
     block_on(async {
         let store = made_store().await?;
         let decide = |there: &[TaskHead]| args.deletions(there, &project);

@@ -1,9 +1,9 @@
 //! `ralph task edit`.
 use clap::Args;
-use ralph_core::task::{Approval, Status, Task, starts};
+use ralph_core::task::{Approval, Status, Task};
 
 use super::field_args::{FieldArgs, status};
-use super::{author, awaits, held, picked};
+use super::{author, awaits, held, moved_by, picked};
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
 use crate::error::Failure;
@@ -13,7 +13,8 @@ use crate::store::{TaskChange, TaskHead, TaskRow};
 /// Changes a task: what a flag says replaces what was there
 ///
 /// A run that is going on keeps the criteria with which it began. What waits for approval goes on waiting: only `ralph
-/// task approve` approves.
+/// task approve` approves. Where an agent of a run changes what done means, that waits for approval; the status of a task
+/// is not an agent's to set.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task edit TASK-001 --priority 1 --depends TASK-000
@@ -39,7 +40,8 @@ pub fn run(args: &EditArgs) -> Result<u8, Failure> {
         let (store, row) = picked(&args.id).await?;
         let task = args.changed(&row)?;
         let author = author(&Project::here()?);
-        let approval = Approval::after(row.approval, &starts(&row.task), &task, author);
+        moved_by(author, row.task.status, &task)?;
+        let approval = Approval::after(row.approval, Some(&row.task), &task, author);
         let decide = |there: &[TaskHead]| {
             unchanged(there, &row)?;
             args.fields.untangled(&task, there)?;

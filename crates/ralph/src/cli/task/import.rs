@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ralph_core::task::{Author, is_name};
+use ralph_core::task::is_name;
 
 use super::create::{add, additions};
 use super::field_args::text_of;
@@ -108,5 +108,5 @@ async fn fits(new: Vec<Read>) -> Result<(), Failure> {
         Some(store) => store.tasks().await?,
         None => Vec::new(),
     };
-    additions(new, &there, Author::Person).map(drop)
+    additions(new, &there, author(&Project::here()?)).map(drop)
 }

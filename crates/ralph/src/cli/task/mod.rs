@@ -20,7 +20,7 @@ mod take_in;
 pub mod templates;
 
 use clap::{Args, Subcommand};
-use ralph_core::task::{Author, Task, validate};
+use ralph_core::task::{Author, Status, Task, validate};
 
 pub use create::CreateArgs;
 pub use delete::at_rest;
@@ -115,10 +115,23 @@ fn author(project: &Project) -> Author {
     if run_around(project).is_some() || in_session() { Author::Agent } else { Author::Person }
 }
 
+/// Refuses an agent that says how far a task is.
+fn moved_by(author: Author, was: Status, task: &Task) -> Result<(), Failure> {
+    if author.may_set(was, task.status) {
+        return Ok(());
+    }
+    Err(Failure::preflight(format!(
+        "task {}: an agent cannot say that it is {}",
+        task.id,
+        task.status.as_str()
+    ))
+    .hint("claim that the work is done: what is verified moves the task"))
+}
+
 /// Says that a task waits for approval.
 fn awaits(id: &str) -> String {
     format!(
-        "an agent wrote checks of task {id}: look at them, and approve them with `ralph task approve {id}`"
+        "an agent wrote what decides about task {id}: look at it, and approve it with `ralph task approve {id}`"
     )
 }
 

@@ -6,7 +6,7 @@ use ralph_core::criterion::template::Values;
 use ralph_core::pipeline::Said;
 use ralph_core::policy::{Context, Judging, Policy};
 use ralph_core::task::{
-    Approval, NoCriteria, ProjectChecks, Resolved, Role, RoleRules, StagePrompt, resolve, starts,
+    Approval, NoCriteria, ProjectChecks, Resolved, Role, RoleRules, StagePrompt, resolve, terms,
 };
 
 use super::templates;
@@ -92,17 +92,16 @@ fn planned(
     })
 }
 
-/// Refuses a task with checks that an agent wrote and nobody has approved.
+/// Refuses a task of which an agent wrote what decides, and nobody has approved it.
 pub fn approved(row: &TaskRow) -> Result<(), Failure> {
     if row.approval == Approval::Given {
         return Ok(());
     }
     let id = &row.task.id;
-    let refused =
-        Failure::preflight(format!("an agent wrote checks of task {id}, and nobody has approved them"));
+    let refused = Failure::preflight(format!(
+        "an agent wrote what decides about task {id}, and nobody has approved it"
+    ));
     let started =
-        starts(&row.task).into_iter().map(|start| visible(&format!("{}: {}", start.place, start.what)));
-    Err(started
-        .fold(refused, Failure::cause)
-        .hint(format!("look at them, then run: ralph task approve {id}")))
+        terms(&row.task).into_iter().map(|start| visible(&format!("{}: {}", start.place, start.what)));
+    Err(started.fold(refused, Failure::cause).hint(format!("look at it, then run: ralph task approve {id}")))
 }

@@ -169,6 +169,18 @@ impl Progress {
         }
     }
 
+    /// Somebody took the work back to what this stage had come to: it is next, and what was said after it began is unsaid.
+    #[must_use]
+    pub fn back_to(mut self, stage: Role) -> Self {
+        let is_its_end = |said: &Said| said.stage == stage && said.how == How::Accepted;
+        if self.stage != stage
+            && let Some(at) = self.said.iter().rposition(is_its_end)
+        {
+            self.said.truncate(at);
+        }
+        Self { stage, run: None, ..self }
+    }
+
     fn accepted(self, pipeline: &Pipeline, end: &StageEnd<'_>) -> (Self, Turn) {
         let next = pipeline.after(&self.stage);
         let heard = self.hears(How::Accepted, end.last_output);
@@ -434,6 +446,22 @@ mod tests {
         assert_eq!(short.begin(Status::Testing, None).stage, Role::Coder, "there is no such stage");
         let gone = Progress { stage: Role::Tester, ..fresh(&usual()) };
         assert_eq!(short.begin(Status::Testing, Some(gone)).stage, Role::Coder);
+    }
+
+    // spec: P7
+    #[test]
+    fn work_that_was_taken_back_to_a_stage_is_that_stage_s_again_and_hears_nothing_of_what_came_after_it() {
+        let pipeline = usual();
+        let (progress, _) = ends(&pipeline, fresh(&pipeline), &Ended::sent_back("no tests"));
+        let (progress, _) = end(&pipeline, progress, Outcome::Completed);
+        let (progress, _) = end(&pipeline, progress, Outcome::Completed);
+        let at_work = Progress { run: Some("r1".to_string()), ..progress };
+        assert_eq!((&at_work.stage, at_work.said.len()), (&Role::Tester, 3));
+        let coder = at_work.clone().back_to(Role::Coder);
+        assert_eq!((&coder.stage, &coder.run, coder.rounds), (&Role::Coder, &None, 1));
+        assert_eq!(coder.said.len(), 1, "why the work was sent back still holds");
+        let same = at_work.clone().back_to(Role::Tester);
+        assert_eq!((same.said, same.run), (at_work.said, None));
     }
 
     // spec: P3

@@ -9,7 +9,8 @@ use super::{block_on, out};
 use crate::control::{BuryError, Given, bury};
 use crate::error::Failure;
 use crate::lock::Owner;
-use crate::store::{LoopRow, OrderAnswer, Settled};
+use crate::project::Project;
+use crate::store::{LoopRow, OrderAnswer, Settled, Store};
 use crate::view::processes;
 
 /// Ends a loop for good, by its task or its run
@@ -152,15 +153,15 @@ async fn end_run(target: &Target, row: &LoopRow) -> Result<u8, Failure> {
 
 /// Ends a run that nobody drives, and says so.
 async fn ended(target: &Target, row: &LoopRow) -> Result<u8, Failure> {
-    let is_new = buried(target, row).await?;
+    let is_new = buried((&target.project, &target.store), row).await?;
     let word = if is_new { "Cancelled Ralph loop for" } else { "Somebody else ended the Ralph loop for" };
     out::say(&format!("{word} {}", place(row)));
     Ok(0)
 }
 
 /// Ends a run that nobody drives, with whatever of it is left. Tells whether it had not ended before.
-pub async fn buried(target: &Target, row: &LoopRow) -> Result<bool, Failure> {
-    let buried = match bury(&target.project, &target.store, row, now()).await {
+pub async fn buried((project, store): (&Project, &Store), row: &LoopRow) -> Result<bool, Failure> {
+    let buried = match bury(project, store, row, now()).await {
         Ok(buried) => buried,
         Err(BuryError::Driven) => {
             return Err(silent(row, None).hint("somebody has just taken it up: cancel it again"));
@@ -178,19 +179,19 @@ pub async fn buried(target: &Target, row: &LoopRow) -> Result<bool, Failure> {
 }
 
 /// Returns the newest run of a task, if it can go on.
-pub async fn left_of(target: &Target, task: &str) -> Result<Option<LoopRow>, Failure> {
-    let runs = target.store.runs_of_task(task).await?;
+pub async fn left_of(store: &Store, task: &str) -> Result<Option<LoopRow>, Failure> {
+    let runs = store.runs_of_task(task).await?;
     let newest = runs.last().filter(|(_, run)| matches!(run.status.as_str(), "running" | "interrupted"));
     match newest {
-        Some((_, run)) => Ok(target.store.loop_of(&run.id).await?),
+        Some((_, run)) => Ok(store.loop_of(&run.id).await?),
         None => Ok(None),
     }
 }
 
 /// Cancels a task that nobody works on, and the loop that was left of it.
 async fn end_task(target: &Target, id: &str) -> Result<u8, Failure> {
-    if let Some(row) = left_of(target, id).await? {
-        buried(target, &row).await?;
+    if let Some(row) = left_of(&target.store, id).await? {
+        buried((&target.project, &target.store), &row).await?;
         target.settle(id, Settled::Cancelled).await?;
         out::say(&format!("Cancelled Ralph loop for {}", place(&row)));
         return Ok(0);

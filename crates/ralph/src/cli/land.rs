@@ -16,6 +16,7 @@ use super::out;
 use super::resume::refuse_tracked;
 use super::run::with_keeper;
 use super::task::{opened, unknown};
+use super::tree_hold::run_named;
 use crate::engine::Clock;
 use crate::error::Failure;
 use crate::git::{Checkout, CheckoutError};
@@ -155,7 +156,7 @@ pub async fn land_in_turn(
 
 async fn finished(store: &Store, id: &str) -> Result<Subject, Failure> {
     let Some(row) = store.task(id).await? else {
-        if let Some(run) = run_named(store, id).await? {
+        if let Some(run) = finished_run(store, id).await? {
             return Ok(Subject::Run(Box::new(run)));
         }
         let all = store.tasks().await?;
@@ -171,14 +172,12 @@ async fn finished(store: &Store, id: &str) -> Result<Subject, Failure> {
     .hint(format!("`ralph task show {id}` tells what is missing; its branch so far is ralph/{id}")))
 }
 
-/// Returns the run that worked in a tree of its own with that name.
-async fn run_named(store: &Store, name: &str) -> Result<Option<RunRow>, Failure> {
-    let Some(part) = name.strip_prefix("run-") else { return Ok(None) };
-    let run = store.runs_like(part).await?.into_iter().find(|run| short_id(&run.id) == part);
-    match run {
+async fn finished_run(store: &Store, name: &str) -> Result<Option<RunRow>, Failure> {
+    match run_named(store, name).await? {
         Some(run) if run.status != "completed" => {
-            Err(Failure::preflight(format!("run {part} is {}: only finished work is landed", run.status))
-                .hint(format!("`ralph show {part}` tells why; its branch so far is ralph/{name}")))
+            let short = short_id(&run.id);
+            Err(Failure::preflight(format!("run {short} is {}: only finished work is landed", run.status))
+                .hint(format!("`ralph show {short}` tells why; its branch so far is ralph/{name}")))
         }
         run => Ok(run),
     }

@@ -56,6 +56,7 @@ mod target;
 mod task;
 mod templates;
 mod trace;
+mod tree_hold;
 mod trust;
 mod undo;
 mod usual_plan;

@@ -46,8 +46,8 @@ async fn retry(target: &Target) -> Result<u8, Failure> {
             .hint(format!("end it first: ralph cancel {id}")));
     }
     // What could still be resumed would work beside the new attempt.
-    if let Some(row) = left_of(target, id).await? {
-        buried(target, &row).await?;
+    if let Some(row) = left_of(&target.store, id).await? {
+        buried((&target.project, &target.store), &row).await?;
     }
     target.settle(id, Settled::ReadyAgain).await?;
     out::say(&format!("{id} is ready again"));

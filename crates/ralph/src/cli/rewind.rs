@@ -1,21 +1,27 @@
 //! `ralph rewind`.
 use clap::Args;
 use ralph_core::outcome::exit_code;
+use ralph_core::pipeline::Progress;
 use ralph_core::task::{Role, Status};
 use serde_json::json;
 
 use super::around::refuse_recursion;
+use super::cancel::{buried, left_of};
 use super::resume::refuse_tracked;
-use super::task::{at_rest, opened, unknown};
+use super::task::opened;
+use super::tree_hold::{TreeHold, Whose};
 use super::{block_on, out};
+use crate::engine::Clock;
 use crate::error::Failure;
 use crate::project::Project;
+use crate::store::{Claim, Store, TaskHead};
 use crate::tree::{self, Rewound, Site, Snapshot, Tree, TreeError};
 
 /// Puts the work tree of a task back to what it held after an earlier attempt
 ///
 /// Without an iteration, lists the attempts. HEAD and files go back; what was not committed then is not committed again.
 /// What the tree holds now is kept first, under a reference that is printed. Files that git ignores stay as they are.
+/// The task goes back too: `ralph work` goes on with that stage.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph rewind TASK-001                  lists the attempts that are kept
@@ -39,15 +45,77 @@ pub fn run(args: &RewindArgs) -> Result<u8, Failure> {
     let Some(wanted) = wanted else { return list(args, &all) };
     refuse_recursion(&project)?;
     refuse_tracked(&project)?;
-    block_on(may_go_back(args, &project))?;
+    block_on(async {
+        let store = opened().await?;
+        let gone = back(args, (&project, &store), (&site, &wanted, &all)).await;
+        store.close().await;
+        gone
+    })
+}
+
+async fn back(
+    args: &RewindArgs,
+    (project, store): (&Project, &Store),
+    (site, wanted, all): (&Site, &Wanted, &[Snapshot]),
+) -> Result<u8, Failure> {
     let name = &args.task;
-    let tree = tree::find(&site, name)?.ok_or_else(|| TreeError::None { name: name.clone() })?;
+    let whose = Whose::find(store, name).await?;
+    may_go_back(&whose)?;
+    let tree = tree::find(site, name)?.ok_or_else(|| TreeError::None { name: name.clone() })?;
     let to = wanted
-        .among(&all)
+        .among(all)
         .ok_or_else(|| TreeError::NoSnapshot { name: name.clone(), wanted: wanted.shown() })?;
-    let rewound = tree::rewind(&site, &tree, to)?;
+    let hold = whose.hold(store, project).await?;
+    let rewound = match (&whose, &hold) {
+        (Whose::Task(head), TreeHold::Task(claim)) => {
+            let stage = Role::parse(&to.mark.stage).map_err(Failure::usage)?;
+            let before = Before::of(store, head).await?;
+            before.begin_again(store, claim, stage).await?;
+            // What could still be gone on with would be what comes after the snapshot.
+            if let Some(row) = left_of(store, name).await? {
+                buried((project, store), &row).await?;
+            }
+            let rewound = tree::rewind(site, &tree, to);
+            if rewound.is_err() {
+                before.restore(store, claim).await?;
+            }
+            rewound
+        }
+        (_, _) => tree::rewind(site, &tree, to),
+    };
+    hold.release(store).await?;
+    let rewound = rewound?;
     tell(args, &tree, to, &rewound);
     Ok(exit_code::COMPLETED)
+}
+
+/// How far the work on a task was.
+struct Before {
+    progress: Option<Progress>,
+    status: Status,
+}
+
+impl Before {
+    async fn of(store: &Store, head: &TaskHead) -> Result<Self, Failure> {
+        Ok(Self { progress: store.progress(&head.id).await?, status: head.status })
+    }
+
+    /// Lets the stage be the next one. It is stored before anything is touched: whoever comes after a crash does too much of
+    /// the work again, and never too little.
+    async fn begin_again(&self, store: &Store, claim: &Claim, stage: Role) -> Result<(), Failure> {
+        let status = match self.status {
+            Status::Coding | Status::Reviewing | Status::Testing | Status::Qa => {
+                Status::during(&stage).unwrap_or(self.status)
+            }
+            Status::Todo | Status::Blocked | Status::Done | Status::Cancelled => self.status,
+        };
+        let progress = self.progress.clone().map(|progress| progress.back_to(stage));
+        Ok(store.go_back(claim, (progress.as_ref(), status), Clock::wall()).await?)
+    }
+
+    async fn restore(&self, store: &Store, claim: &Claim) -> Result<(), Failure> {
+        Ok(store.go_back(claim, (self.progress.as_ref(), self.status), Clock::wall()).await?)
+    }
 }
 
 /// The iteration that is asked for.
@@ -89,24 +157,9 @@ impl RewindArgs {
     }
 }
 
-/// Refuses a task on which somebody works, and one that is over: its work may be landed already.
-async fn may_go_back(args: &RewindArgs, project: &Project) -> Result<(), Failure> {
-    let store = opened().await?;
-    let heads = store.tasks().await?;
-    let leases = store.leases().await?;
-    store.close().await;
-    let Some(head) = heads.iter().find(|head| head.id == args.task) else {
-        // A run in a tree of its own is no task.
-        if args.task.starts_with("run-") {
-            return Ok(());
-        }
-        return Err(unknown(&args.task, &heads.iter().map(|head| head.id.as_str()).collect::<Vec<_>>()));
-    };
-    at_rest(head, project)?;
-    if leases.iter().any(|lease| lease.claim.task == head.id && !lease.is_over) {
-        return Err(Failure::preflight(format!("a worker has task {}", head.id))
-            .hint("wait until it is through, or stop it"));
-    }
+/// Refuses a task that is over: its work may be landed already.
+fn may_go_back(whose: &Whose) -> Result<(), Failure> {
+    let Whose::Task(head) = whose else { return Ok(()) };
     if let Status::Done | Status::Cancelled = head.status {
         let id = &head.id;
         return Err(Failure::preflight(format!("task {id} is {}", head.status.as_str()))

@@ -47,15 +47,6 @@ pub fn is_ancestor(root: &Path, older: &str, younger: &str) -> Result<bool, GitE
     }
 }
 
-/// Returns the newest commit that both have in common.
-pub fn common_ancestor(root: &Path, one: &str, other: &str) -> Result<Option<String>, GitError> {
-    let answer = Plain::at(root).answer(&["merge-base", one, other], &[])?;
-    match answer.code {
-        Some(1) => Ok(None),
-        _ => Ok(Some(String::from_utf8_lossy(&answer.success()?).trim_end().to_owned())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -84,6 +75,5 @@ mod tests {
         let four = commit_all(&root);
         assert!(matches!(merge(&root, &three, &four).unwrap(), Merge::Clean { .. }));
         assert!(is_ancestor(&root, &base, &four).unwrap() && !is_ancestor(&root, &four, &base).unwrap());
-        assert_eq!(common_ancestor(&root, &three, &four).unwrap(), Some(base));
     }
 }

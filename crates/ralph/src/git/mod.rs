@@ -41,7 +41,7 @@ pub use linked::{
     Linked, add_linked, finish_linked, linked, lock_linked, own_file, reconnect_linked, remove_linked,
     repository_of,
 };
-pub use merge::{Merge, common_ancestor, is_ancestor, merge};
+pub use merge::{Merge, is_ancestor, merge};
 pub use plain::ELSEWHERE;
 pub use position::position;
 pub use refs::{

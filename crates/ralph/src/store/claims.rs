@@ -13,7 +13,7 @@ use super::batch::Value;
 use super::{Store, StoreError, TaskRow};
 
 /// Returns what the store's clock shows, in milliseconds.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec * 1_000 + now.tv_nsec / 1_000_000
 }
@@ -176,10 +176,10 @@ impl Store {
     }
 }
 
-fn millis(time: Duration) -> i64 {
+pub(super) fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn read_claim(row: &SqliteRow) -> Result<Claim, sqlx::Error> {
+pub(super) fn read_claim(row: &SqliteRow) -> Result<Claim, sqlx::Error> {
     Ok(Claim { task: row.try_get("id")?, fence: row.try_get("fence")? })
 }

@@ -6,6 +6,7 @@ mod claims;
 mod error;
 mod forget;
 mod given;
+mod going_back;
 mod guard;
 mod header;
 mod keep;

@@ -1,7 +1,7 @@
 //! Work that was verified becomes the accepted work of its task.
 use std::path::{Path, PathBuf};
 
-use super::snapshot::hold_on;
+use super::snapshot::{hold_on, next_number};
 use super::{Site, Tree, TreeError, names};
 use crate::git::{self, Author, NewCommit, RefChange, Was};
 
@@ -54,6 +54,9 @@ pub fn accept(
     let branch = names::branch(&tree.name);
     let held_by = holder(&site.root, &branch)?;
     let mut moves = vec![RefChange::moved(names::accepted(&tree.name), before, &commit)];
+    if commit != *before {
+        moves.push(RefChange::new(next_number(site, &names::acceptances(&tree.name))?, &commit));
+    }
     if held_by.is_none() {
         moves.push(branch_move(site, tree, (before, &commit))?);
     }
@@ -122,7 +125,7 @@ pub(super) fn follow(site: &Site, name: &str) -> Result<(), TreeError> {
     Ok(git::change_refs(&site.root, &change, "ralph: the branch follows")?)
 }
 
-/// Takes the accepted work of a task back to an earlier commit. Where it was is kept.
+/// Takes the accepted work of a task back to the newest that a commit has. Where it was is kept.
 pub(super) fn take_back(site: &Site, tree: &Tree, to: &str) -> Result<Option<String>, TreeError> {
     let name = &tree.name;
     let Some(was) = accepted(site, name)? else { return Ok(None) };
@@ -133,14 +136,33 @@ pub(super) fn take_back(site: &Site, tree: &Tree, to: &str) -> Result<Option<Str
     if let Some(path) = holder(&site.root, &branch)? {
         return Err(TreeError::Held { branch: tree.branch(), path });
     }
-    let common = git::common_ancestor(&site.root, &was, to)?.unwrap_or_else(|| tree.base.clone());
+    let earlier = accepted_in(site, tree, to)?;
+    let branch = RefChange::Put { to: earlier.clone(), was: own_tip(site, tree, &was)?, name: branch };
     let kept = hold_on(site, name, "before-rewind-accepted", &was)?;
-    let changes = [
-        RefChange::moved(names::accepted(name), &was, &common),
-        RefChange::Put { name: branch, to: common, was: Was::Anything },
-    ];
+    let changes = [RefChange::moved(names::accepted(name), &was, &earlier), branch];
     git::change_refs(&site.root, &changes, "ralph: rewound")?;
     Ok(Some(kept))
+}
+
+/// Returns the newest accepted commit that this one follows; where there is none, the one that the work began at.
+fn accepted_in(site: &Site, tree: &Tree, commit: &str) -> Result<String, TreeError> {
+    let mut newest = tree.base.clone();
+    for found in git::refs_below(&site.root, &names::acceptances(&tree.name))? {
+        let is_behind = git::is_ancestor(&site.root, &found.commit, commit)?;
+        if is_behind && git::is_ancestor(&site.root, &newest, &found.commit)? {
+            newest = found.commit;
+        }
+    }
+    Ok(newest)
+}
+
+/// Returns where the branch is, unless somebody has put commits on it that nobody else has.
+fn own_tip(site: &Site, tree: &Tree, accepted: &str) -> Result<Was, TreeError> {
+    match git::commit_at(&site.root, &names::branch(&tree.name))? {
+        None => Ok(Was::Nothing),
+        Some(at) if git::is_ancestor(&site.root, &at, accepted)? => Ok(Was::At(at)),
+        Some(is) => Err(TreeError::Moved { branch: tree.branch(), is, was: accepted.to_owned() }),
+    }
 }
 
 #[cfg(test)]

@@ -25,6 +25,11 @@ pub(super) fn accepted(name: &str) -> String {
     format!("refs/ralph/{name}/_accepted")
 }
 
+/// Every commit that was accepted, by number.
+pub(super) fn acceptances(name: &str) -> String {
+    format!("refs/ralph/{name}/_acceptances/")
+}
+
 /// What would be lost otherwise.
 pub(super) fn kept(name: &str, why: &str) -> String {
     format!("refs/ralph/{name}/_{why}/")

@@ -93,6 +93,38 @@ mod tests {
         scene.accepted(&tree, "file", "another way");
     }
 
+    // spec: P6, P7
+    #[test]
+    fn the_branch_goes_back_to_what_was_accepted_and_never_to_what_was_not() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let accepted = scene.accepted(&tree, "file", "one");
+        fs::write(tree.path.join("file"), "half").unwrap();
+        commit_all(&tree.path);
+        let half = took(&scene, &tree, 1);
+        scene.accepted(&tree, "file", "two");
+        rewind(&scene.site, &tree, &half).unwrap();
+        assert_eq!(scene.git(&["rev-parse", "ralph/T"]), accepted);
+        scene.accepted(&tree, "file", "another way");
+    }
+
+    // spec: P6, P7
+    #[test]
+    fn somebody_s_own_commit_on_the_branch_keeps_the_tree_where_it_is() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let first = took(&scene, &tree, 1);
+        let accepted = scene.accepted(&tree, "file", "two");
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+        let commit = ["commit-tree", "HEAD^{tree}", "-p", &accepted, "-m", "mine"];
+        let mine = scene.git(&[&identity[..], &commit].concat());
+        scene.git(&["branch", "--force", "ralph/T", &mine]);
+        let refused = rewind(&scene.site, &tree, &first).unwrap_err();
+        assert!(matches!(refused, TreeError::Moved { .. }), "{refused}");
+        assert_eq!(scene.git(&["rev-parse", "ralph/T"]), mine);
+        assert_eq!(shown(&tree), (String::new(), "two".to_owned()));
+    }
+
     // spec: P7
     #[test]
     fn an_ignored_file_in_the_way_of_a_snapshot_is_not_written_over() {

@@ -46,12 +46,16 @@ pub fn snapshots(site: &Site, name: &str) -> Result<Vec<Snapshot>, TreeError> {
 
 /// Lets a new reference lead to a commit that nothing else may lead to, and returns its name.
 pub(super) fn hold_on(site: &Site, name: &str, why: &str, commit: &str) -> Result<String, TreeError> {
-    let prefix = names::kept(name, why);
-    let found = git::refs_below(&site.root, &prefix)?;
-    let numbers = found.iter().filter_map(|one| one.name.strip_prefix(&prefix)?.parse::<u32>().ok());
-    let reference = format!("{prefix}{}", numbers.max().unwrap_or(0) + 1);
+    let reference = next_number(site, &names::kept(name, why))?;
     git::change_refs(&site.root, &[RefChange::new(&reference, commit)], "ralph: kept")?;
     Ok(reference)
+}
+
+/// Returns the name of the next reference below a prefix whose references are numbered.
+pub(super) fn next_number(site: &Site, prefix: &str) -> Result<String, TreeError> {
+    let found = git::refs_below(&site.root, prefix)?;
+    let numbers = found.iter().filter_map(|one| one.name.strip_prefix(prefix)?.parse::<u32>().ok());
+    Ok(format!("{prefix}{}", numbers.max().unwrap_or(0) + 1))
 }
 
 #[cfg(test)]

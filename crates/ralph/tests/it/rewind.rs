@@ -2,9 +2,11 @@
 use std::fs;
 
 use ralph::tree::{self, Mark};
+use rustix::process::Signal;
 
-use crate::harness::Project;
+use crate::harness::{Project, wait_until};
 use crate::trees::{git, site, with_tasks, worked};
+use crate::work;
 
 /// A task with two iterations: the first left something uncommitted, the second was accepted.
 fn twice() -> (Project, tree::Tree) {
@@ -67,4 +69,60 @@ fn a_rewinding_that_is_killed_loses_nothing_and_can_be_done_again() {
         assert_eq!(fs::read_to_string(tree.path.join("work")).unwrap(), "one\n", "{point}");
         assert_eq!(git(&tree.path, &["status", "--porcelain"]), "?? work");
     }
+}
+
+/// A coder that needs two iterations, and a reviewer that waits for the test.
+const SLOW: &str = r#"
+marks=$(dirname "$0")/marks
+role=$(sed -n 's/^- \*\*Stage\*\*: //p')
+echo "T-1 $role" >> "$marks/starts"
+commit() { git add --all; git -c user.name=A -c user.email=a@example.invalid commit --quiet -m "$1"; }
+case $role in
+coder) if [ -e half ]; then echo x > done-T-1; commit two; echo "<promise>IMPLEMENTATION_COMPLETE</promise>"
+  else echo h > half; commit one; echo "half of it"; fi;;
+reviewer) [ -e "$marks/go" ] || { touch "$marks/holding"; exec sleep 1000; }; echo "<promise>REVIEW_PASSED</promise>";;
+esac
+"#;
+
+// spec: P6, P7
+#[test]
+fn a_task_that_was_rewound_goes_on_with_the_stage_that_it_went_back_to() {
+    let project = work::project(&[("T-1", "")]);
+    project.shell(SLOW);
+    let work = || work::work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder,reviewer");
+    let running = work().start();
+    wait_until("the reviewer is at work", || project.outside("marks/holding").exists());
+    let refused = project.ralph(["rewind", "T-1", "coder", "1"]).start().wait_without_invariants().expect(1);
+    assert!(refused.stderr.contains("is working on task T-1"), "{}", refused.stderr);
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    let root = project.root();
+    project.ralph(["rewind", "T-1", "coder", "1"]).output().expect(0);
+    assert_eq!(work::statuses(&project)[0].1, "coding");
+    assert_eq!(
+        git(&root, &["rev-parse", "ralph/T-1"]),
+        git(&root, &["rev-parse", "HEAD"]),
+        "half of it is not proven"
+    );
+    fs::write(project.outside("marks/go"), "").unwrap();
+    work().output().expect(0);
+    let expected = ["coder", "coder", "reviewer", "coder", "reviewer"].map(|role| format!("T-1 {role}"));
+    assert_eq!(work::starts(&project), expected);
+    assert_eq!(git(&root, &["ls-tree", "--name-only", "ralph/T-1"]), "done-T-1\nhalf");
+}
+
+// spec: P6, P7
+#[test]
+fn a_commit_of_your_own_on_the_branch_is_not_lost_and_nothing_is_changed() {
+    let (project, tree) = twice();
+    let root = project.root();
+    let mine = git(&root, &["commit-tree", "HEAD^{tree}", "-p", "ralph/T-1", "-m", "mine"]);
+    git(&root, &["branch", "--force", "ralph/T-1", &mine]);
+    let refused = project.ralph(["rewind", "T-1", "coder", "1"]).output().expect(1);
+    assert!(refused.stderr.contains("the branch ralph/T-1 was moved by somebody"), "{}", refused.stderr);
+    assert_eq!(git(&root, &["rev-parse", "ralph/T-1"]), mine);
+    assert_eq!(fs::read_to_string(tree.path.join("work")).unwrap(), "two\n");
+    git(&root, &["branch", "--move", "ralph/T-1", "mine"]);
+    project.ralph(["rewind", "T-1", "coder", "1"]).output().expect(0);
+    assert_eq!(git(&root, &["rev-parse", "ralph/T-1"]), tree.base);
 }

@@ -1,0 +1,102 @@
+//! Keeps everybody else away from a work tree of ralph's own while a command changes what lies in it.
+use std::time::Duration;
+
+use ralph_core::outcome::exit_code;
+
+use super::task::{at_rest, unknown};
+use crate::engine::Clock;
+use crate::error::Failure;
+use crate::lock::{self, Held, LockError, Owner, Sharing};
+use crate::private;
+use crate::project::Project;
+use crate::store::{Claim, RunRow, Store, TaskHead};
+use crate::view::short_id;
+
+/// Git has time enough. Whoever dies meanwhile is found out, and nobody waits for him.
+const LEASE: Duration = Duration::from_secs(600);
+
+/// Whose a tree is.
+pub enum Whose {
+    Task(Box<TaskHead>),
+    Run(Box<RunRow>),
+}
+
+impl Whose {
+    /// Finds out whose the tree of that name is.
+    pub async fn find(store: &Store, name: &str) -> Result<Self, Failure> {
+        let heads = store.tasks().await?;
+        if let Some(head) = heads.iter().find(|head| head.id == name) {
+            return Ok(Self::Task(Box::new(head.clone())));
+        }
+        if let Some(run) = run_named(store, name).await? {
+            return Ok(Self::Run(Box::new(run)));
+        }
+        Err(unknown(name, &heads.iter().map(|head| head.id.as_str()).collect::<Vec<_>>()))
+    }
+
+    /// Keeps workers and runs away from the tree, unless one is at work there.
+    pub async fn hold(&self, store: &Store, project: &Project) -> Result<TreeHold, Failure> {
+        match self {
+            Self::Task(head) => of_task(store, project, head).await.map(TreeHold::Task),
+            Self::Run(run) => of_run(project, run).await.map(TreeHold::Run),
+        }
+    }
+}
+
+/// Returns the run that worked in a tree of its own with that name.
+pub async fn run_named(store: &Store, name: &str) -> Result<Option<RunRow>, Failure> {
+    let Some(part) = name.strip_prefix("run-") else { return Ok(None) };
+    Ok(store.runs_like(part).await?.into_iter().find(|run| short_id(&run.id) == part))
+}
+
+/// What keeps others away.
+#[derive(Debug)]
+pub enum TreeHold {
+    /// The lease of the task.
+    Task(Claim),
+    /// The lock of the run, until it is dropped.
+    Run(Held),
+}
+
+impl TreeHold {
+    /// Lets others in again.
+    pub async fn release(self, store: &Store) -> Result<(), Failure> {
+        match self {
+            Self::Task(claim) => Ok(store.give_back(&claim).await.map(drop)?),
+            Self::Run(held) => {
+                drop(held);
+                Ok(())
+            }
+        }
+    }
+}
+
+async fn of_task(store: &Store, project: &Project, head: &TaskHead) -> Result<Claim, Failure> {
+    at_rest(head, project)?;
+    let taken = || {
+        Failure::preflight(format!("a worker has task {}", head.id))
+            .hint(format!("wait until it is through, or end its work: ralph cancel {}", head.id))
+    };
+    let lease = store.leases().await?.into_iter().find(|lease| lease.claim.task == head.id && !lease.is_over);
+    if let Some(lease) = lease {
+        if !Owner::parse(&lease.owner).is_some_and(|owner| owner.process.is_gone()) {
+            return Err(taken());
+        }
+        store.end_lease(&lease.claim).await?;
+    }
+    let owner = Owner::of(&head.id, Clock::wall()).json();
+    store.hold_task(&head.id, &owner, LEASE).await?.ok_or_else(taken)
+}
+
+async fn of_run(project: &Project, run: &RunRow) -> Result<Held, Failure> {
+    private::folder(&project.run_folder(&run.id)).map_err(|error| Failure::new(exit_code::STATE, &error))?;
+    let owner = Owner::of(&run.id, Clock::wall());
+    match lock::take(&project.run_lock(&run.id), Sharing::Alone, &owner).await {
+        Err(LockError::Taken { .. }) => {
+            let short = short_id(&run.id);
+            Err(Failure::preflight(format!("run {short} works in this tree"))
+                .hint(format!("wait for its end, or end it: ralph cancel {short}")))
+        }
+        held => Ok(held?),
+    }
+}

@@ -8,6 +8,8 @@ mod land;
 #[cfg(test)]
 mod land_tests;
 mod make;
+#[cfg(test)]
+mod make_tests;
 mod names;
 mod obstacle;
 mod place;

@@ -333,3 +333,23 @@ fn a_ralph_in_a_tree_knows_the_runs_of_its_project() {
     assert_eq!(there.as_array().unwrap().len(), 1);
     assert!(!the_tree(&project).join(".ralph").exists());
 }
+
+// spec: P6, P7
+#[test]
+fn a_tree_that_you_unlocked_keeps_what_you_did_in_it() {
+    let project = crate::work::project(&[("T-1", "")]);
+    crate::work::wish(&project, "wish-hold-T-1-coder");
+    let running = crate::work::work(&project, &["--until-idle"]).start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    let tree = the_tree(&project);
+    fs::write(tree.join("mine"), "committed\n").unwrap();
+    git(&tree, &["add", "--all"]);
+    git(&tree, &["commit", "--quiet", "-m", "mine"]);
+    fs::write(tree.join("mine"), "edited\n").unwrap();
+    git(&project.root(), &["worktree", "unlock", tree.to_str().unwrap()]);
+    crate::work::work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(git(&project.root(), &["show", "ralph/T-1:mine"]), "edited");
+    assert!(git(&project.root(), &["log", "--format=%s", "ralph/T-1"]).contains("mine"));
+}

@@ -10,7 +10,7 @@ use crate::evidence::{CheckEvidence, Kind, Verdict};
 pub struct Position {
     /// The commit that the work tree stands on.
     pub head: Option<String>,
-    /// Whether its files are those of the commit from which the run started.
+    /// Whether its files are those of the commit that it is compared with.
     pub is_as_before: bool,
     /// Files that are changed or new, and not committed.
     pub uncommitted: Vec<String>,
@@ -20,10 +20,26 @@ pub struct Position {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     Nothing,
-    /// Some work was committed since the run began.
-    Something,
+    /// Some work was committed.
+    Something(Since),
     /// All work is committed: nothing else is checked.
     Everything,
+}
+
+/// From when on commits count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    Run,
+    Task,
+}
+
+impl Since {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Run => "since the run began",
+            Self::Task => "since the work on the task began",
+        }
+    }
 }
 
 /// How many files a reason names.
@@ -34,8 +50,8 @@ const NAMED: usize = 10;
 pub fn objection(wanted: Wanted, position: &Position) -> Option<CheckEvidence> {
     let reason = match wanted {
         Wanted::Nothing => return None,
-        Wanted::Something if position.head.is_none() || position.is_as_before => {
-            format!("claimed, but nothing was committed since the run began{}", open(&position.uncommitted))
+        Wanted::Something(since) if position.head.is_none() || position.is_as_before => {
+            format!("claimed, but nothing was committed {}{}", since.words(), open(&position.uncommitted))
         }
         Wanted::Everything if position.head.is_none() => {
             "claimed, but not committed: there is no commit at all".to_string()
@@ -43,7 +59,7 @@ pub fn objection(wanted: Wanted, position: &Position) -> Option<CheckEvidence> {
         Wanted::Everything if !position.uncommitted.is_empty() => {
             format!("claimed, but not committed{}", open(&position.uncommitted))
         }
-        Wanted::Something | Wanted::Everything => return None,
+        Wanted::Something(_) | Wanted::Everything => return None,
     };
     let plain = CheckEvidence::plain(Kind::Commit, "the commit".to_string(), Verdict::Rejected, reason);
     Some(CheckEvidence { tail: position.uncommitted.join("\n"), ..plain })
@@ -77,12 +93,14 @@ mod tests {
     // spec: V13
     #[test]
     fn a_coder_must_have_committed_something_since_the_run_began() {
-        let wanted = Wanted::Something;
+        let wanted = Wanted::Something(Since::Run);
         assert_eq!(
             reason(wanted, &position(true, &["a.rs"])).unwrap(),
             "claimed, but nothing was committed since the run began: a.rs"
         );
         assert!(reason(wanted, &Position::default()).unwrap().contains("nothing was committed"));
+        let told = reason(Wanted::Something(Since::Task), &position(true, &[])).unwrap();
+        assert_eq!(told, "claimed, but nothing was committed since the work on the task began");
         assert_eq!(reason(wanted, &position(false, &["notes"])), None);
     }
 

@@ -27,6 +27,7 @@ const OWN: &[&str] = &[
     "cannot_run",
     "check_for",
     "claim_alone",
+    "commit_for_task",
     "committed",
     "completed",
     "completion",

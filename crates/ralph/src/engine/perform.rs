@@ -380,6 +380,7 @@ impl Hands {
             criteria: self.plan.checks.clone(),
             acceptance: self.plan.acceptance.clone(),
             duty: self.plan.policy.duty,
+            task_base: self.plan.tree.as_ref().map(|place| place.tree.base.clone()),
             sealer: self.plan.sealer(),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::baseline::Trial;
-use ralph_core::commit::{Position, Wanted, objection};
+use ralph_core::commit::{Since, Wanted, objection};
 use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck, externals};
 use ralph_core::duty::Duty;
 use ralph_core::evidence::{CheckEvidence, Evidence, Kind, Verdict};
@@ -25,6 +25,8 @@ pub struct Examiner {
     pub criteria: Vec<Criterion>,
     pub acceptance: Acceptance,
     pub duty: Duty,
+    /// The commit that the work on the task began at, where it has a tree of its own.
+    pub task_base: Option<String>,
     pub sealer: Result<Sealer, SealError>,
 }
 
@@ -44,7 +46,7 @@ impl Examiner {
         orders: UnboundedReceiver<Order>,
     ) -> Preparation {
         let orders = &mut Orders::new(orders);
-        let Self { criteria, acceptance, duty, sealer } = self;
+        let Self { criteria, acceptance, duty, sealer, .. } = self;
         let root = verifier.ground.root.clone();
         let note = duty.note(&criteria);
         match (acceptance.isolation, baseline) {
@@ -83,10 +85,12 @@ impl Examiner {
 
     /// Looks whether what decides was left alone, before any program of the work tree is started. A run of before has no seal.
     pub async fn unbroken(self, seal: Option<Seal>) -> Result<Unbroken, Evidence> {
-        let Self { criteria, acceptance, duty, sealer } = self;
-        let Some(seal) = seal else { return Ok(Unbroken { criteria, acceptance, duty, sealed: None }) };
+        let Self { criteria, acceptance, duty, task_base, sealer } = self;
+        let Some(seal) = seal else {
+            return Ok(Unbroken { criteria, acceptance, duty, task_base, sealed: None });
+        };
         let sealer = unbroken(sealer, seal.clone()).await.map_err(one)?;
-        Ok(Unbroken { criteria, acceptance, duty, sealed: Some((seal, sealer)) })
+        Ok(Unbroken { criteria, acceptance, duty, task_base, sealed: Some((seal, sealer)) })
     }
 }
 
@@ -95,6 +99,7 @@ pub struct Unbroken {
     criteria: Vec<Criterion>,
     acceptance: Acceptance,
     duty: Duty,
+    task_base: Option<String>,
     sealed: Option<(Seal, Sealer)>,
 }
 
@@ -107,10 +112,14 @@ impl Unbroken {
         };
         let wanted = match (self.acceptance.isolation, self.duty) {
             (Isolation::Clean, _) => Wanted::Everything,
-            (Isolation::Workspace, Duty::Commit) => Wanted::Something,
-            (Isolation::Workspace, Duty::None | Duty::Approve | Duty::Back) => Wanted::Nothing,
+            (Isolation::Workspace, duty) => of_duty(duty),
         };
-        let commit = match committed(&verifier.ground.root, wanted, &seal, self.duty).await {
+        let base = match self.duty {
+            Duty::CommitForTask => self.task_base.or_else(|| seal.base.clone()),
+            Duty::None | Duty::Commit | Duty::Approve | Duty::Back => seal.base.clone(),
+        };
+        let from = (verifier.ground.root.as_path(), base);
+        let commit = match committed(from, &seal, (wanted, self.duty)).await {
             Ok(commit) => commit,
             Err(objection) => return one(objection),
         };
@@ -191,15 +200,14 @@ async fn unbroken(sealer: Result<Sealer, SealError>, seal: Seal) -> Result<Seale
 
 /// Returns the commit that is claimed, or why it is not enough.
 async fn committed(
-    root: &Path,
-    wanted: Wanted,
+    (root, base): (&Path, Option<String>),
     seal: &Seal,
-    duty: Duty,
+    (wanted, duty): (Wanted, Duty),
 ) -> Result<String, Box<CheckEvidence>> {
     if wanted == Wanted::Nothing {
         return Ok(String::new());
     }
-    let (root, base) = (root.to_path_buf(), seal.base.clone());
+    let root = root.to_path_buf();
     let looked = tokio::task::spawn_blocking(move || {
         git::position(&root, base.as_deref()).map_err(|error| error.to_string())
     });
@@ -209,7 +217,7 @@ async fn committed(
         .flatten()
         .map_err(|why| Box::new(blind(Kind::Commit, "the commit", why)))?;
     position.uncommitted.retain(|file| !seal.uncommitted.contains(file));
-    let objection = objection(wanted, &position).or_else(|| of_duty(duty, &position));
+    let objection = objection(wanted, &position).or_else(|| objection(of_duty(duty), &position));
     match objection {
         Some(objection) => Err(Box::new(objection)),
         None => Ok(position.head.unwrap_or_default()),
@@ -217,10 +225,11 @@ async fn committed(
 }
 
 /// A coder must have committed something, also where everything must be committed.
-fn of_duty(duty: Duty, position: &Position) -> Option<CheckEvidence> {
+fn of_duty(duty: Duty) -> Wanted {
     match duty {
-        Duty::Commit => objection(Wanted::Something, position),
-        Duty::None | Duty::Approve | Duty::Back => None,
+        Duty::Commit => Wanted::Something(Since::Run),
+        Duty::CommitForTask => Wanted::Something(Since::Task),
+        Duty::None | Duty::Approve | Duty::Back => Wanted::Nothing,
     }
 }
 

@@ -437,3 +437,38 @@ fn the_commands_for_a_new_work_tree_run_once_in_it() {
     assert_eq!(places.lines().count(), 1);
     assert!(places.trim_end().ends_with("/T-1") && !places.starts_with(project.root().to_str().unwrap()));
 }
+
+// spec: P5, V13
+#[test]
+fn a_coder_that_finds_its_work_done_by_an_earlier_attempt_need_not_commit_again() {
+    let project = project(&[("T-1", "")]);
+    // The coder commits once in all, and the tester crashes once.
+    let once = "coder) [ -e done-T-1 ] || { echo x > done-T-1; commit work; }; echo '<promise>IMPLEMENTATION_COMPLETE</promise>'; exit;;";
+    project.shell(&CAST.replace("case $role in", &format!("case $role in {once} esac; case $role in")));
+    wish(&project, "wish-fail-T-1-tester");
+    let call = || work(&project, &["--until-idle", "--max-retries", "0"]);
+    let answer = call().output().expect(0);
+    let ends: Vec<_> = answer.named("task.over").iter().map(|event| event["status"].clone()).collect();
+    assert_eq!(ends, ["todo", "done"]);
+    let again = ["coder", "reviewer", "tester", "coder", "reviewer", "tester", "qa"];
+    assert_eq!(starts(&project), again.map(|role| format!("T-1 {role}")));
+    project.ralph(["task", "edit", "T-1", "--status", "todo"]).output().expect(0);
+    call().output().expect(0);
+}
+
+// spec: P4, V13
+#[test]
+fn a_coder_whose_work_was_sent_back_must_change_it() {
+    let project = project(&[("T-1", "")]);
+    let once = "coder) [ -e done-T-1 ] || { echo x > done-T-1; commit work; }; echo '<promise>IMPLEMENTATION_COMPLETE</promise>'; exit;;";
+    project.shell(&CAST.replace("case $role in", &format!("case $role in {once} esac; case $role in")));
+    wish(&project, "wish-reject-T-1-reviewer");
+    let answer = work(&project, &["--until-idle"])
+        .env("RALPH_CODER_MAX_ITERATIONS", "1")
+        .env("RALPH_PIPELINE_MAX_ATTEMPTS", "1")
+        .output()
+        .expect(3);
+    let last = answer.named("verdict").pop().unwrap();
+    let reason = last["checks"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("nothing was committed since the run began"), "{reason}");
+}

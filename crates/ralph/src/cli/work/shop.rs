@@ -117,7 +117,8 @@ impl Workshop for Shop {
         let place = self.trees.workplace(row, &progress.stage);
         // What passes before a later stage shows that the stages before it have done their work, not that a check is empty.
         let baseline = if progress.said.is_empty() { plan.policy.baseline } else { Baseline::Skip };
-        let policy = Policy { baseline, ..plan.policy };
+        let duty = plan.policy.duty.following(&progress.said);
+        let policy = Policy { baseline, duty, ..plan.policy };
         Ok(RunPlan { kind: KIND_STAGE, project: tree.clone(), judge, tree: place, policy, ..plan })
     }
 

@@ -16,7 +16,7 @@ use crate::memory_size::MemorySize;
 use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
 use crate::project::Project;
-use crate::verify::{self, Acceptance, Cache, Claimed, Examiner, Ground, Isolation, Sealer, Verifier};
+use crate::verify::{self, Acceptance, Cache, Claimed, Examiner, Ground, Isolation, Sealer, Verifier, Watch};
 
 /// What the checks came to.
 #[derive(Debug)]
@@ -46,8 +46,13 @@ pub struct Checking<'a> {
 /// Returns what must not change, as it is now.
 pub fn sealer(root: &Path, acceptance: &Acceptance, criteria: &[Criterion]) -> Result<Sealer, String> {
     let project = Project::around(root).map_err(|error| error.to_string())?;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    Sealer::new(&project, acceptance, criteria, &path).map_err(|error| error.to_string())
+    let ground = ground(root, String::new());
+    Sealer::new(&project, acceptance, criteria, &ground).map_err(|error| error.to_string())
+}
+
+/// Returns where checks run.
+fn ground(root: &Path, run_id: String) -> Ground {
+    Ground { root: root.to_path_buf(), env: environment(), run_id }
 }
 
 impl Checking<'_> {
@@ -62,6 +67,7 @@ impl Checking<'_> {
             criteria: state.criteria.clone(),
             acceptance: self.entry.acceptance.clone(),
             duty: Duty::None,
+            task_base: None,
             sealer: Ok(sealer),
         };
         let unbroken = match examiner.unbroken(state.seal.clone()).await {
@@ -71,7 +77,7 @@ impl Checking<'_> {
         match self.verifier() {
             Err(why) => Checked::Through(blind(why)),
             Ok(verifier) => match self.entry.acceptance.isolation {
-                Isolation::Workspace => self.one_by_one(&verifier).await,
+                Isolation::Workspace => self.one_by_one(&unbroken.watched(verifier)).await,
                 Isolation::Clean => {
                     let (orders, received) = mpsc::unbounded_channel();
                     let work = unbroken.examine(verifier, received);
@@ -90,11 +96,8 @@ impl Checking<'_> {
         private::folder(&folder).map_err(|error| error.to_string())?;
         Ok(Verifier {
             keeper: self.keeper.clone(),
-            ground: Ground {
-                root: self.entry.root.clone(),
-                env: environment(),
-                run_id: self.entry.id.clone(),
-            },
+            ground: ground(&self.entry.root, self.entry.id.clone()),
+            watch: Watch::default(),
             cache: Cache::default(),
             logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &folder),
             folder,

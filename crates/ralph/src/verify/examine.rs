@@ -104,6 +104,14 @@ pub struct Unbroken {
 }
 
 impl Unbroken {
+    /// Lets a verifier watch over what is sealed, for checks that are run one by one in the work tree.
+    pub fn watched(self, verifier: Verifier) -> Verifier {
+        match self.sealed {
+            Some((seal, sealer)) => Verifier { watch: Watch::over(sealer, seal, None), ..verifier },
+            None => verifier,
+        }
+    }
+
     /// Looks whether it is committed, where it must be, and at the criteria.
     pub async fn examine(self, verifier: Verifier, orders: UnboundedReceiver<Order>) -> Evidence {
         let orders = &mut Orders::new(orders);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::book;
 use super::start_args::{StartArgs, promise};
-use crate::cli::run::refuse_recursion;
+use crate::cli::around::refuse_recursion;
 use crate::cli::usual_plan::acceptance;
 use crate::cli::{out, trust};
 use crate::config::{Part, Settings, Use};

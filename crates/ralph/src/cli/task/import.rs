@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use ralph_core::task::is_name;
+use ralph_core::task::{Author, is_name};
 
 use super::create::{add, additions};
 use super::field_args::text_of;

@@ -48,9 +48,6 @@ pub fn accept(
     // An agent may have gone to a branch; the tree stands for itself.
     git::move_head(&tree.path, (&from.head, &from.head), &why)?;
     let commit = committed(tree, from, stage, verified)?;
-    if !git::is_ancestor(&site.root, before, &commit)? {
-        return Err(TreeError::NotAhead { path: tree.path.clone(), accepted: before.clone() });
-    }
     let branch = names::branch(&tree.name);
     let held_by = holder(&site.root, &branch)?;
     let mut moves = vec![RefChange::moved(names::accepted(&tree.name), before, &commit)];
@@ -76,16 +73,16 @@ fn committed(tree: &Tree, from: &Standing, stage: &str, verified: Option<&str>) 
         None => git::keep(&tree.path, &message)?.commit,
     };
     let same = |commit: &str| git::same_tree(&tree.path, commit, &holds);
-    match same(&from.head)? {
-        Some(true) => return Ok(from.head.clone()),
+    let follows = git::is_ancestor(&tree.path, &from.accepted, &from.head)?;
+    // An agent that rewrote its history has rewritten nothing of what was accepted: its files come after that. One who
+    // accepted them may have been cut short before the tree stood on them.
+    let on = if follows { &from.head } else { &from.accepted };
+    match same(on)? {
+        Some(true) => return Ok(on.clone()),
         Some(false) => {}
         None => return Err(TreeError::NotKept { tree: holds }),
     }
-    // One who accepted it may have been cut short before the tree stood on it.
-    if git::is_ancestor(&tree.path, &from.head, &from.accepted)? && same(&from.accepted)? == Some(true) {
-        return Ok(from.accepted.clone());
-    }
-    let new = NewCommit { tree: &holds, parents: &[&from.head], message: &message };
+    let new = NewCommit { tree: &holds, parents: &[on], message: &message };
     Ok(git::commit_tree(&tree.path, &new, Author::User)?)
 }
 
@@ -298,15 +295,17 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn work_that_does_not_follow_what_was_accepted_is_not_accepted() {
+    fn verified_files_whose_history_was_rewritten_follow_what_was_accepted_all_the_same() {
         let scene = Scene::new();
         let tree = scene.tree("T");
         let accepted = scene.accepted(&tree, "file", "one");
         git(&tree.path, &["reset", "--quiet", "--hard", &tree.base]).unwrap();
-        fs::write(tree.path.join("other"), "").unwrap();
-        commit_all(&tree.path);
-        let refused = accept(&scene.site, &tree, "coder", None).unwrap_err();
-        assert!(matches!(refused, TreeError::NotAhead { .. }), "{refused}");
-        assert_eq!(scene.git(&["rev-parse", "ralph/T"]), accepted);
+        fs::write(tree.path.join("file"), "two").unwrap();
+        let head = commit_all(&tree.path);
+        let done = accept(&scene.site, &tree, "coder", None).unwrap();
+        assert_ne!(done.commit, head);
+        assert_eq!(scene.git(&["rev-parse", "ralph/T", "ralph/T^"]), format!("{}\n{accepted}", done.commit));
+        assert_eq!(scene.git(&["show", "ralph/T:file"]), "two");
+        assert_eq!(git(&tree.path, &["status", "--porcelain"]).unwrap(), "");
     }
 }

@@ -26,8 +26,6 @@ pub enum TreeError {
     None { name: String },
     #[error("the branch {branch} was moved by somebody: it is at {is}, and ralph left it at {was}")]
     Moved { branch: String, is: String, was: String },
-    #[error("the work in {} does not follow what was accepted before: {accepted}", path.display())]
-    NotAhead { path: PathBuf, accepted: String },
     #[error("what was verified is not there any more: the tree {tree}")]
     NotKept { tree: String },
     #[error("nothing of task {name} was accepted yet")]
@@ -98,9 +96,6 @@ impl TreeError {
             Self::None { name } | Self::NothingAccepted { name } => {
                 format!("`ralph task show {name}` tells what was done on it")
             }
-            Self::NotAhead { .. } => {
-                "its history was rewritten; `ralph rewind` lists what is kept".to_owned()
-            }
             Self::SetUp { log, .. } => {
                 format!("see {}; the commands are those of pipeline.setup", log.display())
             }
@@ -130,7 +125,8 @@ impl TreeError {
         }
         if let Self::Conflict { name, onto, .. } = self {
             return format!(
-                "nothing was changed; merge by hand (git merge ralph/{name}), or let the work be done again on {onto}"
+                "nothing was changed; merge by hand (git merge ralph/{name}), or let an agent do it: ralph task edit \
+                 {name} --status todo; ralph guide {name} 'merge {onto} and settle the conflict'; ralph work {name}"
             );
         }
         if let Self::Held { path, .. } = self {

@@ -1,6 +1,4 @@
 //! `ralph land`.
-use std::time::{Duration, Instant};
-
 use clap::Args;
 use ralph_core::criterion::Criterion;
 use ralph_core::evidence::{Evidence, Verdict};
@@ -11,17 +9,15 @@ use uuid::Uuid;
 use super::around::refuse_recursion;
 use super::land_proof::{Proof, Subject, proof};
 use super::land_report::Report;
+use super::land_turn::{Patience, Turn};
 use super::looking::{Looked, Looking};
 use super::out;
 use super::resume::refuse_tracked;
 use super::run::with_keeper;
 use super::task::{opened, unknown};
 use super::tree_hold::run_named;
-use crate::engine::Clock;
 use crate::error::Failure;
 use crate::git::{Checkout, CheckoutError};
-use crate::lock::{self, Held, Owner, Sharing};
-use crate::private;
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::{RunRow, Store};
@@ -56,7 +52,7 @@ pub fn run(args: &LandArgs) -> Result<u8, Failure> {
 async fn all(args: &LandArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
     let store = opened().await?;
     for id in &args.tasks {
-        let landed = land(&store, &project, id, keeper.clone()).await?;
+        let landed = land((&store, &project), id, keeper.clone(), &mut Patience::None).await?;
         match &landed {
             Landed::Stopped(code) => return Ok(*code),
             Landed::Done(report) | Landed::Refused(report) => {
@@ -84,10 +80,18 @@ pub enum Landed {
 }
 
 /// Lands one task. Nobody else lands in this project meanwhile.
-pub async fn land(store: &Store, project: &Project, id: &str, keeper: Keeper) -> Result<Landed, Failure> {
+pub async fn land(
+    (store, project): (&Store, &Project),
+    id: &str,
+    keeper: Keeper,
+    patience: &mut Patience,
+) -> Result<Landed, Failure> {
     let subject = finished(store, id).await?;
     let site = Site::of(project)?;
-    let _queue = alone(project, "land-lock").await?;
+    let _queue = match patience.take(project, "land-lock").await? {
+        Turn::Ours(held) => held,
+        Turn::Stopped(code) => return Ok(Landed::Stopped(code)),
+    };
     let landing = apart((site.clone(), id.to_owned()), |site, id| {
         tree::recover(site, id)?;
         tree::merged(site, id)
@@ -107,7 +111,10 @@ pub async fn land(store: &Store, project: &Project, id: &str, keeper: Keeper) ->
         }
     }
     // An agent that works in the user's files must not find them moved.
-    let _tree = alone(project, "lock").await?;
+    let _tree = match patience.take(project, "lock").await? {
+        Turn::Ours(held) => held,
+        Turn::Stopped(code) => return Ok(Landed::Stopped(code)),
+    };
     report.removal = apart((site, landing), |site, landing| {
         tree::finish(site, landing)?;
         Ok(tree::remove(site, &landing.name).unwrap_or_else(|error| Removal::Kept(error.to_string())))
@@ -126,30 +133,38 @@ async fn apart<A: Send + 'static, T: Send + 'static>(
     Ok(done.map_err(|error| Failure::new(exit_code::INTERNAL, &error))??)
 }
 
-/// How long a worker waits for its turn, and how often it looks.
-const TURN: Duration = Duration::from_secs(600);
-const LOOK: Duration = Duration::from_millis(500);
+/// What came of a landing for a worker, for people.
+pub enum InTurn {
+    Landed(String),
+    Not(String),
+    /// A signal stopped it.
+    Stopped(String),
+}
 
-/// Lands one task for a worker, after all others who land here. Returns what came of it, for people.
-pub async fn land_in_turn(
-    store: &Store,
-    project: &Project,
-    id: &str,
-    keeper: &Keeper,
-) -> Result<String, String> {
-    let until = Instant::now() + TURN;
-    loop {
-        match land(store, project, id, keeper.clone()).await {
-            Ok(Landed::Done(report)) => return Ok(report.text()),
-            Ok(Landed::Refused(report)) => return Err(report.text()),
-            Ok(Landed::Stopped(_)) => return Err(format!("not landed: stopped; ralph land {id}")),
-            Err(failure) if failure.exit_code == exit_code::STATE && Instant::now() < until => {
-                tokio::time::sleep(LOOK).await;
-            }
-            Err(failure) => {
-                let causes = failure.causes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-                return Err(format!("not landed: {} ({causes}); ralph land {id}", failure.message));
-            }
+impl InTurn {
+    pub fn told(self) -> Result<String, String> {
+        match self {
+            Self::Landed(text) => Ok(text),
+            Self::Not(text) | Self::Stopped(text) => Err(text),
+        }
+    }
+}
+
+/// Lands one task for a worker, after all others who land here.
+pub async fn land_in_turn(store: &Store, project: &Project, id: &str, keeper: &Keeper) -> InTurn {
+    let landed = match Patience::turn() {
+        Ok(mut patience) => land((store, project), id, keeper.clone(), &mut patience).await,
+        Err(failure) => Err(failure),
+    };
+    match landed {
+        Ok(Landed::Done(report)) => InTurn::Landed(report.text()),
+        Ok(Landed::Refused(report)) => InTurn::Not(report.text()),
+        Ok(Landed::Stopped(_)) => InTurn::Stopped(format!(
+            "not landed: stopped; the next `ralph work` lands it, or ralph land {id}"
+        )),
+        Err(failure) => {
+            let causes = failure.causes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            InTurn::Not(format!("not landed: {} ({causes}); ralph land {id}", failure.message))
         }
     }
 }
@@ -181,14 +196,6 @@ async fn finished_run(store: &Store, name: &str) -> Result<Option<RunRow>, Failu
         }
         run => Ok(run),
     }
-}
-
-/// Takes a lock of the project that nobody else may have meanwhile.
-pub async fn alone(project: &Project, name: &str) -> Result<Held, Failure> {
-    let state = project.state();
-    private::folder(&state).map_err(|error| Failure::new(exit_code::STATE, &error))?;
-    let owner = Owner::of("land", Clock::start().now());
-    Ok(lock::take(&state.join(name), Sharing::Alone, &owner).await?)
 }
 
 /// Runs the checks in a checkout of what the branch would be.

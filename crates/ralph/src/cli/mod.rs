@@ -32,6 +32,7 @@ mod judge;
 mod land;
 mod land_proof;
 mod land_report;
+mod land_turn;
 mod limit_args;
 mod looking;
 mod man;

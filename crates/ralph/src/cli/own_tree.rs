@@ -2,16 +2,16 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use ralph_core::outcome::{Ended, Outcome};
+use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::receipt::Receipt;
 use tokio::sync::mpsc;
 
 use super::config_args::ConfigArgs;
 use super::{out, trust};
 use crate::config::{Part, Settings, Use};
-use crate::engine::{PROJECT_VARIABLE, RunPlan};
+use crate::engine::{Asked, PROJECT_VARIABLE, RunPlan, Signals, stop_self};
 use crate::error::Failure;
-use crate::process::Keeper;
+use crate::process::{Keeper, Order};
 use crate::project::Project;
 use crate::store::Store;
 use crate::tree::{self, How, SetUp, Site, TreeError, Workplace};
@@ -54,10 +54,11 @@ fn placed(plan: RunPlan, place: Workplace) -> RunPlan {
     RunPlan { project, tree: Some(place), ..plan }
 }
 
-/// Makes the tree of a run fit for work, where that is not done yet. A tree in which nothing could begin is removed.
-pub async fn set_up(plan: &RunPlan, keeper: &Keeper) -> Result<(), Failure> {
-    let Some(place) = &plan.tree else { return Ok(()) };
-    let (_orders, received) = mpsc::unbounded_channel();
+/// Makes the tree of a run fit for work, where that is not done yet. A tree in which nothing could begin is removed. Returns the
+/// exit code where a signal stopped it.
+pub async fn set_up(plan: &RunPlan, keeper: &Keeper) -> Result<Option<u8>, Failure> {
+    let Some(place) = &plan.tree else { return Ok(None) };
+    let (orders, received) = mpsc::unbounded_channel();
     let with = SetUp {
         keeper: keeper.clone(),
         commands: &place.setup,
@@ -65,12 +66,30 @@ pub async fn set_up(plan: &RunPlan, keeper: &Keeper) -> Result<(), Failure> {
         run_id: &plan.id,
         logs: place.site.root_state().join("setup"),
     };
-    let done = tree::set_up(&place.tree, with, received).await;
+    let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let mut fitting = std::pin::pin!(tree::set_up(&place.tree, with, received, async || true));
+    let mut stopped = None;
+    let done = loop {
+        tokio::select! {
+            done = &mut fitting => break done,
+            asked = signals.next() => match asked {
+                Asked::Suspend => stop_self(),
+                Asked::Look => {}
+                Asked::Stop(signal) => {
+                    stopped = Some(Ended::interrupted(signal).exit_code);
+                    let _ = orders.send(Order::Kill);
+                }
+            },
+        }
+    };
     if done.is_err() {
         // What went wrong is said; what cannot be removed is not in the way.
         drop(tree::discard(&place.site, &place.tree.name));
     }
-    Ok(done?)
+    match stopped {
+        Some(code) => Ok(Some(code)),
+        None => Ok(done.map(|()| None)?),
+    }
 }
 
 fn environment(root: &std::path::Path) -> Vec<(OsString, OsString)> {

@@ -176,7 +176,9 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
         return repeat(&store, &row, &stored, audience).await;
     }
     sweep(&row.id);
-    own_tree::set_up(&plan, &keeper).await?;
+    if let Some(code) = own_tree::set_up(&plan, &keeper).await? {
+        return Ok(code);
+    }
     let left = Beginning::Resumed(Box::new(TakenUp { stored, changed }));
     let told = show.told(plan.policy.max_iterations)?;
     let (kind, project) = (plan.kind, plan.project.clone());

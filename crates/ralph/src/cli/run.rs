@@ -179,7 +179,10 @@ pub async fn drive(plan: RunPlan, keeper: Keeper, show: Show) -> Result<u8, Fail
     } else {
         say_who_forgets(&plan);
     }
-    own_tree::set_up(&plan, &keeper).await?;
+    if let Some(code) = own_tree::set_up(&plan, &keeper).await? {
+        hold.forget(&plan);
+        return Ok(code);
+    }
     tell(plan, Beginning::New, means(keeper, hold, store)?, told?).await
 }
 

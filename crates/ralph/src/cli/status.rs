@@ -5,9 +5,10 @@ use super::target::now;
 use super::{block_on, out, pick, status_watch};
 use crate::control::{Driven, driven};
 use crate::error::Failure;
+use crate::lock::Owner;
 use crate::project::Project;
-use crate::store::Store;
-use crate::view::{Life, LoopView};
+use crate::store::{Lease, Store};
+use crate::view::{Active, Life, LoopView, SettingUp};
 
 /// Says which loops are going on, where they are and what they do
 ///
@@ -39,7 +40,7 @@ pub fn run(args: &StatusArgs) -> Result<u8, Failure> {
         };
         if args.json {
             out::line(
-                &serde_json::Value::from(loops.iter().map(LoopView::json).collect::<Vec<_>>()).to_string(),
+                &serde_json::Value::from(loops.iter().map(Active::json).collect::<Vec<_>>()).to_string(),
             );
         } else {
             out::answer(&text(&loops));
@@ -49,20 +50,30 @@ pub fn run(args: &StatusArgs) -> Result<u8, Failure> {
 }
 
 /// Returns the loops that are going on, or were when their ralph died.
-pub async fn loops(store: &Store, project: &Project) -> Result<Vec<LoopView>, Failure> {
-    let rows = store.loops().await?.into_iter();
+pub async fn loops(store: &Store, project: &Project) -> Result<Vec<Active>, Failure> {
+    // In this order: what begins meanwhile is seen twice rather than not at all.
+    let leases = store.leases().await?;
+    let rows = store.loops().await?;
+    let tasks: Vec<String> = rows.iter().filter_map(|row| row.task.clone()).collect();
     let view = |row| {
         let life = match driven(project, &row) {
             Driven::By(_) => Life::Driven,
             Driven::Nobody => Life::Died,
         };
-        LoopView::new(row, life)
+        Active::Loop(Box::new(LoopView::new(row, life)))
     };
-    Ok(rows.map(view).collect())
+    let is_at_work = |lease: &Lease| {
+        let owner = Owner::parse(&lease.owner);
+        !lease.is_over && !tasks.contains(&lease.claim.task) && owner.is_some_and(|it| !it.process.is_gone())
+    };
+    let set_up = leases.iter().filter(|lease| is_at_work(lease));
+    let set_up = set_up.map(|lease| Active::SettingUp(SettingUp { task: lease.claim.task.clone() }));
+    let set_up: Vec<Active> = set_up.collect();
+    Ok(rows.into_iter().map(view).chain(set_up).collect())
 }
 
 /// Returns the list for people.
-pub fn text(loops: &[LoopView]) -> String {
+pub fn text(loops: &[Active]) -> String {
     if loops.is_empty() {
         return "No active Ralph loops\n".to_owned();
     }

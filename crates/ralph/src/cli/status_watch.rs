@@ -3,15 +3,17 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use ralph_core::outcome::exit_code;
+use ralph_core::event::StopSignal;
+use ralph_core::outcome::{Ended, exit_code};
 use rustix::termios::tcgetwinsize;
 
 use super::status::{loops, text};
 use super::{out, pick};
+use crate::engine::{Asked, Signals, stop_self};
 use crate::error::Failure;
 use crate::project::Project;
 use crate::store::Store;
-use crate::view::LoopView;
+use crate::view::Active;
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_millis(250);
@@ -23,20 +25,31 @@ const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 /// A terminal of which nobody knows the size.
 const USUAL: (usize, usize) = (24, 80);
 
-/// Shows the loops until somebody presses Ctrl-C, or nobody reads any more.
+/// Shows the loops until somebody stops it, or nobody reads any more. The terminal is left as it was found.
 pub async fn watch(project: &Project, json: bool) -> Result<u8, Failure> {
     let is_screen = io::stdout().is_terminal() && !json;
     if is_screen {
         out::data(ENTER);
     }
+    let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     let watched = tokio::select! {
         watched = show(project, json, is_screen) => watched.map(|()| 0),
-        _ = tokio::signal::ctrl_c() => Ok(exit_code::SIGINT),
+        signal = stopped(&mut signals) => Ok(Ended::interrupted(signal).exit_code),
     };
     if is_screen {
         out::data(LEAVE);
     }
     watched
+}
+
+async fn stopped(signals: &mut Signals) -> StopSignal {
+    loop {
+        match signals.next().await {
+            Asked::Stop(signal) => return signal,
+            Asked::Suspend => stop_self(),
+            Asked::Look => {}
+        }
+    }
 }
 
 async fn show(project: &Project, json: bool, is_screen: bool) -> Result<(), Failure> {
@@ -58,7 +71,7 @@ async fn show(project: &Project, json: bool, is_screen: bool) -> Result<(), Fail
     Ok(())
 }
 
-async fn seen(store: Option<&Store>, project: &Project) -> Result<Vec<LoopView>, Failure> {
+async fn seen(store: Option<&Store>, project: &Project) -> Result<Vec<Active>, Failure> {
     match store {
         Some(store) => loops(store, project).await,
         None => Ok(Vec::new()),
@@ -92,8 +105,8 @@ struct Told {
 
 impl Told {
     /// Returns a line for everything that has changed.
-    fn changes(&mut self, loops: &[LoopView], json: bool) -> Vec<String> {
-        let told = |view: &LoopView| if json { view.json().to_string() } else { view.news() };
+    fn changes(&mut self, loops: &[Active], json: bool) -> Vec<String> {
+        let told = |view: &Active| if json { view.json().to_string() } else { view.news() };
         let now: BTreeMap<String, String> =
             loops.iter().map(|view| (view.id().to_owned(), told(view))).collect();
         let ended = self.loops.iter().filter(|(id, _)| !now.contains_key(*id)).map(|(id, last)| {

@@ -34,6 +34,14 @@ impl Whose {
         Err(unknown(name, &heads.iter().map(|head| head.id.as_str()).collect::<Vec<_>>()))
     }
 
+    /// Returns what the tree is called.
+    pub fn tree_name(&self) -> String {
+        match self {
+            Self::Task(head) => head.id.clone(),
+            Self::Run(run) => format!("run-{}", short_id(&run.id)),
+        }
+    }
+
     /// Keeps workers and runs away from the tree, unless one is at work there.
     pub async fn hold(&self, store: &Store, project: &Project) -> Result<TreeHold, Failure> {
         match self {
@@ -72,20 +80,27 @@ impl TreeHold {
 }
 
 async fn of_task(store: &Store, project: &Project, head: &TaskHead) -> Result<Claim, Failure> {
+    refuse_worked_on(store, project, head).await?;
+    let owner = Owner::of(&head.id, Clock::wall()).json();
+    store.hold_task(&head.id, &owner, LEASE).await?.ok_or_else(|| taken(&head.id))
+}
+
+/// Refuses a task that somebody works on, with or without a loop. The lease of a dead worker is over.
+pub async fn refuse_worked_on(store: &Store, project: &Project, head: &TaskHead) -> Result<(), Failure> {
     at_rest(head, project)?;
-    let taken = || {
-        Failure::preflight(format!("a worker has task {}", head.id))
-            .hint(format!("wait until it is through, or end its work: ralph cancel {}", head.id))
-    };
-    let lease = store.leases().await?.into_iter().find(|lease| lease.claim.task == head.id && !lease.is_over);
-    if let Some(lease) = lease {
+    let leases = store.leases().await?.into_iter();
+    for lease in leases.filter(|lease| lease.claim.task == head.id && !lease.is_over) {
         if !Owner::parse(&lease.owner).is_some_and(|owner| owner.process.is_gone()) {
-            return Err(taken());
+            return Err(taken(&head.id));
         }
         store.end_lease(&lease.claim).await?;
     }
-    let owner = Owner::of(&head.id, Clock::wall()).json();
-    store.hold_task(&head.id, &owner, LEASE).await?.ok_or_else(taken)
+    Ok(())
+}
+
+fn taken(task: &str) -> Failure {
+    Failure::preflight(format!("a worker has task {task}"))
+        .hint(format!("wait until it is through, or end its work: ralph cancel {task}"))
 }
 
 async fn of_run(project: &Project, run: &RunRow) -> Result<Held, Failure> {

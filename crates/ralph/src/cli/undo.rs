@@ -5,13 +5,16 @@ use serde_json::json;
 
 use super::around::refuse_recursion;
 use super::diff::root_of;
-use super::land::alone;
+use super::land_turn::alone;
 use super::resume::refuse_tracked;
+use super::tree_hold::Whose;
 use super::{block_on, out, pick};
+use crate::engine::RunSettings;
 use crate::error::Failure;
 use crate::project::Project;
 use crate::sanitize::visible;
-use crate::tree;
+use crate::store::{RunRow, Store};
+use crate::tree::{self, Undone};
 use crate::view::{one_or_many, short_id};
 
 /// Puts the files that a run changed back as they were before it
@@ -33,15 +36,13 @@ pub fn run(args: &UndoArgs) -> Result<u8, Failure> {
     refuse_tracked(&project)?;
     block_on(async {
         let (store, run) = pick::run(Some(&args.run)).await?;
-        store.close().await;
         if run.status == "running" {
             return Err(Failure::preflight(format!("run {} goes on", short_id(&run.id)))
                 .hint("stop it first, or wait for its end"));
         }
-        // Nobody else may work in the files meanwhile.
-        let _held = alone(&project, "lock").await?;
-        let root = root_of(&project, &run)?;
-        let undone = tree::undo(&root, &run.id)?;
+        let undone = undo(&project, &store, &run).await;
+        store.close().await;
+        let undone = undone?;
         let files: Vec<String> = undone.files.iter().map(|file| file.display().to_string()).collect();
         if args.json {
             out::line(&json!({ "run": run.id, "files": files, "kept": undone.kept }).to_string());
@@ -53,4 +54,18 @@ pub fn run(args: &UndoArgs) -> Result<u8, Failure> {
         out::line(&format!("what lay there is kept: {}", undone.kept));
         Ok(exit_code::COMPLETED)
     })
+}
+
+/// Undoes it while nobody else works in the files.
+async fn undo(project: &Project, store: &Store, run: &RunRow) -> Result<Undone, Failure> {
+    let root = root_of(project, run)?;
+    let settings = RunSettings::parse(&run.settings).ok();
+    let Some(name) = settings.as_ref().and_then(RunSettings::tree) else {
+        let _held = alone(project, "lock").await?;
+        return Ok(tree::undo(&root, &run.id)?);
+    };
+    let hold = Whose::find(store, name).await?.hold(store, project).await?;
+    let undone = tree::undo(&root, &run.id);
+    hold.release(store).await?;
+    Ok(undone?)
 }

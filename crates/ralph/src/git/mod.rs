@@ -46,6 +46,7 @@ pub use plain::ELSEWHERE;
 pub use position::position;
 pub use refs::{
     FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, move_head, object_at, refs_below,
+    refs_not_in,
 };
 pub use settings::deciding_settings;
 pub use snapshot::{commit_with_tree, committed, snapshot, telling_tree};

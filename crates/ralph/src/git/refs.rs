@@ -75,8 +75,17 @@ pub struct FoundRef {
 
 /// Returns the references below a prefix, by name.
 pub fn refs_below(root: &Path, prefix: &str) -> Result<Vec<FoundRef>, GitError> {
+    listed(root, &[prefix])
+}
+
+/// Returns those that match a pattern and whose commits another one does not have.
+pub fn refs_not_in(root: &Path, pattern: &str, commit: &str) -> Result<Vec<FoundRef>, GitError> {
+    listed(root, &["--no-merged", commit, pattern])
+}
+
+fn listed(root: &Path, which: &[&str]) -> Result<Vec<FoundRef>, GitError> {
     let format = "--format=%(objectname) %(committerdate:unix) %(refname)";
-    let listed = Plain::at(root).bytes(&["for-each-ref", format, prefix])?;
+    let listed = Plain::at(root).bytes(&[&["for-each-ref", format], which].concat())?;
     let listed = String::from_utf8_lossy(&listed).into_owned();
     Ok(listed.lines().filter_map(found).collect())
 }

@@ -147,6 +147,15 @@ impl Store {
         self.rows(sqlx::query(sql), |row| Ok((row.try_get("run")?, row.try_get("task")?))).await
     }
 
+    /// Takes the orders that a task be cancelled: it is.
+    pub async fn heed_cancel(&self, task: &str, at: Millis) -> Result<(), StoreError> {
+        let sql =
+            "UPDATE orders SET taken_at = $1, answer = $2 WHERE task = $3 AND kind = $4 AND taken_at IS NULL";
+        let query = sqlx::query(sql).bind(at.0).bind(OrderAnswer::Heeded.as_str());
+        let query = query.bind(task.to_owned()).bind(kind(&Order::Cancel));
+        self.written_beside(query, |_| Ok(())).await.map(drop)
+    }
+
     /// Returns what came of an order; `None`: nobody has taken it.
     pub async fn order_answer(&self, id: &str) -> Result<Option<OrderAnswer>, StoreError> {
         let query = sqlx::query("SELECT answer FROM orders WHERE id = $1").bind(id.to_owned());

@@ -46,6 +46,27 @@ impl Landing {
     }
 }
 
+/// Accepted work that is not in the user's branch yet.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NotLanded {
+    pub name: String,
+    pub accepted: String,
+    /// Where the branch was.
+    pub tip: String,
+}
+
+/// Returns all accepted work of the repository that the user's branch does not have.
+pub fn not_landed(site: &Site) -> Result<Vec<NotLanded>, TreeError> {
+    let root = &site.root;
+    let Some(tip) = git::head(root)? else { return Ok(Vec::new()) };
+    let all = git::refs_not_in(root, &names::accepted("*"), &tip)?.into_iter();
+    let of = |found: git::FoundRef| {
+        let name = names::accepted_of(&found.name)?.to_owned();
+        Some(NotLanded { name, accepted: found.commit, tip: tip.clone() })
+    };
+    Ok(all.filter_map(of).collect())
+}
+
 /// Merges the accepted work of a task with the branch of the user's work tree. Nothing of the user's is touched.
 pub fn merged(site: &Site, name: &str) -> Result<Landing, TreeError> {
     let root = &site.root;
@@ -140,7 +161,10 @@ pub fn finish(site: &Site, landing: &Landing) -> Result<(), TreeError> {
             return Err(error.into());
         }
         fail::point(Point::LandFilesMoved);
-        move_branch(root, name, (was, merged)).map_err(|_| overtaken())?;
+        if move_branch(root, name, (was, merged)).is_err() {
+            give_up(root, name, merged)?;
+            return Err(overtaken());
+        }
         fail::point(Point::LandBranchMoved);
     }
     accept::follow(site, name)
@@ -160,6 +184,13 @@ fn move_branch(root: &Path, name: &str, (onto, merged): (&Onto, &str)) -> Result
     let mut changes = vec![RefChange::moved(&onto.branch, &onto.tip, merged)];
     changes.extend(forgotten(name));
     Ok(git::change_refs(root, &changes, &format!("ralph land {name}"))?)
+}
+
+/// Gives the user's files back what their branch has now, where a landing had moved them.
+fn give_up(root: &Path, name: &str, merged: &str) -> Result<(), TreeError> {
+    let tip = git::head(root)?.ok_or(TreeError::Unborn)?;
+    git::change_files(root, merged, &tip)?;
+    Ok(git::change_refs(root, &forgotten(name), "ralph: the landing is over")?)
 }
 
 /// Finishes or takes back a landing that a crash cut short. What was verified and is whole in the user's files is finished;

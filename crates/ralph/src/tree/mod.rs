@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub use accept::{Accepted, Standing, accept, accepted, standing};
 pub use error::TreeError;
 pub use history::{Moment, Span, Undone, remember, span, undo};
-pub use land::{Landing, Onto, finish, merged, recover};
+pub use land::{Landing, NotLanded, Onto, finish, merged, not_landed, recover};
 pub use make::{How, Made, find, make};
 pub use names::Mark;
 pub use place::Site;

@@ -1,6 +1,8 @@
 //! The references of a task. A name of ours begins with `_`, as no stage does.
 use std::fmt;
 
+use ralph_core::task::Role;
+
 /// The branch of a task, which only accepted work moves.
 pub(super) fn branch(name: &str) -> String {
     format!("refs/heads/ralph/{name}")
@@ -23,6 +25,11 @@ pub(super) fn base(name: &str, key: &str) -> String {
 /// The newest accepted commit. The branch follows it, where nobody holds that.
 pub(super) fn accepted(name: &str) -> String {
     format!("refs/ralph/{name}/_accepted")
+}
+
+/// Returns the task whose newest accepted commit a reference is.
+pub(super) fn accepted_of(reference: &str) -> Option<&str> {
+    reference.strip_prefix("refs/ralph/")?.strip_suffix("/_accepted")
 }
 
 /// Every commit that was accepted, by number.
@@ -68,6 +75,18 @@ impl Mark {
         let stage = parts.next().filter(|stage| !stage.starts_with('_'))?.to_owned();
         let (iteration, attempt) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         parts.next().is_none().then_some(Self { stage, iteration, attempt })
+    }
+
+    /// Reads it from the name under which an earlier round of its stage is kept, with the number of that.
+    pub(super) fn of_earlier(reference: &str, name: &str) -> Option<(Self, u32)> {
+        let (mark, number) = reference.strip_prefix(&kept(name, "earlier"))?.rsplit_once('/')?;
+        Some((Self::of(&format!("{}{mark}", all(name)), name)?, number.parse().ok()?))
+    }
+
+    /// Returns the place of its stage in the usual order.
+    pub(super) fn rank(&self) -> usize {
+        let role = Role::parse(&self.stage).ok();
+        Role::KNOWN.iter().position(|known| Some(known) == role.as_ref()).unwrap_or(Role::KNOWN.len())
     }
 }
 

@@ -46,7 +46,8 @@ impl Site {
     }
 
     /// Tells the trees of this project from those of others that share the repository.
-    pub(super) fn key(&self) -> String {
+    #[must_use]
+    pub fn key(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 

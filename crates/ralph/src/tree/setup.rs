@@ -27,8 +27,13 @@ pub struct SetUp<'a> {
     pub logs: PathBuf,
 }
 
-/// Runs the commands in a tree, unless they have run there.
-pub async fn set_up(tree: &Tree, with: SetUp<'_>, orders: UnboundedReceiver<Order>) -> Result<(), TreeError> {
+/// Runs the commands in a tree, unless they have run there. Before each of them it is asked whether that may still be.
+pub async fn set_up(
+    tree: &Tree,
+    with: SetUp<'_>,
+    orders: UnboundedReceiver<Order>,
+    may_go_on: impl AsyncFn() -> bool,
+) -> Result<(), TreeError> {
     let mark = git::own_file(&tree.path, MARK)?;
     let commands = sha256(with.commands.join("\0"));
     if with.commands.is_empty() || fs::read_to_string(&mark).is_ok_and(|done| done == commands) {
@@ -47,10 +52,12 @@ pub async fn set_up(tree: &Tree, with: SetUp<'_>, orders: UnboundedReceiver<Orde
         claim: Claimed::default(),
         judge: None,
     };
-    verify::set_up_tree(&verifier, with.commands, orders).await.map_err(|failed| TreeError::SetUp {
-        command: failed.command.clone(),
-        reason: failed.reason.clone(),
-        log: with.logs.join(&failed.log),
+    verify::set_up_tree(&verifier, with.commands, orders, may_go_on).await.map_err(|failed| {
+        TreeError::SetUp {
+            command: failed.command.clone(),
+            reason: failed.reason.clone(),
+            log: with.logs.join(&failed.log),
+        }
     })?;
     fs::write(&mark, commands).map_err(|source| TreeError::Folder { path: mark, source })
 }

@@ -311,9 +311,13 @@ pub async fn set_up_tree(
     verifier: &Verifier,
     setup: &[String],
     orders: UnboundedReceiver<Order>,
+    may_go_on: impl AsyncFn() -> bool,
 ) -> Result<(), Box<CheckEvidence>> {
     let orders = &mut Orders::new(orders);
     for (command, number) in setup.iter().zip(1_u32..) {
+        if !may_go_on().await {
+            return Err(Box::new(blind(Kind::External, command, "somebody else has the tree".to_owned())));
+        }
         let check = ExternalCheck { timeout_ms: LONGEST_SET_UP_MS, ..ExternalCheck::of_command(command) };
         let seen = external::check(verifier, &check, format!("{}-setup-{number}.log", verifier.name), orders);
         let seen = seen.await;

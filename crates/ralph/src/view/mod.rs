@@ -16,7 +16,7 @@ pub use event::{at_json, event_line};
 pub use list::{run_json, run_line};
 pub use run::RunView;
 pub use stats::StatsView;
-pub use status::{Life, LoopView, ago};
+pub use status::{Active, Life, LoopView, SettingUp, ago};
 pub use task::{RoleHeld, TaskView};
 pub use task_line::{TaskHeadJson, is_ready, task_line};
 pub use words::{bytes, dollars, money, one_or_many, processes, short_id, when};

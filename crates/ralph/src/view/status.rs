@@ -122,10 +122,72 @@ impl LoopView {
             Doing::Verifying => Some("checks the claim".to_owned()),
             Doing::Stopping => Some("is stopping".to_owned()),
             Doing::Paused => Some(format!("paused; ralph resume {short}")),
+            Doing::Died if run_of_a_stage(&self.row) => Some("died; ralph work goes on with it".to_owned()),
             Doing::Died => Some(format!("died; ralph resume {short}")),
         };
         let pauses = self.pauses.then(|| "pauses after this iteration".to_owned());
         doing.into_iter().chain(pauses).collect()
+    }
+}
+
+/// A task that a worker has, and no loop of which is going on yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingUp {
+    pub task: String,
+}
+
+/// Something that is going on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Active {
+    Loop(Box<LoopView>),
+    SettingUp(SettingUp),
+}
+
+impl Active {
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Loop(view) => view.id(),
+            Self::SettingUp(task) => &task.task,
+        }
+    }
+
+    /// Returns the object of `status --json`.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        match self {
+            Self::Loop(view) => view.json(),
+            Self::SettingUp(task) => json!({
+                "id": task.task, "status": "setting_up", "kind": "stage", "task": task.task, "role": null,
+                "iteration": 0, "max_iterations": null, "started_at": null, "until": null,
+                "pause_requested": false, "agent": null, "cost_usd": null, "input_tokens": null,
+                "output_tokens": null,
+            }),
+        }
+    }
+
+    #[must_use]
+    pub fn line(&self, now: Millis) -> String {
+        match self {
+            Self::Loop(view) => view.line(now),
+            Self::SettingUp(task) => sanitize(&format!("{}: its work tree is being set up", task.task)),
+        }
+    }
+
+    #[must_use]
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Self::Loop(view) => view.detail(),
+            Self::SettingUp(_) => None,
+        }
+    }
+
+    #[must_use]
+    pub fn news(&self) -> String {
+        match self {
+            Self::Loop(view) => view.news(),
+            Self::SettingUp(_) => self.line(Millis(0)),
+        }
     }
 }
 
@@ -170,6 +232,10 @@ impl Doing {
             | Self::Unknown => None,
         }
     }
+}
+
+fn run_of_a_stage(row: &LoopRow) -> bool {
+    row.run.kind == "stage"
 }
 
 /// Returns the time of day, or the date too where it is not today's.

@@ -2,6 +2,7 @@
 use ralph_core::pipeline::{Progress, Said, StageFailure};
 use ralph_core::task::{Role, Status};
 
+use super::fit::Fitting;
 use crate::engine::{EngineError, RunPlan, Watcher};
 use crate::process::Keeper;
 use crate::project::Project;
@@ -12,6 +13,8 @@ use crate::store::{RunRow, Store, StoreError, StoredRun, TaskRow};
 pub enum News<'a> {
     /// The worker has taken it.
     Taken { task: &'a str, stage: &'a Role, attempt: u32 },
+    /// A stage of it begins, or is gone on with, as this run.
+    Stage { task: &'a str, stage: &'a Role, run: &'a str },
     /// A stage has ended so, and another is next.
     Next { task: &'a str, ended: &'a Said, stage: &'a Role },
     /// It leaves the pipeline.
@@ -36,8 +39,11 @@ pub trait Workshop {
     /// Where the work of a task stands.
     type Standing;
 
+    /// Refuses a task whose stage could not begin, before anything is made for it.
+    fn refuse(&self, row: &TaskRow, progress: &Progress) -> Result<(), Self::Trouble>;
+
     /// Makes the work tree of a task fit for work, or finds it so. The project returned has it as its root.
-    async fn tree(&self, row: &TaskRow, keeper: &Keeper) -> Result<Project, Self::Trouble>;
+    async fn tree(&self, row: &TaskRow, with: Fitting) -> Result<Project, Self::Trouble>;
 
     /// Reads where the work of a task stands.
     async fn standing(&self, row: &TaskRow) -> Result<Self::Standing, Self::Trouble>;
@@ -54,6 +60,9 @@ pub trait Workshop {
 
     /// The task is done. What becomes of its work then is told, and changes nothing about that.
     async fn deliver(&self, row: &TaskRow, store: &Store, keeper: &Keeper);
+
+    /// Catches up on what became of no task's work, because its worker died or was stopped: the named tasks', or everybody's.
+    async fn catch_up(&self, named: &[String], store: &Store, keeper: &Keeper);
 
     /// Plans a stage that begins.
     fn plan(&self, row: &TaskRow, progress: &Progress, tree: &Project) -> Result<RunPlan, Self::Trouble>;
@@ -74,6 +83,9 @@ pub trait Workshop {
 
     /// Kills what the dead or stopped engine of a run has left running.
     fn sweep(&self, run: &str);
+
+    /// The worker was told to stop: nothing more begins.
+    fn stop(&self);
 
     fn tell(&self, news: &News<'_>);
 }

@@ -6,7 +6,7 @@ use ralph_core::outcome::Ended;
 use ralph_core::pipeline::Progress;
 use ralph_core::receipt::Receipt;
 
-use super::shop::Workshop;
+use super::shop::{News, Workshop};
 use super::task::Work;
 use crate::engine::{self, Asks, Beginning, Clock, Hold, Means, RunPlan, RunSettings, StageOf, TakenUp};
 use crate::fail::{self, Point};
@@ -93,6 +93,9 @@ impl<W: Workshop> Work<W> {
         let plan = leased(plan, &self.claim);
         fail::point(Point::StageBegins);
         let mut watcher = self.shop.watcher(&plan)?;
+        if let Some(stage) = &plan.stage {
+            self.shop.tell(&News::Stage { task: &stage.task, stage: &stage.role, run: &plan.id });
+        }
         let id = plan.id.clone();
         let asks = Asks::Passed(self.desk.line(&self.claim.task, &id));
         let account = Some(self.purse.account(&id, before));

@@ -8,6 +8,7 @@ use ralph_core::task::Status;
 use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
+use super::fit::Fit;
 use super::purse::Purse;
 use super::shop::{News, Workshop};
 use crate::engine::{Clock, KIND_STAGE};
@@ -74,7 +75,12 @@ impl<W: Workshop> Work<W> {
         let mut progress = self.pipeline.begin(self.row.task.status, before);
         let (task, attempt) = (&self.claim.task, progress.attempts + 1);
         self.shop.tell(&News::Taken { task, stage: &progress.stage, attempt });
-        let tree = self.shop.tree(&self.row, &self.keeper).await?;
+        self.shop.refuse(&self.row, &progress)?;
+        let tree = match self.fit().await? {
+            Fit::Ready(tree) => tree,
+            Fit::Stopped => return self.left(&progress).await,
+            Fit::Cancelled => return self.cancelled(&progress).await,
+        };
         loop {
             if self.desk.stopped().is_some() {
                 return self.left(&progress).await;
@@ -140,6 +146,14 @@ impl<W: Workshop> Work<W> {
         Ok(TaskEnd::Left)
     }
 
+    /// Somebody cancelled it before a loop could have heard of that.
+    async fn cancelled(&self, progress: &Progress) -> Result<TaskEnd, W::Trouble> {
+        let (status, why) = (Status::Cancelled, "cancelled while its work tree was set up".to_owned());
+        self.over(progress, status, (&why, None)).await?;
+        self.store.heed_cancel(&self.claim.task, Clock::wall()).await?;
+        Ok(TaskEnd::Over { status, why, is_agent_s_fault: false })
+    }
+
     async fn over(
         &self,
         progress: &Progress,
@@ -155,7 +169,8 @@ impl<W: Workshop> Work<W> {
         };
         self.store.advance(&self.claim, &to, Clock::wall()).await?;
         self.shop.tell(&News::Over { task: &self.claim.task, status, why, failure });
-        if status == Status::Done {
+        // Who stops it does not wait for more; the next worker catches up.
+        if status == Status::Done && self.desk.stopped().is_none() {
             self.shop.deliver(&self.row, &self.store, &self.keeper).await;
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ralph_core::event::StopSignal;
 use ralph_core::pipeline::Pipeline;
 use ralph_core::task::Status;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{JoinHandle, JoinSet, LocalSet};
 use tokio::time::Instant;
 
 use super::desk::Desk;
@@ -111,17 +111,21 @@ impl<W: Workshop + 'static> Worker<W> {
         let mut tasks = JoinSet::new();
         let every = (self.assignment.lease / 3).max(SHORTEST);
         let mut renewal = Instant::now() + every;
+        let mut errand = self.errand();
         loop {
             let took = self.has_room(&tasks) && self.take_one(&mut tasks).await?;
             if !took && tasks.is_empty() {
                 self.give_up_the_stuck().await?;
-                if self.is_finished() {
+                if errand.is_finished() && self.is_finished() {
                     return Ok(self.finish());
                 }
             }
-            self.tell_if_idle(&tasks);
+            if self.tell_if_idle(&tasks) && errand.is_finished() {
+                errand = self.errand();
+            }
             tokio::select! {
                 Some(ended) = tasks.join_next() => self.ended(ended),
+                _ = &mut errand, if !errand.is_finished() => {}
                 asked = signals.next() => self.asked(asked).await,
                 () = tokio::time::sleep_until(renewal) => {
                     renewal = Instant::now() + every;
@@ -205,12 +209,22 @@ impl<W: Workshop + 'static> Worker<W> {
         Ok(())
     }
 
-    fn tell_if_idle(&mut self, tasks: &JoinSet<(String, TaskEnd)>) {
+    /// Returns whether it has just become idle.
+    fn tell_if_idle(&mut self, tasks: &JoinSet<(String, TaskEnd)>) -> bool {
         let waits = tasks.is_empty() && !self.is_finished();
-        if waits && !self.is_idle {
+        let is_new = waits && !self.is_idle;
+        if is_new {
             self.shop.tell(&News::Idle);
         }
         self.is_idle = waits;
+        is_new
+    }
+
+    /// Catches up on what others have left behind, beside everything else.
+    fn errand(&self) -> JoinHandle<()> {
+        let (shop, store, keeper) = (Rc::clone(&self.shop), Arc::clone(&self.store), self.keeper.clone());
+        let named = self.assignment.named.clone();
+        tokio::task::spawn_local(async move { shop.catch_up(&named, &store, &keeper).await })
     }
 
     /// Returns the tasks that are here already, and those that could not begin: who waits tries them again, later and later.
@@ -271,7 +285,10 @@ impl<W: Workshop + 'static> Worker<W> {
 
     async fn asked(&self, asked: Asked) {
         match asked {
-            Asked::Stop(signal) => self.desk.stop(signal),
+            Asked::Stop(signal) => {
+                self.shop.stop();
+                self.desk.stop(signal);
+            }
             Asked::Suspend => {
                 let (ask, halting) = halt();
                 self.desk.halt(&ask);

@@ -123,3 +123,16 @@ fn a_watch_on_a_terminal_redraws_in_place_and_leaves_it_as_it_was() {
     assert_eq!(terminal.wait().code(), Some(130));
     assert!(terminal.shown().ends_with("\x1b[?25h\x1b[?1049l"), "{:?}", terminal.shown());
 }
+
+// spec: U3
+#[test]
+fn a_watch_that_is_terminated_leaves_the_terminal_as_it_was_too() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 143)] {
+        let project = Project::new();
+        let mut terminal = Terminal::start(project.ralph(["status", "--watch"]).command());
+        terminal.wait_for("No active Ralph loops");
+        terminal.signal(signal);
+        assert_eq!(terminal.wait().code(), Some(code));
+        assert!(terminal.shown().ends_with("\x1b[?25h\x1b[?1049l"), "{:?}", terminal.shown());
+    }
+}

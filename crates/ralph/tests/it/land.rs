@@ -4,6 +4,7 @@ use std::fs;
 use rustix::process::Signal;
 
 use crate::harness::{Project, wait_until};
+use crate::processes::state_of;
 use crate::trees::{everything, git, with_tasks, worked};
 
 fn done(project: &Project, id: &str) {
@@ -203,4 +204,111 @@ fn gc_removes_a_tree_whose_work_is_merged_by_hand_and_no_other() {
     assert!(removed.len() == 1 && removed[0].as_str().unwrap().ends_with("/T-1"), "{did}");
     assert_eq!(git(&project.root(), &["worktree", "list"]).lines().count(), 2);
     git(&project.root(), &["rev-parse", "--verify", "ralph/T-1"]);
+}
+
+// spec: P6
+// fault: 6
+#[test]
+fn files_go_back_when_somebody_moves_the_branch_in_the_middle_of_a_landing() {
+    let project = finished("true");
+    project.write("file", "not committed\n");
+    let call = project.ralph(["land", "T-1"]).env("RALPH_FAIL", "land.files.moved:1:stop");
+    let running = call.start();
+    wait_until("the files are moved", || state_of(running.pid()) == Some('T'));
+    let root = project.root();
+    let branch = git(&root, &["symbolic-ref", "HEAD"]);
+    let mine = git(&root, &["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "mine"]);
+    git(&root, &["update-ref", &branch, &mine]);
+    running.signal(Signal::CONT);
+    let refused = running.wait().expect(1);
+    assert!(refused.stderr.contains("was moved by somebody while ralph landed"), "{}", refused.stderr);
+    assert_eq!(git(&root, &["rev-parse", "HEAD"]), mine);
+    assert_eq!(git(&root, &["status", "--porcelain"]), "M file");
+    assert_eq!(git(&root, &["for-each-ref", "refs/ralph/T-1/_landing"]), "");
+    project.ralph(["land", "T-1"]).output().expect(0);
+    assert_eq!(git(&root, &["status", "--porcelain"]), "M file");
+}
+
+/// A project that lands by itself what is done.
+fn landing_by_itself(check: &str) -> Project {
+    let project = crate::work::project(&[("T-1", "")]);
+    fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", "pipeline: {stages: [coder], land: auto}\n");
+    project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", check]).output().expect(0);
+    project
+}
+
+// spec: P6, L11
+#[test]
+fn a_worker_waits_for_the_user_s_files_without_verifying_again_and_hears_ctrl_c() {
+    let project = landing_by_itself("true");
+    let looked = project.outside("looked");
+    let check = format!("echo x >> {}; test -e done-T-1", looked.display());
+    project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", &check]).output().expect(0);
+    let by_hand = project.run(&["hang"]).start();
+    project.wait_for("ready");
+    let running =
+        crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
+    let count = || fs::read_to_string(&looked).unwrap_or_default().lines().count();
+    wait_until("the merged result was verified", || count() == 2);
+    crate::harness::let_pass(std::time::Duration::from_secs(2));
+    assert_eq!(count(), 2, "nothing has changed that would have to be verified again");
+    running.signal(Signal::INT);
+    let answer = running.wait_without_invariants().expect(130);
+    let told = answer.named("task.not_landed")[0]["message"].as_str().unwrap().to_owned();
+    assert!(told.contains("not landed: stopped"), "{told}");
+    by_hand.signal(Signal::INT);
+    by_hand.wait().expect(130);
+    assert!(!project.root().join("done-T-1").exists());
+    let answer = crate::work::work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(answer.named("task.landed")[0]["task"], "T-1", "the next worker catches up");
+    assert!(project.root().join("done-T-1").exists());
+    let again = crate::work::work(&project, &["--until-idle"]).output().expect(0);
+    assert!(again.named("task.landed").is_empty(), "once is enough");
+}
+
+// spec: P6
+// fault: 1
+#[test]
+fn work_whose_worker_was_killed_before_it_landed_is_landed_by_the_next() {
+    let project = landing_by_itself("true");
+    let (checking, check) = (project.outside("checking"), project.outside("twice"));
+    let slow = format!(
+        "test -e {0} && {{ touch {1}; exec sleep 1000; }}; touch {0}",
+        check.display(),
+        checking.display()
+    );
+    project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", &slow]).output().expect(0);
+    let running =
+        crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
+    wait_until("the merged result is being verified", || checking.exists());
+    running.signal(Signal::KILL);
+    running.wait_without_invariants();
+    wait_until("everything is gone", || project.processes_of_runs().is_empty());
+    fs::remove_file(check).unwrap();
+    let answer = crate::work::work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(answer.named("task.landed").len(), 1, "{}", answer.stdout);
+    assert!(project.root().join("done-T-1").exists());
+}
+
+// spec: P6
+#[test]
+fn a_conflict_can_be_left_to_an_agent_as_the_hint_says() {
+    let project = landing_by_itself("true");
+    project.write("done-T-1", "mine\n");
+    let answer = crate::work::work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(answer.named("task.not_landed").len(), 1);
+    project.commit();
+    let refused = project.ralph(["land", "T-1"]).output().expect(1).stderr;
+    assert!(refused.contains("ralph task edit T-1 --status todo; ralph guide T-1 'merge "), "{refused}");
+    let branch = git(&project.root(), &["branch", "--show-current"]);
+    let merge = format!(
+        "cat > /dev/null; git -c user.name=A -c user.email=a@example.invalid merge --quiet -X ours --no-edit {branch}\n\
+         echo '<promise>IMPLEMENTATION_COMPLETE</promise>'"
+    );
+    project.shell(&merge);
+    project.ralph(["task", "edit", "T-1", "--status", "todo"]).output().expect(0);
+    project.ralph(["guide", "T-1", "merge it and settle the conflict"]).output().expect(0);
+    let answer = crate::work::work(&project, &["T-1"]).output().expect(0);
+    assert_eq!(answer.named("task.landed").len(), 1, "{}", answer.stdout);
 }

@@ -66,6 +66,7 @@ mod rewind;
 mod screen;
 mod secrets;
 mod sessions;
+mod set_up;
 mod shared_budgets;
 mod signals;
 mod stages;

@@ -76,6 +76,12 @@ impl Terminal {
         self.screen.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Sends a signal to the process, as `kill` would.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
     /// Closes the window.
     pub fn close(&mut self) {
         self.screen = None;

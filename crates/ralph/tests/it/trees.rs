@@ -353,3 +353,40 @@ fn a_tree_that_you_unlocked_keeps_what_you_did_in_it() {
     assert_eq!(git(&project.root(), &["show", "ralph/T-1:mine"]), "edited");
     assert!(git(&project.root(), &["log", "--format=%s", "ralph/T-1"]).contains("mine"));
 }
+
+// spec: P9
+#[test]
+fn a_stage_is_not_undone_while_somebody_works_on_in_its_tree() {
+    let project = crate::work::project(&[("T-1", "")]);
+    crate::work::wish(&project, "wish-hold-T-1-reviewer");
+    let running = crate::work::work(&project, &["--until-idle"]).start();
+    wait_until("the reviewer is at work", || project.outside("marks/holding").exists());
+    let runs = project.ralph(["task", "show", "T-1", "--json"]).start().wait_without_invariants().json();
+    let coder = runs["runs"][0]["id"].as_str().unwrap().to_owned();
+    let refused = project.ralph(["undo", &coder]).start().wait_without_invariants().expect(1);
+    assert!(refused.stderr.contains("is working on task T-1"), "{}", refused.stderr);
+    let moved = project.ralph(["task", "edit", "T-1", "--status", "done"]).start().wait_without_invariants();
+    assert!(moved.expect(1).stderr.contains("ralph cancel T-1"));
+    assert!(the_tree(&project).join("done-T-1").exists());
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    project.ralph(["undo", &coder]).output().expect(0);
+    assert!(!the_tree(&project).join("done-T-1").exists());
+}
+
+// spec: P6
+#[test]
+fn a_tester_that_rewrites_the_last_commit_does_not_get_its_task_stuck() {
+    let project = crate::work::project(&[("T-1", "")]);
+    let agent = fs::read_to_string(project.outside("agent.sh")).unwrap();
+    let amend = "echo test > test-T-1; git add -A; git -c user.name=A -c user.email=a@example.invalid commit --quiet --amend -m amended; echo";
+    fs::write(project.outside("agent.sh"), agent.replace("tester) echo", &format!("tester) {amend}")))
+        .unwrap();
+    crate::work::work(&project, &["--until-idle"]).output().expect(0);
+    let root = project.root();
+    assert_eq!(git(&root, &["ls-tree", "--name-only", "ralph/T-1"]), "done-T-1\ntest-T-1");
+    assert!(
+        git(&root, &["log", "--format=%s", "ralph/T-1"]).contains("work on T-1"),
+        "what was accepted stays"
+    );
+}

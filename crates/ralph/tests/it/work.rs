@@ -108,6 +108,9 @@ fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
     let answer = work(&project, &["--until-idle"]).output().expect(0);
     assert_eq!(starts(&project), ["T-1 coder", "T-1 reviewer", "T-1 tester", "T-1 qa"]);
     assert_eq!(over(&answer, "T-1")["status"], "done");
+    let began = answer.named("run.started").into_iter().map(|event| text(&event["run"]));
+    let stages = answer.named("task.stage").into_iter().map(|event| text(&event["run"]));
+    assert_eq!(began.collect::<Vec<_>>(), stages.collect::<Vec<_>>(), "whose a run is stands before it");
     assert_eq!(answer.named("baseline").len(), 1, "what the coder did is no empty check of the tester");
     assert_eq!(statuses(&project), [("T-1".to_owned(), "done".to_owned())]);
     assert_eq!(git(&project, &["rev-parse", "HEAD"]), before, "the user's work tree is untouched");
@@ -401,6 +404,10 @@ fn the_first_line_says_when_nothing_limits_the_cost() {
     let first = |answer: &Answer| answer.stderr.lines().next().unwrap_or_default().to_owned();
     assert_eq!(first(&call(&[])), "nothing limits what this may cost (--max-cost)");
     assert_eq!(first(&call(&["--max-cost", "2"])), "all of it may cost $2.00");
+    fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    fs::write(project.root().join(".ralph/config.yaml"), "limits: {task: {max_cost_usd: 3}}\n").unwrap();
+    let each = "a task may cost $3.00; nothing limits all of them together (--max-cost)";
+    assert_eq!(first(&call(&[])), each);
 }
 
 // spec: L8
@@ -471,4 +478,22 @@ fn a_coder_whose_work_was_sent_back_must_change_it() {
     let last = answer.named("verdict").pop().unwrap();
     let reason = last["checks"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("nothing was committed since the run began"), "{reason}");
+}
+
+// spec: T7, P6
+#[test]
+fn a_task_that_is_refused_for_its_lack_of_criteria_gets_neither_tree_nor_branch() {
+    let project = project(&[]);
+    project.ralph(["task", "create", "T-1", "s", "x", "--no-criteria"]).output().expect(0);
+    let answer = work(&project, &["--until-idle", "--require-criteria"]).output().expect(3);
+    assert_eq!(answer.named("task.left").len(), 1);
+    assert_eq!(git(&project, &["for-each-ref", "refs/ralph", "refs/heads/ralph"]), "");
+}
+
+// spec: L8
+#[test]
+fn the_help_says_what_the_limits_are_of_and_how_the_events_end() {
+    let help = project(&[]).ralph(["work", "--help"]).output().expect(0).stdout;
+    assert!(help.contains("Most money of everything that it begins"), "{help}");
+    assert!(help.contains("the last one is work.finished"), "{help}");
 }

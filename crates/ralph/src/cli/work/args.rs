@@ -16,6 +16,10 @@ use crate::config::Settings;
 /// stage may send the work back to the coder. What fails is tried again, and then blocked with the reason. Ctrl-C stops;
 /// `ralph work` goes on where it was. Several of them can work on one project.
 #[derive(Debug, Clone, Args)]
+#[command(mut_arg("max_cost", |arg| arg.help("Most money of everything that it begins, in dollars: 5, 0.25 [built-in: no limit]")))]
+#[command(mut_arg("max_tokens", |arg| arg.help("Most tokens of a stage, in and out together: 200000, 500k, 2M [built-in: no limit]")))]
+#[command(mut_arg("max_duration", |arg| arg.help("Longest time of a stage [built-in: 12h]")))]
+#[command(mut_arg("json", |arg| arg.help("Prints every event as a line of JSON; the last one is work.finished")))]
 #[command(after_help = "Examples:
   ralph work --until-idle                  everything that is ready, then stop
   ralph work --slots 3                     three tasks at a time; waits for new ones

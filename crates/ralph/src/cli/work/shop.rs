@@ -1,13 +1,16 @@
 //! What the worker asks of the command line: plans made of tasks and settings, and somebody to tell.
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
 use ralph_core::pipeline::Progress;
 use ralph_core::policy::{Baseline, Policy};
-use ralph_core::task::Role;
+use ralph_core::task::{NoCriteria, Role, Status};
 use tokio::sync::Mutex;
 
 use super::args::WorkArgs;
 use super::tell::Teller;
 use super::trees::Trees;
-use crate::cli::land::land_in_turn;
+use crate::cli::land::{InTurn, land_in_turn};
 use crate::cli::resume::{plan_again, sweep};
 use crate::cli::run::preflight_again;
 use crate::cli::task::{StagePlan, StageWanted, stage_plan};
@@ -17,9 +20,9 @@ use crate::engine::{KIND_STAGE, RunPlan, Watcher};
 use crate::error::Failure;
 use crate::process::Keeper;
 use crate::project::Project;
-use crate::store::{RunRow, Store, StoredRun, TaskRow};
-use crate::tree::Standing;
-use crate::work::{Assignment, Finish, News, Workshop};
+use crate::store::{RunRow, Store, StoredRun, TaskHead, TaskRow};
+use crate::tree::{NotLanded, Standing};
+use crate::work::{Assignment, Finish, Fitting, News, Workshop};
 
 pub(super) struct Shop {
     args: WorkArgs,
@@ -29,13 +32,26 @@ pub(super) struct Shop {
     teller: Teller,
     /// One task is landed at a time.
     queue: Mutex<()>,
+    /// Somebody stopped the worker: nothing more is landed.
+    is_stopped: Cell<bool>,
+    /// What this worker has caught up on.
+    tried: RefCell<BTreeSet<NotLanded>>,
 }
 
 impl Shop {
     pub(super) fn new(args: WorkArgs, settings: Settings, project: Project) -> Result<Self, Failure> {
         let teller = Teller::new(&args.output);
         let trees = Trees::of(&project)?;
-        Ok(Self { args, settings, project, trees, teller, queue: Mutex::default() })
+        Ok(Self {
+            args,
+            settings,
+            project,
+            trees,
+            teller,
+            queue: Mutex::default(),
+            is_stopped: Cell::default(),
+            tried: RefCell::default(),
+        })
     }
 
     /// Asks for the user's consent before anything is taken, not in the middle of the night.
@@ -63,13 +79,55 @@ impl Shop {
     }
 }
 
+impl Shop {
+    /// Lands a task after all others. Tells whether more can be landed: not once somebody has stopped it.
+    async fn land(&self, id: &str, store: &Store, keeper: &Keeper) -> bool {
+        let _turn = self.queue.lock().await;
+        if self.is_stopped.get() {
+            return false;
+        }
+        let said = land_in_turn(store, &self.project, id, keeper).await;
+        let is_stopped = matches!(said, InTurn::Stopped(_));
+        if is_stopped {
+            self.is_stopped.set(true);
+        }
+        self.teller.landed(id, &said.told());
+        !is_stopped
+    }
+
+    /// Returns the tasks that are done and whose work is not in the user's branch, the oldest first. One that was tried and
+    /// could not be landed is tried again when its work or the branch has changed.
+    async fn left_to_land(&self, named: &[String], store: &Store) -> Result<Vec<String>, Failure> {
+        let left = self.trees.not_landed().await?;
+        if left.is_empty() {
+            return Ok(Vec::new());
+        }
+        let heads = store.tasks().await?;
+        let is_due = |head: &&TaskHead| {
+            let is_named = named.is_empty() || named.contains(&head.id);
+            let work = left.iter().find(|work| work.name == head.id);
+            head.status == Status::Done
+                && is_named
+                && work.is_some_and(|work| self.tried.borrow_mut().insert(work.clone()))
+        };
+        Ok(heads.iter().filter(is_due).map(|head| head.id.clone()).collect())
+    }
+}
+
 impl Workshop for Shop {
     type Trouble = Failure;
     type Standing = Standing;
 
-    async fn tree(&self, row: &TaskRow, keeper: &Keeper) -> Result<Project, Failure> {
+    fn refuse(&self, row: &TaskRow, progress: &Progress) -> Result<(), Failure> {
+        match self.args.lacking() {
+            NoCriteria::Warn => Ok(()),
+            NoCriteria::Refuse => self.plan(row, progress, &self.project).map(drop),
+        }
+    }
+
+    async fn tree(&self, row: &TaskRow, with: Fitting) -> Result<Project, Failure> {
         let tree = self.trees.of_task(row).await?;
-        self.trees.set_up(row, &self.settings.pipeline.setup.value, keeper).await?;
+        self.trees.set_up(row, &self.settings.pipeline.setup.value, with).await?;
         Ok(tree)
     }
 
@@ -91,10 +149,23 @@ impl Workshop for Shop {
         match self.settings.pipeline.land.value {
             Landing::Manual => {}
             Landing::Auto => {
-                let id = &row.task.id;
-                let _turn = self.queue.lock().await;
-                let said = land_in_turn(store, &self.project, id, keeper).await;
-                self.teller.landed(id, &said);
+                self.land(&row.task.id, store, keeper).await;
+                let left = self.trees.not_landed().await.unwrap_or_default();
+                self.tried.borrow_mut().extend(left.into_iter().filter(|work| work.name == row.task.id));
+            }
+        }
+    }
+
+    async fn catch_up(&self, named: &[String], store: &Store, keeper: &Keeper) {
+        match self.settings.pipeline.land.value {
+            Landing::Manual => {}
+            Landing::Auto => {
+                // What cannot be listed cannot be landed either; the tasks at work tell why.
+                for id in self.left_to_land(named, store).await.unwrap_or_default() {
+                    if !self.land(&id, store, keeper).await {
+                        return;
+                    }
+                }
             }
         }
     }
@@ -144,6 +215,10 @@ impl Workshop for Shop {
 
     fn sweep(&self, run: &str) {
         sweep(run);
+    }
+
+    fn stop(&self) {
+        self.is_stopped.set(true);
     }
 
     fn tell(&self, news: &News<'_>) {

@@ -33,14 +33,7 @@ impl Teller {
 
     /// Says what will be done, and first of all whether anything limits what it may cost.
     pub(super) fn introduce(&self, assignment: &Assignment, settings: &Settings) {
-        let stage = settings.limits.max_cost_usd.value.map(|money| dollars(money.micros()));
-        let capped = match (assignment.max_cost_micros.map(dollars), stage) {
-            (Some(all), _) => format!("all of it may cost {all}"),
-            (None, Some(stage)) => {
-                format!("a stage may cost {stage}; nothing limits all of them together (--max-cost)")
-            }
-            (None, None) => "nothing limits what this may cost (--max-cost)".to_owned(),
-        };
+        let capped = capped(assignment.max_cost_micros, settings);
         let stages: Vec<&str> = assignment.pipeline.stages().iter().map(Role::as_str).collect();
         let until = match assignment.until {
             Until::Idle => "until nothing is ready",
@@ -100,6 +93,8 @@ impl Teller {
 
     fn line(&self, news: &News<'_>) {
         let (tone, text) = match news {
+            // What the stage does comes with its name.
+            News::Stage { .. } => return,
             News::Taken { task, stage, attempt: 1 } => (Tone::Bold, format!("{task}  {stage} begins")),
             News::Taken { task, stage, attempt } => {
                 (Tone::Bold, format!("{task}  {stage} begins, attempt {attempt}"))
@@ -166,6 +161,26 @@ impl Teller {
     }
 }
 
+/// Says what limits the cost, and what does not.
+fn capped(all: Option<u64>, settings: &Settings) -> String {
+    if let Some(all) = all {
+        return format!("all of it may cost {}", dollars(all));
+    }
+    let limits = &settings.limits;
+    let each = [
+        ("a stage", &limits.max_cost_usd),
+        ("a task", &limits.task.max_cost_usd),
+        ("a spec", &limits.spec.max_cost_usd),
+    ];
+    let known = each.iter().filter_map(|(what, limit)| Some((what, limit.value?)));
+    let known: Vec<String> =
+        known.map(|(what, money)| format!("{what} may cost {}", dollars(money.micros()))).collect();
+    if known.is_empty() {
+        return "nothing limits what this may cost (--max-cost)".to_owned();
+    }
+    format!("{}; nothing limits all of them together (--max-cost)", known.join(", "))
+}
+
 fn next(task: &str, ended: &Said, stage: &Role) -> (Tone, String) {
     let by = &ended.stage;
     match ended.how {
@@ -211,6 +226,9 @@ fn in_json(news: &News<'_>) -> Value {
     match news {
         News::Taken { task, stage, attempt } => {
             json!({"event": "task.taken", "task": task, "stage": stage, "attempt": attempt})
+        }
+        News::Stage { task, stage, run } => {
+            json!({"event": "task.stage", "task": task, "stage": stage, "run": run})
         }
         News::Next { task, ended, stage } => json!({
             "event": "task.next", "task": task, "ended": ended.stage, "how": ended.how, "stage": stage

@@ -6,12 +6,13 @@ use ralph_core::outcome::exit_code;
 use ralph_core::task::Role;
 use tokio::sync::Semaphore;
 
+use crate::cli::resume::sweep;
 use crate::engine::JudgeChoice;
 use crate::error::Failure;
-use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::TaskRow;
-use crate::tree::{self, SetUp, Site, Standing, Tree, TreeError, Workplace};
+use crate::tree::{self, NotLanded, SetUp, Site, Standing, Tree, TreeError, Workplace};
+use crate::work::Fitting;
 
 /// How many trees are made or changed at the same time.
 const TURNS: usize = 2;
@@ -48,19 +49,25 @@ impl Trees {
         &self,
         row: &TaskRow,
         commands: &[String],
-        keeper: &Keeper,
+        fitting: Fitting,
     ) -> Result<(), Failure> {
-        let Some(tree) = self.open.borrow().get(&row.task.id).cloned() else { return Ok(()) };
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let tree = self.opened(row)?;
+        // Other projects have tasks of the same name.
+        let run_id = format!("setup-{}-{}", self.site.key(), row.task.id);
+        // A worker that died or sleeps may have begun it.
+        sweep(&run_id);
+        let is_ours = fitting.is_ours();
         let with = SetUp {
-            keeper: keeper.clone(),
+            keeper: fitting.keeper,
             commands,
             env: std::env::vars_os().collect(),
-            run_id: &format!("setup-{}", row.task.id),
+            run_id: &run_id,
             logs: self.project.state().join("setup").join(&row.task.id),
         };
-        // Nobody cuts it short: it is bounded.
-        let (_orders, orders) = tokio::sync::mpsc::unbounded_channel();
-        Ok(tree::set_up(&tree, with, orders).await?)
+        Ok(tree::set_up(&tree, with, fitting.orders, is_ours).await?)
     }
 
     /// Reads where the work of a task stands.
@@ -85,6 +92,11 @@ impl Trees {
     fn opened(&self, row: &TaskRow) -> Result<Tree, Failure> {
         let open = self.open.borrow().get(&row.task.id).cloned();
         open.ok_or_else(|| Failure::plain(exit_code::INTERNAL, format!("{} has no work tree", row.task.id)))
+    }
+
+    /// Returns the accepted work that is not in the user's branch.
+    pub(super) async fn not_landed(&self) -> Result<Vec<NotLanded>, Failure> {
+        self.apart(tree::not_landed).await
     }
 
     /// Returns where a stage works, so that its attempts are kept.

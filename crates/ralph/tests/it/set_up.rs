@@ -1,0 +1,107 @@
+//! The user's commands that make a work tree fit for work: whoever stops, cancels or takes over is heard meanwhile.
+use std::fs;
+
+use rustix::process::Signal;
+
+use crate::control_cancel::beside;
+use crate::harness::{Project, wait_until};
+use crate::processes::is_alive;
+use crate::trees::git;
+use crate::work::{project, starts, statuses, work};
+
+/// Lets trees be set up by these commands, which the user has approved.
+fn set_up_by(project: &Project, commands: &[String]) {
+    fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    let config = serde_json::json!({"pipeline": {"setup": commands}});
+    fs::write(project.root().join(".ralph/config.yaml"), config.to_string()).unwrap();
+    project.trust();
+}
+
+/// Notes its process, and waits for a file.
+fn waits(project: &Project) -> String {
+    let (pids, go) = (project.outside("pids"), project.outside("go"));
+    format!("echo $$ >> {}; until test -e {}; do sleep 0.01; done", pids.display(), go.display())
+}
+
+fn pids(project: &Project) -> Vec<u32> {
+    let text = fs::read_to_string(project.outside("pids")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+// spec: P1, L11
+#[test]
+fn ctrl_c_stops_the_setting_up_of_a_tree_and_the_next_worker_begins_it_anew() {
+    let project = project(&[("T-1", "")]);
+    set_up_by(&project, &[waits(&project)]);
+    let running = work(&project, &["--until-idle"]).start();
+    wait_until("the tree is being set up", || pids(&project).len() == 1);
+    let told = beside(&project, &["status"]).expect(0).stdout;
+    assert_eq!(told, "Active Ralph Loops:\n  T-1: its work tree is being set up\n");
+    let json = beside(&project, &["status", "--json"]).expect(0).json();
+    assert_eq!((&json[0]["task"], &json[0]["status"]), (&"T-1".into(), &"setting_up".into()));
+    running.signal(Signal::INT);
+    let answer = running.wait().expect(130);
+    assert_eq!(answer.named("task.stopped").len(), 1, "{}", answer.stdout);
+    assert!(!is_alive(pids(&project)[0]) && starts(&project).is_empty());
+    fs::write(project.outside("go"), "").unwrap();
+    work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!((statuses(&project)[0].1.as_str(), pids(&project).len()), ("done", 2));
+}
+
+// spec: L11, U3
+#[test]
+fn a_task_is_cancelled_while_its_tree_is_set_up() {
+    let project = project(&[("T-1", "")]);
+    set_up_by(&project, &[waits(&project)]);
+    let running = work(&project, &["T-1"]).start();
+    wait_until("the tree is being set up", || pids(&project).len() == 1);
+    let told = beside(&project, &["cancel", "T-1"]).expect(0);
+    assert_eq!(told.stdout, "Cancelled T-1\n");
+    assert!(!is_alive(pids(&project)[0]), "nothing of it is left when it says so");
+    assert_eq!(statuses(&project)[0].1, "cancelled");
+    let answer = running.wait().expect(3);
+    assert_eq!(answer.named("task.over")[0]["reason"], "cancelled while its work tree was set up");
+    assert!(starts(&project).is_empty());
+    beside(&project, &["retry", "T-1"]).expect(0);
+    fs::write(project.outside("go"), "").unwrap();
+    work(&project, &["--until-idle"]).output().expect(0);
+    assert_eq!(statuses(&project)[0].1, "done", "the order was for then");
+}
+
+// spec: P6, P9
+#[test]
+fn ctrl_c_stops_the_setting_up_of_a_run_in_a_tree_of_its_own_and_leaves_nothing() {
+    let project = project(&[]);
+    set_up_by(&project, &[waits(&project)]);
+    let running = project.run(&["complete"]).args(["--worktree"]).start();
+    wait_until("the tree is being set up", || pids(&project).len() == 1);
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    assert!(!is_alive(pids(&project)[0]));
+    assert_eq!(git(&project.root(), &["worktree", "list"]).lines().count(), 1);
+    assert_eq!(git(&project.root(), &["for-each-ref", "refs/ralph"]), "");
+}
+
+// spec: P6
+// fault: 94
+#[test]
+fn a_worker_that_slept_in_a_command_does_not_go_on_beside_the_one_who_has_the_task_now() {
+    let project = project(&[("T-1", "")]);
+    let second = project.outside("second");
+    let again = format!("echo $RALPH_WHO >> {}", second.display());
+    set_up_by(&project, &[waits(&project), again]);
+    let call = |who: &str| work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").env("RALPH_WHO", who);
+    let sleeper = call("sleeper").start();
+    wait_until("the tree is being set up", || pids(&project).len() == 1);
+    sleeper.signal(Signal::STOP);
+    let other = call("other").start();
+    wait_until("another worker sets it up", || pids(&project).len() == 2);
+    assert!(!is_alive(pids(&project)[0]), "what the sleeper had begun is ended first");
+    fs::write(project.outside("go"), "").unwrap();
+    other.wait_without_invariants().expect(0);
+    sleeper.signal(Signal::CONT);
+    let woken = sleeper.wait().expect(0);
+    assert_eq!(woken.named("task.lost")[0]["task"], "T-1", "{}", woken.stdout);
+    assert_eq!(fs::read_to_string(second).unwrap(), "other\n");
+    assert_eq!(statuses(&project)[0].1, "done");
+}

@@ -15,7 +15,7 @@ use crate::engine::Clock;
 use crate::error::Failure;
 use crate::project::Project;
 use crate::store::{Claim, Store, TaskHead};
-use crate::tree::{self, Rewound, Site, Snapshot, Tree, TreeError};
+use crate::tree::{self, Mark, Rewound, Site, Snapshot, Tree, TreeError};
 
 /// Puts the work tree of a task back to what it held after an earlier attempt
 ///
@@ -32,7 +32,10 @@ pub struct RewindArgs {
     /// The stage (the newest one unless you say), and the iteration
     #[arg(value_name = "[STAGE] ITERATION", num_args = 0..=2)]
     to: Vec<String>,
-    /// Prints one object a line: task, stage, iteration, attempt, commit, at; after rewinding also kept
+    /// Of a stage that was gone through several times, an earlier round, as the list names it
+    #[arg(long, value_name = "N", requires = "to")]
+    earlier: Option<u32>,
+    /// Prints one object a line: task, stage, iteration, attempt, earlier, commit, at; after rewinding also kept
     #[arg(long)]
     json: bool,
 }
@@ -42,7 +45,12 @@ pub fn run(args: &RewindArgs) -> Result<u8, Failure> {
     let wanted = args.wanted()?;
     let site = Site::of(&project)?;
     let all = tree::snapshots(&site, &args.task)?;
-    let Some(wanted) = wanted else { return list(args, &all) };
+    let Some(wanted) = wanted else {
+        if all.is_empty() {
+            block_on(known(&args.task))?;
+        }
+        return list(args, &all);
+    };
     refuse_recursion(&project)?;
     refuse_tracked(&project)?;
     block_on(async {
@@ -53,6 +61,14 @@ pub fn run(args: &RewindArgs) -> Result<u8, Failure> {
     })
 }
 
+/// Refuses a name that means nothing here.
+async fn known(name: &str) -> Result<(), Failure> {
+    let store = opened().await?;
+    let found = Whose::find(&store, name).await;
+    store.close().await;
+    found.map(drop)
+}
+
 async fn back(
     args: &RewindArgs,
     (project, store): (&Project, &Store),
@@ -61,32 +77,41 @@ async fn back(
     let name = &args.task;
     let whose = Whose::find(store, name).await?;
     may_go_back(&whose)?;
-    let tree = tree::find(site, name)?.ok_or_else(|| TreeError::None { name: name.clone() })?;
+    let hold = whose.hold(store, project).await?;
+    let gone = held((project, store), (&whose, &hold), (site, wanted, all)).await;
+    hold.release(store).await?;
+    let (tree, to, rewound) = gone?;
+    tell(args, &tree, to, &rewound);
+    Ok(exit_code::COMPLETED)
+}
+
+/// Goes back while everybody else is kept away.
+async fn held<'a>(
+    (project, store): (&Project, &Store),
+    (whose, hold): (&Whose, &TreeHold),
+    (site, wanted, all): (&Site, &Wanted, &'a [Snapshot]),
+) -> Result<(Tree, &'a Snapshot, Rewound), Failure> {
+    let name = whose.tree_name();
+    let tree = tree::find(site, &name)?.ok_or_else(|| TreeError::None { name: name.clone() })?;
     let to = wanted
         .among(all)
         .ok_or_else(|| TreeError::NoSnapshot { name: name.clone(), wanted: wanted.shown() })?;
-    let hold = whose.hold(store, project).await?;
-    let rewound = match (&whose, &hold) {
-        (Whose::Task(head), TreeHold::Task(claim)) => {
-            let stage = Role::parse(&to.mark.stage).map_err(Failure::usage)?;
-            let before = Before::of(store, head).await?;
-            before.begin_again(store, claim, stage).await?;
-            // What could still be gone on with would be what comes after the snapshot.
-            if let Some(row) = left_of(store, name).await? {
-                buried((project, store), &row).await?;
-            }
-            let rewound = tree::rewind(site, &tree, to);
-            if rewound.is_err() {
-                before.restore(store, claim).await?;
-            }
-            rewound
-        }
-        (_, _) => tree::rewind(site, &tree, to),
+    let (Whose::Task(head), TreeHold::Task(claim)) = (whose, hold) else {
+        let rewound = tree::rewind(site, &tree, to)?;
+        return Ok((tree, to, rewound));
     };
-    hold.release(store).await?;
-    let rewound = rewound?;
-    tell(args, &tree, to, &rewound);
-    Ok(exit_code::COMPLETED)
+    let stage = Role::parse(&to.mark.stage).map_err(Failure::usage)?;
+    let before = Before::of(store, head).await?;
+    before.begin_again(store, claim, stage).await?;
+    // What could still be gone on with would be what comes after the snapshot.
+    if let Some(row) = left_of(store, &name).await? {
+        buried((project, store), &row).await?;
+    }
+    let rewound = tree::rewind(site, &tree, to);
+    if rewound.is_err() {
+        before.restore(store, claim).await?;
+    }
+    Ok((tree, to, rewound?))
 }
 
 /// How far the work on a task was.
@@ -122,13 +147,18 @@ impl Before {
 struct Wanted {
     stage: Option<String>,
     iteration: u32,
+    earlier: Option<u32>,
 }
 
 impl Wanted {
     /// Returns its last attempt. Without a stage the newest one is meant.
     fn among<'a>(&self, all: &'a [Snapshot]) -> Option<&'a Snapshot> {
         let stage = self.stage.as_ref().or(all.last().map(|newest| &newest.mark.stage))?;
-        let of_it = all.iter().filter(|one| one.mark.stage == *stage && one.mark.iteration == self.iteration);
+        let is_meant = |one: &&Snapshot| {
+            let Mark { stage: of, iteration, .. } = &one.mark;
+            of == stage && *iteration == self.iteration && one.earlier == self.earlier
+        };
+        let of_it = all.iter().filter(is_meant);
         of_it.max_by_key(|one| one.mark.attempt)
     }
 
@@ -153,7 +183,7 @@ impl RewindArgs {
             Failure::usage(format!("{iteration:?} is no iteration"))
                 .hint("iterations are counted from 1, and come last: ralph rewind TASK-001 coder 2")
         })?;
-        Ok(Some(Wanted { stage: stage.map(|role| role.to_string()), iteration }))
+        Ok(Some(Wanted { stage: stage.map(|role| role.to_string()), iteration, earlier: self.earlier }))
     }
 }
 
@@ -178,8 +208,9 @@ fn list(args: &RewindArgs, all: &[Snapshot]) -> Result<u8, Failure> {
         } else {
             let mark = &one.mark;
             let (short, at) = (one.commit.get(..12).unwrap_or(&one.commit), at(one));
+            let earlier = one.earlier.map_or_else(String::new, |number| format!("  --earlier {number}"));
             out::line(&format!(
-                "{:<10} {:>4} {:>3}  {short}  {at}",
+                "{:<10} {:>4} {:>3}  {short}  {at}{earlier}",
                 mark.stage, mark.iteration, mark.attempt
             ));
         }
@@ -199,6 +230,7 @@ impl RewindArgs {
             "stage": mark.stage,
             "iteration": mark.iteration,
             "attempt": mark.attempt,
+            "earlier": one.earlier,
             "commit": one.commit,
             "at": at(one),
         })

@@ -7,6 +7,8 @@ use crate::git::{self, FoundRef, RefChange};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     pub mark: Mark,
+    /// The number of the earlier round of its stage that it is of.
+    pub earlier: Option<u32>,
     /// The commit that holds all files. Its parent is the one that the tree stood on.
     pub commit: String,
     /// Seconds since 1970.
@@ -35,12 +37,17 @@ pub fn snapshot(site: &Site, tree: &Tree, mark: &Mark) -> Result<git::Kept, Tree
 /// Returns the snapshots of a task, oldest first.
 pub fn snapshots(site: &Site, name: &str) -> Result<Vec<Snapshot>, TreeError> {
     let of = |found: FoundRef| {
-        let mark = Mark::of(&found.name, name)?;
-        Some(Snapshot { mark, commit: found.commit, made_at: found.made_at })
+        let earlier = || Mark::of_earlier(&found.name, name).map(|(mark, number)| (mark, Some(number)));
+        let (mark, earlier) = Mark::of(&found.name, name).map(|mark| (mark, None)).or_else(earlier)?;
+        Some(Snapshot { mark, earlier, commit: found.commit, made_at: found.made_at })
     };
     let found = git::refs_below(&site.root, &names::all(name))?;
     let mut all: Vec<Snapshot> = found.into_iter().filter_map(of).collect();
-    all.sort_by(|one, other| (one.made_at, &one.mark).cmp(&(other.made_at, &other.mark)));
+    // Git knows no more than seconds.
+    all.sort_by(|one, other| {
+        let place = |one: &Snapshot| (one.made_at, one.mark.rank());
+        place(one).cmp(&place(other)).then_with(|| one.mark.cmp(&other.mark))
+    });
     Ok(all)
 }
 
@@ -63,11 +70,26 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::git::git;
+    use crate::git::{self, git};
     use crate::tree::testing::Scene;
 
     fn mark(iteration: u32, attempt: u32) -> Mark {
         Mark { stage: "coder".to_owned(), iteration, attempt }
+    }
+
+    // spec: P7
+    #[test]
+    fn of_two_stages_in_one_second_the_later_one_is_the_newest() {
+        let scene = Scene::new();
+        let tree = scene.tree("T");
+        let commit = snapshot(&scene.site, &tree, &mark(1, 1)).unwrap().commit;
+        for stage in ["tester", "qa", "reviewer"] {
+            let same = [RefChange::new(format!("refs/ralph/T/{stage}/1/1"), &commit)];
+            git::change_refs(&scene.root, &same, "test").unwrap();
+        }
+        let all = snapshots(&scene.site, "T").unwrap();
+        let stages: Vec<&str> = all.iter().map(|one| one.mark.stage.as_str()).collect();
+        assert_eq!(stages, ["coder", "reviewer", "tester", "qa"]);
     }
 
     // spec: P7
@@ -86,6 +108,9 @@ mod tests {
         let three = snapshot(&scene.site, &tree, &mark(1, 1)).unwrap().commit;
         assert_eq!(scene.git(&["rev-parse", "refs/ralph/T/coder/1/1"]), three);
         assert_eq!(scene.git(&["rev-parse", "refs/ralph/T/_earlier/coder/1/1/1"]), one);
+        let all = snapshots(&scene.site, "T").unwrap();
+        let earlier = all.iter().find(|one| one.earlier == Some(1)).unwrap();
+        assert_eq!((&earlier.mark, &earlier.commit, all.len()), (&mark(1, 1), &one, 3));
         assert_eq!(git(&tree.path, &["status", "--porcelain"]).unwrap(), "?? new\n");
     }
 }

@@ -42,6 +42,21 @@ fn a_tree_goes_back_to_an_iteration_and_what_was_there_is_kept() {
 
 // spec: P7
 #[test]
+fn what_an_earlier_round_of_a_stage_came_to_can_be_gone_back_to() {
+    let (project, tree) = twice();
+    let mark = Mark { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
+    tree::snapshot(&site(&project), &tree, &mark).unwrap();
+    let listed = project.ralph(["rewind", "T-1", "--json"]).output().expect(0).events();
+    assert!(listed.iter().any(|one| one["earlier"] == 1) && listed.len() == 3, "{listed:?}");
+    let shown = project.ralph(["rewind", "T-1"]).output().expect(0).stdout;
+    assert!(shown.contains("  --earlier 1\n"), "{shown}");
+    project.ralph(["rewind", "T-1", "coder", "1", "--earlier", "1"]).output().expect(0);
+    assert_eq!(fs::read_to_string(tree.path.join("work")).unwrap(), "one\n");
+    project.ralph(["rewind", "T-1", "coder", "1", "--earlier", "2"]).output().expect(1);
+}
+
+// spec: P7
+#[test]
 fn what_is_not_there_and_what_is_over_is_refused() {
     let (project, _tree) = twice();
     let refused = |args: &[&str], code: i32, words: &str| {
@@ -52,6 +67,8 @@ fn what_is_not_there_and_what_is_over_is_refused() {
     refused(&["T-1", "tester", "1"], 1, "there is no snapshot of iteration 1 of tester of task T-1");
     refused(&["T-1", "first"], 64, "\"first\" is no iteration");
     refused(&["T-9", "1"], 64, "there is no task \"T-9\" here");
+    refused(&["T-9"], 64, "did you mean T-1?");
+    refused(&["run-12345678"], 64, "there is no task");
     project.ralph(["task", "edit", "T-1", "--status", "done"]).output().expect(0);
     refused(&["T-1", "1"], 1, "task T-1 is done");
 }
@@ -125,4 +142,22 @@ fn a_commit_of_your_own_on_the_branch_is_not_lost_and_nothing_is_changed() {
     git(&root, &["branch", "--move", "ralph/T-1", "mine"]);
     project.ralph(["rewind", "T-1", "coder", "1"]).output().expect(0);
     assert_eq!(git(&root, &["rev-parse", "ralph/T-1"]), tree.base);
+}
+
+// spec: P7, P9
+#[test]
+fn a_run_that_works_in_a_tree_is_not_rewound_under_its_feet() {
+    let project = with_tasks(&[]);
+    let ready = project.outside("waiting");
+    let waits = format!("touch {}; exec sleep 1000", ready.display());
+    let agent = format!("cat > /dev/null; if [ -e begun ]; then {waits}; fi; echo x > begun; echo more");
+    let running = project.run_shell(&agent).args(["--worktree"]).start();
+    wait_until("the second iteration is at work", || ready.exists());
+    let branch = git(&project.root(), &["for-each-ref", "--format=%(refname)", "refs/heads/ralph"]);
+    let name = branch.rsplit('/').next().unwrap().to_owned();
+    let refused = project.ralph(["rewind", &name, "1"]).start().wait_without_invariants().expect(1);
+    assert!(refused.stderr.contains("works in this tree"), "{}", refused.stderr);
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    project.ralph(["rewind", &name, "1"]).output().expect(0);
 }

@@ -4,11 +4,12 @@ use ralph_core::task::{Approval, Status, Task};
 
 use super::field_args::{FieldArgs, status};
 use super::{author, awaits, held, moved_by, picked};
+use crate::cli::tree_hold::refuse_worked_on;
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
 use crate::error::Failure;
 use crate::project::Project;
-use crate::store::{TaskChange, TaskHead, TaskRow};
+use crate::store::{Store, TaskChange, TaskHead, TaskRow};
 
 /// Changes a task: what a flag says replaces what was there
 ///
@@ -41,6 +42,9 @@ pub fn run(args: &EditArgs) -> Result<u8, Failure> {
         let task = args.changed(&row)?;
         let author = author(&Project::here()?);
         moved_by(author, row.task.status, &task)?;
+        if task.status != row.task.status {
+            free(&store, &row).await?;
+        }
         let approval = Approval::after(row.approval, Some(&row.task), &task, author);
         let decide = |there: &[TaskHead]| {
             unchanged(there, &row)?;
@@ -74,6 +78,15 @@ impl EditArgs {
         }
         held(&task)?;
         Ok(task)
+    }
+}
+
+/// Whoever works on a task says itself what becomes of it.
+async fn free(store: &Store, row: &TaskRow) -> Result<(), Failure> {
+    let heads = store.tasks().await?;
+    match heads.iter().find(|head| head.id == row.task.id) {
+        Some(head) => refuse_worked_on(store, &Project::here()?, head).await,
+        None => Ok(()),
     }
 }
 

@@ -271,16 +271,17 @@ impl<'a> Call<'a> {
     }
 
     /// Starts ralph through another program, which gets it behind arguments of its own.
-    pub fn under<S: AsRef<OsStr>>(mut self, program: &str, args: impl IntoIterator<Item = S>) -> Self {
-        let mut wrapped = Command::new(program);
-        wrapped.args(args).arg(self.command.get_program()).args(self.command.get_args()).env_clear();
-        for (name, value) in self.command.get_envs() {
-            wrapped.env(name, value.unwrap_or_default());
-        }
-        if let Some(folder) = self.command.get_current_dir() {
-            wrapped.current_dir(folder);
-        }
-        self.command = wrapped;
+    pub fn under<S: AsRef<OsStr>>(self, program: &str, args: impl IntoIterator<Item = S>) -> Self {
+        let mut outer = Command::new(program);
+        outer.args(args).arg(self.command.get_program()).args(self.command.get_args());
+        self.instead(outer)
+    }
+
+    /// Starts another command in ralph's place, in the same surroundings.
+    pub fn instead(mut self, mut other: Command) -> Self {
+        other.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        other.current_dir(self.command.get_current_dir().unwrap_or(Path::new(".")));
+        self.command = other;
         self
     }
 

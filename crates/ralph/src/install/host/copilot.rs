@@ -17,10 +17,11 @@ pub(super) const COPILOT: Host = Host {
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
-    let entry = json!([{ "type": "command", "bash": site.own.hook(NAME), "timeoutSec": PATIENCE }]);
+    // Its events do not say which they are.
+    let entry = |event| json!([{ "type": "command", "bash": format!("{} {event}", site.own.hook(NAME)), "timeoutSec": PATIENCE }]);
     let events = ["userPromptSubmitted", "agentStop", "errorOccurred"];
     let hooks: serde_json::Map<_, _> =
-        events.iter().map(|event| ((*event).to_owned(), entry.clone())).collect();
+        events.iter().map(|event| ((*event).to_owned(), entry(event))).collect();
     let file = json!({ "version": 1, "hooks": hooks });
     site.skills('/').chain([Part::whole(site.at("hooks/ralph.json"), format!("{file:#}\n"))]).collect()
 }

@@ -29,13 +29,14 @@ const ask = (args, input, cwd) =>
 
 const pause = (time) => new Promise((resolve) => setTimeout(resolve, time))
 
-/** Returns the agent's own last words: no thoughts, no tools, nothing that was put in. */
+/** Returns the agent's own last words, and by which of its messages: no thoughts, no tools, nothing that was put in. */
 const lastWords = async (client, id) => {
   const answer = await client.session.messages({ path: { id } })
   const spoken = (answer.data ?? []).filter((message) => message.info.role === "assistant")
   const texts = (message) => message.parts.filter((part) => part.type === "text" && !part.synthetic)
   const last = spoken.findLast((message) => texts(message).length > 0)
-  return last ? texts(last).map((part) => part.text).join("") : null
+  if (!last) return {}
+  return { last_message: texts(last).map((part) => part.text).join(""), prompt_id: last.info.id }
 }
 
 const happened = async (event) => {
@@ -57,8 +58,8 @@ export const RalphPlugin = async ({ client, directory }) => {
   const note = (message) => client.app.log({ body: { service: "ralph", level: "warn", message } }).catch(() => {})
 
   const tell = async (news) => {
-    const input = { ...news, cwd: directory }
-    if (news.event === "idle") input.last_message = await lastWords(client, news.session_id)
+    const words = news.event === "idle" ? await lastWords(client, news.session_id) : {}
+    const input = { ...news, ...words, cwd: directory }
     const said = await ask(["hook", "opencode"], JSON.stringify(input), directory)
     if (said.err) await note(said.err)
     if (!said.out.trim()) return

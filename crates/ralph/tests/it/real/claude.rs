@@ -1,8 +1,9 @@
 //! Claude Code.
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::in_session::{GREET, Host, greeted, greeting, sessions, words};
 use super::scene::{Needs, Real, Scene, Sessions, Set};
 use super::{stories, tests};
 
@@ -62,4 +63,52 @@ fn a_used_up_plan_is_waited_for_until_its_reset() {
     assert_eq!(answer.named("limit.waiting")[0]["reset_at"], soon, "{}", answer.stdout);
     assert_eq!(answer.finished()["iterations"], 1);
     assert!(jiff::Timestamp::now().as_second() >= soon);
+}
+
+const SESSION: Host = Host {
+    real: &CLAUDE,
+    mark: '/',
+    begin: |id| words(&["-p", "--dangerously-skip-permissions", "--session-id", id]),
+    resume: |id| words(&["-p", "--dangerously-skip-permissions", "--resume", id]),
+    id: None,
+};
+
+sessions!(SESSION);
+
+// spec: A10, H2
+#[test]
+fn as_a_plugin_it_is_valid_and_does_the_same() {
+    let scene = Scene::new(&CLAUDE, greeting);
+    let plugin = scene.project.outside("plugin").display().to_string();
+    scene.ralph(&["install", "claude", "--plugin", &plugin]).output().expect(0);
+    let call = |args: &[&str], prompt: String| {
+        scene.session(&words(args)).input(prompt).start().wait_without_invariants().expect(0)
+    };
+    call(&["plugin", "validate", &plugin], String::new());
+    let id = uuid::Uuid::new_v4().to_string();
+    let args = ["-p", "--dangerously-skip-permissions", "--plugin-dir", &plugin, "--session-id", &id];
+    call(&args, format!("/ralph:ralph {GREET}"));
+    greeted(&scene, &id);
+}
+
+/// The session's own agent makes tasks of a spec, and what they would run waits for a person.
+// spec: A10, T8
+#[test]
+fn tasks_that_are_made_in_a_session_wait_for_approval() {
+    let own = env!("CARGO_BIN_EXE_ralph");
+    let tasks = "- id: greet-1\n  title: Greet\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    \
+        coder: {verification_config: {command: make}}\n";
+    let scene = Scene::new(&CLAUDE, |project| {
+        let file = project.root().join("ralph-tasks.yaml");
+        json!([{"write": {"path": file, "content": tasks}}, {"run": format!("'{own}' task import --by-agent ralph-tasks.yaml")},
+            {"say": "There is one task."}])
+    });
+    scene.ralph(&["install", "claude"]).output().expect(0);
+    scene.project.write("greet.md", "# Greet\n\nSay hello.\n");
+    let args = words(&["-p", "--dangerously-skip-permissions"]);
+    scene.session(&args).input("/ralph-tasks greet.md").start().wait_without_invariants().expect(0);
+    let asked = scene.server.asked()[0].to_string();
+    assert!(asked.contains("For EACH task you MUST write") && asked.contains("greet.md"), "{asked}");
+    let listed: Value = scene.ralph(&["task", "list", "--json"]).output().expect(0).json();
+    assert_eq!((&listed[0]["id"], &listed[0]["approved"]), (&json!("greet-1"), &json!(false)), "{listed}");
 }

@@ -1,9 +1,11 @@
 //! Codex.
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::in_session::{GREET, Host, greeting, sessions, words};
 use super::scene::{Needs, Real, Scene, Sessions, Set};
 use super::stories::DONE;
 use super::tests;
+use crate::harness::Answer;
 
 /// `codex` is a script that starts the native program, as people have it.
 const CODEX: Real = Real {
@@ -65,4 +67,34 @@ fn an_agent_that_is_silent_after_a_refusal_is_waited_for() {
     let answer = running.wait().expect(0);
     assert_eq!(answer.named("stop.requested")[0]["reason"], "the agent was silent for too long");
     assert_eq!(answer.finished()["iterations"], waited["iteration"], "the wait counts as none");
+}
+
+/// Here nobody can be asked whether the hooks are trusted.
+const TRUSTING: &[&str] =
+    &["exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"];
+
+const SESSION: Host = Host {
+    real: &CODEX,
+    mark: '$',
+    begin: |_| words(&[TRUSTING, &["-"]].concat()),
+    resume: |id| words(&[TRUSTING, &["resume", id, "-"]].concat()),
+    id: Some(thread),
+};
+
+sessions!(SESSION);
+
+fn thread(answer: &Answer) -> String {
+    let first: Value = serde_json::from_str(answer.stdout.lines().next().unwrap()).unwrap();
+    first["thread_id"].as_str().unwrap().to_owned()
+}
+
+// spec: A10, H2
+#[test]
+fn hooks_that_nobody_has_trusted_do_nothing() {
+    let scene = Scene::new(&CODEX, greeting);
+    scene.ralph(&["install", "codex"]).output().expect(0);
+    let args = words(&["exec", "--json", "--dangerously-bypass-approvals-and-sandbox", "-"]);
+    scene.session(&args).input(format!("$ralph {GREET}")).start().wait_without_invariants().expect(0);
+    assert_eq!(scene.server.asked().len(), 1);
+    assert_eq!(scene.ralph(&["loop", "status", "--json"]).output().expect(0).json(), json!([]));
 }

@@ -1,8 +1,11 @@
 //! OpenCode.
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::in_session::{GREET, greeted, greeting, status, words};
 use super::scene::{Needs, Real, Scene, Sessions, Set};
+use super::server::PATIENCE;
 use super::tests;
+use crate::harness::{Running, wait_long};
 
 const OPENCODE: Real = Real {
     name: "opencode",
@@ -34,3 +37,55 @@ tests!(OPENCODE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_re
     ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh,
     a_limit_that_lasts_is_waited_for, an_agent_that_only_repeats_requests_is_stopped);
+
+/// Its plugin works where the program goes on after a turn, and a home without a registry must not hold it up.
+fn serve(scene: &Scene) -> (Running<'_>, String) {
+    let call = scene.session(&words(&["serve", "--port", "0"]));
+    let call = call.env("npm_config_registry", scene.server.url()).env("npm_config_fetch_retries", "0");
+    let running = call.start();
+    let mut url = None;
+    wait_long(PATIENCE, "it serves", || {
+        let said = running.so_far();
+        url = said.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).map(str::to_owned);
+        url.is_some()
+    });
+    (running, url.unwrap())
+}
+
+/// Runs a command in a session of the server, and returns the session's id.
+fn command(scene: &Scene, url: &str, args: &[&str], words_behind: &str) -> String {
+    let args = [&["run", "--attach", url, "--format", "json", "--command"][..], args].concat();
+    let answer = scene.session(&words(&args)).input(words_behind).start().wait_without_invariants().expect(0);
+    let event: Value = serde_json::from_str(answer.stdout.lines().next().unwrap()).unwrap();
+    event["sessionID"].as_str().unwrap().to_owned()
+}
+
+// spec: A10, H1, H2, H5
+#[test]
+fn a_lie_ends_no_session_and_the_work_is_proven() {
+    let scene = Scene::new(&OPENCODE, greeting);
+    scene.ralph(&["install", "opencode"]).output().expect(0);
+    let (server, url) = serve(&scene);
+    let id = command(&scene, &url, &["ralph"], GREET);
+    wait_long(PATIENCE, "the loop is over", || status(&scene, &id)["status"] != "active");
+    greeted(&scene, &id);
+    drop(server);
+}
+
+// spec: A10, H2, H3, H4
+// fault: 112
+#[test]
+fn a_loop_is_cancelled_in_its_session_and_that_of_another_session_goes_on() {
+    let scene = Scene::new(&OPENCODE, |_| json!([{"say": "Still at it."}]));
+    scene.ralph(&["install", "opencode"]).output().expect(0);
+    let start = ["loop", "start", "--session", "another-session", "--host", "opencode", "--prompt", "x"];
+    scene.ralph(&start).output().expect(0);
+    let (server, url) = serve(&scene);
+    let id = command(&scene, &url, &["ralph"], "Work on.");
+    scene.server.wait_for(3);
+    command(&scene, &url, &["cancel-ralph", "--session", &id], "");
+    assert_eq!(status(&scene, &id)["status"], "cancelled");
+    let other = status(&scene, "another-session");
+    assert_eq!((&other["status"], &other["iteration"]), (&json!("active"), &json!(1)), "{other}");
+    drop(server);
+}

@@ -2,6 +2,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -118,18 +119,30 @@ impl Scene {
 
     /// Prepares any call of ralph in this world.
     pub fn ralph(&self, args: &[&str]) -> Call<'_> {
-        let path = format!("{}:{}", self.bin().display(), std::env::var("PATH").unwrap_or_default());
-        let call = self.project.ralph(args).patience(PATIENCE).env("PATH", path);
-        let call =
-            (self.agent.settle)(self).into_iter().fold(call, |call, (name, value)| call.env(name, value));
-        call.with(|command| self.server.admit(command))
+        self.around(self.project.ralph(args)).with(|command| self.server.admit(command))
     }
 
-    /// Writes a file into the agent's home.
+    /// Prepares a session of the agent itself, as people start it. What is installed in its home stays.
+    pub fn session(&self, args: &[String]) -> Call<'_> {
+        let mut agent = Command::new(self.bin().join(self.agent.name));
+        agent.args(args);
+        let call = self.around(self.project.ralph([""])).instead(agent);
+        call.env("IS_SANDBOX", "1").with(|command| self.server.admit(command))
+    }
+
+    fn around<'a>(&'a self, call: Call<'a>) -> Call<'a> {
+        let path = format!("{}:{}", self.bin().display(), std::env::var("PATH").unwrap_or_default());
+        let call = call.patience(PATIENCE).env("PATH", path);
+        (self.agent.settle)(self).into_iter().fold(call, |call, (name, value)| call.env(name, value))
+    }
+
+    /// Writes a file into the agent's home, once.
     pub fn settings(&self, name: &str, text: &str) -> PathBuf {
         let path = self.project.home().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
+        if !path.exists() {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+        }
         path
     }
 }

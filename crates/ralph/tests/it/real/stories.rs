@@ -10,7 +10,7 @@ use crate::processes::is_alive;
 pub const DONE: &str = "The work is finished.\n\n<promise>DONE</promise>";
 
 /// A claim with something in it that is said nowhere else.
-const LIE: &str = "I have counted them: there are seven.\n\n<promise>DONE</promise>";
+pub const LIE: &str = "I have counted them: there are seven.\n\n<promise>DONE</promise>";
 
 /// What every answer of the model's costs, in tokens.
 const TOKENS: u64 = 7;

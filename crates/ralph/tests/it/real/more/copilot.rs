@@ -1,5 +1,6 @@
 //! GitHub Copilot CLI, with a provider of our own.
 use super::{Needs, Real, Scene, Sessions, Set, tests};
+use crate::real::in_session::{Host, sessions, words};
 
 const COPILOT: Real = Real {
     name: "copilot",
@@ -24,3 +25,13 @@ tests!(COPILOT: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_rep
     ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_that_lasts_is_waited_for,
     an_agent_that_only_repeats_requests_is_stopped);
+
+const SESSION: Host = Host {
+    real: &COPILOT,
+    mark: '/',
+    begin: |id| words(&["--output-format", "json", "--yolo", "--no-ask-user", "--session-id", id]),
+    resume: |id| words(&["--output-format", "json", "--yolo", "--no-ask-user", &format!("--resume={id}")]),
+    id: None,
+};
+
+sessions!(SESSION);

@@ -2,6 +2,7 @@
 use serde_json::json;
 
 use super::{Needs, Real, Scene, Sessions, Set, tests};
+use crate::real::in_session::{Host, sessions, words};
 
 const GEMINI: Real = Real {
     name: "gemini",
@@ -25,3 +26,15 @@ tests!(GEMINI: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_repo
     ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh, a_limit_for_the_day_is_waited_for,
     an_agent_that_only_repeats_requests_is_stopped);
+
+const SESSION: Host = Host {
+    real: &GEMINI,
+    mark: '/',
+    begin: |id| {
+        words(&["-o", "stream-json", "-y", "-m", "gemini-2.5-pro", "--skip-trust", "--session-id", id])
+    },
+    resume: |id| words(&["-o", "stream-json", "-y", "-m", "gemini-2.5-pro", "--skip-trust", "--resume", id]),
+    id: None,
+};
+
+sessions!(SESSION);

@@ -2,6 +2,7 @@
 use serde_json::json;
 
 use super::{Needs, Real, Scene, Sessions, Set, tests};
+use crate::real::in_session::{Host, sessions, words};
 
 const QWEN: Real = Real {
     name: "qwen",
@@ -29,3 +30,13 @@ tests!(QWEN: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_report
     ctrl_c_mid_stream_leaves_no_process,
     ctrl_c_while_a_command_runs_ends_the_command_too,  a_lost_session_begins_afresh,
     an_agent_that_only_repeats_requests_is_stopped);
+
+const SESSION: Host = Host {
+    real: &QWEN,
+    mark: '/',
+    begin: |id| words(&["-o", "stream-json", "-y", "--session-id", id]),
+    resume: |id| words(&["-o", "stream-json", "-y", "--resume", id]),
+    id: None,
+};
+
+sessions!(SESSION);

@@ -2,6 +2,7 @@
 //! differences are judged, so that a slow or busy machine gives the same answer. A benchmark is a file and a line in
 //! [`BENCHES`]; none of them is a test.
 mod ageing;
+mod hook;
 mod many;
 mod memory;
 mod options;
@@ -39,6 +40,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "start", about: "how long until something happens", run: start::run },
     Bench { name: "ageing", about: "late iterations against early ones", run: ageing::run },
     Bench { name: "many", about: "many loops in one process", run: many::run },
+    Bench { name: "hook", about: "the answer to a stop of a session", run: hook::run },
     Bench { name: "tasks", about: "ten thousand tasks", run: tasks::run },
 ];
 
@@ -85,7 +87,7 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let said = choose(&["speed".to_owned()]).err().unwrap().to_string();
         assert!(
-            said.ends_with("hint: choose from overhead, reading, memory, start, ageing, many, tasks"),
+            said.ends_with("hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks"),
             "{said}"
         );
         assert_eq!(choose(&[]).unwrap().len(), BENCHES.len());

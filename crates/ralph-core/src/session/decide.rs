@@ -53,6 +53,8 @@ pub struct Idle {
     pub session: String,
     /// What the turn used, as far as that is known.
     pub spend: Spend,
+    /// Whether files or the commit changed since the last stop; `None` where nobody looked.
+    pub has_moved: Option<bool>,
     /// Names this stop, where one can be told from another.
     pub stop: Option<String>,
     /// Whether the turn was itself a continuation.
@@ -94,9 +96,8 @@ fn on_idle(state: SessionLoop, idle: Idle, moment: &Moment) -> (SessionLoop, Ans
     if is_same || (1..=RECOVERY_MS).contains(&left_ms) {
         return (state, Answer::silent());
     }
-    let cap = idle.cap;
     match turn_over(noted(state, &idle), idle) {
-        (state, Some(kind)) => advance(state, kind, (moment, cap)),
+        (state, Some(kind)) => advance(state, kind, moment),
         (state, None) => (state, Answer::silent()),
     }
 }
@@ -106,7 +107,7 @@ fn on_idle(state: SessionLoop, idle: Idle, moment: &Moment) -> (SessionLoop, Ans
 fn noted(state: SessionLoop, idle: &Idle) -> SessionLoop {
     let is_over_cap = idle.cap.is_some_and(|cap| state.blocks >= cap);
     let blocks = if idle.is_continued && !is_over_cap { state.blocks } else { 0 };
-    SessionLoop { blocks, last_stop: idle.stop.clone(), recovering_until: None, ..state }
+    SessionLoop { blocks, cap: idle.cap, last_stop: idle.stop.clone(), recovering_until: None, ..state }
 }
 
 /// Returns the end of the turn as the machine knows it: the end of an attempt in a session that goes on. Checks that were
@@ -144,7 +145,7 @@ fn report(rules: ClaimRules, prompt: &str, idle: Idle) -> AttemptReport {
         messages: None,
         stderr_tail: String::new(),
         leftovers: Leftovers::default(),
-        has_moved: None,
+        has_moved: idle.has_moved,
     }
 }
 
@@ -153,19 +154,18 @@ fn verified(state: SessionLoop, evidence: Evidence, moment: &Moment) -> (Session
         return (state, Answer::silent());
     };
     let kind = EventKind::Verified { key: iteration.key(*attempt), evidence };
-    advance(SessionLoop { unfinished: 0, ..state }, kind, (moment, None))
+    advance(SessionLoop { unfinished: 0, ..state }, kind, moment)
 }
 
 /// Lets the machine decide, and reads its answer from what it wants done.
-fn advance(state: SessionLoop, kind: EventKind, when: (&Moment, Option<u32>)) -> (SessionLoop, Answer) {
-    let (moment, cap) = when;
+fn advance(state: SessionLoop, kind: EventKind, moment: &Moment) -> (SessionLoop, Answer) {
     let (machine, effects) = step(state.machine, event(moment, kind));
     let mut state = SessionLoop { machine, ..state };
     let (facts, wanted) = parted(effects);
     let (act, notices) = match wanted {
         Wanted::Nothing => (Act::Allow, Vec::new()),
         Wanted::Checks => (Act::Verify, Vec::new()),
-        Wanted::Agent { plan } => go_on(&mut state, &plan, (moment.at, cap)),
+        Wanted::Agent { plan } => go_on(&mut state, &plan, moment.at),
         Wanted::End => (Act::Allow, end_notice(&state).into_iter().collect()),
     };
     (state, Answer { act, notices, facts })
@@ -198,12 +198,12 @@ fn parted(effects: Vec<Effect>) -> (Vec<Fact>, Wanted) {
     (facts, wanted)
 }
 
-fn go_on(state: &mut SessionLoop, plan: &PromptPlan, (at, cap): (Millis, Option<u32>)) -> (Act, Vec<Notice>) {
+fn go_on(state: &mut SessionLoop, plan: &PromptPlan, at: Millis) -> (Act, Vec<Notice>) {
     state.last_iteration = Some(at);
     state.blocks = state.blocks.saturating_add(1);
     let mut notices = vec![Notice::iteration(state.iteration(), state.max_iterations())];
     let mut prompt = state.render(plan);
-    if let Some(cap) = cap.filter(|cap| state.blocks >= *cap) {
+    if let Some(cap) = state.cap.filter(|cap| state.blocks >= *cap) {
         notices.push(Notice::host_cap(cap));
         prompt.push_str(LAST_BLOCK);
     }

@@ -27,6 +27,8 @@ pub struct SessionLoop {
     pub recovering_until: Option<Millis>,
     /// How often it was continued in a row, as far as its program counts that.
     pub blocks: u32,
+    /// How often in a row its program lets it be continued, as it told last.
+    pub cap: Option<u32>,
     /// How often in a row its checks were not through.
     pub unfinished: u32,
     /// Names the stop that was answered last.
@@ -70,6 +72,7 @@ pub fn begin(plan: Plan, moment: &Moment) -> SessionLoop {
         machine,
         recovering_until: None,
         blocks: 0,
+        cap: None,
         unfinished: 0,
         last_stop: None,
         started: moment.at,

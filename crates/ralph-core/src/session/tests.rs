@@ -352,6 +352,15 @@ fn the_last_continuation_that_a_host_allows_is_told_and_is_no_completion() {
 
 // spec: H6
 #[test]
+fn the_cap_is_told_also_where_a_claim_was_rejected() {
+    let claim = || Happening::Idle(Idle { cap: Some(1), ..idle("<promise>DONE</promise>") });
+    let (state, _) = decide(checked(9), claim(), &moment(1));
+    let (_, answer) = decide(state, evidence(Verdict::Rejected, "2 tests fail"), &moment(2));
+    assert_eq!(answer.notices[1], Notice::host_cap(1));
+}
+
+// spec: H6
+#[test]
 fn a_session_that_goes_on_past_the_cap_has_worked_in_between() {
     let mut state = started(50);
     for turn in 0..4 {

@@ -39,6 +39,8 @@ pub struct Entry {
     pub delay_ms: u64,
     /// How far its transcript was read for what it used.
     pub counted: Option<u64>,
+    /// Where the files stood at the last stop, where that matters.
+    pub standing: Option<String>,
     /// The agent's last message, by length and hash, where a host repeats what was said before.
     pub heard: Option<(usize, String)>,
 }
@@ -70,6 +72,7 @@ struct Page {
     acceptance: Acceptance,
     delay_ms: u64,
     counted: Option<u64>,
+    standing: Option<String>,
     heard: Option<(usize, String)>,
     prompt: String,
     /// Without the prompt, which stands above.
@@ -95,6 +98,7 @@ impl Entry {
             delay_ms: 0,
             state,
             counted: None,
+            standing: None,
             heard: None,
         }
     }
@@ -111,7 +115,6 @@ impl Entry {
         }
         let Page { id, host, session_id, description, root, acceptance, .. } = page;
         let state = SessionLoop { prompt: page.prompt, ..page.state };
-        let (delay_ms, counted, heard) = (page.delay_ms, page.counted, page.heard);
         Ok(Self {
             id,
             host,
@@ -119,10 +122,11 @@ impl Entry {
             description,
             root,
             acceptance,
-            delay_ms,
+            delay_ms: page.delay_ms,
             state,
-            counted,
-            heard,
+            counted: page.counted,
+            standing: page.standing,
+            heard: page.heard,
         })
     }
 
@@ -149,6 +153,7 @@ impl Entry {
             acceptance: self.acceptance.clone(),
             delay_ms: self.delay_ms,
             counted: self.counted,
+            standing: self.standing.clone(),
             heard: self.heard.clone(),
             prompt,
             state,

@@ -15,6 +15,7 @@ mod place;
 mod respond;
 mod settle;
 mod tail;
+mod usage;
 
 pub use book::{Book, BookError, Key, Turn};
 pub use checks::sealer;
@@ -25,5 +26,5 @@ pub use input::{Heard, hear};
 pub use journal::Journal;
 pub use library::{Host, LoopError, Message, Role, SessionEvent, SessionLoops, StartOptions};
 pub use place::{NoPlace, place};
-pub use respond::{Call, HookError, Response};
+pub use respond::{Call, HookError, Response, standing};
 pub use settle::settle;

@@ -8,11 +8,14 @@ use tokio::sync::watch;
 
 use super::book::{Book, BookError, Key};
 use super::checks::{Checked, Checking};
+use super::clock::written;
 use super::entry::Entry;
 use super::host::{Incoming, Protocol, Reply, Stop, Words};
 use super::settle::settle;
 use super::tail::{LastWords, last_words};
+use super::usage::{Counted, count};
 use crate::digest::sha256;
+use crate::git;
 use crate::process::{Keeper, ProcessError};
 
 /// How long the last words of a turn may take to reach the transcript.
@@ -91,8 +94,17 @@ impl Call<'_> {
             return Ok(Response { notes, ..Response::allow() });
         };
         let (message, notes) = self.message(stop, &entry);
-        let idle = self.idle(stop, message.clone());
+        let counted = self.counted(stop, &entry);
+        let idle = Idle {
+            spend: counted.map(|counted| counted.spend).unwrap_or_default(),
+            ..self.idle(stop, message.clone())
+        };
+        let standing = standing(&entry);
+        let has_moved = standing.as_ref().map(|now| entry.standing.as_ref() != Some(now));
+        let idle = Idle { has_moved, ..idle };
         let answer = self.decide(&key, &entry.id, |entry| {
+            entry.counted = counted.map(|counted| counted.until).or(entry.counted);
+            entry.standing = standing.or(entry.standing.take());
             entry.heard = stop.message.as_ref().map(|said| (said.len(), sha256(said)));
             Happening::Idle(idle)
         })?;
@@ -118,10 +130,10 @@ impl Call<'_> {
         Idle {
             message,
             session: self.session.to_owned(),
-            spend: ralph_core::attempt::Spend::default(),
             stop: name_of(stop),
             is_continued: stop.is_continued,
             cap: self.host.facts(self.variable).block_cap,
+            ..Idle::default()
         }
     }
 
@@ -145,6 +157,12 @@ impl Call<'_> {
             }
             Err(error) => (told, vec![format!("the transcript {} cannot be read: {error}", path.display())]),
         }
+    }
+
+    /// Adds up what was used since the last stop, where the transcript tells.
+    fn counted(&self, stop: &Stop, entry: &Entry) -> Option<Counted> {
+        let path = stop.transcript.as_ref()?;
+        count(path, (entry.counted, &written(entry.state.started)), self.host).ok()
     }
 
     fn verify(
@@ -202,6 +220,15 @@ fn reply(answer: Answer, delay_ms: u64) -> Reply {
         Act::Continue { prompt } => Reply::Continue { prompt, notices, delay_ms },
         Act::Allow | Act::Verify => Reply::Allow { notices },
     }
+}
+
+/// Returns where the files stand, for a loop that ends when nothing changes.
+pub fn standing(entry: &Entry) -> Option<String> {
+    if entry.state.machine.policy.stall_after == 0 {
+        return None;
+    }
+    let seen = git::snapshot(&entry.root).ok()?;
+    Some(format!("{} {}", seen.commit.unwrap_or_default(), seen.tree))
 }
 
 /// Returns what was said since the last stop, where a host repeats what was said before.

@@ -62,7 +62,7 @@ fn look(path: &Path, host: &dyn Protocol) -> io::Result<(LastWords, End)> {
     }
 }
 
-fn read(file: &File, start: u64, end: u64) -> io::Result<Vec<u8>> {
+pub(super) fn read(file: &File, start: u64, end: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {

@@ -158,6 +158,8 @@ fn a_prompt_of_the_users_begins_and_ends_a_loop_and_no_shell_sees_it() {
 #[test]
 fn the_words_behind_a_slash_command_can_come_by_standard_input() {
     let project = Project::new();
+    let both = ["loop", "start", "--session", "s", "--arguments", "-", "--max-iterations", "3"];
+    project.ralph(both).output().expect(64);
     let words = "\"Fix $HOME's tests\" --completion-promise ALL_FIXED --check \"make -s 'a b'\"";
     let call = project.ralph(["loop", "start", "--session", "s", "--host", "claude", "--arguments", "-"]);
     call.input(words).output().expect(0);

@@ -34,6 +34,7 @@ mod filters;
 mod gc;
 mod generate;
 mod hook_faults;
+mod hook_hosts;
 mod hooks;
 mod init;
 mod install;

@@ -15,7 +15,7 @@ use crate::cli::{out, trust};
 use crate::config::{Part, Settings, Use};
 use crate::error::Failure;
 use crate::project::Project;
-use crate::session::{Book, Entry, Key, now, sealer};
+use crate::session::{Book, Entry, Key, now, sealer, standing};
 
 pub fn run(args: &StartArgs) -> Result<u8, Failure> {
     let whole = args.whole()?;
@@ -109,7 +109,8 @@ fn entry(args: &StartArgs, settings: &Settings, (key, root): (&Key, PathBuf)) ->
     let delay_ms = u64::try_from(settings.session.continuation_delay.value.as_millis()).unwrap_or(u64::MAX);
     let description = args.description.clone();
     let entry = Entry::new((key.host.clone(), key.session.clone()), root, state);
-    Ok(Entry { description, acceptance, delay_ms, ..entry })
+    let entry = Entry { description, acceptance, delay_ms, ..entry };
+    Ok(Entry { standing: standing(&entry), ..entry })
 }
 
 /// Puts the loop in the place of the one that the session has.

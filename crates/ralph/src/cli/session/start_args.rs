@@ -36,7 +36,8 @@ pub struct StartArgs {
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
     /// Reads the words behind /ralph from standard input: a task, and the options below among it
-    #[arg(long, value_name = "-", value_parser = ["-"])]
+    #[arg(long, value_name = "-", value_parser = ["-"], conflicts_with_all = ["description", "max_iterations",
+        "completion_promise", "check", "check_timeout", "guard", "max_cost", "max_tokens", "max_duration"])]
     arguments: Option<String>,
     /// What people shall call the loop
     #[arg(long, value_name = "TEXT")]
@@ -115,7 +116,7 @@ impl StartArgs {
             return Ok(None);
         }
         let mut read = Self::of_words(&text(std::io::stdin().lock(), "standard input")?, &self.session)?;
-        read.json = self.json;
+        (read.json, read.config) = (self.json, self.config.clone());
         Ok(Some(read))
     }
 

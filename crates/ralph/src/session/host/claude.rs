@@ -4,7 +4,9 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Words, cap_of, common};
+use super::{
+    Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Used, Words, cap_of, common, record_with,
+};
 
 pub struct Claude;
 
@@ -30,6 +32,14 @@ impl Protocol for Claude {
 
     fn line(&self, line: &[u8]) -> Line {
         line_of(line)
+    }
+
+    /// Sub-agents are paid for too.
+    fn used(&self, line: &[u8]) -> Option<Used> {
+        let record = record_with(line, "\"usage\"")?;
+        let message = &record["message"];
+        let usage = &message["usage"];
+        Used::of(&record, &message["id"], [&usage["input_tokens"], &usage["output_tokens"]])
     }
 }
 

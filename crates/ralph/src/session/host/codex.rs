@@ -4,7 +4,9 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Words, claude, common};
+use super::{
+    Facts, Incoming, Line, Payload, Protocol, Reply, Said, Used, Words, claude, common, record_with,
+};
 
 pub struct Codex;
 
@@ -38,6 +40,13 @@ impl Protocol for Codex {
             (Some("message" | "reasoning") | None, _) => Line::Aside,
             (Some(_), _) => Line::Work,
         }
+    }
+
+    fn used(&self, line: &[u8]) -> Option<Used> {
+        let record = record_with(line, "token_usage_record")?;
+        let told = &record["payload"];
+        let usage = &told["usage"];
+        Used::of(&record, &told["response_id"], [&usage["input_tokens"], &usage["output_tokens"]])
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Words, common};
+use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Used, Words, common, record_with};
 
 pub struct Gemini;
 
@@ -41,6 +41,12 @@ impl Protocol for Gemini {
             Some("user") => Line::Prompted,
             Some(_) | None => Line::Aside,
         }
+    }
+
+    fn used(&self, line: &[u8]) -> Option<Used> {
+        let record = record_with(line, "\"tokens\"")?;
+        let tokens = &record["tokens"];
+        Used::of(&record, &record["id"], [&tokens["input"], &tokens["output"]])
     }
 }
 

@@ -11,6 +11,7 @@ mod qwen;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use ralph_core::attempt::Spend;
 use ralph_core::session::Notice;
 use serde_json::{Map, Value, json};
 
@@ -31,6 +32,11 @@ pub trait Protocol: Sync {
 
     /// Returns what a line of its transcript holds.
     fn line(&self, line: &[u8]) -> Line;
+
+    /// Returns what a line of its transcript says about what was used. Most programs write nothing of it.
+    fn used(&self, _line: &[u8]) -> Option<Used> {
+        None
+    }
 }
 
 /// What is known of a program.
@@ -114,6 +120,33 @@ pub enum Line {
     Prompted,
     /// Nothing of the conversation, or of another one.
     Aside,
+}
+
+/// What one message used. A message may be told of several times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Used {
+    pub message: String,
+    pub at: String,
+    pub spend: Spend,
+}
+
+impl Used {
+    /// Reads the tokens of a record, where it has any.
+    fn of(record: &Value, message: &Value, [input, output]: [&Value; 2]) -> Option<Self> {
+        let (input_tokens, output_tokens) = (input.as_u64(), output.as_u64());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (input_tokens.is_some() || output_tokens.is_some()).then(|| Self {
+            message: text(message),
+            at: text(&record["timestamp"]),
+            spend: Spend { input_tokens, output_tokens, cost_micros: None },
+        })
+    }
+}
+
+/// Reads a line as JSON, if it holds a word at all: most lines do not.
+fn record_with(line: &[u8], word: &str) -> Option<Value> {
+    memchr::memmem::find(line, word.as_bytes())?;
+    serde_json::from_slice(line).ok()
 }
 
 /// All programs.

@@ -1,0 +1,256 @@
+//! What each program sends to its hook, and what it wants to hear: the shapes are those that the real programs send.
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::Project;
+use crate::hooks::{hook, start, status, stop};
+
+fn begin(project: &Project, host: &str, more: &[&str]) {
+    let usual = ["loop", "start", "--session", "s", "--prompt", "Make done.txt", "--host", host];
+    project.ralph(usual).args(more).output().expect(0);
+}
+
+fn append(path: &Path, record: &Value) {
+    let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    writeln!(file, "{record}").unwrap();
+}
+
+// spec: H1
+#[test]
+fn codex_is_continued_by_a_block_and_its_rollout_is_read_where_the_event_has_no_message() {
+    let project = Project::new();
+    begin(&project, "codex", &[]);
+    let rollout = project.outside("rollout.jsonl");
+    let event = json!({
+        "session_id": "s", "turn_id": "t1", "transcript_path": rollout, "cwd": "/", "hook_event_name": "Stop", "model": "gpt-5.5",
+        "permission_mode": "bypassPermissions", "stop_hook_active": false, "last_assistant_message": "I think I am done."
+    });
+    let answer = hook(&project, "codex", &event);
+    assert_eq!(answer["decision"], "block");
+    assert!(answer["reason"].as_str().unwrap().contains("ITERATION 2/100"), "{answer}");
+    let item = |role: &str, kind: &str, text: &str| json!({"type": "response_item", "payload": {"type": "message", "role": role, "id": role, "content": [{"type": kind, "text": text}]}});
+    append(&rollout, &item("user", "input_text", "<hook_prompt>go on <promise>DONE</promise></hook_prompt>"));
+    append(
+        &rollout,
+        &json!({"type": "response_item", "payload": {"type": "function_call", "name": "exec_command"}}),
+    );
+    append(&rollout, &item("assistant", "output_text", "Done. <promise>DONE</promise>"));
+    append(&rollout, &json!({"type": "event_msg", "payload": {"type": "token_count"}}));
+    let mut unsaid = event.clone();
+    unsaid["last_assistant_message"] = Value::Null;
+    let answer = hook(&project, "codex", &unsaid);
+    assert_eq!(answer, json!({"systemMessage": "Ralph Loop Complete! Task completed after 2 iteration(s)"}));
+}
+
+// spec: H1
+#[test]
+fn gemini_is_read_from_its_transcript_because_its_event_repeats_old_words() {
+    let project = Project::new();
+    begin(&project, "gemini", &["--check", "test -f done.txt"]);
+    let chat = project.outside("session-2026.jsonl");
+    let say = |kind: &str, id: &str, text: &str| {
+        append(&chat, &json!({"id": id, "type": kind, "content": text, "timestamp": "2026-11-15T19:00:00Z"}));
+    };
+    let event = |response: &str, is_continued: bool| {
+        json!({
+            "session_id": "s", "transcript_path": chat, "cwd": "/", "hook_event_name": "AfterAgent", "timestamp": "x", "prompt": "Make done.txt",
+            "prompt_response": response, "stop_hook_active": is_continued
+        })
+    };
+    say("user", "u1", "Make done.txt");
+    say("gemini", "g1", "Done.");
+    say("gemini", "g1", "Done. <promise>DONE</promise>");
+    let answer = hook(&project, "gemini", &event("DoneDone. <promise>DONE</promise>", false));
+    assert_eq!(answer["decision"], "deny", "{answer}");
+    assert!(answer["reason"].as_str().unwrap().contains("rejected: `test -f done.txt`"), "{answer}");
+    say("user", "u2", "[RALPH LOOP …");
+    say("gemini", "g2", "I look into it.");
+    project.write("done.txt", "");
+    let garbled = "DoneDone. <promise>DONE</promise>I look I look into it.";
+    let answer = hook(&project, "gemini", &event(garbled, true));
+    assert!(answer["reason"].as_str().unwrap().contains("did not output the completion promise"), "{answer}");
+    say("user", "u3", "[RALPH LOOP …");
+    say("gemini", "g3", "Now it is done. <promise>DONE</promise>");
+    let answer = hook(&project, "gemini", &event(&format!("{garbled}Now…"), true));
+    assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
+}
+
+// spec: H1
+#[test]
+fn gemini_shows_prompts_before_the_agent_sees_them() {
+    let project = Project::new();
+    let says = |prompt: &str| {
+        let event = json!({"session_id": "s", "cwd": project.root(), "hook_event_name": "BeforeAgent", "prompt": prompt});
+        hook(&project, "gemini", &event)
+    };
+    let answer =
+        says("<ralph-command name=\"ralph\">\n'Fix it' --max-iterations 3\n</ralph-command>\nWork on it.");
+    assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "BeforeAgent");
+    assert_eq!(
+        (&status(&project, "s")["prompt"], &status(&project, "s")["maxIterations"]),
+        (&json!("Fix it"), &json!(3))
+    );
+    assert_eq!(says("/cancel-ralph")["decision"], "deny");
+}
+
+// spec: H1
+#[test]
+fn qwen_repeats_what_was_said_and_only_what_is_new_counts() {
+    let project = Project::new();
+    begin(&project, "qwen", &["--check", "test -f done.txt"]);
+    let event = |message: &str, is_continued: bool| {
+        let mut event = stop("s", message);
+        event["stop_hook_active"] = json!(is_continued);
+        event["context_usage"] = json!({"used": 7});
+        event
+    };
+    let first = "Finished. <promise>DONE</promise>";
+    let answer = hook(&project, "qwen", &event(first, false));
+    assert!(answer["reason"].as_str().unwrap().contains("rejected"), "{answer}");
+    let second = format!("{first}Still working.");
+    let answer = hook(&project, "qwen", &event(&second, true));
+    assert!(answer["reason"].as_str().unwrap().contains("did not output the completion promise"), "{answer}");
+    project.write("done.txt", "");
+    let answer = hook(
+        &project,
+        "qwen",
+        &event(&format!("{second}The work is finished. <promise>DONE</promise>"), true),
+    );
+    assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
+}
+
+// spec: H1
+#[test]
+fn copilot_names_no_event_and_its_message_is_in_the_events_of_its_session() {
+    let project = Project::new();
+    begin(&project, "copilot", &[]);
+    let events = project.outside("events.jsonl");
+    let event = json!({
+        "sessionId": "s", "timestamp": 1, "cwd": "/", "transcriptPath": events, "stopReason": "end_turn", "stop_hook_active": false
+    });
+    append(
+        &events,
+        &json!({"type": "user.message", "data": {"content": "Make done.txt <promise>DONE</promise>"}}),
+    );
+    append(&events, &json!({"type": "assistant.message", "data": {"content": "", "toolRequests": [{}]}}));
+    append(
+        &events,
+        &json!({"type": "tool.execution_complete", "data": {"result": "<promise>DONE</promise>"}}),
+    );
+    append(
+        &events,
+        &json!({"type": "assistant.message", "data": {"content": "<promise>DONE</promise>", "parentToolCallId": "c1"}}),
+    );
+    append(&events, &json!({"type": "assistant.message", "data": {"content": "Working."}}));
+    append(&events, &json!({"type": "assistant.turn_end", "data": {}}));
+    let answer = hook(&project, "copilot", &event);
+    assert_eq!(answer["decision"], "block", "{answer}");
+    append(&events, &json!({"type": "user.message", "data": {"content": "[RALPH LOOP …"}}));
+    append(
+        &events,
+        &json!({"type": "assistant.message", "data": {"content": "Done. <promise>DONE</promise>"}}),
+    );
+    let answer = hook(&project, "copilot", &event);
+    assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
+    let prompt =
+        json!({"sessionId": "s", "timestamp": 1, "cwd": project.root(), "prompt": "/ralph 'Fix it'"});
+    hook(&project, "copilot", &prompt);
+    assert_eq!(status(&project, "s")["prompt"], "Fix it");
+}
+
+// spec: H1, H5, H7
+#[test]
+fn opencode_is_told_what_to_inject_and_what_to_show() {
+    let project = Project::new();
+    begin(&project, "opencode", &["--max-iterations", "9"]);
+    let tell = |event: Value| hook(&project, "opencode", &event);
+    let idle = |message: &str| {
+        tell(json!({"event": "idle", "session_id": "s", "cwd": "/", "last_message": message}))
+    };
+    let answer = idle("Working.");
+    assert_eq!((&answer["action"], &answer["delay_ms"]), (&json!("continue"), &json!(500)));
+    assert!(answer["prompt"].as_str().unwrap().starts_with("[RALPH LOOP - ITERATION 2/9]"), "{answer}");
+    assert_eq!(
+        answer["toast"],
+        json!({"title": "Ralph Loop", "message": "Iteration 2/9", "variant": "info", "duration": 2000})
+    );
+    tell(json!({"event": "error", "session_id": "s", "error": {"name": "APIError"}}));
+    assert_eq!(idle("Working."), json!({"action": "stop"}), "the session may recover by itself");
+    tell(json!({"event": "error", "session_id": "s", "error": {"name": "MessageAbortedError"}}));
+    assert_eq!(status(&project, "s")["outcome"], "cancelled");
+    begin(&project, "opencode", &[]);
+    let answer = idle("<promise>DONE</promise>");
+    assert_eq!(
+        (&answer["action"], &answer["toast"]["title"]),
+        (&json!("stop"), &json!("Ralph Loop Complete!"))
+    );
+    begin(&project, "opencode", &[]);
+    assert_eq!(tell(json!({"event": "deleted", "session_id": "s"})), json!({"action": "stop"}));
+    assert_eq!(status(&project, "s")["active"], false);
+}
+
+// spec: H5
+#[test]
+fn an_error_of_a_claude_session_leaves_its_loop_alone_for_a_while() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let failure = json!({"session_id": "s", "cwd": "/", "hook_event_name": "StopFailure", "error": "server_error", "last_assistant_message": "API Error"});
+    assert_eq!(hook(&project, "claude", &failure), json!({}));
+    let told = status(&project, "s");
+    assert_eq!((&told["active"], &told["iteration"]), (&json!(true), &json!(1)));
+    for event in ["SessionStart", "SessionEnd", "PreToolUse", "SubagentStop"] {
+        assert_eq!(
+            hook(&project, "claude", &json!({"session_id": "s", "hook_event_name": event})),
+            json!({})
+        );
+    }
+    assert_eq!(status(&project, "s"), told, "a session can be resumed after its end, and its loop with it");
+}
+
+// spec: H6, L8
+#[test]
+fn tokens_count_where_the_transcript_tells_them() {
+    let project = Project::new();
+    start(&project, "s", &["--max-tokens", "300"]).output().expect(0);
+    let path = project.outside("transcript.jsonl");
+    let turn = |id: &str| {
+        let usage = json!({"input_tokens": 100, "output_tokens": 7});
+        let message = json!({"id": id, "role": "assistant", "content": [{"type": "text", "text": "Working."}], "usage": usage});
+        append(
+            &path,
+            &json!({"type": "assistant", "timestamp": "2999-01-01T00:00:00.000Z", "message": message}),
+        );
+        let mut event = stop("s", "Working.");
+        event["transcript_path"] = json!(path);
+        hook(&project, "claude", &event)
+    };
+    assert_eq!(turn("m1")["decision"], "block");
+    assert_eq!(turn("m2")["decision"], "block");
+    let told = status(&project, "s");
+    assert_eq!(
+        (&told["input_tokens"], &told["output_tokens"], &told["cost_usd"]),
+        (&json!(200), &json!(14), &Value::Null)
+    );
+    let answer = turn("m3");
+    assert!(answer["systemMessage"].as_str().unwrap().contains("321 of 300 tokens are used"), "{answer}");
+    assert_eq!(status(&project, "s")["outcome"], "over_budget");
+}
+
+// spec: H6, L9
+#[test]
+fn a_loop_in_which_nothing_changes_ends_where_that_is_asked_for() {
+    let project = Project::new();
+    start(&project, "s", &[]).env("RALPH_STALL_ITERATIONS", "2").output().expect(0);
+    let stops = || hook(&project, "claude", &stop("s", "Thinking."));
+    project.write("a", "1");
+    assert_eq!(stops()["decision"], "block", "something has changed");
+    assert_eq!(stops()["decision"], "block", "nothing has changed once");
+    assert!(
+        stops()["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Stopped"),
+        "nothing has changed twice"
+    );
+    assert_eq!(status(&project, "s")["outcome"], "stalled");
+}

@@ -53,9 +53,10 @@ impl Host {
     }
 }
 
-/// Returns what ralph knows of a session's loop.
+/// Returns what ralph knows of a session's loop, also while its program runs.
 pub fn status(scene: &Scene, id: &str) -> Value {
-    scene.ralph(&["loop", "status", "--session", id, "--json"]).output().expect(0).json()[0].clone()
+    let call = scene.ralph(&["loop", "status", "--session", id, "--json"]);
+    call.start().wait_without_invariants().expect(0).json()[0].clone()
 }
 
 /// A greeting that is claimed before it is written.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ralph_core::execution::Record;
 use rustix::fs::{FlockOperation, flock, renameat};
@@ -17,6 +18,10 @@ const OLD: &str = "execution.1.jsonl";
 
 /// A log of this size becomes the old one.
 const FULL: u64 = 16 << 20;
+
+/// How often, and how long, a writer waits for another one.
+const TRIES: u32 = 50;
+const BETWEEN: Duration = Duration::from_millis(1);
 
 /// A longer line was not written by ralph.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -52,7 +57,7 @@ impl ExecutionLog {
         folder.keep_out_of_git()?;
         let file = folder.appended(NAME)?;
         // What a full disk has cut off stays by itself.
-        let start = if ends_a_line(&file)? { "" } else { "\n" };
+        let start = if is_held(&file) && !ends_a_line(&file)? { "\n" } else { "" };
         write_at_once(&file, format!("{start}{}\n", redact::text(&line)).as_bytes())?;
         self.make_room(&folder, &file)
     }
@@ -90,6 +95,19 @@ fn ends_a_line(file: &File) -> io::Result<bool> {
     let mut byte = [0];
     file.read_exact_at(&mut byte, last)?;
     Ok(byte == *b"\n")
+}
+
+/// Keeps the others from writing: a line that somebody is writing can be seen without its end. Who was stopped in the middle
+/// is not waited for.
+fn is_held(file: &File) -> bool {
+    let is_taken = || flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    (0..TRIES).any(|_| {
+        let taken = is_taken();
+        if !taken {
+            std::thread::park_timeout(BETWEEN);
+        }
+        taken
+    })
 }
 
 /// Two writes could have the line of another process between them.

@@ -27,7 +27,9 @@ pub struct Wanted<'a> {
 /// Returns the plan of a `run` that nobody told more.
 pub fn usual_plan(wanted: Wanted<'_>, project: Project) -> Result<RunPlan, Failure> {
     let Wanted { settings, agent, audience, promise, prompt, checks, max_iterations } = wanted;
-    let proof = if checks.is_empty() { Proof::ClaimAlone } else { Proof::Checks };
+    // Without a check, what is guarded must stay as it is all the same.
+    let is_word_alone = checks.is_empty() && settings.verification.guard.value.is_empty();
+    let proof = if is_word_alone { Proof::ClaimAlone } else { Proof::Checks };
     Ok(RunPlan {
         id: new_run_id(),
         kind: "run",

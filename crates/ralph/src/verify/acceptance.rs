@@ -1,4 +1,6 @@
 //! How a run's claims are accepted beside its criteria: what must not change meanwhile.
+use std::collections::BTreeSet;
+
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -40,46 +42,54 @@ pub enum PatternError {
     Malformed { pattern: String, source: globset::Error },
 }
 
-/// What programs leave behind wherever they run; nobody guards it.
+/// What programs leave behind wherever they run; nobody guards it who does not name it.
 const BY_PRODUCTS: &[&str] =
-    &["__pycache__", "*.pyc", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".DS_Store"];
+    &["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".DS_Store"];
 
-/// Patterns for files, as they are written in a `.gitignore`.
+/// Patterns for files, as they are written in a `.gitignore`: of those that match, the last one decides.
 #[derive(Debug, Clone)]
 pub struct Patterns {
-    wanted: GlobSet,
-    unwanted: GlobSet,
+    written: Vec<String>,
+    /// Two for each pattern: what it names, and all that is in it.
+    globs: GlobSet,
 }
 
 impl Patterns {
     pub fn compile(patterns: &[String]) -> Result<Self, PatternError> {
-        let (mut wanted, mut unwanted) = (GlobSetBuilder::new(), GlobSetBuilder::new());
+        let mut globs = GlobSetBuilder::new();
         for pattern in patterns {
-            match pattern.strip_prefix('!') {
-                Some(rest) => add(&mut unwanted, rest)?,
-                None => add(&mut wanted, pattern)?,
-            }
+            add(&mut globs, pattern.strip_prefix('!').unwrap_or(pattern))?;
         }
-        let built = |set: &GlobSetBuilder| {
-            set.build().map_err(|source| PatternError::Malformed { pattern: patterns.join(", "), source })
-        };
-        Ok(Self { wanted: built(&wanted)?, unwanted: built(&unwanted)? })
+        let malformed = |source| PatternError::Malformed { pattern: patterns.join(", "), source };
+        Ok(Self { written: patterns.to_vec(), globs: globs.build().map_err(malformed)? })
     }
 
-    /// Returns the patterns of by-products.
-    pub fn by_products() -> Result<Self, PatternError> {
-        Self::compile(&BY_PRODUCTS.iter().map(|&pattern| pattern.to_owned()).collect::<Vec<_>>())
+    /// Returns the patterns of by-products, but for those that these patterns name themselves.
+    pub fn by_products_beside(guard: &[String]) -> Result<Self, PatternError> {
+        let is_named =
+            |product: &str| guard.iter().any(|pattern| pattern.split('/').any(|part| part == product));
+        let others = BY_PRODUCTS.iter().filter(|product| !is_named(product));
+        Self::compile(&others.map(|&product| product.to_owned()).collect::<Vec<_>>())
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
+        self.written.iter().all(|pattern| pattern.starts_with('!'))
     }
 
     /// Tells whether a path, from the root of the work tree, is meant.
     #[must_use]
     pub fn cover(&self, path: &str) -> bool {
-        self.wanted.is_match(path) && !self.unwanted.is_match(path)
+        let last = self.globs.matches(path).into_iter().max();
+        last.and_then(|glob| self.written.get(glob / 2)).is_some_and(|pattern| !pattern.starts_with('!'))
+    }
+
+    /// Returns the patterns that mean none of these paths.
+    pub(super) fn idle<'a>(&'a self, paths: &[&str]) -> Vec<&'a str> {
+        let used: BTreeSet<usize> =
+            paths.iter().flat_map(|path| self.globs.matches(path)).map(|glob| glob / 2).collect();
+        let idle = self.written.iter().enumerate().filter(|(number, _)| !used.contains(number));
+        idle.map(|(_, pattern)| pattern.as_str()).filter(|pattern| !pattern.starts_with('!')).collect()
     }
 }
 
@@ -119,6 +129,12 @@ mod tests {
             (&["tests/**", "!tests/data/"], &["tests/a.rs"], &["tests/data/x", "src/tests/a"]),
             (&["*.snap"], &["a.snap", "b/c.snap"], &["a.snap.rs"]),
             (&["./ci/*.yml"], &["ci/a.yml"], &["ci/sub/a.yml", "a.yml"]),
+            (
+                &["tests", "!tests/data", "tests/data/keep"],
+                &["tests/a", "tests/data/keep"],
+                &["tests/data/x"],
+            ),
+            (&["!tests/data", "tests"], &["tests/data/x", "tests/a"], &["src/a"]),
         ];
         for (written, covered, others) in cases {
             let patterns = patterns(written);
@@ -134,5 +150,17 @@ mod tests {
         for wrong in ["", "/", "!", "a/../../b", "a[", "{a"] {
             assert!(Patterns::compile(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
+    }
+
+    // spec: V9
+    #[test]
+    fn a_pattern_that_means_nothing_is_found_and_a_by_product_counts_where_it_is_named() {
+        let guard = patterns(&["tests", "tets/**", "!none", "*.snap"]);
+        assert_eq!(guard.idle(&["tests/a", "b.snap"]), ["tets/**"]);
+        assert_eq!(guard.idle(&[]), ["tests", "tets/**", "*.snap"]);
+        let beside = |guard: &str| Patterns::by_products_beside(&[guard.to_owned()]).unwrap();
+        assert!(beside("tests/**").cover("tests/node_modules/a"));
+        assert!(!beside("tests/node_modules/**").cover("tests/node_modules/a"));
+        assert!(!beside("tests").cover("tests/a.pyc"), "only Python itself puts what it compiles elsewhere");
     }
 }

@@ -6,6 +6,7 @@ use ralph_core::evidence::{CheckEnding, CheckEvidence, Kind, Seen, judge_check};
 use sha2::{Digest, Sha256};
 
 use super::Verifier;
+use super::compiled::Compiled;
 use super::orders::Orders;
 use super::program::{self, Program, Ran};
 use crate::digest::hex;
@@ -30,8 +31,10 @@ pub(super) async fn check(
     }
     let began = Instant::now();
     let mut capture = Capture::new(check, RawLog::new(verifier.folder.join(&log), &verifier.logs));
+    let compiled = Compiled::in_folder(&verifier.folder);
     let Ran { ending, leftovers } = match verifier.ground.job(check) {
-        Ok(job) => {
+        Ok(mut job) => {
+            compiled.set_in(&mut job.env, &check.env);
             let time = Duration::from_millis(check.timeout_ms);
             let program = Program { job, input: Vec::new(), time };
             program::run(&verifier.keeper, program, &mut capture, orders).await

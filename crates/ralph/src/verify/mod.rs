@@ -4,6 +4,7 @@ mod asked_agent;
 mod asked_api;
 mod baseline;
 mod cache;
+mod compiled;
 mod criteria;
 mod diff;
 mod examine;

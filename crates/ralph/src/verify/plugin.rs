@@ -1,5 +1,6 @@
 //! Plugins: programs of the user's in the folder of verifiers. One is asked with JSON on standard input and answers with
 //! JSON on standard output.
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use ralph_core::criterion::{Method, PluginCheck};
 use ralph_core::evidence::{CheckEnding, CheckEvidence, Kind, LONGEST_ANSWER, judge_plugin};
 use serde_json::{Value, json};
 
+use super::compiled::Compiled;
 use super::external::harmless;
 use super::orders::Orders;
 use super::program::{self, Program, Ran};
@@ -32,7 +34,9 @@ pub(super) async fn check(
         Ok(path) => {
             let asked = question(verifier, check, name).to_string();
             let time = Duration::from_millis(check.timeout_ms);
-            let program = Program { job: job(verifier, path), input: asked.into_bytes(), time };
+            let (compiled, mut job) = (Compiled::in_folder(&verifier.folder), job(verifier, path));
+            compiled.set_in(&mut job.env, &BTreeMap::new());
+            let program = Program { job, input: asked.into_bytes(), time };
             program::run(&verifier.keeper, program, &mut ear, orders).await
         }
         Err(why) => Ran::not_started(why),

@@ -78,7 +78,7 @@ impl Sealer {
             own_folders: own_folders(project),
             guard: Patterns::compile(&acceptance.guard)?,
             allowed: Patterns::compile(&acceptance.allow_changes)?,
-            by_products: Patterns::by_products()?,
+            by_products: Patterns::by_products_beside(&acceptance.guard)?,
             programs: found.iter().flat_map(|named| named.folders.clone()).collect(),
             named: found.iter().flat_map(Named::files).collect(),
             notes: found.into_iter().flat_map(|named| named.notes).collect(),
@@ -103,15 +103,16 @@ impl Sealer {
             all.update(serde_json::to_vec(setting).map_err(SealError::Criteria)?);
         }
         let digest = hex(all);
-        Ok(Seal {
-            digest,
-            criteria_digest,
-            base,
-            files,
-            git,
-            uncommitted: Vec::new(),
-            notes: self.notes.clone(),
-        })
+        let notes = self.notes.iter().cloned().chain(self.idle_guards(&files)).collect();
+        Ok(Seal { digest, criteria_digest, base, files, git, uncommitted: Vec::new(), notes })
+    }
+
+    /// Names what is guarded, and not there.
+    fn idle_guards(&self, files: &[SealedFile]) -> Vec<String> {
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        let idle = self.guard.idle(&paths).into_iter();
+        idle.map(|pattern| format!("the guard {pattern} covers no file: is it written as it was meant?"))
+            .collect()
     }
 
     /// Hashes the files that must not change.

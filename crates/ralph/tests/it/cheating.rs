@@ -8,7 +8,7 @@ use crate::harness::{Answer, Call, Project};
 const COMMIT: &str = "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm work";
 
 /// A project with a test script that fails until `work` says `done`, committed.
-fn project() -> Project {
+pub fn project() -> Project {
     let project = Project::new();
     program(&project.write("verify.sh", "#!/bin/sh\ngrep -q done work\n"));
     project.write("work", "open\n");
@@ -21,7 +21,7 @@ fn program(path: &Path) {
 }
 
 /// Lets an agent do this and claim; its second start does nothing but claim again.
-fn claims_after<'a>(project: &'a Project, deed: &str) -> Call<'a> {
+pub fn claims_after<'a>(project: &'a Project, deed: &str) -> Call<'a> {
     let agent = format!(
         "cat > /dev/null\n[ -e {seen} ] || {{ touch {seen}\n{deed}\n}}\necho '<promise>COMPLETE</promise>'",
         seen = project.outside("seen").display()
@@ -30,7 +30,7 @@ fn claims_after<'a>(project: &'a Project, deed: &str) -> Call<'a> {
 }
 
 /// Returns the reason for which the only claim was rejected.
-fn rejection(answer: &Answer) -> String {
+pub fn rejection(answer: &Answer) -> String {
     let verdicts = answer.named("verdict");
     assert_eq!(verdicts[0]["verdict"], "rejected", "{}", answer.stdout);
     assert_eq!(answer.finished()["outcome"], "exhausted");
@@ -38,7 +38,7 @@ fn rejection(answer: &Answer) -> String {
 }
 
 #[track_caller]
-fn rejected(call: Call<'_>, why: &str) {
+pub fn rejected(call: Call<'_>, why: &str) {
     let reason = rejection(&call.output().expect(3));
     assert!(reason.contains(why), "{reason}");
 }
@@ -134,25 +134,6 @@ fn the_setting_up_of_a_clean_room_cannot_change_what_decides() {
 }
 
 // spec: V9
-#[test]
-fn a_check_that_writes_into_what_is_guarded_is_told_before_any_work() {
-    let project = project();
-    fs::create_dir(project.root().join("tests")).unwrap();
-    let check = "date +%N > tests/report; grep -q done work";
-    let call = claims_after(&project, "echo done > work").args(["--check", check, "--guard", "tests"]);
-    let answer = call.output().expect(3);
-    let notes = answer.named("run.sealed")[0]["notes"].to_string();
-    assert!(
-        notes.contains("the checks themselves change what must not change: tests/report was added"),
-        "{notes}"
-    );
-    assert!(rejection(&answer).contains("left out of a guard by `!`"));
-    let _ = fs::remove_file(project.outside("seen"));
-    let call = claims_after(&project, "echo done > work").args(["--check", check, "--guard", "tests"]);
-    call.args(["--guard", "!tests/report"]).output().expect(0);
-}
-
-// spec: V9
 // fault: 76
 #[test]
 fn the_agent_is_told_what_it_must_put_back_and_then_its_work_counts() {
@@ -187,34 +168,6 @@ fn mode_bits_links_and_removals_of_a_check_script_are_noticed() {
     }
 }
 
-// spec: V9, C8
-// fault: 76
-#[test]
-fn guarded_tests_can_neither_be_weakened_nor_removed_nor_added_to() {
-    let project = project();
-    fs::create_dir_all(project.root().join("tests/deep")).unwrap();
-    project.write("tests/a.sh", "grep -q done work\n");
-    project.write("tests/deep/b.sh", "exit 0\n");
-    project.commit();
-    let check = "for t in tests/*.sh tests/deep/*.sh; do sh $t || exit 1; done";
-    let cases = [
-        ("echo 'exit 0' > tests/a.sh", "tests/a.sh was changed"),
-        ("rm tests/a.sh", "tests/a.sh was removed"),
-        ("echo 'echo done > work' > tests/0.sh", "tests/0.sh was added"),
-        ("rm -r tests; mkdir tests", "tests/deep/b.sh was removed"),
-        ("mv tests moved; ln -s moved tests", "tests was added"),
-    ];
-    for (deed, why) in cases {
-        let _ = fs::remove_file(project.outside("seen"));
-        project.restore();
-        rejected(claims_after(&project, deed).args(["--check", check, "--guard", "tests/**"]), why);
-    }
-    project.restore();
-    let by_product = "mkdir -p tests/__pycache__; touch tests/__pycache__/a.pyc; echo done > work";
-    let _ = fs::remove_file(project.outside("seen"));
-    claims_after(&project, by_product).args(["--check", check, "--guard", "tests"]).output().expect(0);
-}
-
 // spec: V9
 #[test]
 fn what_the_user_allows_may_change() {
@@ -232,9 +185,17 @@ fn ralphs_own_configuration_and_verifiers_are_sealed() {
     for (deed, why) in [
         ("echo 'checks: [\"true\"]' > .ralph/config.yaml", ".ralph/config.yaml was changed"),
         ("mkdir -p .ralph/verifiers; touch .ralph/verifiers/mine", ".ralph/verifiers/mine was added"),
+        (
+            "mkdir -p .ralph/workflows; touch .ralph/workflows/mine.yaml",
+            ".ralph/workflows/mine.yaml was added",
+        ),
+        ("mkdir -p .ralph/commands; touch .ralph/commands/mine.md", ".ralph/commands/mine.md was added"),
+        ("echo '# x' >> .ralph/templates/own.yaml", ".ralph/templates/own.yaml was changed"),
+        ("rm .ralph/templates/own.yaml", ".ralph/templates/own.yaml was removed"),
     ] {
         let project = project();
-        fs::create_dir(project.root().join(".ralph")).unwrap();
+        fs::create_dir_all(project.root().join(".ralph/templates")).unwrap();
+        project.write(".ralph/templates/own.yaml", "method: external\nconfig: {command: 'true'}\n");
         project.write(".ralph/config.yaml", "checks: ['./verify.sh']\n");
         project.trust();
         rejected(claims_after(&project, deed), why);
@@ -372,15 +333,6 @@ fn the_seal_holds_over_a_crash_and_is_not_read_from_the_work_tree() {
     assert_eq!(call.start().wait_without_invariants().code(), -6);
     let answer = project.ralph(["resume", "--json"]).output().expect(3);
     assert!(rejection(&answer).contains("verify.sh was changed"));
-}
-
-// spec: V9, C8
-#[test]
-fn a_guard_that_is_no_pattern_is_refused_before_anything_starts() {
-    let project = project();
-    let answer = project.run(&["complete"]).args(["--check", "true", "--guard", "a["]).output().expect(64);
-    assert!(answer.stderr.contains("\"a[\"") && answer.stderr.contains("hint: "), "{}", answer.stderr);
-    assert_eq!(project.starts().len(), 0);
 }
 
 // spec: V9, X1

@@ -33,6 +33,7 @@ mod failing;
 mod filters;
 mod gc;
 mod generate;
+mod guards;
 mod hook_faults;
 mod hook_hosts;
 mod hooks;

@@ -116,15 +116,18 @@ impl Books {
 /// Looks at what is verified, a work tree or its commit, without holding up the loop.
 pub(super) async fn look_at(root: &Path, isolation: Isolation) -> Result<Snapshot, String> {
     let root = root.to_path_buf();
-    let look = move || match isolation {
-        Isolation::Workspace => git::snapshot(&root),
-        Isolation::Clean => git::committed(&root),
+    let looked = tokio::task::spawn_blocking(move || look(&root, isolation)).await;
+    looked.map_err(|error| error.to_string()).flatten()
+}
+
+/// The same for whoever may be held up.
+pub(super) fn look(root: &Path, isolation: Isolation) -> Result<Snapshot, String> {
+    let seen = match isolation {
+        Isolation::Workspace => git::snapshot(root),
+        Isolation::Clean => git::committed(root),
     };
-    match tokio::task::spawn_blocking(look).await {
-        Ok(Ok(seen)) => Ok(Snapshot { left_out: seen.left_out.map(|why| told(&why)), ..seen }),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(error) => Err(error.to_string()),
-    }
+    let seen = seen.map_err(|error| error.to_string())?;
+    Ok(Snapshot { left_out: seen.left_out.map(|why| told(&why)), ..seen })
 }
 
 /// Git may name very many files, and names may hold secrets.

@@ -102,7 +102,7 @@ pub async fn run(
     if let Some(remembered) = remembered
         && is_ours(&means.store, stage.as_ref()).await
     {
-        remembered.end().await;
+        remembered.end(ended.outcome).await;
     }
     Ok(ended)
 }

@@ -4,13 +4,21 @@
 //! Git starts the programs that its settings name when it takes files in. Those that were there before the run are the user's;
 //! where an agent has changed them, nothing is kept any more.
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ralph_core::event::AttemptKey;
+use ralph_core::outcome::Outcome;
 use tokio::task::spawn_blocking;
 
 use super::plan::RunPlan;
 use crate::git;
+use crate::process::heeding;
 use crate::tree::{self, Mark, Moment, Workplace};
+
+/// How long git may take at the end of a run that was stopped.
+const IN_HASTE: Duration = Duration::from_secs(5);
 
 /// What git would start by itself.
 pub(super) type Deciding = Option<Vec<(String, Vec<u8>)>>;
@@ -78,14 +86,22 @@ impl Remembered {
         begun?.await.ok()
     }
 
-    /// Remembers what it holds at the end.
-    pub(super) async fn end(self) {
+    /// Remembers what it holds at the end. Who has stopped the run does not wait for a git that hangs.
+    pub(super) async fn end(self, outcome: Outcome) {
         let Self { root, run, before } = self;
-        let ended = spawn_blocking(move || {
+        let halt = Arc::new(AtomicBool::new(false));
+        let heeded = halt.clone();
+        let look = move || {
             if before.is_some() && deciding(&root) == before {
                 remember(&root, &run, Moment::After);
             }
-        });
+        };
+        let mut ended = spawn_blocking(move || heeding(heeded, look));
+        let is_stopped = matches!(outcome, Outcome::Interrupted | Outcome::Cancelled);
+        if is_stopped && tokio::time::timeout(IN_HASTE, &mut ended).await.is_ok() {
+            return;
+        }
+        halt.store(is_stopped, Ordering::Relaxed);
         // It is not worth the run.
         let _ = ended.await;
     }

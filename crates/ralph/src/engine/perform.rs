@@ -20,7 +20,7 @@ use tokio::task::{AbortHandle, JoinHandle, spawn_blocking};
 
 use super::allowance::Allowance;
 use super::attempt::{self, not_started};
-use super::books::look_at;
+use super::books::look;
 use super::ears::{Ears, SessionAsked};
 use super::judge::JudgeChoice;
 use super::keep::Kept;
@@ -36,7 +36,7 @@ use crate::agent::{Before, FilterError, PoliteSignal, parser};
 use crate::fail::{self, Point};
 use crate::hearing::read_output;
 use crate::process::{JobSpec, Keeper, LogBudget, Order, Polite, RawLog};
-use crate::verify::{Cache, Claimed, Examiner, Preparation, Verifier, Watch};
+use crate::verify::{Cache, Claimed, Examiner, Orders, Preparation, Verifier, Watch};
 
 /// How long a tree may take to die.
 const PUT_DOWN: Duration = Duration::from_secs(10);
@@ -408,11 +408,13 @@ impl Hands {
         let isolation = self.plan.acceptance.isolation;
         let work = async move {
             fail::point(Point::VerifyStarted);
-            let evidence = match examiner.unbroken(seal).await {
+            let orders = &mut Orders::new(received);
+            let evidence = match examiner.unbroken(seal, orders).await {
                 Err(broken) => broken,
                 Ok(unbroken) => {
-                    let _ = news.send(News::Looked(look_at(&root, isolation).await));
-                    unbroken.examine(verifier, received).await
+                    let seen = orders.hold(move || look(&root, isolation)).await.flatten();
+                    let _ = news.send(News::Looked(seen));
+                    unbroken.examine(verifier, orders).await
                 }
             };
             let _ = news.send(News::Verified(key, evidence));

@@ -59,6 +59,8 @@ pub enum GitError {
     Failed { command: String, stderr: String },
     #[error("`git {command}` did not end within {} and was killed: is something waiting for a lock, a filter or a disk?", duration::show(*time))]
     TimeOver { command: String, time: Duration },
+    #[error("`git {command}` was stopped with the run")]
+    Halted { command: String },
     #[error("the folder {} that git needs cannot be made", path.display())]
     Folder { path: PathBuf, source: io::Error },
 }
@@ -130,6 +132,7 @@ fn ended(command: &mut Command, args: &[&OsStr], input: Stdio, time: Duration) -
             Ok(Printed { call, code: status.code(), stdout, stderr })
         }
         Bounded::TimeOver => Err(GitError::TimeOver { command: call, time }),
+        Bounded::Halted => Err(GitError::Halted { command: call }),
     }
 }
 

@@ -160,9 +160,12 @@ pub(super) fn take_in(git: &Plain<'_>) -> Result<Option<String>, GitError> {
     match git.bytes(&[&add[..], &["--ignore-errors"]].concat()) {
         Ok(_) => Ok(None),
         Err(GitError::Failed { stderr, .. }) => Ok(Some(stderr)),
-        Err(GitError::NotStarted { .. } | GitError::TimeOver { .. } | GitError::Folder { .. }) => {
-            Err(refused)
-        }
+        Err(
+            GitError::NotStarted { .. }
+            | GitError::TimeOver { .. }
+            | GitError::Halted { .. }
+            | GitError::Folder { .. },
+        ) => Err(refused),
     }
 }
 

@@ -1,9 +1,12 @@
 //! Short programs of our own choice, such as git: they run to their end, or are killed with their group when their time is
 //! over. They are no jobs: whatever leaves their group is not looked for.
+use std::cell::RefCell;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,6 +28,33 @@ pub enum Bounded {
     },
     /// It took too long, and was killed.
     TimeOver,
+    /// Nobody wants to know any more, and it was killed.
+    Halted,
+}
+
+thread_local! {
+    /// What ends the programs of this thread.
+    static HALT: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Does something whose programs are killed as soon as this becomes true.
+pub fn heeding<T>(halt: Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
+    let _heeded = Heeded;
+    HALT.set(Some(halt));
+    work()
+}
+
+/// The thread does something else afterwards, also after a panic.
+struct Heeded;
+
+impl Drop for Heeded {
+    fn drop(&mut self) {
+        HALT.set(None);
+    }
+}
+
+fn is_halted() -> bool {
+    HALT.with_borrow(|halt| halt.as_ref().is_some_and(|halt| halt.load(Ordering::Relaxed)))
 }
 
 /// Runs a program for at most this time. What it reads must be there already.
@@ -50,6 +80,9 @@ fn attend(child: &mut Child, until: Instant) -> io::Result<Bounded> {
         if is_quiet && child.try_wait()?.is_some() {
             break;
         }
+        if is_halted() {
+            return Ok(Bounded::Halted);
+        }
         if rest.is_zero() {
             return Ok(Bounded::TimeOver);
         }
@@ -57,6 +90,9 @@ fn attend(child: &mut Child, until: Instant) -> io::Result<Bounded> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Bounded::Ended { status, stdout: out.read, stderr: err.read });
+        }
+        if is_halted() {
+            return Ok(Bounded::Halted);
         }
         if Instant::now() > until {
             return Ok(Bounded::TimeOver);
@@ -174,5 +210,14 @@ mod tests {
             panic!()
         };
         assert!(status.success() && stdout == b"done\n" && began.elapsed() < LONG);
+    }
+
+    // spec: L12
+    #[test]
+    fn a_program_that_nobody_waits_for_any_more_is_killed_and_the_next_one_is_not() {
+        let halt = Arc::new(AtomicBool::new(true));
+        let halted = heeding(halt, || shell("sleep 1000", LONG));
+        assert!(matches!(halted, Bounded::Halted));
+        assert!(matches!(shell("true", LONG), Bounded::Ended { .. }));
     }
 }

@@ -51,7 +51,7 @@ mod platform;
 mod platform;
 
 pub use background::{Beginning, Tie, background};
-pub use bounded::{Bounded, run_bounded};
+pub use bounded::{Bounded, heeding, run_bounded};
 pub use control::{Control, Polite};
 pub use ending::{Ending, Exit, Gone, Survivor};
 pub use error::{ProcessError, SpawnError};

@@ -16,7 +16,9 @@ use crate::memory_size::MemorySize;
 use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
 use crate::project::Project;
-use crate::verify::{self, Acceptance, Cache, Claimed, Examiner, Ground, Isolation, Sealer, Verifier, Watch};
+use crate::verify::{
+    self, Acceptance, Cache, Claimed, Examiner, Ground, Isolation, Orders, Sealer, Verifier, Watch,
+};
 
 /// What the checks came to.
 #[derive(Debug)]
@@ -70,7 +72,9 @@ impl Checking<'_> {
             task_base: None,
             sealer: Ok(sealer),
         };
-        let unbroken = match examiner.unbroken(state.seal.clone()).await {
+        let (tell, received) = mpsc::unbounded_channel();
+        let mut orders = Orders::new(received);
+        let unbroken = match examiner.unbroken(state.seal.clone(), &mut orders).await {
             Ok(unbroken) => unbroken,
             Err(broken) => return Checked::Through(broken),
         };
@@ -79,9 +83,8 @@ impl Checking<'_> {
             Ok(verifier) => match self.entry.acceptance.isolation {
                 Isolation::Workspace => self.one_by_one(&unbroken.watched(verifier)).await,
                 Isolation::Clean => {
-                    let (orders, received) = mpsc::unbounded_channel();
-                    let work = unbroken.examine(verifier, received);
-                    Checked::Through(self.within(work, orders).await)
+                    let work = unbroken.examine(verifier, &mut orders);
+                    Checked::Through(self.within(work, tell).await)
                 }
             },
         }

@@ -76,14 +76,14 @@ async fn look(
             let log = format!("{}.check-{}.log", verifier.name, spot.place);
             let seen = external::check(verifier, check, log, orders).await;
             if !seen.cached {
-                verifier.watch.look().await;
+                verifier.watch.look(orders).await;
             }
             seen
         }
         Method::Semantic(check) => semantic::check(verifier, check, spot, orders).await,
         Method::Plugin(check) => {
             let seen = plugin::check(verifier, check, (spot, criterion.name.as_deref()), orders).await;
-            verifier.watch.look().await;
+            verifier.watch.look(orders).await;
             seen
         }
         Method::MultiStage(staged) => stages(verifier, staged, spot, orders).await,

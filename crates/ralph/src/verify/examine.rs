@@ -16,6 +16,7 @@ use super::baseline::try_out;
 use super::orders::Orders;
 use super::room::{Furniture, Room, RoomError};
 use super::seal::{SealError, Sealer};
+use super::watch::not_looked_at;
 use super::{Ground, Verifier, Watch, criteria, external};
 use crate::git;
 use crate::process::Order;
@@ -51,23 +52,24 @@ impl Examiner {
         let note = duty.note(&criteria);
         match (acceptance.isolation, baseline) {
             (Isolation::Workspace, Baseline::Run) => {
-                let (sealing, sealer) = seal(sealer, root.clone(), (Isolation::Workspace, None)).await;
+                let (sealing, sealer) =
+                    seal(sealer, root.clone(), (Isolation::Workspace, None), orders).await;
                 let (Sealing::Done { seal: before }, Some(sealer)) = (&sealing, sealer) else {
                     return Preparation { sealing, baseline: Vec::new() };
                 };
                 let trials = try_out(&verifier, &criteria, orders).await;
-                let (mut after, _) = seal(Ok(sealer), root, (Isolation::Workspace, note)).await;
+                let (mut after, _) = seal(Ok(sealer), root, (Isolation::Workspace, note), orders).await;
                 if let Sealing::Done { seal } = &mut after {
                     seal.notes.extend(written_by_checks(&before.files, &seal.files));
                 }
                 Preparation { sealing: after, baseline: trials }
             }
             (isolation, Baseline::Skip) => {
-                let (sealing, _) = seal(sealer, root, (isolation, note)).await;
+                let (sealing, _) = seal(sealer, root, (isolation, note), orders).await;
                 Preparation { sealing, baseline: Vec::new() }
             }
             (Isolation::Clean, Baseline::Run) => {
-                let (sealing, sealer) = seal(sealer, root, (Isolation::Clean, note)).await;
+                let (sealing, sealer) = seal(sealer, root, (Isolation::Clean, note), orders).await;
                 let (Sealing::Done { seal }, Some(sealer)) = (&sealing, sealer) else {
                     return Preparation { sealing, baseline: Vec::new() };
                 };
@@ -84,12 +86,12 @@ impl Examiner {
     }
 
     /// Looks whether what decides was left alone, before any program of the work tree is started. A run of before has no seal.
-    pub async fn unbroken(self, seal: Option<Seal>) -> Result<Unbroken, Evidence> {
+    pub async fn unbroken(self, seal: Option<Seal>, orders: &mut Orders) -> Result<Unbroken, Evidence> {
         let Self { criteria, acceptance, duty, task_base, sealer } = self;
         let Some(seal) = seal else {
             return Ok(Unbroken { criteria, acceptance, duty, task_base, sealed: None });
         };
-        let sealer = unbroken(sealer, seal.clone()).await.map_err(one)?;
+        let sealer = unbroken(sealer, seal.clone(), orders).await.map_err(one)?;
         Ok(Unbroken { criteria, acceptance, duty, task_base, sealed: Some((seal, sealer)) })
     }
 }
@@ -113,8 +115,7 @@ impl Unbroken {
     }
 
     /// Looks whether it is committed, where it must be, and at the criteria.
-    pub async fn examine(self, verifier: Verifier, orders: UnboundedReceiver<Order>) -> Evidence {
-        let orders = &mut Orders::new(orders);
+    pub async fn examine(self, verifier: Verifier, orders: &mut Orders) -> Evidence {
         let Some((seal, sealer)) = self.sealed else {
             return criteria::look_at_all(&verifier, &self.criteria, orders).await;
         };
@@ -127,7 +128,7 @@ impl Unbroken {
             Duty::None | Duty::Commit | Duty::Approve | Duty::Back => seal.base.clone(),
         };
         let from = (verifier.ground.root.as_path(), base);
-        let commit = match committed(from, &seal, (wanted, self.duty)).await {
+        let commit = match committed(from, &seal, (wanted, self.duty), orders).await {
             Ok(commit) => commit,
             Err(objection) => return one(objection),
         };
@@ -135,7 +136,7 @@ impl Unbroken {
             Isolation::Workspace => {
                 let watch = Watch::over(sealer, seal, None);
                 let verifier = Verifier { watch, ..verifier };
-                let verifier = knowing(verifier, &self.acceptance, &self.criteria).await;
+                let verifier = knowing(verifier, &self.acceptance, &self.criteria, orders).await;
                 let evidence = criteria::look_at_all(&verifier, &self.criteria, orders).await;
                 if evidence.verdict() != Verdict::Accepted && evidence.is_reused() {
                     verifier.cache.forget();
@@ -164,13 +165,18 @@ fn one(check: Box<CheckEvidence>) -> Evidence {
 
 /// Lets a verifier reuse what is known of these files. With a single check there is nothing to reuse: once it accepts, the
 /// run is over.
-async fn knowing(verifier: Verifier, acceptance: &Acceptance, criteria: &[Criterion]) -> Verifier {
+async fn knowing(
+    verifier: Verifier,
+    acceptance: &Acceptance,
+    criteria: &[Criterion],
+    orders: &mut Orders,
+) -> Verifier {
     if acceptance.is_always_fresh || externals(criteria).len() < 2 {
         return verifier;
     }
     let root = verifier.ground.root.clone();
-    let looked = tokio::task::spawn_blocking(move || git::telling_tree(&root));
-    let tree = looked.await.ok().and_then(Result::ok).flatten();
+    let looked = orders.hold(move || git::telling_tree(&root)).await;
+    let tree = looked.ok().and_then(Result::ok).flatten();
     Verifier { cache: verifier.cache.at(tree), ..verifier }
 }
 
@@ -179,8 +185,9 @@ async fn seal(
     sealer: Result<Sealer, SealError>,
     root: PathBuf,
     (isolation, note): (Isolation, Option<String>),
+    orders: &mut Orders,
 ) -> (Sealing, Option<Sealer>) {
-    let sealed = tokio::task::spawn_blocking(move || {
+    let sealed = orders.hold(move || {
         let sealer = sealer.map_err(|error| error.to_string())?;
         let mut seal = sealer.seal().map_err(|error| error.to_string())?;
         if isolation == Isolation::Clean {
@@ -193,19 +200,27 @@ async fn seal(
         seal.notes.extend(note);
         Ok((seal, sealer))
     });
-    match sealed.await.map_err(|error| error.to_string()).flatten() {
+    match sealed.await.flatten() {
         Ok((seal, sealer)) => (Sealing::Done { seal }, Some(sealer)),
         Err(why) => (Sealing::Impossible { why }, None),
     }
 }
 
 /// Gives the sealer back where nothing that it sealed has changed, else what the seal says.
-async fn unbroken(sealer: Result<Sealer, SealError>, seal: Seal) -> Result<Sealer, Box<CheckEvidence>> {
-    let looked = tokio::task::spawn_blocking(move || {
+async fn unbroken(
+    sealer: Result<Sealer, SealError>,
+    seal: Seal,
+    orders: &mut Orders,
+) -> Result<Sealer, Box<CheckEvidence>> {
+    let looked = orders.hold(move || {
         let sealer = sealer.map_err(|error| error.to_string())?;
         Ok((sealer.look(&seal), sealer))
     });
-    match looked.await.map_err(|error| error.to_string()).flatten() {
+    let looked = looked.await.flatten();
+    if orders.is_stopped() {
+        return Err(Box::new(not_looked_at()));
+    }
+    match looked {
         Ok((evidence, sealer)) if evidence.verdict == Verdict::Accepted => Ok(sealer),
         Ok((evidence, _)) => Err(Box::new(evidence)),
         Err(why) => Err(Box::new(judge(&[why]))),
@@ -217,19 +232,16 @@ async fn committed(
     (root, base): (&Path, Option<String>),
     seal: &Seal,
     (wanted, duty): (Wanted, Duty),
+    orders: &mut Orders,
 ) -> Result<String, Box<CheckEvidence>> {
     if wanted == Wanted::Nothing {
         return Ok(String::new());
     }
     let root = root.to_path_buf();
-    let looked = tokio::task::spawn_blocking(move || {
-        git::position(&root, base.as_deref()).map_err(|error| error.to_string())
-    });
-    let mut position = looked
-        .await
-        .map_err(|error| error.to_string())
-        .flatten()
-        .map_err(|why| Box::new(blind(Kind::Commit, "the commit", why)))?;
+    let looked =
+        orders.hold(move || git::position(&root, base.as_deref()).map_err(|error| error.to_string()));
+    let mut position =
+        looked.await.flatten().map_err(|why| Box::new(blind(Kind::Commit, "the commit", why)))?;
     position.uncommitted.retain(|file| !seal.uncommitted.contains(file));
     let objection = objection(wanted, &position).or_else(|| objection(of_duty(duty), &position));
     match objection {
@@ -260,7 +272,7 @@ async fn enter(
 ) -> Result<(Verifier, Room), Box<CheckEvidence>> {
     let root = verifier.ground.root.clone();
     let furniture = Furniture { root, commit, share: acceptance.share.clone(), seal: seal.clone() };
-    let made = tokio::task::spawn_blocking(move || {
+    let made = orders.hold(move || {
         let room = Room::make(&sealer, &furniture)?;
         let there = sealer.at(room.path());
         let files = there.without_programs().files()?;
@@ -268,13 +280,12 @@ async fn enter(
     });
     let (room, sealed) = made
         .await
-        .map_err(|error| error.to_string())
         .and_then(|made: Result<_, RoomError>| made.map_err(|error| error.to_string()))
         .map_err(|why| Box::new(blind(Kind::Commit, "the clean room", why)))?;
     let ground = Ground { root: room.path().to_path_buf(), ..verifier.ground };
     let verifier = Verifier { ground, ..verifier };
     set_up(&verifier, &acceptance.setup, orders).await?;
-    let watch = watch_room(sealed, seal.clone()).await?;
+    let watch = watch_room(sealed, seal.clone(), orders).await?;
     Ok((Verifier { watch, ..verifier }, room))
 }
 
@@ -282,8 +293,9 @@ async fn enter(
 async fn watch_room(
     (sealer, there, files): (Sealer, Sealer, Vec<SealedFile>),
     seal: Seal,
+    orders: &mut Orders,
 ) -> Result<Watch, Box<CheckEvidence>> {
-    let looked = tokio::task::spawn_blocking(move || {
+    let looked = orders.hold(move || {
         let changes = there.without_programs().changes_of(&files);
         if !changes.is_empty() {
             return Err(changes);
@@ -291,7 +303,7 @@ async fn watch_room(
         let files = there.files().map_err(|error| vec![error.to_string()])?;
         Ok(Watch::over(sealer, seal, Some((there, files))))
     });
-    let looked = looked.await.map_err(|error| vec![error.to_string()]).flatten();
+    let looked = looked.await.map_err(|why| vec![why]).flatten();
     looked.map_err(|changes| Box::new(judge_meanwhile(&changes)))
 }
 

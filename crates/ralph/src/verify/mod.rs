@@ -34,6 +34,7 @@ pub use cache::Cache;
 pub use examine::{Examiner, Preparation, again, set_up_tree};
 pub use ground::Ground;
 pub use judge::{Asked, Judge};
+pub use orders::Orders;
 pub use room::lend;
 pub use seal::{SealError, Sealer};
 pub use watch::Watch;

@@ -2,9 +2,10 @@
 //! after every program that was run; what was found broken once stays broken.
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ralph_core::evidence::CheckEvidence;
+use ralph_core::evidence::{CheckEvidence, Kind, Verdict};
 use ralph_core::seal::{Seal, SealedFile, judge_meanwhile};
 
+use super::orders::Orders;
 use super::seal::Sealer;
 
 /// Watches nothing by default.
@@ -27,11 +28,14 @@ impl Watch {
     }
 
     /// Looks whether everything is still as it was sealed. That may be much, so it does not hold up the driver.
-    pub(super) async fn look(&self) {
+    pub(super) async fn look(&self, orders: &mut Orders) {
         let Some(over) = self.over.clone().filter(|over| over.broken().is_none()) else { return };
-        let looked = tokio::task::spawn_blocking(move || over.look()).await;
-        if let (Err(error), Some(over)) = (looked, &self.over) {
-            over.broke(judge_meanwhile(&[error.to_string()]));
+        let looking = over.clone();
+        let changes = orders.hold(move || looking.changes()).await.unwrap_or_else(|why| vec![why]);
+        if orders.is_stopped() {
+            over.broke(not_looked_at());
+        } else if !changes.is_empty() {
+            over.broke(judge_meanwhile(&changes));
         }
     }
 
@@ -42,14 +46,12 @@ impl Watch {
 }
 
 impl Over {
-    fn look(&self) {
+    fn changes(&self) -> Vec<String> {
         let mut changes = self.sealer.changes(&self.seal);
         if let Some((there, files)) = &self.room {
             changes.extend(there.changes_of(files));
         }
-        if !changes.is_empty() {
-            self.broke(judge_meanwhile(&changes));
-        }
+        changes
     }
 
     fn broke(&self, evidence: CheckEvidence) {
@@ -59,4 +61,10 @@ impl Over {
     fn broken(&self) -> Option<CheckEvidence> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Git may have been stopped in the middle: nobody knows.
+pub(super) fn not_looked_at() -> CheckEvidence {
+    let why = "it was not looked at: the run was stopped".to_owned();
+    CheckEvidence::plain(Kind::Seal, "the seal".to_owned(), Verdict::CouldNotEvaluate, why)
 }

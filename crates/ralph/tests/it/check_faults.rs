@@ -1,6 +1,9 @@
 //! Checks that misbehave: they hang, leave processes, flood, cannot run, or contradict the claim.
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
+
+use rustix::process::Signal;
 
 use crate::harness::{Answer, Project};
 
@@ -92,4 +95,31 @@ fn a_claim_on_the_last_allowed_iteration_is_verified_and_a_contradiction_is_the_
     let finished = run("exit 9").expect(3).finished();
     let reason = finished["reason"].as_str().unwrap();
     assert!(reason.contains("`exit 9`: Command exited with 9, expected 0"), "{reason}");
+}
+
+/// Git hangs once the agent has claimed.
+// spec: L12
+// fault: 71
+#[test]
+fn a_stop_ends_a_git_that_hangs_in_a_verification() {
+    for (room, call) in [(&[][..], "status"), (&["--clean"], "status"), (&[], "config")] {
+        let project = Project::new();
+        project.commit();
+        let (bin, path) = (project.outside("bin"), std::env::var("PATH").unwrap());
+        fs::create_dir(&bin).unwrap();
+        let slow = format!(
+            "#!/bin/sh\ncase \"$*\" in *{call}*) [ -e \"$TMPDIR/claimed\" ] && touch \"$TMPDIR/hanging\" && sleep 1000;; esac\n\
+             PATH='{path}' exec git \"$@\"\n"
+        );
+        fs::write(bin.join("git"), slow).unwrap();
+        fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        let agent = "cat > /dev/null; touch \"$TMPDIR/claimed\"; echo '<promise>COMPLETE</promise>'";
+        let running = project.run_shell(agent).args(["--no-baseline", "--check", "true"]).args(room);
+        let running = running.env("PATH", format!("{}:{path}", bin.display()));
+        let running = running.env("RALPH_FAIL_PATIENCE_MS", "900000").start();
+        project.wait_for("hanging");
+        running.signal(Signal::INT);
+        let answer = running.wait().expect(130);
+        assert!(answer.named("receipt").is_empty(), "{}", answer.stdout);
+    }
 }

@@ -66,6 +66,26 @@ impl Status {
         }
     }
 
+    /// Returns the role whose accepted work a role looks at. The coder can begin at any time.
+    #[must_use]
+    pub fn comes_after(role: &Role) -> Option<Role> {
+        Role::KNOWN
+            .into_iter()
+            .find(|before| next_stage(before).is_some_and(|next| Self::during(role) == Some(next)))
+    }
+
+    /// Tells whether it is a role's turn: the task stands in its stage, or was given back after the stage before it had
+    /// been accepted last. Whoever works out of turn moves nothing.
+    #[must_use]
+    pub fn is_turn_of(self, role: &Role, accepted_last: Option<&Role>) -> bool {
+        let Some(before) = Self::comes_after(role) else { return true };
+        let given_back = match self {
+            Self::Todo | Self::Blocked | Self::Cancelled => true,
+            Self::Coding | Self::Reviewing | Self::Testing | Self::Qa | Self::Done => false,
+        };
+        Self::during(role) == Some(self) || given_back && accepted_last == Some(&before)
+    }
+
     /// Returns the status of a task after a role's stage has ended so. `None`: it stays where it is, because the stage
     /// can go on, or because it was a role of the user's own.
     #[must_use]
@@ -133,6 +153,25 @@ mod tests {
         }
         assert_eq!(after(&Role::Coder, Outcome::Blocked), Some(Status::Blocked));
         assert_eq!(after(&Role::Coder, Outcome::Interrupted), None);
+    }
+
+    // spec: T1
+    #[test]
+    fn a_role_has_its_turn_after_the_one_before_it_and_the_coder_at_any_time() {
+        use Role::{Coder, Qa, Reviewer, Tester};
+        for status in Status::ALL {
+            assert!(status.is_turn_of(&Coder, None) && status.is_turn_of(&Role::Other("docs".into()), None));
+        }
+        for (role, own) in [(Reviewer, Status::Reviewing), (Tester, Status::Testing), (Qa, Status::Qa)] {
+            for status in Status::ALL {
+                assert_eq!(status.is_turn_of(&role, None), status == own, "{role:?} {status:?}");
+            }
+        }
+        assert!(Status::Todo.is_turn_of(&Reviewer, Some(&Coder)), "its own stage had failed");
+        assert!(Status::Blocked.is_turn_of(&Qa, Some(&Tester)));
+        assert!(!Status::Todo.is_turn_of(&Qa, Some(&Coder)));
+        assert!(!Status::Coding.is_turn_of(&Reviewer, Some(&Coder)), "it was sent back");
+        assert!(!Status::Done.is_turn_of(&Reviewer, Some(&Coder)));
     }
 
     // spec: S6

@@ -167,18 +167,43 @@ pub(super) fn begun(run: &str, stage: NewStage<'_>, at: Millis) -> Vec<Statement
     fenced.into_iter().chain(std::iter::once(belongs)).chain(taken_up(run, at)).collect()
 }
 
-/// Returns the statement by which a run that goes on moves its task, if it has one.
+/// Returns the statement by which a run that goes on moves its task, if it has one, and it is its role's turn
+/// ([`Status::is_turn_of`]). A worker knows whose turn it is.
 pub(super) fn taken_up(run: &str, at: Millis) -> [Statement; 1] {
-    let [coder, reviewer, tester, qa] = Role::KNOWN.map(|role| Status::during(&role).map(Status::as_str));
-    [moved(run, [coder, reviewer, tester, qa], at)]
+    let Statement { sql, values } = moved(run, during(), at);
+    let is_turn = "(SELECT kind = 'stage' OR role = 'coder' FROM runs WHERE id = ?)
+         OR status = (SELECT CASE role WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)
+         OR (status IN ('todo', 'blocked', 'cancelled')
+             AND (SELECT CASE role WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)
+               = (SELECT role FROM runs WHERE task = tasks.id AND status = 'completed'
+                  AND role IN ('coder', 'reviewer', 'tester', 'qa') ORDER BY started_at DESC, id DESC LIMIT 1))";
+    let [_, reviewer, tester, qa] = during();
+    let own = [reviewer.into(), tester.into(), qa.into(), run.into()];
+    let judging = [Role::Reviewer, Role::Tester, Role::Qa];
+    let before = judging.map(|role| Status::comes_after(&role));
+    let before = before.each_ref().map(|role| role.as_ref().map(Role::as_str).into());
+    let values = values.into_iter().chain([run.into()]).chain(own).chain(before).chain([run.into()]);
+    [Statement { sql: format!("{sql} AND ({is_turn})").into(), values: values.collect() }]
 }
 
-/// Returns the statement by which the end of a run moves its task, if it has one. Where a worker drives it, he does.
+/// Returns the statement by which the end of a run moves its task, if it has one. Where a worker drives it, he does. A task
+/// that is not in the stage of this run, because it was not its turn or somebody moved it, stays where it is.
 pub(super) fn ended(run: &str, ended: &Ended, at: Millis) -> Statement {
     let after = Role::KNOWN.map(|role| Status::after(&role, ended).map(Status::as_str));
     let Statement { sql, values } = moved(run, after, at);
-    let sql = format!("{sql} AND (SELECT kind FROM runs WHERE id = ?) <> 'stage'").into();
-    Statement { sql, values: values.into_iter().chain([run.into()]).collect() }
+    let is_there =
+        "(SELECT kind FROM runs WHERE id = ?) <> 'stage' AND status = (SELECT CASE role WHEN 'coder' THEN ?
+         WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)";
+    let sql = format!("{sql} AND {is_there}").into();
+    let during = during().map(Into::into);
+    Statement {
+        sql,
+        values: values.into_iter().chain([run.into()]).chain(during).chain([run.into()]).collect(),
+    }
+}
+
+fn during() -> [Option<&'static str>; 4] {
+    Role::KNOWN.map(|role| Status::during(&role).map(Status::as_str))
 }
 
 /// Moves the task of a run to the status for its role; `None`: it stays where it is.

@@ -109,6 +109,44 @@ fn shown(project: &Project) -> Value {
     project.ralph(["task", "show", "T-1", "--json"]).output().expect(0).json()
 }
 
+// spec: T1
+#[test]
+fn whoever_works_out_of_turn_moves_no_task() {
+    let project = checked();
+    let pass = |role: &str, promise: &str| {
+        let call = scripted(&project, role, promise, "write fixed yes\ntext Fine.\\n\\n{promise}\n");
+        let answer = call.output().expect(0);
+        (shown(&project)["status"].clone(), answer.stderr)
+    };
+    let (status, said) = pass("tester", "TESTS_PASSED");
+    assert_eq!(status, "todo", "nobody has written anything yet");
+    let words = "warning: task T-1 is todo, so it is not the turn of the tester: however this stage ends, the task stays todo";
+    assert!(said.contains(words), "{said}");
+    let (status, said) = pass("coder", "AUTH_DONE");
+    assert_eq!(status, "reviewing");
+    assert!(!said.contains("not the turn"), "{said}");
+    assert_eq!(pass("tester", "TESTS_PASSED").0, "reviewing", "the reviewer comes first");
+    assert_eq!(pass("reviewer", "REVIEW_PASSED").0, "testing");
+    assert_eq!(pass("reviewer", "REVIEW_PASSED").0, "testing", "once more changes nothing");
+    assert_eq!(pass("tester", "TESTS_PASSED").0, "qa");
+    assert_eq!(pass("coder", "AUTH_DONE").0, "reviewing", "what is changed is looked at again");
+}
+
+// spec: T1, L13
+#[test]
+fn a_judging_stage_that_failed_has_its_turn_again() {
+    let project = checked();
+    scripted(&project, "coder", "AUTH_DONE", "write fixed yes\ntext Done.\\n\\n{promise}\n")
+        .output()
+        .expect(0);
+    let steps = "touch failed\nexit 1\n---\ntext Fine.\\n\\n{promise}\n";
+    let failing = scripted(&project, "reviewer", "REVIEW_PASSED", steps).args(["--max-retries", "0"]);
+    failing.output().expect(4);
+    assert_eq!(shown(&project)["status"], "todo");
+    project.ralph(["resume"]).env("FA_PROMISE", "REVIEW_PASSED").output().expect(0);
+    assert_eq!(shown(&project)["status"], "testing");
+}
+
 // spec: T2, T7, P3, L4
 #[test]
 fn the_coder_s_stage_is_driven_by_the_criteria_of_its_task() {

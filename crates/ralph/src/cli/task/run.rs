@@ -1,6 +1,7 @@
 //! `ralph task run`: one stage of a task, driven by the same engine as every other run.
+use ralph_core::outcome::Outcome;
 use ralph_core::pipeline::{How, Said};
-use ralph_core::task::{Role, Status, unmet};
+use ralph_core::task::{Role, Status, Task, unmet};
 
 use super::picked;
 use super::run_args::RunArgs;
@@ -42,6 +43,7 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
     let ready = ready(&store, &row, &project).await;
     let sent_back = sent_back(&store, &row).await;
     let begun_at = begun_at(&store, &row, &project).await;
+    let accepted_last = accepted_last(&store, &row).await;
     store.close().await;
     ready?;
     let wanted = StageWanted {
@@ -58,8 +60,32 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
     if let (true, Some(judge), Some(base)) = (args.role.judges(), &mut plan.judge, begun_at?) {
         judge.base = base;
     }
-    warnings.iter().for_each(|warning| out::note(&format!("warning: {warning}")));
+    let out_of_turn = out_of_turn(&row, &args.role, accepted_last?.as_ref());
+    warnings.iter().chain(&out_of_turn).for_each(|warning| out::note(&format!("warning: {warning}")));
     Ok(plan)
+}
+
+/// Says that this stage will not move its task.
+fn out_of_turn(row: &TaskRow, role: &Role, accepted_last: Option<&Role>) -> Option<String> {
+    let Task { id, status, .. } = &row.task;
+    let own = Status::during(role)?.as_str();
+    (!status.is_turn_of(role, accepted_last)).then(|| {
+        format!(
+            "task {id} is {}, so it is not the turn of the {}: however this stage ends, the task stays {} \
+             (`ralph task edit {id} --status {own}` makes it so)",
+            status.as_str(),
+            role.as_str(),
+            status.as_str(),
+        )
+    })
+}
+
+/// Returns the role whose stage was accepted last.
+async fn accepted_last(store: &Store, row: &TaskRow) -> Result<Option<Role>, Failure> {
+    let runs = store.runs_of_task(&row.task.id).await?;
+    let accepted = runs.iter().rev().filter(|(_, run)| run.status == Outcome::Completed.as_str());
+    let mut roles = accepted.filter_map(|(role, _)| Role::parse(role).ok());
+    Ok(roles.find(|role| Role::KNOWN.contains(role)))
 }
 
 /// Refuses a task that waits for others, is over, or has somebody at work on it.

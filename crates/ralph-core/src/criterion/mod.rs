@@ -1,6 +1,7 @@
 //! What must hold before a claim is believed. Criteria are written when a task is made and fixed when a run starts.
 mod command;
 mod external;
+mod flaw;
 mod scripts;
 pub mod template;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use command::CheckCommand;
 pub use external::ExternalCheck;
+pub use flaw::{Flaw, MOST_RETRIES, Parts, flaw};
 pub use scripts::Runs;
 
 /// One requirement, and how it is verified.

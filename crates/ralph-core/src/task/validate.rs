@@ -7,7 +7,7 @@ use super::{
     VerificationConfig, is_name,
 };
 use crate::claim::Promise;
-use crate::criterion::CheckCommand;
+use crate::criterion::{CheckCommand, Flaw, Parts, flaw};
 
 /// More than this is a typing mistake.
 const MOST: u32 = 1_000_000;
@@ -111,12 +111,28 @@ impl Checked<'_> {
             return Err(Problem::new(format!("{field}.with"), what, "write template: NAME beside it"));
         }
         self.only_its_own(field)?;
+        self.flawless(field)?;
         match self.method {
             MethodName::StringMatch => Ok(()),
             MethodName::External => self.external(field),
             MethodName::Semantic => self.semantic(field),
             MethodName::MultiStage => self.stages(field),
             MethodName::Plugin => self.plugin(field),
+        }
+    }
+
+    fn flawless(&self, field: &str) -> Result<(), Problem> {
+        let config = self.config;
+        let parts = Parts {
+            retries: config.retries.unwrap_or(0),
+            output_contains: config.output_contains.as_deref(),
+            output_not_contains: config.output_not_contains.as_deref(),
+            working_dir: config.working_dir.as_deref(),
+        };
+        let variables = config.env.iter().flatten().map(|(name, _)| name.as_str());
+        match flaw(&parts, variables) {
+            None => Ok(()),
+            Some(Flaw { key, what, hint }) => Err(Problem::new(format!("{field}.{key}"), what, hint)),
         }
     }
 
@@ -127,6 +143,7 @@ impl Checked<'_> {
             let what = "it says nothing to the method string_match";
             return Err(Problem::new(format!("{field}.template"), what, "leave the method out"));
         }
+        self.flawless(field)?;
         let known = ["template", "with", "retries"];
         match self.config.written().iter().find(|(name, _)| !known.contains(name)) {
             None => Ok(()),
@@ -159,10 +176,6 @@ impl Checked<'_> {
         if self.config.success_exit_code.is_some_and(|code| !(0..=255).contains(&code)) {
             let field = format!("{field}.success_exit_code");
             return Err(Problem::new(field, "an exit code is between 0 and 255", "0 means success"));
-        }
-        if let Some(folder) = self.config.working_dir.as_deref().filter(|folder| leaves(folder)) {
-            let what = format!("{folder:?} leads out of the work tree");
-            return Err(Problem::new(format!("{field}.working_dir"), what, "name a folder inside it"));
         }
         self.time(field)
     }
@@ -239,22 +252,6 @@ fn one_stage(field: &str, stage: &StageSpec) -> Result<(), Problem> {
 pub(super) fn is_acceptance(text: &str) -> bool {
     let inner = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     inner.is_some_and(|inner| inner.trim() == "acceptance_criteria")
-}
-
-/// Tells whether a path leaves the folder from which it is meant.
-fn leaves(path: &str) -> bool {
-    let mut depth = 0_i32;
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => depth -= 1,
-            _ => depth += 1,
-        }
-        if depth < 0 {
-            return true;
-        }
-    }
-    path.starts_with('/')
 }
 
 #[cfg(test)]

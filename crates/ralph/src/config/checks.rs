@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 
 use ralph_core::criterion::template::Values;
 use ralph_core::criterion::{
-    CheckCommand, Criterion, ExternalCheck, Method, PluginCheck, SemanticCheck, Stage, StagedCheck,
+    CheckCommand, Criterion, ExternalCheck, Flaw, Method, Parts, PluginCheck, SemanticCheck, Stage,
+    StagedCheck, flaw,
 };
 
 use super::document::{At, entries, fill};
@@ -169,6 +170,15 @@ fn external(command: CheckCommand, draft: &CheckDraft) -> Result<ExternalCheck, 
     if command.is_empty() {
         return Err(Refusal::new("a check without a command")
             .hint("write the command that must succeed: `- cargo test` or `- {command: cargo test}`"));
+    }
+    let parts = Parts {
+        retries: draft.retries.value,
+        output_contains: draft.output_contains.value.as_deref(),
+        output_not_contains: draft.output_not_contains.value.as_deref(),
+        working_dir: draft.working_dir.value.as_deref(),
+    };
+    if let Some(Flaw { key, what, hint }) = flaw(&parts, draft.env.keys().map(String::as_str)) {
+        return Err(Refusal::new(format!("{key}: {what}")).hint(hint));
     }
     Ok(ExternalCheck {
         command,

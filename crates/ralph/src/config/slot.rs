@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ralph_core::claim::{Contradictions, Matching, Scope};
-use ralph_core::criterion::CheckCommand;
 use ralph_core::criterion::template::Values;
+use ralph_core::criterion::{CheckCommand, MOST_RETRIES};
 use ralph_core::judge::{Api, OnError};
 use ralph_core::policy::Context;
 use ralph_core::task::MethodName;
@@ -84,7 +84,7 @@ impl Bounds {
     pub(super) const EXIT_CODES: Self = Self(0, 255);
     pub(super) const SLOTS: Self = Self(1, 10_000);
     /// More tries of one check would make anything pass.
-    pub(super) const CHECK_RETRIES: Self = Self(0, 10);
+    pub(super) const CHECK_RETRIES: Self = Self(0, MOST_RETRIES);
 }
 
 pub(super) const MATCHING: &[(&str, Matching)] = &[("loose", Matching::Loose), ("exact", Matching::Exact)];

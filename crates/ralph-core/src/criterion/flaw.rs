@@ -1,0 +1,90 @@
+//! What is wrong with a check, wherever it is written: in a configuration, a template or a task.
+use alloc::format;
+use alloc::string::String;
+
+/// More tries of one check would make anything pass.
+pub const MOST_RETRIES: u32 = 10;
+
+/// What is said of a check, as far as a value of it can be wrong.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parts<'a> {
+    pub retries: u32,
+    pub output_contains: Option<&'a str>,
+    pub output_not_contains: Option<&'a str>,
+    pub working_dir: Option<&'a str>,
+}
+
+/// A value that cannot stay as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// The key, as it is written everywhere.
+    pub key: &'static str,
+    pub what: String,
+    pub hint: &'static str,
+}
+
+/// Returns the first thing that is wrong with a check and the variables that it sets.
+#[must_use]
+pub fn flaw<'a>(parts: &Parts<'a>, mut variables: impl Iterator<Item = &'a str>) -> Option<Flaw> {
+    let flaw = |key, what, hint| Some(Flaw { key, what, hint });
+    if parts.retries > MOST_RETRIES {
+        let what = format!("{} is too often: at most {MOST_RETRIES}", parts.retries);
+        return flaw("retries", what, "more tries would make anything pass");
+    }
+    let outputs =
+        [("output_contains", parts.output_contains), ("output_not_contains", parts.output_not_contains)];
+    if let Some((key, _)) = outputs.into_iter().find(|(_, text)| *text == Some("")) {
+        return flaw(
+            key,
+            String::from("it is empty, and stands in every output"),
+            "say what, or leave it out",
+        );
+    }
+    if let Some(folder) = parts.working_dir.filter(|folder| leaves(folder)) {
+        let what = format!("{folder:?} leads out of the work tree");
+        return flaw("working_dir", what, "name a folder inside it");
+    }
+    let name = variables.find(|name| name.is_empty() || name.contains(['=', '\0']))?;
+    flaw("env", format!("{name:?} is no name of a variable"), "a name has no `=` and is not empty")
+}
+
+/// Tells whether a path leaves the folder from which it is meant.
+fn leaves(path: &str) -> bool {
+    let mut depth = 0_i32;
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+        if depth < 0 {
+            return true;
+        }
+    }
+    path.starts_with('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: V2, V12
+    #[test]
+    fn a_check_is_held_against_the_same_rules_wherever_it_is_written() {
+        let key = |parts: Parts<'_>| flaw(&parts, core::iter::empty()).map(|flaw| flaw.key);
+        assert_eq!(key(Parts { retries: 10, working_dir: Some("a/../b"), ..Parts::default() }), None);
+        assert_eq!(key(Parts { retries: 11, ..Parts::default() }), Some("retries"));
+        assert_eq!(key(Parts { output_contains: Some(""), ..Parts::default() }), Some("output_contains"));
+        assert_eq!(
+            key(Parts { output_not_contains: Some(""), ..Parts::default() }),
+            Some("output_not_contains")
+        );
+        for folder in ["..", "a/../..", "/etc"] {
+            assert_eq!(key(Parts { working_dir: Some(folder), ..Parts::default() }), Some("working_dir"));
+        }
+        for name in ["", "A=B", "A\0"] {
+            let found = flaw(&Parts::default(), ["GOOD", name].into_iter()).unwrap();
+            assert_eq!(found.key, "env", "{name:?}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use super::slot::{Bounds, Shape, Slot};
 use super::templates::Templates;
 use crate::shell_words;
 use crate::suggest;
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Written};
 
 /// A name of old and the place that it fills.
 type Known = (&'static str, for<'a> fn(&'a mut Settings) -> Slot<'a>);
@@ -44,7 +44,7 @@ pub(super) fn apply(settings: &mut Settings, text: &str, source: &Source) -> Res
 }
 
 fn fill(slot: Slot<'_>, assignment: &Assignment, source: &Source) -> Result<(), ConfigError> {
-    let node = |content| Node { line: assignment.line, column: 1, is_bare: false, content };
+    let node = |content| Node { line: assignment.line, column: 1, written: Written::Plain, content };
     // A classic file has no key that could name one.
     let none = Templates::default();
     let at = At { source, path: assignment.key.clone(), templates: &none };
@@ -59,7 +59,7 @@ fn fill(slot: Slot<'_>, assignment: &Assignment, source: &Source) -> Result<(), 
 
 fn words(line: &str) -> Result<Content, Refusal> {
     let words = shell_words::split(line).map_err(|error| Refusal::new(error.to_string()))?;
-    let item = |word| Node { line: 1, column: 1, is_bare: false, content: Content::Text(word) };
+    let item = |word| Node { line: 1, column: 1, written: Written::Plain, content: Content::Text(word) };
     Ok(Content::List(words.into_iter().map(item).collect()))
 }
 

@@ -9,7 +9,7 @@ use super::origin::Source;
 use super::settings::Settings;
 use super::slot::Shape;
 use crate::suggest;
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Node, Written};
 
 /// Applies the variables of an environment.
 pub(super) fn apply(
@@ -51,9 +51,12 @@ fn set(
             let slot = slot(settings);
             // What is more than a word is written as in a file.
             let node = match slot.shape() {
-                Shape::One => {
-                    Node { line: 1, column: 1, is_bare: false, content: Content::Text(value.to_owned()) }
-                }
+                Shape::One => Node {
+                    line: 1,
+                    column: 1,
+                    written: Written::Plain,
+                    content: Content::Text(value.to_owned()),
+                },
                 Shape::Words | Shape::List => document::read(value, source)?,
             };
             slot.fill(&node, &at)

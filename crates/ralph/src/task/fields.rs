@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::TaskError;
 use crate::suggest;
-use crate::yaml::{Content, Entry, Node};
+use crate::yaml::{Content, Entry, Node, Written};
 
 pub(super) struct Fields<'a> {
     pub(super) file: &'a str,
@@ -63,7 +63,36 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, TaskError> {
+        self.get(name).map(|node| self.words(name, node).map(str::to_owned)).transpose()
+    }
+
+    /// Reads a text that may also be written as a number or a truth value.
+    pub(super) fn any_text(&self, name: &str) -> Result<Option<String>, TaskError> {
         self.get(name).map(|node| self.scalar(name, node).map(str::to_owned)).transpose()
+    }
+
+    /// Reads a number or a truth value as it is written. JSON has no quotation marks around them.
+    pub(super) fn number(&self, name: &str) -> Result<Option<String>, TaskError> {
+        match self.get(name) {
+            Some(node) if node.written == Written::Quoted => {
+                Err(self.refuse(name, "it is a text").hint("leave out the quotation marks"))
+            }
+            Some(_) | None => self.any_text(name),
+        }
+    }
+
+    /// In JSON, a text stands in quotation marks; what does not is a mistake.
+    fn words(&self, name: &str, node: &'a Node) -> Result<&'a str, TaskError> {
+        match (&node.content, node.written) {
+            (Content::Text(text), Written::Literal) => {
+                let what = format!("{}{name}: {text} is no text", self.path);
+                Err(TaskError::new(place(self.file, node), &what).hint("put it into quotation marks"))
+            }
+            (
+                Content::Nothing | Content::Text(_) | Content::List(_) | Content::Map(_),
+                Written::Plain | Written::Bare | Written::Quoted | Written::Literal,
+            ) => self.scalar(name, node),
+        }
     }
 
     fn scalar(&self, name: &str, node: &'a Node) -> Result<&'a str, TaskError> {
@@ -84,6 +113,14 @@ impl<'a> Fields<'a> {
     pub(super) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, TaskError> {
         let Some(items) = self.list(name)? else { return Ok(None) };
         let text =
+            |(at, item): (usize, &'a Node)| self.words(&format!("{name}.{at}"), item).map(str::to_owned);
+        items.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Reads texts that may also be written as numbers or truth values.
+    pub(super) fn any_texts(&self, name: &str) -> Result<Option<Vec<String>>, TaskError> {
+        let Some(items) = self.list(name)? else { return Ok(None) };
+        let text =
             |(at, item): (usize, &'a Node)| self.scalar(&format!("{name}.{at}"), item).map(str::to_owned);
         items.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
     }
@@ -100,7 +137,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn count(&self, name: &str) -> Result<Option<u32>, TaskError> {
-        let Some(text) = self.text(name)? else { return Ok(None) };
+        let Some(text) = self.number(name)? else { return Ok(None) };
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| is_plain);
         let refused = || self.refuse(name, &format!("{text:?} is not a whole number")).hint("such as 10");
@@ -108,7 +145,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, TaskError> {
-        match self.text(name)?.as_deref() {
+        match self.number(name)?.as_deref() {
             None => Ok(None),
             Some("true") => Ok(Some(true)),
             Some("false") => Ok(Some(false)),
@@ -132,7 +169,7 @@ impl<'a> Fields<'a> {
         let Some(node) = self.get(name) else { return Ok(None) };
         let below = Self::any(node, self.file, &self.path(name))?;
         let pair = |entry: &'a Entry| {
-            below.scalar(&entry.key, &entry.node).map(|text| (entry.key.clone(), text.to_owned()))
+            below.words(&entry.key, &entry.node).map(|text| (entry.key.clone(), text.to_owned()))
         };
         below.entries.iter().map(pair).collect::<Result<_, _>>().map(Some)
     }

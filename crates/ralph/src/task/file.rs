@@ -81,7 +81,7 @@ pub fn bounded(from: impl io::Read, name: &str) -> Result<String, TaskError> {
 /// Reads every task of a text. `name` stands in messages.
 pub fn given(text: &str, form: Form, name: &str) -> Result<Given, TaskError> {
     if form == Form::Markdown {
-        return markdown::tasks(text, name).map(|tasks| Given { tasks, warnings: Vec::new() });
+        return markdown::tasks(text, name);
     }
     let root = tree(text, form, name)?;
     let list = |items: &[Node]| items.iter().map(|item| read::task(item, name)).collect::<Result<_, _>>();
@@ -91,6 +91,9 @@ pub fn given(text: &str, form: Form, name: &str) -> Result<Given, TaskError> {
         (Content::Map(_), Some(("tasks", Node { content: Content::List(items), .. }))) => list(items)?,
         (Content::Map(entries), _) if entries.iter().any(|entry| entry.key == prd::STORIES) => {
             let stories = prd::stories(&root, name)?;
+            if stories.tasks.is_empty() {
+                return Err(nothing(&root, name));
+            }
             return Ok(Given { tasks: stories.tasks, warnings: stories.warnings });
         }
         (Content::Map(_) | Content::Text(_) | Content::Nothing, _) => return Err(nothing(&root, name)),
@@ -103,6 +106,12 @@ pub fn given(text: &str, form: Form, name: &str) -> Result<Given, TaskError> {
 
 /// Reads the one task of a text, of which id and title may be missing.
 pub fn one(text: &str, form: Form, name: &str) -> Result<Read, TaskError> {
+    let several =
+        || TaskError::new(name, "one task is expected").hint("`ralph task import` reads files with several");
+    if form == Form::Markdown {
+        let [only] = <[Read; 1]>::try_from(markdown::tasks(text, name)?.tasks).map_err(|_| several())?;
+        return Ok(only);
+    }
     let root = tree(text, form, name)?;
     let only = match (&root.content, sole(&root)) {
         (Content::List(items), _) if items.len() == 1 => items.first(),
@@ -110,8 +119,6 @@ pub fn one(text: &str, form: Form, name: &str) -> Result<Read, TaskError> {
         (Content::Map(_), _) => Some(&root),
         (Content::List(_) | Content::Text(_) | Content::Nothing, _) => None,
     };
-    let several =
-        || TaskError::new(name, "one task is expected").hint("`ralph task import` reads files with several");
     read::draft(only.ok_or_else(several)?, name)
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::yaml::{Content, Entry, Malformed, Node};
+use crate::yaml::{Content, Entry, Malformed, Node, Written};
 
 /// Deeper ones are mistakes.
 const DEPTH: usize = 32;
@@ -63,7 +63,8 @@ impl<'a> Lines<'a> {
             _ if part == "null" => Content::Nothing,
             _ => Content::Text(part.to_owned()),
         };
-        Ok(Node { line, column, is_bare: !part.starts_with('"'), content })
+        let written = if part.starts_with('"') { Written::Quoted } else { Written::Literal };
+        Ok(Node { line, column, written, content })
     }
 
     fn map(
@@ -116,7 +117,7 @@ mod tests {
         let Content::List(items) = &entries[0].node.content else { panic!() };
         assert_eq!((items[1].line, items[1].column), (2, 11));
         assert!(matches!(&items[1].content, Content::Text(text) if text == "😀"));
-        assert!(items[0].is_bare && !items[1].is_bare);
+        assert_eq!((items[0].written, items[1].written), (Written::Literal, Written::Quoted));
         assert_eq!((entries[1].node.line, entries[1].node.column), (3, 8));
     }
 

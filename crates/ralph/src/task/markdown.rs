@@ -2,35 +2,66 @@
 use ralph_core::task::{Approval, CompletionSpec, Problem, Status, Task, is_name, slug, validate};
 use serde_json::Map;
 
+use super::file::Given;
 use super::{Read, TaskError};
 
-/// Reads the check lists of a text.
-pub(super) fn tasks(text: &str, file: &str) -> Result<Vec<Read>, TaskError> {
+/// Reads the check lists of a text. What looks like a task and is none is told.
+pub(super) fn tasks(text: &str, file: &str) -> Result<Given, TaskError> {
     let mut found: Vec<Item<'_>> = Vec::new();
-    let mut is_code = false;
+    let mut warnings = Vec::new();
+    let mut code: Option<Fence> = None;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (line, number) in text.lines().zip(1_u64..) {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
+        if let Some(fence) = Fence::of(line) {
+            code = match code {
+                None => Some(fence),
+                Some(open) if fence.closes(open) => None,
+                Some(open) => Some(open),
+            };
+            continue;
         }
-        match (is_code, mark(line)) {
-            (true, _) => {}
-            (false, Mark::Task { is_done, words }) => {
+        match (code, mark(line)) {
+            (Some(_), _) | (None, Mark::Other) => {}
+            (None, Mark::Task { is_done, words }) => {
                 found.push(Item { line: number, is_done, words, outcome: None, below: Vec::new() });
             }
-            (false, Mark::Below(words)) => {
+            (None, Mark::Below(words)) => {
                 if let Some(item) = found.last_mut() {
                     item.add(words);
                 }
             }
-            (false, Mark::Other) => {}
+            (None, Mark::Strange(what)) => {
+                warnings.push(format!("{file}:{number}: {what} is no box that is read: write [ ] or [x]"));
+            }
         }
     }
     if found.is_empty() {
         return Err(TaskError::new(file, "it holds no check list")
             .hint("a task is a line `- [ ] TASK-001: title`; what must be true stands below it, indented"));
     }
-    found.into_iter().map(|item| item.task(file)).collect()
+    let tasks = found.into_iter().map(|item| item.task(file)).collect::<Result<_, _>>()?;
+    Ok(Given { tasks, warnings })
+}
+
+/// A line that begins or ends a block of code.
+#[derive(Clone, Copy)]
+struct Fence {
+    sign: char,
+    length: usize,
+    is_bare: bool,
+}
+
+impl Fence {
+    fn of(line: &str) -> Option<Self> {
+        let line = line.trim();
+        let sign = line.chars().next().filter(|sign| ['`', '~'].contains(sign))?;
+        let length = line.chars().take_while(|c| *c == sign).count();
+        (length >= 3).then_some(Self { sign, length, is_bare: line.len() == length })
+    }
+
+    fn closes(self, open: Self) -> bool {
+        self.sign == open.sign && self.length >= open.length && self.is_bare
+    }
 }
 
 /// What a line is.
@@ -41,14 +72,14 @@ enum Mark<'a> {
     },
     /// An item below a task.
     Below(&'a str),
+    /// An item with a box that means nothing here.
+    Strange(&'a str),
     Other,
 }
 
 fn mark(line: &str) -> Mark<'_> {
     let trimmed = line.trim_start();
-    let Some(item) = ["- ", "* ", "+ "].iter().find_map(|bullet| trimmed.strip_prefix(bullet)) else {
-        return Mark::Other;
-    };
+    let Some(item) = without_bullet(trimmed) else { return Mark::Other };
     let item = item.trim();
     let (is_done, words) = match (item.strip_prefix("[ ]"), item.get(..3).map(str::to_ascii_lowercase)) {
         (Some(words), _) => (Some(false), words),
@@ -58,8 +89,25 @@ fn mark(line: &str) -> Mark<'_> {
     match (is_done, trimmed.len() < line.len()) {
         (Some(is_done), false) => Mark::Task { is_done, words: words.trim() },
         (Some(_) | None, true) => Mark::Below(words.trim()),
-        (None, false) => Mark::Other,
+        (None, false) => strange_box(item).map_or(Mark::Other, Mark::Strange),
     }
+}
+
+/// Returns what stands behind `-`, `*`, `+`, `1.` or `1)`.
+fn without_bullet(line: &str) -> Option<&str> {
+    let plain = ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet));
+    plain.or_else(|| {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_number = (1..=9).contains(&(line.len() - rest.len()));
+        [". ", ") "].iter().find_map(|sign| rest.strip_prefix(sign)).filter(|_| is_number)
+    })
+}
+
+/// Returns a box such as `[-]` at the beginning of an item. A link, `[words](there)`, is none.
+fn strange_box(item: &str) -> Option<&str> {
+    let (inside, rest) = item.strip_prefix('[')?.split_once(']')?;
+    let is_box = inside.chars().count() <= 1 && (rest.is_empty() || rest.starts_with(' '));
+    is_box.then(|| item.get(..inside.len() + 2)).flatten()
 }
 
 struct Item<'a> {
@@ -94,7 +142,8 @@ impl<'a> Item<'a> {
             ..Task::default()
         };
         let place = format!("{file}:{}:1", self.line);
-        let refused = |problem: Problem| TaskError { place: place.clone(), ..TaskError::from(problem) };
+        let refused =
+            |problem: Problem| TaskError::new(place.clone(), &problem.to_string()).hint(problem.hint);
         validate(&task).map_err(refused)?;
         Ok(Read {
             task,
@@ -116,7 +165,9 @@ impl<'a> Item<'a> {
                 return (id.to_owned(), title);
             }
         }
-        (slug(self.words), self.words)
+        let made = slug(self.words);
+        let id = if made.is_empty() { format!("task-{}", self.line) } else { made };
+        (id, self.words)
     }
 }
 
@@ -129,7 +180,8 @@ mod tests {
         let text = "# Auth\n\n- [ ] TASK-001: Add a login\n  - Outcome: people can log in\n  - [ ] it returns a token\n\
                     \x20 - [x] 401 for bad passwords\n* [X] **T2:** Write: docs\n- [ ] Tidy up the API!\n- no task\n\
                     ```\n- [ ] no task either\n```\n";
-        let tasks = tasks(text, "todo.md").unwrap();
+        let Given { tasks, warnings } = tasks(text, "todo.md").unwrap();
+        assert!(warnings.is_empty());
         let short: Vec<_> = tasks
             .iter()
             .map(|read| {
@@ -161,6 +213,37 @@ mod tests {
             "a.md: it holds no check list"
         );
         let refused = tasks("- [ ] One\n- [ ]\n", "a.md").unwrap_err();
-        assert_eq!(refused.place, "a.md:2:1");
+        assert_eq!(refused.to_string(), "a.md:2:1: title: it is empty");
+    }
+
+    #[test] // spec: T4
+    fn numbers_are_bullets_too_and_code_of_either_kind_holds_no_tasks() {
+        let text = "1. [ ] T1: One\n   2) nested\n23) [x] T2: Two\n~~~sh\n- [ ] T3: no\n```\n- [ ] T4: no\n~~~\n- [ ] T5: Five\n";
+        let Given { tasks, warnings } = tasks(text, "a.md").unwrap();
+        let ids: Vec<_> = tasks.iter().map(|read| read.task.id.as_str()).collect();
+        assert_eq!(ids, ["T1", "T2", "T5"]);
+        assert_eq!(tasks[0].task.completion.as_ref().unwrap().acceptance_criteria, ["nested"]);
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+
+    #[test] // spec: T4
+    fn a_box_that_means_nothing_is_told_with_its_line() {
+        let text = "- [ ] T1: One\n- [-] T2: dropped?\n- [a link](b)\n- [] T3: no\n- [~]\n";
+        let Given { tasks, warnings } = tasks(text, "a.md").unwrap();
+        assert_eq!(tasks.len(), 1);
+        assert_eq!(
+            warnings,
+            [
+                "a.md:2: [-] is no box that is read: write [ ] or [x]",
+                "a.md:4: [] is no box that is read: write [ ] or [x]",
+                "a.md:5: [~] is no box that is read: write [ ] or [x]",
+            ]
+        );
+    }
+
+    #[test] // spec: T4
+    fn a_title_that_makes_no_id_gets_one_of_its_line() {
+        let Given { tasks, .. } = tasks("# 計画\n- [ ] 日本\n", "a.md").unwrap();
+        assert_eq!((tasks[0].task.id.as_str(), tasks[0].task.title.as_str()), ("task-2", "日本"));
     }
 }

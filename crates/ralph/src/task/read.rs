@@ -172,10 +172,10 @@ pub(super) fn verification_config(
     });
     Ok(VerificationConfig {
         command: command(&fields)?,
-        success_exit_code: fields.count("success_exit_code")?.map(u32::cast_signed),
+        success_exit_code: exit_code(&fields)?,
         output_contains: fields.text("output_contains")?,
         output_not_contains: fields.text("output_not_contains")?,
-        timeout: fields.text("timeout")?.map(|text| WrittenTime::of(&text)),
+        timeout: fields.any_text("timeout")?.map(|text| WrittenTime::of(&text)),
         working_dir: fields.text("working_dir")?,
         env: fields.table("env")?,
         check_for: check_for(&fields)?,
@@ -190,6 +190,18 @@ pub(super) fn verification_config(
         template: fields.text("template")?,
         with: fields.get("with").map(|node| values(node, file, &fields.path("with"))).transpose()?,
     })
+}
+
+fn exit_code(fields: &Fields<'_>) -> Result<Option<i32>, TaskError> {
+    let Some(text) = fields.number("success_exit_code")? else { return Ok(None) };
+    let code = text.parse().ok().filter(|code| (0..=255).contains(code));
+    let refused = || {
+        let what = format!("{text:?} is no exit code: it is a whole number between 0 and 255");
+        fields
+            .refuse("success_exit_code", &what)
+            .hint("0 means success; a program that a signal ended has none")
+    };
+    code.ok_or_else(refused).map(Some)
 }
 
 fn stage_spec(node: &Node, file: &str, path: &str) -> Result<StageSpec, TaskError> {
@@ -230,10 +242,10 @@ fn values(node: &Node, file: &str, path: &str) -> Result<BTreeMap<String, OneOrM
     let value = |entry: &Entry| -> Result<(String, OneOrMore), TaskError> {
         let name = entry.key.as_str();
         let value = match &entry.node.content {
-            Content::List(_) => OneOrMore::More(fields.texts(name)?.unwrap_or_default()),
+            Content::List(_) => OneOrMore::More(fields.any_texts(name)?.unwrap_or_default()),
             Content::Nothing | Content::Text(_) | Content::Map(_) => {
                 let missing = || fields.refuse(name, "it has no value: a text or a list is expected");
-                OneOrMore::One(fields.text(name)?.ok_or_else(missing)?)
+                OneOrMore::One(fields.any_text(name)?.ok_or_else(missing)?)
             }
         };
         Ok((name.to_owned(), value))
@@ -245,7 +257,7 @@ fn values(node: &Node, file: &str, path: &str) -> Result<BTreeMap<String, OneOrM
 fn value(node: &Node) -> Value {
     match &node.content {
         Content::Nothing => Value::Null,
-        Content::Text(text) if node.is_bare => {
+        Content::Text(text) if node.written.is_bare() => {
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
         }
         Content::Text(text) => Value::String(text.clone()),

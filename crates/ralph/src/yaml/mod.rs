@@ -25,9 +25,32 @@ pub const USUAL: Limits = Limits { depth: 16, nodes: 20_000, aliases: 100 };
 pub struct Node {
     pub line: u64,
     pub column: u64,
-    /// It is written without quotation marks, and could be a number or a truth value.
-    pub is_bare: bool,
+    pub written: Written,
     pub content: Content,
+}
+
+/// How a text is written, where that tells what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// As people write texts, in whatever way.
+    Plain,
+    /// As a word that YAML could read as a number or a truth value.
+    Bare,
+    /// In JSON, where a text stands in quotation marks …
+    Quoted,
+    /// … and nothing else does.
+    Literal,
+}
+
+impl Written {
+    /// Tells whether it could be a number or a truth value.
+    #[must_use]
+    pub fn is_bare(self) -> bool {
+        match self {
+            Self::Bare | Self::Literal => true,
+            Self::Plain | Self::Quoted => false,
+        }
+    }
 }
 
 impl Node {
@@ -145,7 +168,7 @@ fn original(error: &Error) -> &Error {
 
 fn node(spanned: Spanned<Shape>, text: &str) -> Node {
     let (line, column) = (spanned.referenced.line(), spanned.referenced.column());
-    let is_bare = matches!(spanned.value, Shape::Inferred);
+    let written_as = if matches!(spanned.value, Shape::Inferred) { Written::Bare } else { Written::Plain };
     let content = match spanned.value {
         Shape::Nothing => Content::Nothing,
         Shape::Inferred => Content::Text(written(spanned.defined, text).to_owned()),
@@ -155,7 +178,7 @@ fn node(spanned: Spanned<Shape>, text: &str) -> Node {
             Content::Map(entries.into_iter().map(|(key, value)| entry(key, value, text)).collect())
         }
     };
-    Node { line, column, is_bare, content }
+    Node { line, column, written: written_as, content }
 }
 
 fn entry(key: Spanned<String>, value: Spanned<Shape>, text: &str) -> Entry {

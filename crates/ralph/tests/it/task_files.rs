@@ -148,3 +148,111 @@ fn no_word_of_a_task_reaches_the_terminal_raw() {
         assert!(refused.stderr.contains(field), "{}", refused.stderr);
     }
 }
+
+// spec: T4
+#[test]
+fn in_json_texts_stand_in_quotation_marks_and_nothing_else_does() {
+    let project = Project::new();
+    let external = |part: &str| {
+        format!(
+            r#"[{{"id": "A", "title": "a", "completion": {{"outcome": "o", "acceptance_criteria": ["a"],
+            "coder": {{"verification_method": "external", "verification_config": {{{part}}}}}}}}}]"#
+        )
+    };
+    let story = |part: &str| {
+        format!(r#"{{"userStories": [{{"id": "A", "title": "a", "acceptanceCriteria": ["a"], {part}}}]}}"#)
+            .replace(
+                r#""id": "A", "title": "a", "acceptanceCriteria": ["a"], "id""#,
+                r#""title": "a", "acceptanceCriteria": ["a"], "id""#,
+            )
+    };
+    let cases = [
+        (external(r#""command": 5"#), "verification_config.command: 5 is no text"),
+        (external(r#""command": true"#), "verification_config.command: true is no text"),
+        (external(r#""command": ["a", 5]"#), "verification_config.command.1: 5 is no text"),
+        (external(r#""command": "a", "success_exit_code": "0""#), "success_exit_code: it is a text"),
+        (external(r#""command": "a", "success_exit_code": -1"#), "\"-1\" is no exit code"),
+        (external(r#""command": "a", "output_contains": 5"#), "output_contains: 5 is no text"),
+        (external(r#""command": "a", "env": {"A": 5}"#), "env.A: 5 is no text"),
+        (story(r#""id": 5"#), "id: 5 is no text"),
+        (story(r#""passes": "true""#), "passes: it is a text"),
+        (r#"{"userStories": []}"#.to_owned(), "no tasks are found here"),
+    ];
+    for (text, words) in cases {
+        project.write("t.json", &text);
+        let answer = task(&project, &["import", "t.json"]).expect(1);
+        assert!(
+            answer.stderr.starts_with("error: t.json:") && answer.stderr.contains(words),
+            "{text}\n{}",
+            answer.stderr
+        );
+    }
+    project.write("t.json", external(r#""command": "a", "timeout": 300, "retries": 2"#));
+    task(&project, &["import", "t.json"]).expect(0);
+}
+
+// spec: T4, V2, V12
+#[test]
+fn a_check_of_a_task_is_held_against_the_rules_of_every_check() {
+    let project = Project::new();
+    let cases = [
+        ("retries: 4000000000", "retries: 4000000000 is too often: at most 10"),
+        ("env: {'A=B': x}", "env: \"A=B\" is no name of a variable"),
+        ("env: {'': x}", "env: \"\" is no name of a variable"),
+        ("output_contains: ''", "output_contains: it is empty"),
+        ("working_dir: ..", "working_dir: \"..\" leads out of the work tree"),
+    ];
+    for (part, words) in cases {
+        let text = format!(
+            "- id: A\n  title: a\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    coder:\n      \
+             verification_config: {{command: make, {part}}}\n"
+        );
+        project.write("t.yaml", text);
+        let answer = task(&project, &["import", "t.yaml"]).expect(1);
+        assert!(answer.stderr.contains(words), "{words:?} is not in\n{}", answer.stderr);
+        assert!(answer.stderr.starts_with("error: t.yaml:7:"), "{}", answer.stderr);
+        project.write("c.yaml", format!("checks: [{{command: 'true', {part}}}]\n"));
+        let answer = project.run(&["complete"]).args(["--config", "c.yaml"]).output().expect(1);
+        let (key, _) = words.split_once(':').unwrap();
+        assert!(answer.stderr.contains("c.yaml:1:") && answer.stderr.contains(key), "{}", answer.stderr);
+    }
+    assert!(project.starts().is_empty());
+}
+
+// spec: T4
+#[test]
+fn a_check_list_says_what_it_did_not_read() {
+    let project = Project::new();
+    project.write("t.md", "1. [ ] T1: One\n- [-] T2: Two\n- [ ] 日本\n");
+    let answer = task(&project, &["import", "t.md"]).expect(0);
+    assert!(answer.stderr.contains("warning: t.md:2: [-] is no box that is read"), "{}", answer.stderr);
+    let ids: Vec<String> = listed(&project, &[]).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, ["T1", "task-3"]);
+    project.write("one.md", "- [ ] T9: Nine\n");
+    task(&project, &["create", "--from-file", "one.md"]).expect(0);
+    let several = task(&project, &["create", "--from-file", "t.md"]).expect(1);
+    assert!(several.stderr.contains("one task is expected"), "{}", several.stderr);
+}
+
+// spec: T3, T5
+#[test]
+fn naming_the_method_that_a_role_has_keeps_what_was_said_of_it() {
+    let project = Project::new();
+    let config = r#"{"command": "make", "timeout": 7, "retries": 3}"#;
+    let create =
+        ["create", "A", "s", "a", "--outcome", "o", "--acceptance", "a", "--coder-verify-config", config];
+    task(&project, &create).expect(0);
+    let kept = |flags: &[&str]| {
+        task(&project, &[&["edit", "A", "--coder-verify", "external"], flags].concat()).expect(0);
+        let spec = shown(&project, "A")["completion"]["coder"]["verification_config"].clone();
+        (spec["command"].clone(), spec["retries"].clone())
+    };
+    assert_eq!(kept(&["--coder-max-iterations", "3"]), (json!("make"), json!(3)));
+    assert_eq!(kept(&["--coder-verify-cmd", "just"]), (json!("just"), json!(3)));
+    task(&project, &["edit", "A", "--coder-verify", "string_match"]).expect(0);
+    assert!(shown(&project, "A")["completion"]["coder"].get("verification_config").is_none());
+    for (written, words) in [("@", "the file behind @ has no name"), ("command: make", "JSON is expected")] {
+        let answer = task(&project, &["edit", "A", "--coder-verify-config", written]).expect(64);
+        assert!(answer.stderr.contains(&format!("--coder-verify-config: {words}")), "{}", answer.stderr);
+    }
+}

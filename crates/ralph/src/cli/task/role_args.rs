@@ -96,7 +96,7 @@ impl RoleArgs {
     pub fn apply(&self, spec: &mut CompletionSpec) -> Result<(), Failure> {
         for (role, flags) in self.all() {
             if let (false, Some(place)) = (flags.is_empty(), spec.place_of(&role)) {
-                flags.apply(place.get_or_insert_default())?;
+                flags.apply(&role, place.get_or_insert_default())?;
             }
         }
         Ok(())
@@ -109,11 +109,13 @@ impl Flags<'_> {
         texts.iter().all(Option::is_none) && self.verify.is_none() && self.max_iterations.is_none()
     }
 
-    fn apply(&self, block: &mut RoleSpec) -> Result<(), Failure> {
+    fn apply(&self, role: &Role, block: &mut RoleSpec) -> Result<(), Failure> {
         if let Some(method) = self.verify {
-            block.verification_method = Some(method);
             // What was said of another method says nothing to this one.
-            block.verification_config = None;
+            if block.method(role) != method {
+                block.verification_config = None;
+            }
+            block.verification_method = Some(method);
         }
         if let Some(written) = self.verify_config {
             block.verification_config = Some(config(self.name, written)?);
@@ -137,7 +139,15 @@ impl Flags<'_> {
 
 fn config(flag: &'static str, written: &str) -> Result<VerificationConfig, Failure> {
     let read = match written.strip_prefix('@') {
+        Some("") => {
+            return Err(Failure::usage(format!("{flag}: the file behind @ has no name"))
+                .hint("such as @check.yaml, or JSON: '{\"command\": \"make test\"}'"));
+        }
         Some(path) => task::config_file(path),
+        None if !written.trim_start().starts_with('{') => {
+            return Err(Failure::usage(format!("{flag}: JSON is expected, or @ and the name of a file"))
+                .hint("such as '{\"command\": \"make test\"}' or @check.yaml"));
+        }
         None => task::config_text(written, flag),
     };
     read.map_err(|error| Failure { exit_code: ralph_core::outcome::exit_code::USAGE, ..Failure::from(error) })

@@ -127,3 +127,26 @@ fn a_file_that_is_called_binary_has_its_marks_all_the_same() {
     let answer = call.output().expect(3);
     assert!(answer.stdout.contains("work.rs:1:// TODO"), "{}", answer.stdout);
 }
+
+// spec: V6, V7
+#[test]
+fn a_ready_check_that_cannot_run_rejects_nothing() {
+    let project = Project::new();
+    let run = |template: &str| {
+        let call = project.run(&["complete"]).args(["--check-template", template, "--no-baseline"]);
+        call.args(["--max-iterations", "1"])
+    };
+    let bin = project.outside("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in ["git", "sh", "cat", "true"] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|folder| folder.join(program))
+            .find(|path| path.exists());
+        std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
+    }
+    let answer = run("http-health url=http://127.0.0.1:9/").env("PATH", bin.display().to_string()).output();
+    assert_eq!(answer.named("verdict")[0]["verdict"], "could_not_evaluate", "{}", answer.stdout);
+    let answer = run("no-todos path=:(nonsense)x").output();
+    assert_eq!(answer.named("verdict")[0]["verdict"], "could_not_evaluate", "{}", answer.stdout);
+    run("no-todos").output().expect(0);
+}

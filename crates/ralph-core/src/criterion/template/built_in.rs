@@ -183,7 +183,7 @@ const TABLE: &[Line] = &[
         command: &[
             "/bin/sh",
             "-c",
-            "git grep -nawF -e \"$1\" -- \"$2\"; test $? -eq 1",
+            "git grep -nawF -e \"$1\" -- \"$2\"; case $? in 0) exit 1;; 1) exit 0;; *) exit 126;; esac",
             "no-todos",
             "{{mark}}",
             "{{path}}",
@@ -205,7 +205,7 @@ const TABLE: &[Line] = &[
         command: &[
             "/bin/sh",
             "-c",
-            "status=$(curl --silent --show-error --max-time 20 --output /dev/null --write-out '%{http_code}' --url \"$1\"); echo \"$status\"; test \"$status\" = \"$2\"",
+            "command -v curl >/dev/null || exit 127; status=$(curl --silent --show-error --max-time 20 --output /dev/null --write-out '%{http_code}' --url \"$1\"); echo \"$status\"; test \"$status\" = \"$2\"",
             "http-health",
             "{{url}}",
             "{{status}}",

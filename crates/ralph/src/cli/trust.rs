@@ -127,8 +127,17 @@ pub fn ensure_use(project: &Project, settings: &Settings, used: &Use<'_>) -> Res
     match ledger()?.knows(&project.root, &seal(&settings.of_project))? {
         Knowledge::Approved => Ok(()),
         Knowledge::Changed | Knowledge::Unknown if is_answered(settings) => approve(project, settings),
-        known @ (Knowledge::Changed | Knowledge::Unknown) => Err(refused(settings, known)),
+        known @ (Knowledge::Changed | Knowledge::Unknown) => match settings.missing_plugin(used) {
+            Some(name) => Err(missing(project, &name)),
+            None => Err(refused(settings, known)),
+        },
     }
+}
+
+/// What is not there cannot be approved.
+fn missing(project: &Project, name: &str) -> Failure {
+    Failure::preflight(format!("there is no plugin {name} in {}", project.verifiers().display()))
+        .hint("put an executable file of that name there, or mend the check that names it")
 }
 
 fn refused(settings: &Settings, known: Knowledge) -> Failure {

@@ -73,6 +73,15 @@ impl Settings {
             .collect()
     }
 
+    /// Returns a plugin that this use would start and that is not there.
+    #[must_use]
+    pub fn missing_plugin(&self, used: &Use<'_>) -> Option<String> {
+        let own = self.checks.value.iter().map(|check| &check.criterion);
+        let mut plugins = used.checks.of(own).chain(used.criteria).flat_map(Criterion::plugins);
+        let is_there = |name: &str| self.verifiers.as_ref().is_some_and(|folder| folder.join(name).exists());
+        plugins.find(|name| !is_there(name)).map(ToOwned::to_owned)
+    }
+
     /// Returns every command of the project layer, whether a run would start it or not.
     pub(super) fn all_project_commands(&self) -> Vec<ProjectCommand> {
         let agents = self.agents.iter().flat_map(|(name, written)| of_agent(name, written));

@@ -112,3 +112,15 @@ fn a_plugin_that_is_not_there_or_leads_out_of_its_folder_is_not_started() {
     let out = run(&project).expect(6);
     assert!(check(&out)["reason"].as_str().unwrap().contains("leads out of its folder"), "{}", check(&out));
 }
+
+// spec: V5, X6
+#[test]
+fn a_plugin_that_is_not_there_is_named_and_nobody_is_sent_to_approve_it() {
+    let project = Project::new();
+    let config = project.outside("c.yaml");
+    fs::write(&config, "checks: [{plugin: nope}]\n").unwrap();
+    let config = config.display().to_string();
+    let answer = project.run(&["complete"]).args(["--config", &config]).output().expect(1);
+    assert!(answer.stderr.contains("there is no plugin nope in "), "{}", answer.stderr);
+    assert!(!answer.stderr.contains("ralph trust"), "{}", answer.stderr);
+}

@@ -218,12 +218,18 @@ impl Evidence {
         let verdict = self.verdict();
         match self.checks.iter().find(|check| check.verdict == verdict) {
             None => "there was nothing to check".to_string(),
-            Some(_) if verdict == Verdict::Accepted => {
-                let count = self.checks.len();
-                format!("{count} {} passed", if count == 1 { "check" } else { "checks" })
-            }
+            Some(_) if verdict == Verdict::Accepted => match self.looked_at() {
+                0 => "by the agent's own word".to_string(),
+                1 => "1 check passed".to_string(),
+                count => format!("{count} checks passed"),
+            },
             Some(check) => format!("`{}`: {}", check.command, check.reason),
         }
+    }
+
+    /// Counts what says more than the claim does.
+    fn looked_at(&self) -> usize {
+        self.checks.iter().filter(|check| check.method != Kind::StringMatch && !check.unverified).count()
     }
 
     /// Returns what the judges used; nothing where none was asked.
@@ -279,6 +285,11 @@ mod tests {
         assert_eq!(evidence(&[Accepted, Accepted]).verdict(), Accepted);
         assert_eq!(evidence(&[Accepted, Rejected]).reason(), "`make`: rejected");
         assert_eq!(evidence(&[Accepted, Accepted]).reason(), "2 checks passed");
+        let mut word = evidence(&[Accepted, Accepted]);
+        word.checks[0].method = Kind::StringMatch;
+        assert_eq!(word.reason(), "1 check passed");
+        word.checks[1].unverified = true;
+        assert_eq!(word.reason(), "by the agent's own word");
     }
 
     // spec: L8, V3

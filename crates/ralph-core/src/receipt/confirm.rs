@@ -35,6 +35,17 @@ pub enum Doubt {
     Check { command: String, before: Verdict, now: Option<Verdict>, reason: String },
 }
 
+impl Doubt {
+    /// Tells whether nobody could look, so that nothing speaks against the receipt.
+    #[must_use]
+    pub fn is_blind(&self) -> bool {
+        match self {
+            Self::Check { now, .. } => *now == Some(Verdict::CouldNotEvaluate),
+            Self::Changed | Self::Journal | Self::Copy | Self::Criteria | Self::Tree { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

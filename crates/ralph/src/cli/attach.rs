@@ -6,7 +6,7 @@ use clap::Args;
 use ralph_core::outcome::{Ended, Outcome, exit_code};
 
 use super::follow::{Last, Place, Until, cut_short, follow};
-use super::run::Story;
+use super::run::{Proof, Story};
 use super::{block_on, out, pick};
 use crate::engine::{self, AgentChoice, Audience, RunSettings, SettingsError, StoredAgent};
 use crate::error::Failure;
@@ -110,8 +110,8 @@ async fn conclude(args: &AttachArgs, store: &Store, run: &RunRow, last: Last) ->
     if !args.json {
         let took = row.ended_at.unwrap_or(row.started_at).saturating_sub(row.started_at);
         let took = Duration::from_millis(u64::try_from(took).unwrap_or(0));
-        let verified = !store.checks(&row.id).await?.is_empty();
-        Story { verified, session: None }.summarise(&ended, took, Some(&row));
+        let proof = Proof::of(store, &row.id).await?;
+        Story { proof, session: None }.summarise(&ended, took, Some(&row));
     }
     Ok(ended.exit_code)
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ralph_core::criterion::Criterion;
 use ralph_core::outcome::{Ended, Outcome, exit_code};
 use ralph_core::policy::Policy;
+use ralph_core::receipt::Receipt;
 use tokio::task::yield_now;
 
 use super::around::refuse_recursion;
@@ -216,7 +216,7 @@ fn taken(plan: &RunPlan, error: EngineError) -> Failure {
 /// Drives a run to its end before the eyes of a report, and of a session log where it keeps one; says how it ended.
 pub async fn tell(plan: RunPlan, from: Beginning, means: Means, told: Told) -> Result<u8, Failure> {
     let id = plan.id.clone();
-    let (story, began) = (Story::of(&plan), Instant::now());
+    let (session, began) = (plan.session.clone(), Instant::now());
     let place = plan.tree.clone();
     let store = Arc::clone(&means.store);
     let ended = match watched(plan, from, means, told.report).await {
@@ -228,6 +228,7 @@ pub async fn tell(plan: RunPlan, from: Beginning, means: Means, told: Told) -> R
     };
     if told.is_summed_up {
         let row = store.runs_like(&id).await?.into_iter().next();
+        let story = Story { proof: Proof::of(&store, &id).await?, session };
         story.summarise(&ended, began.elapsed(), row.as_ref());
     }
     if let Some(place) = &place {
@@ -302,16 +303,33 @@ fn say_who_forgets(plan: &RunPlan) {
 
 /// What the end of a run is told with.
 pub struct Story {
-    pub verified: bool,
+    pub proof: Proof,
     pub session: Option<SessionFile>,
 }
 
-impl Story {
-    fn of(plan: &RunPlan) -> Self {
-        let verified = plan.checks.iter().any(Criterion::is_more_than_a_word);
-        Self { verified, session: plan.session.clone() }
-    }
+/// What stands behind a completion, as its receipt says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    Verified,
+    /// Nothing was checked.
+    Unchecked,
+    /// Whatever was checked came to no more than the agent's own word.
+    WordAlone,
+}
 
+impl Proof {
+    pub async fn of(store: &Store, run: &str) -> Result<Self, Failure> {
+        let receipt = store.receipt(run).await?;
+        let receipt = receipt.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
+        Ok(match receipt.map(|receipt| receipt.told) {
+            Some(told) if told.is_verified => Self::Verified,
+            Some(told) if !told.checks.is_empty() => Self::WordAlone,
+            Some(_) | None => Self::Unchecked,
+        })
+    }
+}
+
+impl Story {
     pub fn summarise(&self, ended: &Ended, took: Duration, row: Option<&RunRow>) {
         let paint = Paint::for_stream(&io::stdout());
         let tone = if ended.outcome == Outcome::Completed { Tone::Good } else { Tone::Bad };
@@ -339,8 +357,11 @@ impl Story {
     /// Says what the outcome alone does not.
     fn caution(&self, ended: &Ended) -> Option<&'static str> {
         match (ended.outcome, ended.exit_code) {
-            (Outcome::Completed, _) if !self.verified => {
+            (Outcome::Completed, _) if self.proof == Proof::Unchecked => {
                 Some("unverified: no check was given, so only the agent's word stands behind this")
+            }
+            (Outcome::Completed, _) if self.proof == Proof::WordAlone => {
+                Some("unverified: no check proved more than the agent's own word")
             }
             (Outcome::Exhausted, exit_code::COMPLETED) => Some(
                 "not complete: the iterations are used up, which is no error here; --strict makes it one",

@@ -3,7 +3,7 @@ use clap::Args;
 use ralph_core::criterion::Criterion;
 use ralph_core::fact::Fact;
 use ralph_core::outcome::exit_code;
-use ralph_core::receipt::{Again, Checked, End, Receipt, Tally, doubts, repeatable};
+use ralph_core::receipt::{Again, Checked, Doubt, End, Receipt, Tally, doubts, repeatable};
 
 use super::around::refuse_recursion;
 use super::config_args::ConfigArgs;
@@ -31,7 +31,7 @@ use crate::view::short_id;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 confirmed, 3 not confirmed, 1 cannot be verified again (no receipt, no check that can
-be repeated, the work was never committed, its commit is gone, or verification.setup fails)"
+be repeated, the work was never committed, its commit is gone, verification.setup fails, or a check cannot run there)"
 )]
 pub struct VerifyArgs {
     run: Option<String>,
@@ -103,7 +103,22 @@ async fn again(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8
     } else {
         out::data(&found.text(&project.run_folder(&case.run.id)));
     }
-    Ok(if found.doubts.is_empty() { exit_code::COMPLETED } else { exit_code::NOT_COMPLETE })
+    match found.doubts.as_slice() {
+        [] => Ok(exit_code::COMPLETED),
+        doubts if doubts.iter().all(Doubt::is_blind) => Err(blind(doubts)),
+        [..] => Ok(exit_code::NOT_COMPLETE),
+    }
+}
+
+/// Nothing speaks against the receipt: nobody could look.
+fn blind(doubts: &[Doubt]) -> Failure {
+    let failure = Failure::preflight(
+        "it cannot be verified again: what it was checked with does not run in a fresh checkout",
+    );
+    doubts.iter().fold(failure, |failure, doubt| failure.cause(doubt.to_string())).hint(
+        "what is not committed is not there: verification.share links folders such as node_modules, verification.setup \
+         has commands that make a checkout fit",
+    )
 }
 
 impl Case {

@@ -319,3 +319,42 @@ fn what_was_verified_in_a_clean_room_is_the_commit_whatever_else_lies_in_the_wor
     assert_eq!(project.receipt()["repository"]["committed"], true);
     project.ralph(["verify"]).output().expect(0);
 }
+
+// spec: V14
+#[test]
+fn what_cannot_run_in_a_checkout_speaks_against_nothing() {
+    let project = Project::new();
+    project.write(".gitignore", "tools/\n");
+    fs::create_dir(project.root().join("tools")).unwrap();
+    project.write("tools/look", "#!/bin/sh\ncat note\n");
+    let agent = format!("cat > /dev/null; echo hello > note; {COMMIT}; {CLAIM}");
+    let check = ["--check", "sh -c 'test -x tools/look || exit 127; tools/look'"];
+    let tool = project.root().join("tools/look");
+    fs::set_permissions(tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    project.run_shell(&agent).args(check).output().expect(0);
+    let answer = project.ralph(["verify"]).output().expect(1);
+    assert!(answer.stderr.contains("it cannot be verified again"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("verification.share"), "{}", answer.stderr);
+}
+
+// spec: V14, C8
+#[test]
+fn the_end_of_a_run_says_unverified_where_its_receipt_does() {
+    let project = Project::new();
+    let config = project.outside("c.yaml");
+    let words = "unverified: no check proved more than the agent's own word";
+    for checks in [
+        "checks: [{method: semantic, negative_patterns: [never]}]",
+        "checks: [{stages: [{command: 'false', required: false}]}]",
+        "checks: [{method: string_match}]",
+    ] {
+        fs::write(&config, checks).unwrap();
+        let call =
+            project.run_on("do the work", &["complete"]).args(["--config", &config.display().to_string()]);
+        let answer = call.output().expect(0);
+        assert_eq!(project.receipt()["verified"], false, "{checks}");
+        assert!(answer.stdout.contains(words), "{checks}: {}", answer.stdout);
+    }
+    let proven = project.run_on("do the work", &["complete"]).args(["--check", "true"]).output().expect(0);
+    assert!(!proven.stdout.contains("unverified"), "{}", proven.stdout);
+}

@@ -73,11 +73,13 @@ fn attend(child: &mut Child, until: Instant) -> io::Result<Bounded> {
     let (mut out, mut err) = (Pipe::of(child.stdout.take()), Pipe::of(child.stderr.take()));
     while out.is_open() || err.is_open() {
         let rest = until.saturating_duration_since(Instant::now());
+        // Looked at before its pipes are: what it wrote before its end is in them by then.
+        let has_ended = child.try_wait()?.is_some();
         let has_news = wait((&out, &err), rest.min(LINGER))?;
         out.read_if(has_news[0])?;
         err.read_if(has_news[1])?;
         let is_quiet = has_news == [false, false];
-        if is_quiet && child.try_wait()?.is_some() {
+        if is_quiet && has_ended {
             break;
         }
         if is_halted() {

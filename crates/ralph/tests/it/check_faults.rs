@@ -123,3 +123,41 @@ fn a_stop_ends_a_git_that_hangs_in_a_verification() {
         assert!(answer.named("receipt").is_empty(), "{}", answer.stdout);
     }
 }
+
+/// Every look at the pipes of a program ends late: it wrote and ended meanwhile.
+// spec: V14
+// fault: 71
+#[test]
+fn what_git_says_at_the_last_moment_is_heard() {
+    let project = Project::new();
+    project.write("f", "good\n");
+    project.commit();
+    let (bin, path) = (project.outside("bin"), std::env::var("PATH").unwrap());
+    fs::create_dir(&bin).unwrap();
+    let slow = format!("#!/bin/sh\nsleep 0.1\nPATH='{path}' exec git \"$@\"\n");
+    fs::write(bin.join("git"), slow).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = "cat > /dev/null; git update-index --skip-worktree f; echo evil > f; echo '<promise>COMPLETE</promise>'";
+    let call = project.run_shell(agent).args(["--no-baseline", "--check", "grep -q evil f"]);
+    let call = call.env("PATH", format!("{}:{path}", bin.display()));
+    let late = [
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=poll,ppoll",
+        "-e",
+        "inject=poll,ppoll:delay_exit=120000",
+    ];
+    let answer = call.under_strace(late).output().expect(0);
+    project.git(&["update-index", "--no-skip-worktree", "f"]);
+    project.git(&["add", "f"]);
+    let git = |args: &[&str]| {
+        let said = std::process::Command::new("git").args(args).current_dir(project.root()).output().unwrap();
+        String::from_utf8(said.stdout).unwrap().trim().to_owned()
+    };
+    let (commit, tree) = (git(&["rev-parse", "HEAD"]), git(&["write-tree"]));
+    let repository = &answer.named("receipt")[0]["receipt"]["repository"];
+    assert_eq!(*repository, serde_json::json!({"commit": commit, "tree": tree, "committed": false}));
+}

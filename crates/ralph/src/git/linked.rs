@@ -2,6 +2,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::GitError;
 use super::plain::Plain;
@@ -17,9 +18,24 @@ pub struct Linked {
     pub locked: Option<String>,
 }
 
+/// Git cannot list the work trees at the moment in which somebody adds one; so often, and so long, is it tried again.
+const TRIES: u32 = 100;
+const BETWEEN: Duration = Duration::from_millis(20);
+
+fn list(root: &Path) -> Result<Vec<u8>, GitError> {
+    let ask = || Plain::at(root).bytes(&["worktree", "list", "--porcelain", "-z"]);
+    for _ in 1..TRIES {
+        match ask() {
+            Err(error) if error.to_string().contains("/worktrees/") => std::thread::park_timeout(BETWEEN),
+            answer => return answer,
+        }
+    }
+    ask()
+}
+
 /// Returns all work trees of a repository.
 pub fn linked(root: &Path) -> Result<Vec<Linked>, GitError> {
-    let listed = Plain::at(root).bytes(&["worktree", "list", "--porcelain", "-z"])?;
+    let listed = list(root)?;
     let mut all: Vec<Linked> = Vec::new();
     for line in listed.split(|byte| *byte == 0) {
         if let Some(path) = line.strip_prefix(b"worktree ") {
@@ -96,4 +112,30 @@ pub fn finish_linked(path: &Path, commit: &str) -> Result<(), GitError> {
     let _ = std::fs::remove_file(git.inside("index.lock")?);
     git.bytes(&["-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "--detach", commit])
         .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::testing::{commit_all, repository};
+
+    // spec: P6
+    #[test]
+    fn a_tree_that_is_being_added_is_waited_for() {
+        let (_temp, root) = repository();
+        commit_all(&root);
+        let half = root.join(".git/worktrees/half");
+        fs::create_dir_all(&half).unwrap();
+        fs::write(half.join("gitdir"), "/nowhere/.git\n").unwrap();
+        fs::write(half.join("commondir"), "").unwrap();
+        Plain::at(&root).bytes(&["worktree", "list"]).unwrap_err();
+        let listed = std::thread::scope(|scope| {
+            let listing = scope.spawn(|| linked(&root));
+            fs::remove_dir_all(&half).unwrap();
+            listing.join().unwrap().unwrap()
+        });
+        assert_eq!(listed.len(), 1);
+    }
 }

@@ -160,19 +160,14 @@ fn two_signals_lose_no_work() {
         "echo more > work; {COMMIT}; echo uncommitted > draft; trap '' INT TERM; touch begun; sleep 1000 & wait; wait"
     );
     let running = apart(&project, &deed).start();
-    wait_until("the agent works", || {
-        let listed = git(&project.root(), &["worktree", "list", "--porcelain"]);
-        listed
-            .lines()
-            .filter_map(|line| line.strip_prefix("worktree "))
-            .nth(1)
-            .is_some_and(|tree| PathBuf::from(tree).join("begun").exists())
-    });
+    // Git cannot list the trees while one is being added.
+    running.wait_for_event("attempt.started");
+    let tree = the_tree(&project);
+    wait_until("the agent works", || tree.join("begun").exists());
     running.signal(Signal::INT);
     running.wait_for_event("stop.requested");
     running.signal(Signal::INT);
     running.wait().expect(130);
-    let tree = the_tree(&project);
     let name = tree.file_name().unwrap().to_str().unwrap().to_owned();
     assert_eq!(fs::read_to_string(tree.join("draft")).unwrap(), "uncommitted\n");
     assert_eq!(git(&tree, &["log", "-1", "--format=%s"]), "work");

@@ -18,15 +18,15 @@ pub struct Linked {
     pub locked: Option<String>,
 }
 
-/// Git cannot list the work trees at the moment in which somebody adds one; so often, and so long, is it tried again.
+/// Git can neither list nor add work trees at the moment in which somebody adds one; so often, and so long, is it tried
+/// again.
 const TRIES: u32 = 100;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-fn list(root: &Path) -> Result<Vec<u8>, GitError> {
-    let ask = || Plain::at(root).bytes(&["worktree", "list", "--porcelain", "-z"]);
+fn patiently(ask: impl Fn() -> Result<Vec<u8>, GitError>) -> Result<Vec<u8>, GitError> {
     for _ in 1..TRIES {
         match ask() {
-            Err(error) if error.to_string().contains("/worktrees/") => std::thread::park_timeout(BETWEEN),
+            Err(error) if error.to_string().contains("/commondir") => std::thread::park_timeout(BETWEEN),
             answer => return answer,
         }
     }
@@ -35,7 +35,7 @@ fn list(root: &Path) -> Result<Vec<u8>, GitError> {
 
 /// Returns all work trees of a repository.
 pub fn linked(root: &Path) -> Result<Vec<Linked>, GitError> {
-    let listed = list(root)?;
+    let listed = patiently(|| Plain::at(root).bytes(&["worktree", "list", "--porcelain", "-z"]))?;
     let mut all: Vec<Linked> = Vec::new();
     for line in listed.split(|byte| *byte == 0) {
         if let Some(path) = line.strip_prefix(b"worktree ") {
@@ -61,7 +61,7 @@ pub fn add_linked(root: &Path, path: &Path, commit: &str) -> Result<(), GitError
     let words = ["worktree", "add", "--quiet", "--force", "--force", "--detach", "--"];
     let mut args: Vec<&OsStr> = words.map(OsStr::new).to_vec();
     args.extend([path.as_os_str(), OsStr::new(commit)]);
-    Plain::at(root).patient().bytes(&args).map(drop)
+    patiently(|| Plain::at(root).patient().bytes(&args)).map(drop)
 }
 
 /// Says why nobody may remove a work tree, in place of what was said before.

@@ -16,6 +16,7 @@ pub mod git;
 pub mod hearing;
 pub mod init;
 pub mod install;
+pub mod json;
 pub mod lock;
 pub mod memory_size;
 pub mod money;

@@ -22,6 +22,7 @@ const COMMON: &[&str] = &[
     "digest",
     "redact",
     "sanitize",
+    "json",
     "session_file",
     "shell_words",
     "suggest",

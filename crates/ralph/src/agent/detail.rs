@@ -1,5 +1,5 @@
 //! Short lines for display: what a tool call is about, and the beginning of what came back.
-use super::json::{self, Cursor, Malformed, Raw};
+use crate::json::{self, Cursor, Malformed, Raw};
 
 /// How much of a thought or a tool result is kept.
 pub(super) const EXCERPT: usize = 120;

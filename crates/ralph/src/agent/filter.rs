@@ -7,7 +7,7 @@ use jaq_json::{Val, read};
 use serde::{Deserialize, Serialize};
 
 use super::detail::one_line;
-use super::json::Cursor;
+use crate::json::Cursor;
 use crate::shell_words;
 
 /// What jq can reach beyond its input is hidden behind definitions of the same names.

@@ -11,24 +11,24 @@ macro_rules! members {
         $(#[$about])*
         #[derive(Debug, Default, Clone, Copy)]
         pub(super) struct $name<'a> {
-            $(pub(super) $field: Option<$crate::agent::json::Raw<'a>>,)*
+            $(pub(super) $field: Option<$crate::json::Raw<'a>>,)*
             $($(pub(super) $inner: Option<$inner_name<'a>>,)+)?
         }
 
         impl<'a> $name<'a> {
             /// Reads the object at the cursor. Any other value has no members.
             pub(super) fn read(
-                cursor: &mut $crate::agent::json::Cursor<'a>,
-            ) -> Result<Self, $crate::agent::json::Malformed> {
+                cursor: &mut $crate::json::Cursor<'a>,
+            ) -> Result<Self, $crate::json::Malformed> {
                 let mut found = Self::default();
                 if cursor.peek() != Some(b'{') {
                     return cursor.skip().map(|()| found);
                 }
                 cursor.object(|cursor, key| match key {
-                    $($key => $crate::agent::json::once(&mut found.$field, cursor.raw()?),)*
+                    $($key => $crate::json::once(&mut found.$field, cursor.raw()?),)*
                     $($($inner_key => {
                         let inner = $inner_name::read(cursor)?;
-                        $crate::agent::json::once(&mut found.$inner, inner)
+                        $crate::json::once(&mut found.$inner, inner)
                     })+)?
                     _ => cursor.skip(),
                 })?;
@@ -42,10 +42,10 @@ macro_rules! members {
 macro_rules! whole_line {
     ($name:ident) => {
         impl<'a> $name<'a> {
-            pub(super) fn of_line(line: &'a [u8]) -> Result<Self, $crate::agent::json::Malformed> {
-                let mut cursor = $crate::agent::json::Cursor::new(line);
+            pub(super) fn of_line(line: &'a [u8]) -> Result<Self, $crate::json::Malformed> {
+                let mut cursor = $crate::json::Cursor::new(line);
                 if cursor.peek() != Some(b'{') {
-                    return Err($crate::agent::json::Malformed);
+                    return Err($crate::json::Malformed);
                 }
                 let found = Self::read(&mut cursor)?;
                 cursor.end()?;

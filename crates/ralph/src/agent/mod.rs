@@ -23,7 +23,6 @@ mod goose;
 mod grant;
 mod hear;
 mod job;
-mod json;
 mod lines;
 mod members;
 mod obstacle;

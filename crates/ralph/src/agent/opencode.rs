@@ -9,12 +9,12 @@ use super::failing::fatal_until;
 use super::format::Format;
 use super::grant::{Grant, Grants, Permission, Usual};
 use super::job::{Invocation, Job};
-use super::json::{self, Malformed, Raw};
 use super::members::{members, whole_line};
 use super::parser::{JsonStream, Parser, Records, Seen};
 use super::registry::{Agent, Program, Sessions};
 use super::reset::Reset;
 use super::voice::Voice;
+use crate::json::{self, Malformed, Raw};
 
 /// Requests that it repeats it tells of in its log alone.
 const ARGS: &[&str] = &["run", "--format", "json", "--print-logs", "--log-level", "ERROR"];

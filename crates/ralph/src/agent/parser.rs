@@ -2,9 +2,9 @@
 use super::event::AgentEvent;
 use super::format::Format;
 use super::grant::Permission;
-use super::json::Malformed;
 use super::lines::{Line, Lines};
 use super::{acp, amp, claude, cline, codex, copilot, gemini, goose, opencode, qwen, text};
+use crate::json::Malformed;
 
 /// Reads one agent process's output, from its first byte to its last.
 pub trait Parser: Send {

@@ -11,8 +11,8 @@ use super::turn::Turn;
 use super::words;
 use crate::agent::event::{AgentEvent, ErrorKind};
 use crate::agent::failing::fatal;
-use crate::agent::json::{self, Malformed, Raw};
 use crate::agent::parser::{Before, Records, Seen, Talk, Then, Words};
+use crate::json::{self, Malformed, Raw};
 
 /// Longer ids no agent gives.
 const LONGEST_ID: usize = 256;

@@ -2,7 +2,7 @@
 use super::message::{Data, Failure};
 use crate::agent::classify;
 use crate::agent::event::ErrorKind;
-use crate::agent::json::{self, Malformed, Raw};
+use crate::json::{self, Malformed, Raw};
 
 /// The protocol's own code for an agent that is not logged in.
 const AUTH_REQUIRED: i64 = -32000;

@@ -5,8 +5,8 @@ use super::permit;
 use super::words;
 use crate::agent::detail;
 use crate::agent::event::{AgentEvent, ErrorKind};
-use crate::agent::json::{self, Malformed, Raw};
 use crate::agent::parser::{Records, Talk};
+use crate::json::{self, Malformed, Raw};
 
 /// What the agent repeats of what users said, in a session that was loaded.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! The shapes of what an agent sends, as far as they are needed here.
-use crate::agent::json::{Cursor, Malformed, Raw};
 use crate::agent::members::{members, whole_line};
+use crate::json::{Cursor, Malformed, Raw};
 
 members!(Message {
     version: b"jsonrpc",

@@ -4,8 +4,8 @@ use super::listening::Echo;
 use super::message::{Answer, Setting};
 use super::words;
 use crate::agent::event::{AgentEvent, ErrorKind};
-use crate::agent::json::{self, Malformed};
 use crate::agent::parser::Talk;
+use crate::json::{self, Malformed};
 
 /// Agents that go on with the old conversation after they have said that it is loaded. What of it is new nobody can tell.
 const REPLAY_LATE: &[&str] = &["gemini-cli"];

@@ -3,7 +3,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::message::{Choice, Place};
 use crate::agent::grant::Permission;
-use crate::agent::json;
+use crate::json;
 
 /// What a permission for edits allows; all else (`execute`, `delete`, `fetch`, `switch_mode`, `other`) it does not.
 const HARMLESS: &[&str] = &["read", "search", "think", "edit", "move"];

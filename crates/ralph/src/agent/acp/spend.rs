@@ -1,8 +1,8 @@
 //! What a turn cost. Agents tell its tokens in one of three places, and the cost of the whole session, if at all.
 use super::message::{Answer, Cost, Tokens, Update};
 use crate::agent::event::AgentEvent;
-use crate::agent::json;
 use crate::agent::parser::Before;
+use crate::json;
 
 #[derive(Debug, Default)]
 pub(super) struct Books {

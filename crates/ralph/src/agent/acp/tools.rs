@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use super::message::{Place, Update};
 use crate::agent::detail;
 use crate::agent::event::{AgentEvent, at_work};
-use crate::agent::json::{self, Malformed};
+use crate::json::{self, Malformed};
 
 /// More than this no agent has open at a time; what is older is forgotten.
 const OPEN: usize = 64;

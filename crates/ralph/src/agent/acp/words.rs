@@ -1,7 +1,7 @@
 //! What is said to the agent: one JSON object a line.
 use serde_json::{Value, json, value::RawValue};
 
-use crate::agent::json::Raw;
+use crate::json::Raw;
 
 /// The protocol that is spoken here.
 pub(super) const VERSION: u64 = 1;

@@ -1,7 +1,7 @@
 //! What went wrong, from Claude's own words for it.
 use crate::agent::classify;
 use crate::agent::event::ErrorKind;
-use crate::agent::json::{self, Raw};
+use crate::json::{self, Raw};
 
 /// Returns the kind of an API failure. Claude calls every unreachable or broken server `server_error`;
 /// only those with an HTTP status were reached at all.

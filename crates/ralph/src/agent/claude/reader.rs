@@ -8,11 +8,11 @@ use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind, at_work};
 use crate::agent::failing::fatal;
-use crate::agent::json::{self, Malformed, Raw};
 use crate::agent::parser::{Before, JsonStream, Parser, Records, Seen};
 use crate::agent::reset::Reset;
 use crate::agent::totals::Totals;
 use crate::agent::voice::Voice;
+use crate::json::{self, Malformed, Raw};
 
 /// The author of messages that Claude Code writes itself, in place of the model's answer.
 const SYNTHETIC: &str = "<synthetic>";

@@ -1,6 +1,6 @@
 //! One record of Claude's stream, read in a single pass over its bytes whatever the order of its members.
-use crate::agent::json::{self, Cursor, Malformed, Raw};
 use crate::agent::members::members;
+use crate::json::{self, Cursor, Malformed, Raw};
 
 /// The members that most records share. Everything else is looked up only in the record types that need it.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! What a run cost. `total_cost_usd` grows over a whole resumed session in newer versions, so the usage since
 //! the last result is preferred; older versions do not have it, and count each process from zero.
 use crate::agent::event::AgentEvent;
-use crate::agent::json::{self, Cursor, Raw};
+use crate::json::{self, Cursor, Raw};
 
 #[derive(Debug, Default)]
 pub(super) struct Spend {

@@ -4,7 +4,7 @@ use super::record::Record;
 use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind};
-use crate::agent::json::{self, Raw};
+use crate::json::{self, Raw};
 
 /// The spend of the request that is under way. It is repeated as it grows, under the same time stamp.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use super::record::Record;
 use super::{ask, run};
 use crate::agent::event::AgentEvent;
-use crate::agent::json::{self, Malformed};
 use crate::agent::parser::{JsonStream, Parser, Records, Seen};
 use crate::agent::voice::Voice;
+use crate::json::{self, Malformed};
 
 pub(in crate::agent) fn parser() -> impl Parser {
     JsonStream::<Reader>::default()

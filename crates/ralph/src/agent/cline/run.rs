@@ -5,7 +5,7 @@ use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind};
 use crate::agent::failing::fatal;
-use crate::agent::json;
+use crate::json;
 
 /// What is known about the run so far.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::AgentEvent;
 use crate::agent::failing::fatal;
-use crate::agent::json::{self, Malformed, Raw};
 use crate::agent::parser::{Before, JsonStream, Parser, Records, Seen};
 use crate::agent::totals::Totals;
 use crate::agent::voice::Voice;
+use crate::json::{self, Malformed, Raw};
 
 /// How many unfinished items are remembered. Codex runs a handful at once.
 const OPEN_ITEMS: usize = 64;

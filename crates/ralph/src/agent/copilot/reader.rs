@@ -6,10 +6,10 @@ use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::{AgentEvent, ErrorKind};
 use crate::agent::failing::fatal;
-use crate::agent::json::{self, Malformed};
 use crate::agent::parser::{Before, JsonStream, Parser, Records, Seen};
 use crate::agent::totals::Totals;
 use crate::agent::voice::Voice;
+use crate::json::{self, Malformed};
 
 /// The beginnings of its other records' names. They tell nothing that is needed here.
 const FAMILIES: &[&str] = &[

@@ -4,10 +4,10 @@ use crate::agent::classify;
 use crate::agent::detail;
 use crate::agent::event::{AgentEvent, ErrorKind};
 use crate::agent::failing::fatal;
-use crate::agent::json::{self, Malformed};
 use crate::agent::members::{members, whole_line};
 use crate::agent::parser::{JsonStream, Parser, Records, Seen};
 use crate::agent::voice::Voice;
+use crate::json::{self, Malformed};
 
 members!(
     Record {

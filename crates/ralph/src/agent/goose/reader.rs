@@ -4,11 +4,11 @@ use crate::agent::classify;
 use crate::agent::detail::{self, EXCERPT, one_line};
 use crate::agent::event::AgentEvent;
 use crate::agent::failing::fatal;
-use crate::agent::json::{self, Cursor, Malformed, Raw};
 use crate::agent::members::{members, whole_line};
 use crate::agent::parser::{Before, JsonStream, Parser, Records, Seen};
 use crate::agent::totals::Totals;
 use crate::agent::voice::Voice;
+use crate::json::{self, Cursor, Malformed, Raw};
 
 members!(
     Record {

@@ -4,28 +4,28 @@
 use memchr::memchr;
 
 /// The bytes of one JSON value, as written.
-pub(super) type Raw<'a> = &'a [u8];
+pub type Raw<'a> = &'a [u8];
 
 /// The line is no well-formed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub struct Malformed;
 
 /// How deep a skipped value may nest. The same as serde_json's own limit.
 const DEPTH_LIMIT: u32 = 127;
 
 /// A place in a JSON text.
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// Returns the first byte of the next token.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub fn peek(&mut self) -> Option<u8> {
         while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;
         }
@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Walks an object. `visit` gets each key, undecoded, and must consume its value.
-    pub(super) fn object<F>(&mut self, mut visit: F) -> Result<(), Malformed>
+    pub fn object<F>(&mut self, mut visit: F) -> Result<(), Malformed>
     where
         F: FnMut(&mut Self, Raw<'a>) -> Result<(), Malformed>,
     {
@@ -54,7 +54,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Walks an array. `visit` must consume one element each time.
-    pub(super) fn array<F>(&mut self, mut visit: F) -> Result<(), Malformed>
+    pub fn array<F>(&mut self, mut visit: F) -> Result<(), Malformed>
     where
         F: FnMut(&mut Self) -> Result<(), Malformed>,
     {
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes one value of any kind and returns its bytes.
-    pub(super) fn raw(&mut self) -> Result<Raw<'a>, Malformed> {
+    pub fn raw(&mut self) -> Result<Raw<'a>, Malformed> {
         let first = self.peek().ok_or(Malformed)?;
         let start = self.at;
         match first {
@@ -88,12 +88,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes one value of any kind.
-    pub(super) fn skip(&mut self) -> Result<(), Malformed> {
+    pub fn skip(&mut self) -> Result<(), Malformed> {
         self.raw().map(drop)
     }
 
     /// Refuses anything after the record.
-    pub(super) fn end(&mut self) -> Result<(), Malformed> {
+    pub fn end(&mut self) -> Result<(), Malformed> {
         self.peek().map_or(Ok(()), |_| Err(Malformed))
     }
 
@@ -161,15 +161,12 @@ impl<'a> Cursor<'a> {
 
 /// Stores a value that may stand only once. Which of two equal keys counts is anybody's guess, so a record
 /// that repeats one we need is refused.
-pub(super) fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), Malformed> {
+pub fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), Malformed> {
     if slot.replace(value).is_some() { Err(Malformed) } else { Ok(()) }
 }
 
 /// Returns the values of `keys` in an object that fills `bytes`, in the order asked for.
-pub(super) fn pick<'a, const N: usize>(
-    bytes: &'a [u8],
-    keys: [&str; N],
-) -> Result<[Option<Raw<'a>>; N], Malformed> {
+pub fn pick<'a, const N: usize>(bytes: &'a [u8], keys: [&str; N]) -> Result<[Option<Raw<'a>>; N], Malformed> {
     let mut found = [None; N];
     let mut cursor = Cursor::new(bytes);
     cursor.object(|cursor, key| {
@@ -184,29 +181,29 @@ pub(super) fn pick<'a, const N: usize>(
 }
 
 /// Like [`pick`], for a member that may be missing or no object at all.
-pub(super) fn pick_in<'a, const N: usize>(raw: Option<Raw<'a>>, keys: [&str; N]) -> [Option<Raw<'a>>; N] {
+pub fn pick_in<'a, const N: usize>(raw: Option<Raw<'a>>, keys: [&str; N]) -> [Option<Raw<'a>>; N] {
     raw.and_then(|raw| pick(raw, keys).ok()).unwrap_or([None; N])
 }
 
 /// Returns the first element of an array that has one.
-pub(super) fn first_element(array: Raw<'_>) -> Option<Raw<'_>> {
+pub fn first_element(array: Raw<'_>) -> Option<Raw<'_>> {
     let mut cursor = Cursor::new(array);
     cursor.expect(b'[').and_then(|()| cursor.raw()).ok()
 }
 
 /// Returns a short name such as a record's type, or "" if it is none. Names never need escapes.
-pub(super) fn name(raw: Option<Raw<'_>>) -> &str {
+pub fn name(raw: Option<Raw<'_>>) -> &str {
     raw.and_then(quoted).and_then(|body| std::str::from_utf8(body).ok()).unwrap_or_default()
 }
 
 /// Returns the decoded string, if the value is one.
-pub(super) fn string(raw: Option<Raw<'_>>) -> Option<String> {
+pub fn string(raw: Option<Raw<'_>>) -> Option<String> {
     raw.and_then(quoted).map(|body| decode_start(body, usize::MAX).0)
 }
 
 /// Returns the beginning of a string, about `limit` bytes of it and a mark where it was cut. No more than that
 /// is decoded.
-pub(super) fn start_of_string(raw: Option<Raw<'_>>, limit: usize) -> Option<String> {
+pub fn start_of_string(raw: Option<Raw<'_>>, limit: usize) -> Option<String> {
     let (mut text, left) = decode_start(raw.and_then(quoted)?, limit);
     if !left.is_empty() {
         text.push('…');
@@ -214,26 +211,26 @@ pub(super) fn start_of_string(raw: Option<Raw<'_>>, limit: usize) -> Option<Stri
     Some(text)
 }
 
-pub(super) fn count(raw: Option<Raw<'_>>) -> Option<u64> {
+pub fn count(raw: Option<Raw<'_>>) -> Option<u64> {
     std::str::from_utf8(raw?).ok()?.parse().ok()
 }
 
-pub(super) fn signed(raw: Option<Raw<'_>>) -> Option<i64> {
+pub fn signed(raw: Option<Raw<'_>>) -> Option<i64> {
     std::str::from_utf8(raw?).ok()?.parse().ok()
 }
 
 /// Returns an amount of money. Infinite and negative ones are nonsense and count as unknown.
-pub(super) fn amount(raw: Option<Raw<'_>>) -> Option<f64> {
+pub fn amount(raw: Option<Raw<'_>>) -> Option<f64> {
     let value: f64 = std::str::from_utf8(raw?).ok()?.parse().ok()?;
     (value.is_finite() && value >= 0.0).then_some(value)
 }
 
-pub(super) fn is_true(raw: Option<Raw<'_>>) -> bool {
+pub fn is_true(raw: Option<Raw<'_>>) -> bool {
     raw == Some(b"true")
 }
 
 /// Returns whether the member is there and not `null`.
-pub(super) fn is_set(raw: Option<Raw<'_>>) -> bool {
+pub fn is_set(raw: Option<Raw<'_>>) -> bool {
     raw.is_some_and(|raw| raw != b"null")
 }
 
@@ -301,5 +298,4 @@ fn hex(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
-#[path = "json_tests.rs"]
 mod tests;

@@ -24,6 +24,7 @@ pub mod event;
 pub mod evidence;
 pub mod execution;
 pub mod fact;
+pub mod isolation;
 pub mod journal;
 pub mod judge;
 pub mod limits;

@@ -135,6 +135,14 @@ impl Pipeline {
         self.stages.iter().find(|role| Status::during(role) == Some(status)).cloned()
     }
 
+    /// Returns the stages that a task has before it, the one that it is in first. A run that was begun has its own plan.
+    #[must_use]
+    pub fn ahead(&self, progress: &Progress) -> &[Role] {
+        let at = self.stages.iter().position(|role| *role == progress.stage).unwrap_or_default();
+        let at = if progress.run.is_some() { at + 1 } else { at };
+        self.stages.get(at..).unwrap_or_default()
+    }
+
     fn first(&self) -> Role {
         self.stages.first().cloned().unwrap_or(Role::Coder)
     }
@@ -287,6 +295,17 @@ mod tests {
 
     fn end(pipeline: &Pipeline, progress: Progress, outcome: Outcome) -> (Progress, Turn) {
         ends(pipeline, progress, &Ended::new(outcome, "why".to_string()))
+    }
+
+    // spec: P1
+    #[test]
+    fn ahead_of_a_task_is_its_stage_unless_that_has_begun_and_all_after_it() {
+        let pipeline = usual();
+        let begun = Progress { stage: Role::Tester, run: Some("r".to_string()), ..fresh(&pipeline) };
+        assert_eq!(pipeline.ahead(&fresh(&pipeline)), Role::KNOWN);
+        assert_eq!(pipeline.ahead(&begun), [Role::Qa]);
+        assert_eq!(pipeline.ahead(&Progress { run: None, ..begun.clone() }), [Role::Tester, Role::Qa]);
+        assert_eq!(pipeline.ahead(&Progress { stage: Role::Qa, ..begun }), []);
     }
 
     fn status(turn: &Turn) -> Option<Status> {

@@ -22,12 +22,47 @@ pub struct Seal {
     /// What the repository's settings say about the programs that git starts, and the files that it looks at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<SealedSetting>,
+    /// What would be sealed, had nobody allowed that it changes.
+    #[serde(default, skip_serializing_if = "Allowed::is_empty")]
+    pub allowed: Allowed,
     /// Files that were changed or new and not committed then, where only commits are checked: nobody asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
     /// What people should know of this acceptance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What may change, as it was when the run started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// None where they are more than [`Self::MOST`]: nobody would read which of them have changed.
+    pub files: Vec<SealedFile>,
+    #[serde(default)]
+    pub too_many: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub git: Vec<SealedSetting>,
+}
+
+impl Allowed {
+    pub const MOST: usize = 1_000;
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.git.is_empty() && !self.too_many
+    }
+
+    /// Returns what has changed since, one sentence each.
+    #[must_use]
+    pub fn changes(&self, now: &Self) -> Vec<String> {
+        let mut changes = match self.too_many || now.too_many {
+            true => [format!("more than {} files may change, and which of them did is not told", Self::MOST)]
+                .into(),
+            false => changes(&self.files, &now.files),
+        };
+        changes.extend(setting_changes(&self.git, &now.git));
+        changes
+    }
 }
 
 /// A sealed file.
@@ -135,6 +170,14 @@ pub fn judge_meanwhile(changes: &[String]) -> CheckEvidence {
         )
     };
     say(changes, changed)
+}
+
+/// Returns what the seal says of changes that are allowed; nothing where there are none.
+#[must_use]
+pub fn tell_allowed(changes: &[String]) -> Option<CheckEvidence> {
+    let reason = format!("Changed by the work, as it may be (allow_changes): {}", named(changes));
+    let evidence = CheckEvidence::plain(Kind::Seal, "the seal".into(), Verdict::Accepted, reason);
+    (!changes.is_empty()).then(|| CheckEvidence { tail: changes.join("\n"), ..evidence })
 }
 
 fn say(changes: &[String], changed: impl Fn(&str) -> String) -> CheckEvidence {
@@ -245,6 +288,36 @@ mod tests {
         assert_eq!((evidence.method, evidence.verdict), (Kind::Seal, Verdict::Rejected));
         assert!(evidence.reason.contains("test-9 was changed, and 2 more"), "{}", evidence.reason);
         assert!(evidence.tail.contains("test-11 was changed"));
+    }
+
+    // spec: V9
+    #[test]
+    fn what_may_change_and_did_is_told_and_accepted() {
+        let setting = |sha256: &str| SealedSetting { name: "core.x".to_string(), sha256: sha256.to_string() };
+        let was = Allowed {
+            files: [file("verify.sh", FileKind::File, "1")].into(),
+            too_many: false,
+            git: [setting("1")].into(),
+        };
+        let now = Allowed {
+            files: [file("verify.sh", FileKind::File, "2"), file("tests/new", FileKind::File, "1")].into(),
+            too_many: false,
+            git: [setting("2")].into(),
+        };
+        assert_eq!(tell_allowed(&was.changes(&was)), None);
+        let told = tell_allowed(&was.changes(&now)).unwrap();
+        assert_eq!((told.method, told.verdict), (Kind::Seal, Verdict::Accepted));
+        assert_eq!(
+            told.reason,
+            "Changed by the work, as it may be (allow_changes): verify.sh was changed, tests/new was added, the git \
+             setting core.x was changed"
+        );
+        assert_eq!(told.tail.lines().count(), 3);
+        let full = Allowed { too_many: true, ..Allowed::default() };
+        assert_eq!(
+            full.changes(&Allowed { git: Vec::new(), ..now }),
+            ["more than 1000 files may change, and which of them did is not told"]
+        );
     }
 
     // spec: V9

@@ -20,6 +20,8 @@ pub enum Point {
     StageLeftFound,
     StageBegins,
     AcceptBegins,
+    EditHeld,
+    SetUpGoesOn,
 }
 
 impl Point {
@@ -44,6 +46,8 @@ impl Point {
             Self::StageLeftFound => "stage.left.found",
             Self::StageBegins => "stage.begins",
             Self::AcceptBegins => "accept.begins",
+            Self::EditHeld => "edit.held",
+            Self::SetUpGoesOn => "setup.goes.on",
         }
     }
 }

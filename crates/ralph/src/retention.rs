@@ -25,13 +25,12 @@ pub enum RetentionError {
 }
 
 impl RunFolders {
-    /// Finds the folder. Where no run has left anything there is none.
-    pub fn find(state: &Path) -> Result<Option<Self>, RetentionError> {
+    /// Finds the folder. Where there is none, no run has one of its own.
+    pub fn find(state: &Path) -> Result<Self, RetentionError> {
         let path = state.join("runs");
         match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => Ok(Some(Self { path })),
-            Ok(_) => Err(RetentionError::NotOurs { path }),
-            Err(_) => Ok(None),
+            Ok(found) if !found.is_dir() => Err(RetentionError::NotOurs { path }),
+            Ok(_) | Err(_) => Ok(Self { path }),
         }
     }
 
@@ -197,7 +196,7 @@ mod tests {
     #[test]
     fn a_run_is_measured_and_removed() {
         let (temp, run) = state();
-        let folders = RunFolders::find(temp.path()).unwrap().unwrap();
+        let folders = RunFolders::find(temp.path()).unwrap();
         assert_eq!(folders.size(RUN).unwrap(), Some(8));
         folders.remove(RUN).unwrap();
         assert!(!run.exists());
@@ -215,7 +214,7 @@ mod tests {
             fs::write(run.join(name), text).unwrap();
         }
         fs::write(run.join("iteration-001.ndjson.tail-x"), "no piece").unwrap();
-        let folders = RunFolders::find(temp.path()).unwrap().unwrap();
+        let folders = RunFolders::find(temp.path()).unwrap();
         assert_eq!(folders.ends_to_join(RUN), 2);
         assert_eq!((folders.join_ends(RUN).unwrap(), folders.ends_to_join(RUN)), (2, 0));
         let text = |name: &str| fs::read_to_string(run.join(name)).unwrap();
@@ -259,7 +258,7 @@ mod tests {
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("file"), "x").unwrap();
         std::os::unix::fs::symlink(&outside, run.join("link")).unwrap();
-        let folders = RunFolders::find(temp.path()).unwrap().unwrap();
+        let folders = RunFolders::find(temp.path()).unwrap();
         folders.remove(RUN).unwrap();
         assert!(outside.join("file").exists(), "a link inside is removed, not followed");
         std::os::unix::fs::symlink(&outside, &run).unwrap();
@@ -274,7 +273,7 @@ mod tests {
     #[test]
     fn a_folder_of_runs_that_leads_elsewhere_is_refused_and_an_id_is_no_path() {
         let (temp, _) = state();
-        let folders = RunFolders::find(temp.path()).unwrap().unwrap();
+        let folders = RunFolders::find(temp.path()).unwrap();
         for id in ["..", "../runs", "", "/", "."] {
             assert_eq!(folders.size(id).unwrap(), None);
             folders.remove(id).unwrap();

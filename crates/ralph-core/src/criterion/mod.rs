@@ -2,6 +2,8 @@
 mod command;
 mod external;
 mod flaw;
+mod label;
+mod proof;
 mod scripts;
 pub mod template;
 
@@ -14,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use command::CheckCommand;
 pub use external::ExternalCheck;
 pub use flaw::{Flaw, MOST_RETRIES, Parts, flaw};
+pub use label::label;
+pub use proof::words_alone;
 pub use scripts::Runs;
 
 /// One requirement, and how it is verified.
@@ -185,16 +189,10 @@ impl Criterion {
         }
     }
 
-    /// Tells whether anything but the agent's own word is looked at.
+    /// Returns what messages call it.
     #[must_use]
-    pub fn is_more_than_a_word(&self) -> bool {
-        match &self.method {
-            Method::StringMatch => false,
-            Method::External(_) | Method::Semantic(_) | Method::Plugin(_) => true,
-            Method::MultiStage(staged) => {
-                staged.stages.iter().any(|stage| stage.required && stage.criterion.is_more_than_a_word())
-            }
-        }
+    pub fn called(&self) -> String {
+        label(self.name.as_deref(), &self.method.shown())
     }
 
     /// Returns what people read of it in one line.

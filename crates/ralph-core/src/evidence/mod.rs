@@ -229,7 +229,8 @@ impl Evidence {
 
     /// Counts what says more than the claim does.
     fn looked_at(&self) -> usize {
-        self.checks.iter().filter(|check| check.method != Kind::StringMatch && !check.unverified).count()
+        let is_word = |kind: Kind| matches!(kind, Kind::StringMatch | Kind::Seal);
+        self.checks.iter().filter(|check| !is_word(check.method) && !check.unverified).count()
     }
 
     /// Returns what the judges used; nothing where none was asked.

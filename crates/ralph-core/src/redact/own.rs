@@ -197,6 +197,7 @@ const OWN: &[&str] = &[
     "timeout_ms",
     "timeouts",
     "timer_fired",
+    "too_many",
     "too_silent",
     "uncommitted",
     "understood",

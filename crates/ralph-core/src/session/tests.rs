@@ -30,6 +30,7 @@ fn plan(max: u32) -> Plan {
 
 fn checked(max: u32) -> SessionLoop {
     let seal = Seal {
+        allowed: crate::seal::Allowed::default(),
         digest: "d".to_string(),
         criteria_digest: "c".to_string(),
         base: None,

@@ -137,6 +137,7 @@ pub(crate) fn seal() -> Seal {
         base: Some("b".to_string()),
         files: Vec::new(),
         git: Vec::new(),
+        allowed: crate::seal::Allowed::default(),
         uncommitted: Vec::new(),
         notes: Vec::new(),
     }

@@ -1,5 +1,5 @@
 //! Whether what decides about a task may be relied on. What an agent wrote waits for a person; a person's own words do not.
-use super::{Status, Task, starts};
+use super::{CompletionSpec, Status, Task, starts};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Approval {
@@ -34,33 +34,39 @@ impl Approval {
     /// made of, and that task; a new one has none.
     ///
     /// Nobody approves by writing: what waits goes on waiting, whoever changes something else. Where an agent changes what
-    /// decides, it waits anew, whether that starts something or no longer does. A new task that starts nothing has
-    /// nothing to approve; neither has one from which a person took all that it started.
+    /// decides, it waits anew, whether that starts something or no longer does. A new task that starts nothing and says nothing
+    /// of how claims are accepted has nothing to approve; neither has one from which a person took all of that.
     #[must_use]
     pub fn after(was: Self, before: Option<&Task>, now: &Task, author: Author) -> Self {
-        let is_started = !starts(now).is_empty();
-        let was_started = before.is_some_and(|before| !starts(before).is_empty());
+        let (is_needed, was_needed) = (is_needed(now), before.is_some_and(is_needed));
         match (was, author) {
-            (Self::Awaited, Author::Person) if was_started && !is_started => Self::Given,
+            (Self::Awaited, Author::Person) if was_needed && !is_needed => Self::Given,
             (Self::Awaited, Author::Person | Author::Agent) => Self::Awaited,
             (Self::Given, Author::Person) => Self::Given,
-            (Self::Given, Author::Agent) => by_agent(before, now, is_started),
+            (Self::Given, Author::Agent) => by_agent(before, now, is_needed),
         }
     }
 }
 
-fn by_agent(before: Option<&Task>, now: &Task, is_started: bool) -> Approval {
-    let waits = before.map_or(is_started, |before| before.completion != now.completion);
+/// Tells whether a task has something that a person must have seen, if an agent wrote it: it starts something, or says what may
+/// change and where claims are checked.
+fn is_needed(task: &Task) -> bool {
+    !starts(task).is_empty() || task.completion.as_ref().is_some_and(CompletionSpec::says_how_accepted)
+}
+
+fn by_agent(before: Option<&Task>, now: &Task, is_needed: bool) -> Approval {
+    let waits = before.map_or(is_needed, |before| before.completion != now.completion);
     if waits { Approval::Awaited } else { Approval::Given }
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
+    use alloc::string::{String, ToString};
 
     use super::*;
     use crate::criterion::CheckCommand;
-    use crate::task::{CompletionSpec, RoleSpec, VerificationConfig};
+    use crate::isolation::Isolation;
+    use crate::task::{RoleSpec, VerificationConfig};
 
     fn task(command: Option<&str>) -> Task {
         let config = command.map(|command| VerificationConfig {
@@ -107,6 +113,30 @@ mod tests {
         assert_eq!(after(&easier, Author::Agent), Approval::Awaited);
         let patient = Approval::after(Approval::Awaited, Some(&task(None)), &task(None), Author::Person);
         assert_eq!(patient, Approval::Awaited, "nobody approves by changing a title");
+    }
+
+    // spec: T8, V9, V10
+    #[test]
+    fn what_an_agent_says_of_how_claims_are_accepted_waits_though_it_starts_nothing() {
+        let with = |change: fn(&mut CompletionSpec)| {
+            let mut task = task(None);
+            task.completion.iter_mut().for_each(change);
+            task
+        };
+        let said = [
+            with(|spec| spec.allow_changes = Some([String::from("verify.sh")].into())),
+            with(|spec| spec.guard = Some([String::from("!tests")].into())),
+            with(|spec| spec.isolation = Some(Isolation::Workspace)),
+        ];
+        for new in said {
+            let after =
+                |was, before: Option<&Task>, now: &Task, author| Approval::after(was, before, now, author);
+            assert_eq!(after(Approval::Given, None, &new, Author::Agent), Approval::Awaited);
+            assert_eq!(after(Approval::Given, Some(&task(None)), &new, Author::Agent), Approval::Awaited);
+            assert_eq!(after(Approval::Given, None, &new, Author::Person), Approval::Given);
+            let taken = after(Approval::Awaited, Some(&new), &task(None), Author::Person);
+            assert_eq!(taken, Approval::Given, "a person took it out");
+        }
     }
 
     // spec: T8, T1

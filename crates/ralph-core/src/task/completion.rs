@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::{MethodName, Role, VerificationConfig};
+use crate::isolation::Isolation;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionSpec {
@@ -12,6 +13,15 @@ pub struct CompletionSpec {
     pub outcome: String,
     /// At least one.
     pub acceptance_criteria: Vec<String>,
+    /// Files that must not change before a claim, beside those of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Vec<String>>,
+    /// Sealed files that the work may change all the same, beside those of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_changes: Option<Vec<String>>,
+    /// Where claims are checked, whatever the configuration says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coder: Option<RoleSpec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +48,12 @@ pub struct RoleSpec {
 }
 
 impl CompletionSpec {
+    /// Tells whether it says how claims are accepted, beside its criteria.
+    #[must_use]
+    pub fn says_how_accepted(&self) -> bool {
+        self.guard.is_some() || self.allow_changes.is_some() || self.isolation.is_some()
+    }
+
     /// Returns the block of a role.
     #[must_use]
     pub fn of(&self, role: &Role) -> Option<&RoleSpec> {

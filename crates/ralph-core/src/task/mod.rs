@@ -2,6 +2,7 @@
 //! that what comes in goes out unchanged; what follows from it for one role is settled by [`resolve`].
 mod approval;
 mod completion;
+mod demand;
 mod generate;
 mod graph;
 mod method;
@@ -24,13 +25,14 @@ use serde::{Deserialize, Serialize};
 
 pub use approval::{Approval, Author};
 pub use completion::{CompletionSpec, RoleSpec};
+pub use demand::{Undecided, undecided};
 pub use generate::{GeneratePrompt, session_prompt};
 pub use graph::{Knot, find_knot, unmet};
 pub use method::MethodName;
 pub use name::{is_name, slug};
 pub use problem::Problem;
 pub use prompt::StagePrompt;
-pub use resolve::{FromTemplate, NoCriteria, ProjectChecks, Resolved, RoleRules, resolve};
+pub use resolve::{FromTemplate, ProjectChecks, Resolved, RoleRules, resolve};
 pub use role::Role;
 pub use starts::{Start, starts, terms};
 pub use status::Status;

@@ -194,7 +194,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::task::{CompletionSpec, MethodName, NoCriteria, RoleRules, resolve};
+    use crate::task::{CompletionSpec, RoleRules, resolve};
 
     fn prompt(role: &Role, change: impl FnOnce(&mut Task)) -> StagePrompt {
         let completion = CompletionSpec {
@@ -211,17 +211,9 @@ mod tests {
             ..Task::default()
         };
         change(&mut task);
-        let rules = RoleRules {
-            is_loop: true,
-            max_iterations: None,
-            default_max_iterations: 10,
-            promise: None,
-            default_verification: MethodName::StringMatch,
-            verify_promises: true,
-            checks: Vec::new(),
-        };
+        let rules = RoleRules::usual();
         let none = |_: &str, _: &_| unreachable!("no template is named");
-        let resolved = resolve(&task, role, &rules, NoCriteria::Warn, &none).unwrap();
+        let resolved = resolve(&task, role, &rules, &none).unwrap();
         StagePrompt::new(&task, role, &resolved)
     }
 

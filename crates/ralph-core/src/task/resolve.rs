@@ -30,6 +30,22 @@ pub struct RoleRules {
     pub checks: Vec<Criterion>,
 }
 
+#[cfg(test)]
+impl RoleRules {
+    /// What holds where nothing is configured.
+    pub(super) fn usual() -> Self {
+        Self {
+            is_loop: true,
+            max_iterations: None,
+            default_max_iterations: 10,
+            promise: None,
+            default_verification: MethodName::StringMatch,
+            verify_promises: true,
+            checks: Vec::new(),
+        }
+    }
+}
+
 /// Makes a criterion of a template and its values. The field of a problem is not looked at.
 pub type FromTemplate<'a> = dyn Fn(&str, &BTreeMap<String, Values>) -> Result<Criterion, Problem> + 'a;
 
@@ -54,20 +70,11 @@ pub enum ProjectChecks {
     Left,
 }
 
-/// What becomes of a task without a completion spec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoCriteria {
-    /// It runs, with a warning.
-    Warn,
-    Refuse,
-}
-
 /// Settles what a role must bring for a task.
 pub fn resolve(
     task: &Task,
     role: &Role,
     rules: &RoleRules,
-    lacking: NoCriteria,
     templates: &FromTemplate<'_>,
 ) -> Result<Resolved, Problem> {
     let block = task.completion.as_ref().and_then(|spec| spec.of(role)).cloned().unwrap_or_default();
@@ -77,7 +84,7 @@ pub fn resolve(
         Problem::new(format!("completion.{role}.promise"), error.to_string(), "give a word")
     })?;
     let usual = || format!("Complete {role} stage for: {}", task.title);
-    let settled = criteria((task, role), rules, lacking, templates)?;
+    let settled = criteria((task, role), rules, templates)?;
     Ok(Resolved {
         promise,
         description: block.description.clone().unwrap_or_else(usual),
@@ -126,10 +133,9 @@ impl Settled {
 fn criteria(
     (task, role): (&Task, &Role),
     rules: &RoleRules,
-    lacking: NoCriteria,
     templates: &FromTemplate<'_>,
 ) -> Result<Settled, Problem> {
-    let Some(spec) = &task.completion else { return without_spec((task, role), rules, lacking) };
+    let Some(spec) = &task.completion else { return Ok(without_spec((task, role), rules)) };
     if !rules.verify_promises {
         let says = "verify_promises is false: the claim alone decides, and nothing is verified";
         return Ok(Settled::own(Vec::new()).warn(says.to_string()));
@@ -152,29 +158,17 @@ fn without_block(role: &Role, rules: &RoleRules, acceptance: &[String]) -> Crite
     }
 }
 
-fn without_spec(
-    (task, role): (&Task, &Role),
-    rules: &RoleRules,
-    lacking: NoCriteria,
-) -> Result<Settled, Problem> {
+fn without_spec((task, role): (&Task, &Role), rules: &RoleRules) -> Settled {
     let what = format!("task {} has no completion spec: nobody has said when it is done", task.id);
-    match (lacking, rules.verify_promises) {
-        (NoCriteria::Refuse, _) => {
-            let hint = "give it --outcome and --acceptance with `ralph task edit`";
-            Err(Problem::new("completion", what, hint))
-        }
-        (NoCriteria::Warn, false) => {
-            Ok(Settled::own(Vec::new()).warn(format!("{what}; the agent's promise alone decides")))
-        }
-        (NoCriteria::Warn, true) => {
-            let settled = Settled::with_project(role, rules, Criterion::of(Method::StringMatch));
-            let decides = match settled.project_checks {
-                ProjectChecks::Added => "the checks of the project decide",
-                ProjectChecks::Left => "the agent's promise alone decides",
-            };
-            Ok(settled.warn(format!("{what}; {decides}")))
-        }
+    if !rules.verify_promises {
+        return Settled::own(Vec::new()).warn(format!("{what}; the agent's promise alone decides"));
     }
+    let settled = Settled::with_project(role, rules, Criterion::of(Method::StringMatch));
+    let decides = match settled.project_checks {
+        ProjectChecks::Added => "the checks of the project decide",
+        ProjectChecks::Left => "the agent's promise alone decides",
+    };
+    settled.warn(format!("{what}; {decides}"))
 }
 
 /// A method that needs a command or stages has none here: the acceptance criteria are judged.

@@ -2,18 +2,6 @@
 use super::*;
 use crate::task::{ACCEPTANCE, CompletionSpec, OneOrMore, WrittenTime};
 
-fn rules() -> RoleRules {
-    RoleRules {
-        is_loop: true,
-        max_iterations: None,
-        default_max_iterations: 10,
-        promise: None,
-        default_verification: MethodName::StringMatch,
-        verify_promises: true,
-        checks: Vec::new(),
-    }
-}
-
 /// Knows one template.
 fn ready(name: &str, with: &BTreeMap<String, Values>) -> Result<Criterion, Problem> {
     if name != "files" {
@@ -46,7 +34,7 @@ fn task(role: &Role, block: Option<RoleSpec>) -> Task {
 }
 
 fn settled(role: &Role, block: Option<RoleSpec>, rules: &RoleRules) -> Resolved {
-    resolve(&task(role, block), role, rules, NoCriteria::Warn, &ready).unwrap()
+    resolve(&task(role, block), role, rules, &ready).unwrap()
 }
 
 fn with_config(method: MethodName, config: VerificationConfig) -> Option<RoleSpec> {
@@ -66,7 +54,7 @@ fn method_of(resolved: Resolved) -> Method {
 #[test]
 fn a_role_without_a_block_is_judged_by_the_acceptance_criteria() {
     for role in Role::KNOWN {
-        let resolved = settled(&role, None, &rules());
+        let resolved = settled(&role, None, &RoleRules::usual());
         assert_eq!(resolved.promise.as_str(), role.usual_promise());
         assert_eq!(Some(resolved.max_iterations), role.usual_iterations());
         assert_eq!(resolved.description, format!("Complete {role} stage for: Add auth"));
@@ -85,7 +73,8 @@ fn what_the_task_says_of_a_role_comes_first() {
         max_iterations: Some(3),
         ..RoleSpec::default()
     };
-    let configured = RoleRules { max_iterations: Some(7), promise: Some("OURS".to_string()), ..rules() };
+    let configured =
+        RoleRules { max_iterations: Some(7), promise: Some("OURS".to_string()), ..RoleRules::usual() };
     let resolved = settled(&Role::Coder, Some(block), &configured);
     assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("AUTH_DONE", 3));
     assert_eq!(resolved.description, "Committed");
@@ -95,7 +84,8 @@ fn what_the_task_says_of_a_role_comes_first() {
 // spec: T7
 #[test]
 fn what_the_configuration_says_of_a_role_comes_before_what_is_usual() {
-    let configured = RoleRules { max_iterations: Some(7), promise: Some("OURS".to_string()), ..rules() };
+    let configured =
+        RoleRules { max_iterations: Some(7), promise: Some("OURS".to_string()), ..RoleRules::usual() };
     let resolved = settled(&Role::Coder, None, &configured);
     assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("OURS", 7));
 }
@@ -104,10 +94,10 @@ fn what_the_configuration_says_of_a_role_comes_before_what_is_usual() {
 #[test]
 fn other_roles_promise_a_complete_stage_and_have_the_default_method_and_iterations() {
     let own = Role::parse("docs").unwrap();
-    let resolved = settled(&own, None, &rules());
+    let resolved = settled(&own, None, &RoleRules::usual());
     assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("STAGE_COMPLETE", 10));
     assert_eq!(method_of(resolved), Method::StringMatch);
-    let judged = RoleRules { default_verification: MethodName::Semantic, ..rules() };
+    let judged = RoleRules { default_verification: MethodName::Semantic, ..RoleRules::usual() };
     assert!(matches!(method_of(settled(&own, None, &judged)), Method::Semantic(_)));
 }
 
@@ -117,9 +107,13 @@ fn the_role_s_own_method_applies_where_its_block_names_none() {
     let config =
         VerificationConfig { command: Some(CheckCommand::from("make")), ..VerificationConfig::default() };
     let block = RoleSpec { verification_config: Some(config), ..RoleSpec::default() };
-    assert!(matches!(method_of(settled(&Role::Coder, Some(block), &rules())), Method::External(_)));
+    assert!(matches!(
+        method_of(settled(&Role::Coder, Some(block), &RoleRules::usual())),
+        Method::External(_)
+    ));
     let named = RoleSpec { promise: Some("OK".to_string()), ..RoleSpec::default() };
-    let Method::Semantic(check) = method_of(settled(&Role::Reviewer, Some(named), &rules())) else {
+    let Method::Semantic(check) = method_of(settled(&Role::Reviewer, Some(named), &RoleRules::usual()))
+    else {
         panic!()
     };
     assert_eq!(check.check_for, acceptance());
@@ -128,7 +122,7 @@ fn the_role_s_own_method_applies_where_its_block_names_none() {
 // spec: T7
 #[test]
 fn without_verify_promises_the_claim_alone_decides_and_that_is_said() {
-    let trusting = RoleRules { verify_promises: false, ..rules() };
+    let trusting = RoleRules { verify_promises: false, ..RoleRules::usual() };
     let resolved = settled(&Role::Coder, None, &trusting);
     assert!(resolved.criteria.is_empty());
     assert_eq!(
@@ -139,20 +133,18 @@ fn without_verify_promises_the_claim_alone_decides_and_that_is_said() {
 
 // spec: T6
 #[test]
-fn a_task_without_a_completion_spec_runs_by_string_match_with_a_warning_or_is_refused() {
+fn a_task_without_a_completion_spec_runs_by_string_match_with_a_warning() {
     let bare = Task { completion: None, ..task(&Role::Coder, None) };
-    let resolved = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Warn, &ready).unwrap();
+    let resolved = resolve(&bare, &Role::Coder, &RoleRules::usual(), &ready).unwrap();
     assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("IMPLEMENTATION_COMPLETE", 15));
     assert!(resolved.warnings[0].starts_with("task T-1 has no completion spec"), "{:?}", resolved.warnings);
     assert_eq!(method_of(resolved), Method::StringMatch);
-    let refused = resolve(&bare, &Role::Coder, &rules(), NoCriteria::Refuse, &ready).unwrap_err();
-    assert_eq!(refused.field, "completion");
 }
 
 // spec: P2
 #[test]
 fn a_stage_that_is_no_loop_is_one_pass_and_still_checked() {
-    let single = RoleRules { is_loop: false, max_iterations: Some(7), ..rules() };
+    let single = RoleRules { is_loop: false, max_iterations: Some(7), ..RoleRules::usual() };
     let resolved = settled(&Role::Reviewer, None, &single);
     assert_eq!((resolved.max_iterations, resolved.criteria.len()), (1, 1));
 }
@@ -164,14 +156,14 @@ fn an_external_check_has_the_usual_values_where_none_are_written() {
         VerificationConfig { command: Some(CheckCommand::from("make")), ..VerificationConfig::default() };
     let block = with_config(MethodName::External, config.clone());
     let check = ExternalCheck::of_command("make");
-    assert_eq!(method_of(settled(&Role::Coder, block, &rules())), Method::External(check.clone()));
+    assert_eq!(method_of(settled(&Role::Coder, block, &RoleRules::usual())), Method::External(check.clone()));
     let config = VerificationConfig {
         success_exit_code: Some(3),
         timeout: Some(WrittenTime::Seconds(2)),
         retries: Some(1),
         ..config
     };
-    let resolved = settled(&Role::Coder, with_config(MethodName::External, config), &rules());
+    let resolved = settled(&Role::Coder, with_config(MethodName::External, config), &RoleRules::usual());
     assert_eq!(resolved.criteria[0].retries, 1);
     let check = ExternalCheck { success_exit_code: 3, timeout_ms: 2_000, ..check };
     assert_eq!(method_of(resolved), Method::External(check));
@@ -182,7 +174,8 @@ fn an_external_check_has_the_usual_values_where_none_are_written() {
 fn the_acceptance_criteria_are_put_into_what_a_judge_looks_for() {
     let judged = |check_for, negative_patterns| {
         let config = VerificationConfig { check_for, negative_patterns, ..VerificationConfig::default() };
-        let method = method_of(settled(&Role::Qa, with_config(MethodName::Semantic, config), &rules()));
+        let method =
+            method_of(settled(&Role::Qa, with_config(MethodName::Semantic, config), &RoleRules::usual()));
         let Method::Semantic(check) = method else { panic!("{method:?}") };
         check.check_for
     };
@@ -200,7 +193,7 @@ fn values_are_put_in_once_and_never_expanded_again() {
     let mut sly = task(&Role::Reviewer, None);
     let spec = sly.completion.as_mut().unwrap();
     spec.acceptance_criteria = vec![ACCEPTANCE.to_string()];
-    let resolved = resolve(&sly, &Role::Reviewer, &rules(), NoCriteria::Warn, &ready).unwrap();
+    let resolved = resolve(&sly, &Role::Reviewer, &RoleRules::usual(), &ready).unwrap();
     let Method::Semantic(check) = method_of(resolved) else { panic!() };
     assert_eq!(check.check_for, [ACCEPTANCE]);
 }
@@ -222,7 +215,9 @@ fn stages_have_a_name_a_method_and_are_required_unless_said() {
     ];
     let config = VerificationConfig { stages: Some(stages), ..VerificationConfig::default() };
     let block = with_config(MethodName::MultiStage, config);
-    let Method::MultiStage(staged) = method_of(settled(&Role::Qa, block, &rules())) else { panic!() };
+    let Method::MultiStage(staged) = method_of(settled(&Role::Qa, block, &RoleRules::usual())) else {
+        panic!()
+    };
     assert!(staged.require_all && !staged.parallel);
     let [first, second] = <[Stage; 2]>::try_from(staged.stages).unwrap();
     assert_eq!((first.criterion.name.as_deref(), first.required), (Some("unnamed"), true));
@@ -245,14 +240,14 @@ fn from_files(named: Option<MethodName>, template: &str) -> RoleSpec {
 #[test]
 fn a_template_makes_the_criterion_and_brings_its_method_along() {
     for role in [Role::Coder, Role::Reviewer, Role::Qa] {
-        let resolved = settled(&role, Some(from_files(None, "files")), &rules());
+        let resolved = settled(&role, Some(from_files(None, "files")), &RoleRules::usual());
         assert_eq!(resolved.criteria[0].retries, 2);
         let Method::External(check) = method_of(resolved) else { panic!("{role}") };
         assert_eq!(check.command, CheckCommand::Argv(vec!["ls".to_string(), "a b".to_string()]));
     }
     let refused = |block| {
         let task = task(&Role::Coder, Some(block));
-        resolve(&task, &Role::Coder, &rules(), NoCriteria::Warn, &ready).unwrap_err().to_string()
+        resolve(&task, &Role::Coder, &RoleRules::usual(), &ready).unwrap_err().to_string()
     };
     assert_eq!(
         refused(from_files(None, "file")),
@@ -269,7 +264,7 @@ fn a_stage_may_come_from_a_template_and_keeps_its_name() {
     let stage = StageSpec { name: Some("there".to_string()), config, ..StageSpec::default() };
     let config = VerificationConfig { stages: Some(vec![stage]), ..VerificationConfig::default() };
     let Method::MultiStage(staged) =
-        method_of(settled(&Role::Qa, with_config(MethodName::MultiStage, config), &rules()))
+        method_of(settled(&Role::Qa, with_config(MethodName::MultiStage, config), &RoleRules::usual()))
     else {
         panic!()
     };
@@ -278,7 +273,7 @@ fn a_stage_may_come_from_a_template_and_keeps_its_name() {
 }
 
 fn with_project_checks() -> RoleRules {
-    RoleRules { checks: vec![ExternalCheck::of_command("make test").into()], ..rules() }
+    RoleRules { checks: vec![ExternalCheck::of_command("make test").into()], ..RoleRules::usual() }
 }
 
 fn methods(resolved: &Resolved) -> Vec<&'static str> {
@@ -313,7 +308,7 @@ fn the_project_s_checks_are_left_where_the_task_says_how_a_role_is_verified() {
 #[test]
 fn the_project_s_checks_also_hold_for_a_task_that_does_not_say_when_it_is_done() {
     let bare = Task { completion: None, ..task(&Role::Coder, None) };
-    let resolved = resolve(&bare, &Role::Coder, &with_project_checks(), NoCriteria::Warn, &ready).unwrap();
+    let resolved = resolve(&bare, &Role::Coder, &with_project_checks(), &ready).unwrap();
     assert_eq!(methods(&resolved), ["external", "string_match"]);
     assert!(resolved.warnings[0].ends_with("the checks of the project decide"), "{:?}", resolved.warnings);
 }

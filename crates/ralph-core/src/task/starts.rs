@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{CheckFor, MethodName, OneOrMore, Role, Task, VerificationConfig};
+use super::{CheckFor, CompletionSpec, MethodName, OneOrMore, Role, Task, VerificationConfig};
 
 /// A program that a criterion starts, or something else that decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,21 @@ pub fn terms(task: &Task) -> Vec<Start> {
     let outcome = task.completion.iter().map(|spec| said("outcome", &spec.outcome));
     let accepted = task.completion.iter().flat_map(|spec| &spec.acceptance_criteria);
     let accepted = accepted.map(|criterion| said("acceptance", criterion));
-    outcome.chain(accepted).chain(of_roles(task).into_iter().map(|term| term.said)).collect()
+    let terms = outcome.chain(accepted).chain(task.completion.iter().flat_map(acceptance));
+    terms.chain(of_roles(task).into_iter().map(|term| term.said)).collect()
+}
+
+/// Returns how claims are accepted beside the criteria.
+fn acceptance(spec: &CompletionSpec) -> Vec<Start> {
+    let listed = |place: &str, patterns: &Option<Vec<String>>| {
+        let what = patterns.as_ref()?.join(", ");
+        Some(Start { place: place.to_string(), what })
+    };
+    let isolation = spec
+        .isolation
+        .map(|isolation| Start { place: "isolation".to_string(), what: isolation.as_str().to_string() });
+    let listed = [listed("guard", &spec.guard), listed("allow_changes", &spec.allow_changes), isolation];
+    listed.into_iter().flatten().collect()
 }
 
 fn of_roles(task: &Task) -> Vec<Term> {
@@ -125,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::criterion::CheckCommand;
-    use crate::task::{CompletionSpec, RoleSpec, StageSpec};
+    use crate::task::{RoleSpec, StageSpec};
 
     fn block(config: VerificationConfig) -> Option<RoleSpec> {
         Some(RoleSpec { verification_config: Some(config), ..RoleSpec::default() })
@@ -209,6 +223,9 @@ mod tests {
         let completion = CompletionSpec {
             outcome: "people log in".to_string(),
             acceptance_criteria: vec!["401".to_string(), "a token".to_string()],
+            guard: Some(vec!["tests/**".into(), "!tests/data".into()]),
+            allow_changes: Some(vec!["verify.sh".into()]),
+            isolation: Some(crate::isolation::Isolation::Clean),
             coder: block(shell("make")),
             reviewer: block(judged),
             tester: Some(word),
@@ -223,6 +240,9 @@ mod tests {
                 ("outcome", "people log in"),
                 ("acceptance", "401"),
                 ("acceptance", "a token"),
+                ("guard", "tests/**, !tests/data"),
+                ("allow_changes", "verify.sh"),
+                ("isolation", "clean"),
                 ("coder", "make"),
                 ("reviewer", "a judge looks for [\"it is fast\"], never [\"slow\"]"),
                 ("tester", "the promise alone"),

@@ -51,6 +51,12 @@ fn completion(spec: &CompletionSpec) -> Result<(), Problem> {
     for (place, criterion) in spec.acceptance_criteria.iter().enumerate() {
         filled(&format!("{field}.{place}"), criterion, "say what must be true, or leave it out")?;
     }
+    for (name, patterns) in [("guard", &spec.guard), ("allow_changes", &spec.allow_changes)] {
+        for (place, pattern) in patterns.iter().flatten().enumerate() {
+            let field = format!("completion.{name}.{place}");
+            filled(&field, pattern, "write a pattern as in a .gitignore, such as tests/**, or leave it out")?;
+        }
+    }
     Role::KNOWN.iter().try_for_each(|name| spec.of(name).map_or(Ok(()), |block| role(name, block)))
 }
 

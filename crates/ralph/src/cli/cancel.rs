@@ -7,6 +7,7 @@ use ralph_core::task::Status;
 use super::target::{self, PATIENCE, Target, What, now, place, silent, within};
 use super::{block_on, out};
 use crate::control::{BuryError, Given, bury};
+use crate::duration;
 use crate::error::Failure;
 use crate::lock::Owner;
 use crate::project::Project;
@@ -86,6 +87,8 @@ async fn stop(args: &CancelArgs, target: &Target, row: LoopRow, owner: Option<Ow
         Given::Waits { id } => id,
         Given::TooLate => return Box::pin(end(target)).await,
     };
+    let time = duration::write(target::grace(&row));
+    out::note(&format!("what is at work has at most {time} to stop, and is killed then"));
     if args.no_wait {
         out::say(&format!("Cancelling Ralph loop for {}", place(&row)));
         return Ok(0);
@@ -181,9 +184,9 @@ pub async fn buried((project, store): (&Project, &Store), row: &LoopRow) -> Resu
 /// Returns the newest run of a task, if it can go on.
 pub async fn left_of(store: &Store, task: &str) -> Result<Option<LoopRow>, Failure> {
     let runs = store.runs_of_task(task).await?;
-    let newest = runs.last().filter(|(_, run)| matches!(run.status.as_str(), "running" | "interrupted"));
+    let newest = runs.last().filter(|run| matches!(run.status.as_str(), "running" | "interrupted"));
     match newest {
-        Some((_, run)) => Ok(store.loop_of(&run.id).await?),
+        Some(run) => Ok(store.loop_of(&run.id).await?),
         None => Ok(None),
     }
 }

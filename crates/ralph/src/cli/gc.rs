@@ -73,7 +73,7 @@ pub fn run(args: &GcArgs) -> Result<u8, Failure> {
         let store = Store::open(&project.state(), Opening::Existing).await?;
         let folders = RunFolders::find(&project.state()).map_err(|error| unsafe_place(&error))?;
         let mut done = Done::default();
-        if let (Some(store), Some(folders)) = (store, folders) {
+        if let Some(store) = store {
             done = Collector { args, project, store, folders, done }.collect().await?;
         }
         report(args, &done);
@@ -139,10 +139,15 @@ impl Collector<'_> {
         Ok(over.filter(is_gone).map(|tree| tree.path).collect())
     }
 
-    /// A run that is recorded as going on and that nobody drives has ended without a word.
+    /// A run that is recorded as going on and that nobody drives has ended without a word. Where somebody removed the lock
+    /// under its feet, it is known by its process.
     fn life(&self, run: &LastSeen) -> Life {
-        let driven = !is_cut_short(&self.project, &run.id);
-        if driven { Life::Running } else { Life::Ended { at: run.at } }
+        let driver = || run.driver.as_deref().and_then(Owner::parse);
+        let is_driven = match self.project.run_lock(&run.id).exists() {
+            true => !is_cut_short(&self.project, &run.id),
+            false => driver().is_some_and(|driver| driver.process.lives_here()),
+        };
+        if is_driven { Life::Running } else { Life::Ended { at: run.at } }
     }
 
     /// Removes the logs of a run first: a record without logs is what usually remains.

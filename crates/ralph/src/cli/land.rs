@@ -16,6 +16,7 @@ use super::resume::refuse_tracked;
 use super::run::with_keeper;
 use super::task::{opened, unknown};
 use super::tree_hold::run_named;
+use crate::engine::Asks;
 use crate::error::Failure;
 use crate::git::{Checkout, CheckoutError};
 use crate::process::Keeper;
@@ -51,8 +52,9 @@ pub fn run(args: &LandArgs) -> Result<u8, Failure> {
 
 async fn all(args: &LandArgs, project: Project, keeper: Keeper) -> Result<u8, Failure> {
     let store = opened().await?;
+    let mut patience = Patience::none()?;
     for id in &args.tasks {
-        let landed = land((&store, &project), id, keeper.clone(), &mut Patience::None).await?;
+        let landed = land((&store, &project), id, keeper.clone(), &mut patience).await?;
         match &landed {
             Landed::Stopped(code) => return Ok(*code),
             Landed::Done(report) | Landed::Refused(report) => {
@@ -100,10 +102,11 @@ pub async fn land(
     let mut report = Report::of(&landing, project.state().join("land"));
     if !landing.is_there_already() {
         let proof = proof(store, &subject, project).await?;
-        let evidence = match verified(project, &landing, &proof, (keeper, &report)).await? {
-            Looked::Through(evidence) => evidence,
-            Looked::Stopped(code) => return Ok(Landed::Stopped(code)),
-        };
+        let evidence =
+            match verified((project, &landing), &proof, (keeper, &report), &mut patience.asks).await? {
+                Looked::Through(evidence) => evidence,
+                Looked::Stopped(code) => return Ok(Landed::Stopped(code)),
+            };
         let is_refused = !evidence.checks.is_empty() && evidence.verdict() != Verdict::Accepted;
         report.evidence = evidence;
         if is_refused {
@@ -151,12 +154,13 @@ impl InTurn {
 }
 
 /// Lands one task for a worker, after all others who land here.
-pub async fn land_in_turn(store: &Store, project: &Project, id: &str, keeper: &Keeper) -> InTurn {
-    let landed = match Patience::turn() {
-        Ok(mut patience) => land((store, project), id, keeper.clone(), &mut patience).await,
-        Err(failure) => Err(failure),
-    };
-    match landed {
+pub async fn land_in_turn(
+    (store, project): (&Store, &Project),
+    id: &str,
+    keeper: &Keeper,
+    asks: Asks,
+) -> InTurn {
+    match land((store, project), id, keeper.clone(), &mut Patience::turn(asks)).await {
         Ok(Landed::Done(report)) => InTurn::Landed(report.text()),
         Ok(Landed::Refused(report)) => InTurn::Not(report.text()),
         Ok(Landed::Stopped(_)) => InTurn::Stopped(format!(
@@ -200,10 +204,10 @@ async fn finished_run(store: &Store, name: &str) -> Result<Option<RunRow>, Failu
 
 /// Runs the checks in a checkout of what the branch would be.
 async fn verified(
-    project: &Project,
-    landing: &Landing,
+    (project, landing): (&Project, &Landing),
     proof: &Proof,
     (keeper, report): (Keeper, &Report),
+    asks: &mut Asks,
 ) -> Result<Looked, Failure> {
     if proof.criteria.is_empty() {
         return Ok(Looked::Through(Evidence { checks: Vec::new() }));
@@ -222,5 +226,5 @@ async fn verified(
         logs: (report.logs.clone(), &name),
     };
     let criteria: &[Criterion] = &proof.criteria;
-    looking.look(criteria, keeper).await
+    looking.look(criteria, keeper, asks).await
 }

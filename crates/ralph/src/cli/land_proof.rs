@@ -7,7 +7,7 @@ use ralph_core::criterion::Criterion;
 use ralph_core::criterion::template::Values;
 use ralph_core::outcome::exit_code;
 use ralph_core::receipt::repeatable;
-use ralph_core::task::{NoCriteria, ProjectChecks, Role, resolve};
+use ralph_core::task::{ProjectChecks, Role, resolve};
 
 use super::config_args::ConfigArgs;
 use super::resume::HIDDEN;
@@ -48,7 +48,7 @@ pub enum Subject {
 pub async fn proof(store: &Store, subject: &Subject, project: &Project) -> Result<Proof, Failure> {
     let runs = match subject {
         Subject::Task(row) => store.runs_of_task(&row.task.id).await?,
-        Subject::Run(run) => vec![(String::new(), run.as_ref().clone())],
+        Subject::Run(run) => vec![run.as_ref().clone()],
     };
     let proven = proven(store, runs, project).await?;
     match subject {
@@ -58,11 +58,11 @@ pub async fn proof(store: &Store, subject: &Subject, project: &Project) -> Resul
 }
 
 /// Returns what the newest completed stage of each role was held to. What was read in from a file is somebody else's.
-async fn proven(store: &Store, runs: Vec<(String, RunRow)>, project: &Project) -> Result<Proof, Failure> {
+async fn proven(store: &Store, runs: Vec<RunRow>, project: &Project) -> Result<Proof, Failure> {
     let mut newest: BTreeMap<String, RunRow> = BTreeMap::new();
-    for (role, run) in runs {
+    for run in runs {
         if run.status == "completed" && store.stored(&run.id).await?.fence > 0 {
-            newest.insert(role, run);
+            newest.insert(run.role.clone().unwrap_or_default(), run);
         }
     }
     let mut proof = Proof::default();
@@ -81,7 +81,8 @@ async fn proven(store: &Store, runs: Vec<(String, RunRow)>, project: &Project) -
 
 /// Returns what coder and tester would be held to.
 fn owed(row: &TaskRow, project: &Project) -> Result<Proof, Failure> {
-    let settings: Settings = ConfigArgs::default().settings(Some(project))?;
+    let mut settings: Settings = ConfigArgs::default().settings(Some(project))?;
+    row.task.completion.iter().for_each(|spec| settings.take_completion(spec));
     let used = RefCell::new(Vec::new());
     let from_template = |name: &str, with: &BTreeMap<String, Values>| {
         used.borrow_mut().push(name.to_owned());
@@ -91,7 +92,7 @@ fn owed(row: &TaskRow, project: &Project) -> Result<Proof, Failure> {
     let mut checks = Part::Left;
     for role in [Role::Coder, Role::Tester] {
         let rules = settings.role_rules(&role);
-        let resolved = resolve(&row.task, &role, &rules, NoCriteria::Warn, &from_template)
+        let resolved = resolve(&row.task, &role, &rules, &from_template)
             .map_err(|problem| Failure::preflight(&problem.what).hint(problem.hint))?;
         if resolved.project_checks == ProjectChecks::Added {
             checks = Part::Used;

@@ -2,8 +2,9 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::outcome::{Ended, exit_code};
+use tokio::sync::mpsc;
 
-use crate::engine::{Asked, Clock, Signals};
+use crate::engine::{Asks, Clock, stop_for_commands};
 use crate::error::Failure;
 use crate::lock::{self, Held, Owner, Sharing};
 use crate::private;
@@ -13,14 +14,10 @@ use crate::project::Project;
 const LONGEST: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long a lock is waited for that somebody else has.
-pub enum Patience {
-    None,
-    /// For a while, and no longer than until a signal comes.
-    Turn {
-        until: Instant,
-        signals: Box<Signals>,
-    },
+/// How long a lock is waited for that somebody else has, and who is heard meanwhile.
+pub struct Patience {
+    until: Option<Instant>,
+    pub asks: Asks,
 }
 
 pub enum Turn {
@@ -30,10 +27,15 @@ pub enum Turn {
 }
 
 impl Patience {
-    /// Hears every signal from now on.
-    pub fn turn() -> Result<Self, Failure> {
-        let signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
-        Ok(Self::Turn { until: Instant::now() + LONGEST, signals: Box::new(signals) })
+    /// Waits for nobody, and hears every signal from now on.
+    pub fn none() -> Result<Self, Failure> {
+        let asks = Asks::signals().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+        Ok(Self { until: None, asks })
+    }
+
+    /// Waits for a while, and hears what is passed on.
+    pub fn turn(asks: Asks) -> Self {
+        Self { until: Some(Instant::now() + LONGEST), asks }
     }
 
     /// Takes a lock of the project that nobody else may have meanwhile.
@@ -43,27 +45,22 @@ impl Patience {
                 Ok(held) => return Ok(Turn::Ours(held)),
                 Err(refused) => refused,
             };
-            match self {
-                Self::Turn { until, signals }
-                    if refused.exit_code == exit_code::STATE && Instant::now() < *until =>
-                {
-                    if let Some(code) = stopped(signals).await {
-                        return Ok(Turn::Stopped(code));
-                    }
-                }
-                Self::Turn { .. } | Self::None => return Err(refused),
+            let waits = self.until.is_some_and(|until| Instant::now() < until);
+            if !waits || refused.exit_code != exit_code::STATE {
+                return Err(refused);
+            }
+            if let Some(code) = stopped(&mut self.asks).await {
+                return Ok(Turn::Stopped(code));
             }
         }
     }
 }
 
-/// Waits a moment. Returns the exit code if a signal came.
-async fn stopped(signals: &mut Signals) -> Option<u8> {
+/// Waits a moment. Returns the exit code if somebody asks for a stop.
+async fn stopped(asks: &mut Asks) -> Option<u8> {
+    let (orders, _) = mpsc::unbounded_channel();
     tokio::select! {
-        asked = signals.next() => match asked {
-            Asked::Stop(signal) => Some(Ended::interrupted(signal).exit_code),
-            Asked::Suspend | Asked::Look => None,
-        },
+        signal = stop_for_commands(asks, &orders) => Some(Ended::interrupted(signal).exit_code),
         () = tokio::time::sleep(LOOK) => None,
     }
 }

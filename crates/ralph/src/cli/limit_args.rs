@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values::{log_size, memory, money, retries, still, time, tokens};
+use super::budget_args::BudgetArgs;
+use super::values::{log_size, memory, retries, still, time};
 use crate::config::Settings;
 use crate::memory_size::MemorySize;
 use crate::money::Money;
@@ -32,15 +33,8 @@ pub struct LimitArgs {
     /// Iterations in a row that change nothing and so end the run; 0: none do [built-in: 3; plan, build, prompt: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = still)]
     stall: Option<u32>,
-    /// Most money of the run in dollars, with retries and judges: 5, 0.25 [built-in: no limit]
-    #[arg(long, value_name = "USD", allow_hyphen_values = true, value_parser = money)]
-    max_cost: Option<Money>,
-    /// Most tokens of the run, in and out together: 200000, 500k, 2M [built-in: no limit]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = tokens)]
-    max_tokens: Option<u64>,
-    /// Longest time of the run [built-in: 12h]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
-    max_duration: Option<Duration>,
+    #[command(flatten)]
+    budget: BudgetArgs,
     /// Kills an agent that uses more memory than this with all its descendants: 512M, 4G; a bare number is MB
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = memory)]
     max_memory: Option<MemorySize>,
@@ -52,7 +46,7 @@ pub struct LimitArgs {
 impl LimitArgs {
     /// Returns the most money, where it was said.
     pub fn max_cost(&self) -> Option<Money> {
-        self.max_cost
+        self.budget.max_cost()
     }
 
     /// Applies the flags as the highest layer.
@@ -67,9 +61,6 @@ impl LimitArgs {
         limits.max_memory.flag(self.max_memory.map(Some), "--max-memory");
         limits.log_limit.flag(self.log_limit, "--log-limit");
         settings.stall_iterations.flag(self.stall, "--stall");
-        let limits = &mut settings.limits;
-        limits.max_cost_usd.flag(self.max_cost.map(Some), "--max-cost");
-        limits.max_tokens.flag(self.max_tokens.map(Some), "--max-tokens");
-        limits.max_duration.flag(self.max_duration, "--max-duration");
+        self.budget.apply(settings);
     }
 }

@@ -8,7 +8,7 @@ use ralph_core::evidence::{CheckEvidence, Evidence};
 use ralph_core::outcome::{Ended, exit_code};
 use tokio::sync::mpsc;
 
-use crate::engine::{Asked, PROJECT_VARIABLE, Signals, stop_self};
+use crate::engine::{Asks, PROJECT_VARIABLE, stop_for_commands};
 use crate::error::Failure;
 use crate::git::{self, Checkout};
 use crate::memory_size::MemorySize;
@@ -38,8 +38,13 @@ pub enum Looked {
 }
 
 impl Looking<'_> {
-    /// Runs checks in the checkout.
-    pub async fn look(self, criteria: &[Criterion], keeper: Keeper) -> Result<Looked, Failure> {
+    /// Runs checks in the checkout, until somebody asks for a stop.
+    pub async fn look(
+        self,
+        criteria: &[Criterion],
+        keeper: Keeper,
+        asks: &mut Asks,
+    ) -> Result<Looked, Failure> {
         let (folder, name) = self.logs;
         private::folder(&folder).map_err(|error| Failure::new(exit_code::STATE, &error))?;
         let root = self.checkout.path().to_path_buf();
@@ -57,7 +62,7 @@ impl Looking<'_> {
         };
         verify::lend(&self.project.root, self.checkout.path(), &self.acceptance.share)
             .map_err(|error| Failure::new(exit_code::STATE, &error))?;
-        until_stopped(&verifier, &self.acceptance.setup, criteria).await
+        until_stopped(&verifier, &self.acceptance.setup, criteria, asks).await
     }
 }
 
@@ -65,24 +70,18 @@ async fn until_stopped(
     verifier: &Verifier,
     setup: &[String],
     criteria: &[Criterion],
+    asks: &mut Asks,
 ) -> Result<Looked, Failure> {
-    let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     let (orders, received) = mpsc::unbounded_channel();
     let mut looking = std::pin::pin!(verify::again(verifier, setup, criteria, received));
-    loop {
-        tokio::select! {
-            looked = &mut looking => {
-                return looked.map(Looked::Through).map_err(|failed| unfit(&failed, &verifier.folder));
-            }
-            asked = signals.next() => match asked {
-                Asked::Suspend => stop_self(),
-                Asked::Look => {}
-                Asked::Stop(signal) => {
-                    let _ = orders.send(Order::Kill);
-                    let _ = tokio::time::timeout(PUT_DOWN, &mut looking).await;
-                    return Ok(Looked::Stopped(Ended::interrupted(signal).exit_code));
-                }
-            },
+    tokio::select! {
+        looked = &mut looking => {
+            looked.map(Looked::Through).map_err(|failed| unfit(&failed, &verifier.folder))
+        }
+        signal = stop_for_commands(asks, &orders) => {
+            let _ = orders.send(Order::Kill);
+            let _ = tokio::time::timeout(PUT_DOWN, &mut looking).await;
+            Ok(Looked::Stopped(Ended::interrupted(signal).exit_code))
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::config_args::ConfigArgs;
 use super::{out, trust};
 use crate::config::{Part, Settings, Use};
-use crate::engine::{Asked, PROJECT_VARIABLE, RunPlan, Signals, stop_self};
+use crate::engine::{Asks, PROJECT_VARIABLE, RunPlan, stop_for_commands};
 use crate::error::Failure;
 use crate::process::{Keeper, Order};
 use crate::project::Project;
@@ -66,20 +66,13 @@ pub async fn set_up(plan: &RunPlan, keeper: &Keeper) -> Result<Option<u8>, Failu
         run_id: &plan.id,
         logs: place.site.root_state().join("setup"),
     };
-    let mut signals = Signals::listen().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let mut asks = Asks::signals().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
     let mut fitting = std::pin::pin!(tree::set_up(&place.tree, with, received, async || true));
-    let mut stopped = None;
-    let done = loop {
-        tokio::select! {
-            done = &mut fitting => break done,
-            asked = signals.next() => match asked {
-                Asked::Suspend => stop_self(),
-                Asked::Look => {}
-                Asked::Stop(signal) => {
-                    stopped = Some(Ended::interrupted(signal).exit_code);
-                    let _ = orders.send(Order::Kill);
-                }
-            },
+    let (done, stopped) = tokio::select! {
+        done = &mut fitting => (done, None),
+        signal = stop_for_commands(&mut asks, &orders) => {
+            let _ = orders.send(Order::Kill);
+            (fitting.await, Some(Ended::interrupted(signal).exit_code))
         }
     };
     if done.is_err() {

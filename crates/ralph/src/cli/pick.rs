@@ -59,7 +59,7 @@ pub async fn run_or_task(part: Option<&str>) -> Result<(Store, RunRow), Failure>
     if let (Some(part), Some(store)) = (part, store().await?) {
         let of_task = store.runs_of_task(part).await?.pop();
         store.close().await;
-        if let Some((_, newest)) = of_task {
+        if let Some(newest) = of_task {
             return run(Some(&newest.id)).await;
         }
     }

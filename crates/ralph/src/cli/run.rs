@@ -14,7 +14,7 @@ use super::detach::start;
 use super::output_args::{Show, Told};
 use super::run_args::RunArgs;
 use super::usual_plan::{Wanted, usual_plan};
-use super::{block_on, budget, out, own_tree, trust};
+use super::{block_on, budget, demand, out, own_tree, trust};
 use crate::config::Settings;
 use crate::duration;
 use crate::engine::{self, AgentChoice, Asks, Beginning, Clock, EngineError, Hold, Means, RunPlan, TreeHold};
@@ -49,6 +49,7 @@ fn plan(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan
         checks: settings.criteria(),
         max_iterations: settings.default_max_iterations.value,
     };
+    demand::ensure(settings, &wanted.checks)?;
     let plan = usual_plan(wanted, project)?;
     Ok(RunPlan {
         policy: Policy { context: settings.context.value, ..plan.policy },

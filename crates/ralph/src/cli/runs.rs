@@ -4,7 +4,7 @@ use clap::Args;
 use super::values::shown_runs;
 use super::{block_on, out, pick};
 use crate::error::Failure;
-use crate::view::{self, run_line};
+use crate::view::{self, run_lines};
 
 /// Lists the runs of this project, newest first
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub fn run(args: &RunsArgs) -> Result<u8, Failure> {
         } else if runs.is_empty() {
             out::note("no runs yet; start one with `ralph run`");
         } else {
-            runs.iter().for_each(|run| out::say(&run_line(run)));
+            run_lines(&runs).iter().for_each(|line| out::say(line));
         }
         Ok(0)
     })

@@ -54,7 +54,7 @@ pub async fn loops(store: &Store, project: &Project) -> Result<Vec<Active>, Fail
     // In this order: what begins meanwhile is seen twice rather than not at all.
     let leases = store.leases().await?;
     let rows = store.loops().await?;
-    let tasks: Vec<String> = rows.iter().filter_map(|row| row.task.clone()).collect();
+    let tasks: Vec<String> = rows.iter().filter_map(|row| row.run.task.clone()).collect();
     let view = |row| {
         let life = match driven(project, &row) {
             Driven::By(_) => Life::Driven,

@@ -67,7 +67,7 @@ impl Target {
             What::Run(row) => Ok(self.store.loop_of(&row.run.id).await?.filter(is_open)),
             What::Task { id, .. } => {
                 let loops = self.store.loops().await?;
-                Ok(loops.into_iter().rfind(|row| row.task.as_ref() == Some(id)))
+                Ok(loops.into_iter().rfind(|row| row.run.task.as_ref() == Some(id)))
             }
         }
     }
@@ -141,7 +141,7 @@ pub fn now() -> Millis {
 
 /// Returns how people know a loop: by its task, or by its run.
 pub fn name(row: &LoopRow) -> &str {
-    row.task.as_deref().unwrap_or_else(|| short_id(&row.run.id))
+    row.run.task.as_deref().unwrap_or_else(|| short_id(&row.run.id))
 }
 
 /// Returns where a loop is: `TASK-001 at iteration 3/15`.

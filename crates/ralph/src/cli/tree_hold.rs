@@ -86,7 +86,7 @@ async fn of_task(store: &Store, project: &Project, head: &TaskHead) -> Result<Cl
 }
 
 /// Refuses a task that somebody works on, with or without a loop. The lease of a dead worker is over.
-pub async fn refuse_worked_on(store: &Store, project: &Project, head: &TaskHead) -> Result<(), Failure> {
+async fn refuse_worked_on(store: &Store, project: &Project, head: &TaskHead) -> Result<(), Failure> {
     at_rest(head, project)?;
     let leases = store.leases().await?.into_iter();
     for lease in leases.filter(|lease| lease.claim.task == head.id && !lease.is_over) {

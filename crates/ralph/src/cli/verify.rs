@@ -13,7 +13,7 @@ use super::run::with_keeper;
 use super::verify_report::Found;
 use super::{out, pick};
 use crate::digest::sha256;
-use crate::engine::{KIND_GENERATE, RunSettings, SettingsError};
+use crate::engine::{Asks, KIND_GENERATE, RunSettings, SettingsError};
 use crate::error::Failure;
 use crate::git::{self, Checkout, CheckoutError};
 use crate::process::Keeper;
@@ -78,7 +78,8 @@ async fn again(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8
         run: case.run.id.clone(),
         logs: (project.run_folder(&case.run.id), &name),
     };
-    let evidence = match looking.look(&case.criteria, keeper).await? {
+    let mut asks = Asks::signals().map_err(|error| Failure::new(exit_code::INTERNAL, &error))?;
+    let evidence = match looking.look(&case.criteria, keeper, &mut asks).await? {
         Looked::Through(evidence) => evidence,
         Looked::Stopped(code) => return Ok(code),
     };

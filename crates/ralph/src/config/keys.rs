@@ -125,6 +125,8 @@ pub(super) const KEYS: &[Key<Settings>] = &[
         |s| Slot::Switch(&mut s.verification.cache)),
     key("verification.role_checks", "Whether roles are held to their duties at all: see ralph.ROLE.role_check",
         |s| Slot::Switch(&mut s.verification.role_checks)),
+    key("verification.require_criteria", "Refuses to begin where nothing more than the agent's own word would decide",
+        |s| Slot::Switch(&mut s.verification.require_criteria)),
     key("verification.guard", "Files that must not change before a claim, as in a .gitignore", |s| Slot::Texts(&mut s.verification.guard)),
     key("verification.allow_changes", "Files that may change although they are sealed, as in a .gitignore",
         |s| Slot::Texts(&mut s.verification.allow_changes)),

@@ -1,6 +1,6 @@
 //! What the configuration says about the roles of tasks.
 use ralph_core::duty::Duty;
-use ralph_core::task::{MethodName, Role, RoleRules};
+use ralph_core::task::{CompletionSpec, MethodName, Role, RoleRules};
 
 use super::origin::{Origin, Setting};
 use super::settings::Settings;
@@ -93,6 +93,18 @@ impl Settings {
     pub fn duty(&self, role: &Role) -> Duty {
         let is_held = self.roles.of(role).is_none_or(|own| own.role_check.value);
         if self.verification.role_checks.value && is_held { Duty::of(role) } else { Duty::None }
+    }
+
+    /// Takes over how a task wants claims to be accepted: what it guards and allows comes to the rest, and where they are checked
+    /// stands above everything but a flag.
+    pub fn take_completion(&mut self, spec: &CompletionSpec) {
+        let verification = &mut self.verification;
+        verification.guard.value.extend(spec.guard.iter().flatten().cloned());
+        verification.allow_changes.value.extend(spec.allow_changes.iter().flatten().cloned());
+        let is_flag = matches!(verification.isolation.origin, Origin::Flag { .. });
+        if let (Some(isolation), false) = (spec.isolation, is_flag) {
+            verification.isolation.value = isolation;
+        }
     }
 
     /// Chooses the agent and the model of a role, where it has its own. The general model is not meant for its agent.

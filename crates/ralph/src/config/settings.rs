@@ -19,7 +19,7 @@ use super::templates::Templates;
 use crate::agent::{Format, Permission};
 use crate::memory_size::MemorySize;
 use crate::money::Money;
-use crate::verify::Isolation;
+use ralph_core::isolation::Isolation;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -71,6 +71,8 @@ pub struct Verification {
     pub share: Setting<Vec<String>>,
     pub cache: Setting<bool>,
     pub role_checks: Setting<bool>,
+    /// Nothing begins where the agent's word alone would decide.
+    pub require_criteria: Setting<bool>,
 }
 
 impl Default for Verification {
@@ -84,6 +86,7 @@ impl Default for Verification {
             share: Setting::default(),
             cache: Setting::built_in(true),
             role_checks: Setting::built_in(true),
+            require_criteria: Setting::built_in(false),
         }
     }
 }

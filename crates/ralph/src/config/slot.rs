@@ -21,8 +21,8 @@ use crate::duration;
 use crate::memory_size::MemorySize;
 use crate::money::{Money, parse_tokens};
 use crate::suggest;
-use crate::verify::Isolation;
 use crate::yaml::{Content, Node};
+use ralph_core::isolation::Isolation;
 
 /// Where a value goes.
 pub(super) enum Slot<'a> {
@@ -97,7 +97,7 @@ pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteratio
 pub(super) const ON_ERROR: &[(&str, OnError)] =
     &[("reject", OnError::Reject), ("string_match", OnError::StringMatch)];
 pub(super) const ISOLATION: &[(&str, Isolation)] =
-    &[("workspace", Isolation::Workspace), ("clean", Isolation::Clean)];
+    &[(Isolation::Workspace.as_str(), Isolation::Workspace), (Isolation::Clean.as_str(), Isolation::Clean)];
 
 pub(super) const LANDING: &[(&str, Landing)] = &[("manual", Landing::Manual), ("auto", Landing::Auto)];
 

@@ -54,7 +54,7 @@ pub async fn bury(project: &Project, store: &Store, row: &LoopRow, at: Millis) -
 async fn is_worked_on(store: &Store, row: &LoopRow) -> Result<bool, StoreError> {
     let leases = store.leases().await?;
     let lease =
-        leases.into_iter().find(|lease| Some(&lease.claim.task) == row.task.as_ref() && !lease.is_over);
+        leases.into_iter().find(|lease| Some(&lease.claim.task) == row.run.task.as_ref() && !lease.is_over);
     let is_alive = |lease: Lease| Owner::parse(&lease.owner).is_some_and(|owner| !owner.process.is_gone());
     Ok(row.run.status == "running" && lease.is_some_and(is_alive))
 }

@@ -14,8 +14,8 @@ use super::plan::{AgentChoice, RunPlan};
 use crate::git;
 use crate::store::{Store, StoreError};
 use crate::survey::packaged_version;
-use crate::verify::Isolation;
 use crate::{process, receipt, redact};
+use ralph_core::isolation::Isolation;
 
 /// How many facts are read at once.
 const PAGE: u32 = 1_000;

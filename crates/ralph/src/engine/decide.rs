@@ -15,13 +15,12 @@ use ralph_core::step::step;
 use super::books::look_at;
 use super::clock::{Clock, dice};
 use super::drive::{Driver, EngineError};
-use super::means::Hold;
 use super::perform::Start;
 use super::plan::{RunPlan, StageOf};
 use super::watch::Stamp;
 use crate::fail::{self, Point};
 use crate::receipt;
-use crate::store::{Entry, NewRun, NewStage, OrderAnswer, PassedOn, Store, StoreError, WaitingOrder};
+use crate::store::{BUSY, Entry, NewRun, NewStage, OrderAnswer, PassedOn, Store, StoreError, WaitingOrder};
 
 /// What a step answers: one event, or those with which a run begins.
 pub(super) struct Happened {
@@ -85,12 +84,17 @@ impl Driver<'_> {
             let passed_on =
                 plan.stage.as_ref().map(|stage| PassedOn { task: &stage.task, words: next.untold() });
             let entry = Entry { run, fence, seq, at, facts: &facts, orders: &taken, passed_on, state: &next };
-            let stored = store((self.store, &self.hold), &plan, &entry, settings.as_deref());
+            let new = settings.map(|settings| (settings, self.hold.owner().json()));
+            let books = self.store;
+            let stored = async || store(books, &plan, &entry, new.as_ref()).await;
             let hands = &mut self.hands;
             let prepared =
                 async { effects.iter().find_map(start_of).iter().for_each(|start| hands.prepare(start)) };
-            let (stored, ()) = tokio::join!(stored, prepared);
-            stored.map_err(|error| self.lost(error))?;
+            let (first, ()) = tokio::join!(stored(), prepared);
+            // Who begins by hand hears of it instead: nothing is lost yet.
+            let begins = new.is_some() && plan.stage.as_ref().is_none_or(|stage| stage.lease.is_none());
+            let done = if begins { first } else { self.stored_at_last(first, stored).await };
+            done.map_err(|error| self.lost(error))?;
             let names: Vec<&str> = facts.iter().map(|fact| fact.name()).collect();
             tracing::debug!(run, seq = self.seq, facts = ?names, effects = effects.len(), "stored a step");
         }
@@ -108,6 +112,26 @@ impl Driver<'_> {
             self.act(effect);
         }
         Ok(())
+    }
+
+    /// Stores again what could not be stored because others were writing.
+    async fn stored_at_last(
+        &mut self,
+        mut done: Result<(), StoreError>,
+        again: impl AsyncFn() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut is_told = false;
+        while done.as_ref().is_err_and(StoreError::is_busy) {
+            if !is_told {
+                self.watcher.warning(BUSY);
+                is_told = true;
+            }
+            if !self.bears_others().await {
+                break;
+            }
+            done = again().await;
+        }
+        done
     }
 
     /// Lets the rules answer one event after the other.
@@ -221,20 +245,20 @@ impl Driver<'_> {
     }
 }
 
-/// Stores a step. With its settings a run is new.
+/// Stores a step. With its settings and its owner a run is new.
 async fn store(
-    (store, hold): (&Store, &Hold),
+    store: &Store,
     plan: &RunPlan,
     entry: &Entry<'_>,
-    settings: Option<&str>,
+    new: Option<&(String, String)>,
 ) -> Result<(), StoreError> {
-    let Some(settings) = settings else { return store.record(entry).await };
+    let Some((settings, owner)) = new else { return store.record(entry).await };
     let new = NewRun {
         kind: plan.kind,
         agent: &plan.agent.name,
         promise: plan.rules.promise.as_str(),
         settings,
-        owner: &hold.owner().json(),
+        owner,
         stage: plan.stage.as_ref().map(new_stage),
     };
     store.begin(&new, entry).await

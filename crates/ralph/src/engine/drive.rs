@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::books::Books;
 use super::clock::Clock;
 use super::decide::Happened;
-use super::halt::Halt;
+use super::halt::{Halt, hold_job};
 use super::keep::Remembered;
 use super::means::{Hold, Means};
 use super::news::{News, Shown};
@@ -51,8 +51,8 @@ pub enum EngineError {
 /// How often the clock on the wall is looked at while a run waits by it.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// How long an agent's supervisor may take to pass on a pause.
-const PASS_ON: Duration = Duration::from_secs(1);
+/// How long it takes until something is stored again that could not be because others were writing.
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// Where a run begins.
 pub enum Beginning {
@@ -96,9 +96,10 @@ pub async fn run(
         hands: Hands::new(plan, (means.keeper, means.account), news_in, shown_in),
         store: &means.store,
         hold: means.hold,
+        asks: means.asks,
         watcher,
     };
-    let ended = driver.drive(Sources { asks: means.asks, news, shown }, beginning).await?;
+    let ended = driver.drive(Sources { news, shown }, beginning).await?;
     if let Some(remembered) = remembered
         && is_ours(&means.store, stage.as_ref()).await
     {
@@ -113,9 +114,8 @@ async fn is_ours(store: &Store, stage: Option<&StageOf>) -> bool {
     store.task_claim(task).await.is_ok_and(|claim| claim.is_some_and(|(_, fence)| fence == lease))
 }
 
-/// Everything that can happen to a run.
+/// What happens to a run by itself.
 struct Sources {
-    asks: Asks,
     news: mpsc::UnboundedReceiver<News>,
     shown: mpsc::Receiver<Shown>,
 }
@@ -129,6 +129,7 @@ pub(super) struct Driver<'a> {
     pub(super) hands: Hands,
     pub(super) store: &'a Store,
     pub(super) hold: Hold,
+    asks: Asks,
     pub(super) books: Books,
     pub(super) watcher: &'a mut dyn Watcher,
 }
@@ -163,7 +164,7 @@ impl Driver<'_> {
             }
             let due = self.next_look();
             tokio::select! {
-                ask = sources.asks.next() => self.asked(ask).await?,
+                ask = self.asks.next() => self.asked(ask).await?,
                 Some(news) = sources.news.recv() => {
                     self.show_all(&mut sources.shown);
                     self.told(news).await?;
@@ -245,6 +246,21 @@ impl Driver<'_> {
         }
     }
 
+    /// Others write to the store all the time. Tells whether to try again: not for somebody who wants a stop, because nothing
+    /// can be recorded.
+    pub(super) async fn bears_others(&mut self) -> bool {
+        loop {
+            match tokio::time::timeout(BETWEEN_TRIES, self.asks.next()).await {
+                Err(_) => return true,
+                Ok(Ask::Signal(Asked::Stop(_)) | Ask::Lost) => return false,
+                Ok(Ask::Signal(Asked::Suspend)) => self.suspend().await,
+                Ok(Ask::Halt(halt)) => self.halt(halt).await,
+                // It comes again.
+                Ok(Ask::Signal(Asked::Look)) => {}
+            }
+        }
+    }
+
     async fn stop(&mut self, signal: StopSignal) -> Result<(), EngineError> {
         let was_told = self.state.phase.next_signal_kills();
         self.happened(EventKind::Interrupted { signal }).await?;
@@ -276,10 +292,7 @@ impl Driver<'_> {
     }
 
     async fn hold_agent(&mut self) {
-        let (passed_on, passed) = tokio::sync::oneshot::channel();
-        if self.hands.order(Order::Pause { passed_on }) {
-            let _ = tokio::time::timeout(PASS_ON, passed).await;
-        }
+        hold_job(|order| self.hands.order(order)).await;
     }
 
     fn let_agent_go(&mut self) {

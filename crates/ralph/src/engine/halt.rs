@@ -1,9 +1,15 @@
-//! Ctrl-Z for several loops in one process: each holds its agent, then the process stands still, then all go on.
+//! Ctrl-Z: whatever this process has started is held, then the process stands still, then all go on. Where it drives several
+//! loops, each holds its own.
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use ralph_core::event::StopSignal;
+use tokio::sync::{mpsc, oneshot, watch};
 
-use super::signals::stop_self;
+use super::signals::{Ask, Asked, Asks, stop_self};
+use crate::process::Order;
+
+/// How long a supervisor may take to pass on a pause.
+const PASS_ON: Duration = Duration::from_secs(1);
 
 /// A loop that cannot hold its agent in this time does not keep the others from stopping.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,7 +39,7 @@ pub fn halt() -> (Halt, Halting) {
 
 impl Halt {
     /// The agent is held: returns when it may go on.
-    pub(super) async fn held(mut self) {
+    pub async fn held(mut self) {
         drop(self.holds);
         // Who is gone halts nobody.
         let _ = self.go_on.wait_for(|go| *go).await;
@@ -48,4 +54,35 @@ impl Halting {
         stop_self();
         let _ = self.go.send(true);
     }
+}
+
+/// Holds a job that gets its orders so. Returns when the order has left, or when there is nobody to hold.
+pub async fn hold_job(order: impl FnOnce(Order) -> bool) {
+    let (passed_on, passed) = oneshot::channel();
+    if order(Order::Pause { passed_on }) {
+        let _ = tokio::time::timeout(PASS_ON, passed).await;
+    }
+}
+
+/// Waits for a stop while commands run that get their orders on this way. While the process stands still, they do.
+pub async fn stop_for_commands(asks: &mut Asks, orders: &mpsc::UnboundedSender<Order>) -> StopSignal {
+    loop {
+        match asks.next().await {
+            Ask::Signal(Asked::Stop(signal)) => return signal,
+            Ask::Signal(Asked::Suspend) => {
+                hold_job(|order| orders.send(order).is_ok()).await;
+                stop_self();
+                let _ = orders.send(Order::Resume);
+            }
+            Ask::Halt(halt) => halt_commands(halt, orders).await,
+            Ask::Signal(Asked::Look) | Ask::Lost => {}
+        }
+    }
+}
+
+/// Holds commands while the process stands still with everything else that it drives.
+pub async fn halt_commands(halt: Halt, orders: &mpsc::UnboundedSender<Order>) {
+    hold_job(|order| orders.send(order).is_ok()).await;
+    halt.held().await;
+    let _ = orders.send(Order::Resume);
 }

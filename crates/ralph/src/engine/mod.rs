@@ -34,7 +34,7 @@ mod watch;
 
 pub use clock::{Clock, new_run_id};
 pub use drive::{Beginning, EngineError, TakenUp, run};
-pub use halt::{Halt, halt};
+pub use halt::{Halt, halt, halt_commands, stop_for_commands};
 pub use judge::{JudgeChoice, Who};
 pub use ledger::{Account, Ledger};
 pub use means::{Hold, Means, TreeHold};

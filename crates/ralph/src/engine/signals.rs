@@ -47,7 +47,7 @@ impl Asks {
         Signals::listen().map(Self::Signals)
     }
 
-    pub(super) async fn next(&mut self) -> Ask {
+    pub async fn next(&mut self) -> Ask {
         match self {
             Self::Signals(signals) => Ask::Signal(signals.next().await),
             Self::Passed(passed) => match passed.recv().await {

@@ -49,7 +49,7 @@ pub use refs::{
     refs_not_in,
 };
 pub use settings::deciding_settings;
-pub use snapshot::{commit_with_tree, committed, snapshot, telling_tree};
+pub use snapshot::{commit_with_tree, committed, snapshot, telling_tree, trees_since};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {

@@ -1,6 +1,8 @@
 //! What a work tree holds at this moment, by the hash of its tree. It changes nothing: what was never added is hashed into
 //! a folder of its own.
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -105,6 +107,15 @@ pub fn commit_with_tree(root: &Path, tree: &str) -> Result<Option<String>, GitEr
     Ok(all.lines().find_map(|line| line.strip_prefix(tree)?.strip_prefix(' ').map(str::to_owned)))
 }
 
+/// Returns the trees of a commit and of all that came since, up to where the work tree stands.
+pub fn trees_since(root: &Path, base: &str) -> Result<Vec<String>, GitError> {
+    let (since, own) = (format!("{base}..HEAD"), format!("{base}^{{tree}}"));
+    let all = Plain::at(root).bytes(&["log", "--format=%T", &since])?;
+    let all = String::from_utf8_lossy(&all).into_owned();
+    let own = Plain::at(root).line(&["rev-parse", "--verify", &own])?;
+    Ok(all.lines().map(str::to_owned).chain([own]).collect())
+}
+
 /// What git may believe of files without reading them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known {
@@ -143,13 +154,20 @@ impl Known {
     pub(super) fn fill(&self, git: &Plain<'_>, own: &Temporary, index: &Path) -> Result<(), GitError> {
         match self {
             Self::Index if index.is_file() => {
-                std::fs::copy(index, own.path.join("index")).map_err(|source| own.failed(source))?;
+                copy_index(index, &own.path.join("index")).map_err(|source| own.failed(source))?;
             }
             Self::Commit(Some(commit)) => drop(git.bytes(&["read-tree", commit])?),
             Self::Index | Self::Commit(None) => {}
         }
         Ok(())
     }
+}
+
+/// Git reads a file again, although its times are those that the index has, if it may have changed after the index was written, in
+/// the same second: the copy must be as old as the index is.
+fn copy_index(index: &Path, copy: &Path) -> io::Result<()> {
+    std::fs::copy(index, copy)?;
+    File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)
 }
 
 /// Takes everything into the index of a call, and returns what git could not take in, in its words. A file that cannot be
@@ -254,6 +272,28 @@ mod tests {
         assert!(!root.join("far/a").exists());
         assert!(snapshot(&root).unwrap().is_committed);
         assert_eq!(telling_tree(&root).unwrap(), None, "anybody may have removed what is not there");
+    }
+
+    /// Git compares times by the second, and so does whoever is quick.
+    // spec: V14, V11
+    // fault: 76
+    #[test]
+    fn a_change_in_the_second_in_which_the_index_was_written_is_seen_later_too() {
+        let (_temp, root) = repository();
+        Plain::at(&root).bytes(&["config", "core.trustctime", "false"]).unwrap();
+        let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        let then = |name: &str| {
+            File::options().write(true).open(root.join(name)).unwrap().set_modified(at).unwrap();
+        };
+        fs::write(root.join("file"), "good").unwrap();
+        then("file");
+        commit_all(&root);
+        let first = snapshot(&root).unwrap();
+        fs::write(root.join("file"), "evil").unwrap();
+        then("file");
+        then(".git/index");
+        let seen = snapshot(&root).unwrap();
+        assert!(!seen.is_committed && seen.tree != first.tree);
     }
 
     // spec: V14, V11

@@ -37,6 +37,12 @@ impl ProcessIdentity {
         is_here && self.seen().is_none()
     }
 
+    /// Tells whether the process is on this machine, and alive.
+    #[must_use]
+    pub fn lives_here(&self) -> bool {
+        self.host == Self::own().host && self.seen().is_some()
+    }
+
     /// Tells a ralph that an order waits for it. It looks by itself before long; one that does not listen notices nothing.
     pub fn nudge(&self) -> bool {
         self.signal(Signal::URG)
@@ -68,10 +74,11 @@ mod tests {
     fn a_process_knows_its_machine_and_its_start() {
         let own = ProcessIdentity::own();
         assert_eq!(own, ProcessIdentity::own());
-        assert!(!own.is_gone());
+        assert!(!own.is_gone() && own.lives_here());
         assert!(ProcessIdentity { start: own.start - 1, ..own.clone() }.is_gone(), "another had the number");
         assert!(ProcessIdentity { boot: "another".to_owned(), ..own.clone() }.is_gone());
-        assert!(!ProcessIdentity { host: "elsewhere".to_owned(), start: 0, ..own.clone() }.is_gone());
+        let elsewhere = ProcessIdentity { host: "elsewhere".to_owned(), start: 0, ..own.clone() };
+        assert!(!elsewhere.is_gone() && !elsewhere.lives_here());
         assert!(own.pid > 0 && !own.host.is_empty() && own.start > 0, "{own:?}");
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ralph_core::criterion::{Criterion, Method};
 use ralph_core::duty::Duty;
 use ralph_core::evidence::{CheckEvidence, Evidence, Kind, Verdict};
+use ralph_core::isolation::Isolation;
 use tokio::sync::{mpsc, watch};
 
 use super::entry::Entry;
@@ -16,9 +17,7 @@ use crate::memory_size::MemorySize;
 use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
 use crate::project::Project;
-use crate::verify::{
-    self, Acceptance, Cache, Claimed, Examiner, Ground, Isolation, Orders, Sealer, Verifier, Watch,
-};
+use crate::verify::{self, Acceptance, Cache, Claimed, Examiner, Ground, Orders, Sealer, Verifier, Watch};
 
 /// What the checks came to.
 #[derive(Debug)]
@@ -81,7 +80,7 @@ impl Checking<'_> {
         match self.verifier() {
             Err(why) => Checked::Through(blind(why)),
             Ok(verifier) => match self.entry.acceptance.isolation {
-                Isolation::Workspace => self.one_by_one(&unbroken.watched(verifier)).await,
+                Isolation::Workspace => self.one_by_one(&unbroken.watched(verifier, &mut orders).await).await,
                 Isolation::Clean => {
                     let work = unbroken.examine(verifier, &mut orders);
                     Checked::Through(self.within(work, tell).await)

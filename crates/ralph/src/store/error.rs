@@ -38,6 +38,9 @@ impl StoreError {
     }
 }
 
+/// What people hear of it.
+pub const BUSY: &str = "another program has been writing to the database of the project for long: waiting for it (`fuser .ralph/state/ralph.db` tells which)";
+
 const SQLITE_BUSY: i32 = 5;
 const SQLITE_LOCKED: i32 = 6;
 

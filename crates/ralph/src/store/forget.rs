@@ -9,20 +9,23 @@ use super::{Store, StoreError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastSeen {
     pub id: String,
-    /// Whether it is recorded as going on. Its ralph may be dead.
-    pub is_open: bool,
+    /// Who drives it, as JSON, where it is recorded as going on. He may be dead.
+    pub driver: Option<String>,
     pub at: Millis,
 }
 
 impl Store {
     /// Returns all runs, newest first.
     pub async fn last_seen(&self) -> Result<Vec<LastSeen>, StoreError> {
-        let sql = "SELECT id, status = 'running' AS is_open,
+        let sql = "SELECT id, CASE WHEN status = 'running' THEN owner END AS driver,
                 COALESCE(ended_at, (SELECT MAX(at) FROM events WHERE run = runs.id), started_at) AS last
              FROM runs ORDER BY started_at DESC, id DESC";
         let read = |row: &sqlx::sqlite::SqliteRow| {
-            let is_open: i64 = row.try_get("is_open")?;
-            Ok(LastSeen { id: row.try_get("id")?, is_open: is_open != 0, at: Millis(row.try_get("last")?) })
+            Ok(LastSeen {
+                id: row.try_get("id")?,
+                driver: row.try_get("driver")?,
+                at: Millis(row.try_get("last")?),
+            })
         };
         self.rows(sqlx::query(sql), read).await
     }

@@ -29,7 +29,7 @@ mod transfer;
 mod used;
 
 pub use claims::{Advance, Among, Claim, Claimed, Keeping, Lease, Returned};
-pub use error::{Damage, Kept, StoreError, Trouble};
+pub use error::{BUSY, Damage, Kept, StoreError, Trouble};
 pub use forget::LastSeen;
 pub use open::Opening;
 pub use orders::{Addressee, LoopRow, NewOrder, OrderAnswer, PassedOn, Settled, WaitingOrder};

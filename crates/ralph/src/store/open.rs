@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex as Lock, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
@@ -16,6 +16,8 @@ use super::{Damage, Store, StoreError};
 
 /// How long a writer waits for another process before it gives up.
 const BUSY: Duration = Duration::from_secs(10);
+/// How soon somebody looks again at what another process may be making.
+const BETWEEN: Duration = Duration::from_millis(10);
 
 /// Whether a missing database is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +39,8 @@ impl Store {
     pub async fn open(folder: &Path, opening: Opening) -> Result<Option<Self>, StoreError> {
         let unusable = |source| StoreError::Folder { path: folder.to_path_buf(), source };
         let Some(place) = place(folder, opening).map_err(unusable)? else { return Ok(None) };
-        let inside =
-            inside(&place).map_err(unusable)?.map_err(|what| StoreError::damaged(&place.path, what))?;
+        let inside = inside(&place).await.map_err(unusable)?;
+        let inside = inside.map_err(|what| StoreError::damaged(&place.path, what))?;
         let store = match (inside, opening) {
             (Inside::AtRest { schema }, _) if schema > KNOWN => {
                 return Err(StoreError::Newer { path: place.path, found: schema, known: KNOWN });
@@ -124,15 +126,36 @@ fn place(folder: &Path, opening: Opening) -> io::Result<Option<Place>> {
     }
 }
 
-/// Looks twice before it calls something damaged: another process may be at work on it.
-fn inside(place: &Place) -> io::Result<Result<Inside, Damage>> {
-    match judge(&place.outside()?) {
-        Ok(inside) => Ok(Ok(inside)),
-        Err(_) => Ok(judge(&place.outside()?)),
+/// Looks again for as long as something changes before it calls something damaged: another process is at work on it.
+async fn inside(place: &Place) -> io::Result<Result<Inside, Damage>> {
+    let until = Instant::now() + BUSY;
+    let mut seen = place.outside()?;
+    loop {
+        let judged = judge(&seen);
+        if judged.is_ok() {
+            return Ok(judged);
+        }
+        tokio::time::sleep(BETWEEN).await;
+        let now = place.outside()?;
+        if now == seen || Instant::now() > until {
+            return Ok(judged);
+        }
+        seen = now;
     }
 }
 
+/// Connects. While another process makes the database, SQLite may refuse at once instead of waiting.
 pub(super) async fn connect(place: &Place) -> Result<SqliteConnection, StoreError> {
+    let until = Instant::now() + BUSY;
+    loop {
+        match connect_now(place).await {
+            Err(error) if error.is_busy() && Instant::now() < until => tokio::time::sleep(BETWEEN).await,
+            done => return done,
+        }
+    }
+}
+
+async fn connect_now(place: &Place) -> Result<SqliteConnection, StoreError> {
     let options = SqliteConnectOptions::new()
         .filename(place.reachable())
         .journal_mode(SqliteJournalMode::Wal)
@@ -145,4 +168,40 @@ pub(super) async fn connect(place: &Place) -> Result<SqliteConnection, StoreErro
 async fn read_only(place: &Place) -> Result<SqliteConnection, StoreError> {
     let options = SqliteConnectOptions::new().filename(place.reachable()).read_only(true).immutable(true);
     options.connect().await.map_err(|source| StoreError::of(&place.path, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+
+    async fn opened_and_closed(folder: &Path) -> Result<(), StoreError> {
+        if let Some(store) = Store::open(folder, Opening::Create).await? {
+            store.close().await;
+        }
+        Ok(())
+    }
+
+    // spec: D1
+    // fault: 59
+    #[test]
+    fn a_database_that_many_make_in_the_same_moment_is_sound_for_all_of_them() {
+        const MAKERS: usize = 8;
+        for round in 0..20 {
+            let temp = tempfile::tempdir().unwrap();
+            let gate = Barrier::new(MAKERS);
+            thread::scope(|scope| {
+                for _ in 0..MAKERS {
+                    scope.spawn(|| {
+                        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                        gate.wait();
+                        let made = runtime.unwrap().block_on(opened_and_closed(&temp.path().join("state")));
+                        assert!(made.is_ok(), "round {round}: {made:?}");
+                    });
+                }
+            });
+        }
+    }
 }

@@ -88,8 +88,6 @@ pub enum Settled {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopRow {
     pub run: RunRow,
-    pub task: Option<String>,
-    pub role: Option<String>,
     /// Its loop, as JSON.
     pub state: String,
     /// Who drives it, as JSON.
@@ -198,7 +196,7 @@ impl Store {
     /// Returns the runs that are recorded as going on, the oldest first.
     pub async fn loops(&self) -> Result<Vec<LoopRow>, StoreError> {
         let sql = format!(
-            "SELECT {}, task, role, loop, owner FROM runs WHERE status = 'running' ORDER BY started_at, id",
+            "SELECT {}, loop, owner FROM runs WHERE status = 'running' ORDER BY started_at, id",
             RunRow::COLUMNS
         );
         self.rows(sqlx::query(sqlx::AssertSqlSafe(sql)), loop_row).await
@@ -206,20 +204,14 @@ impl Store {
 
     /// Returns one run in the same way, however it is recorded.
     pub async fn loop_of(&self, run: &str) -> Result<Option<LoopRow>, StoreError> {
-        let sql = format!("SELECT {}, task, role, loop, owner FROM runs WHERE id = $1", RunRow::COLUMNS);
+        let sql = format!("SELECT {}, loop, owner FROM runs WHERE id = $1", RunRow::COLUMNS);
         let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(run.to_owned());
         Ok(self.rows(query, loop_row).await?.pop())
     }
 }
 
 fn loop_row(row: &SqliteRow) -> Result<LoopRow, sqlx::Error> {
-    Ok(LoopRow {
-        run: RunRow::read(row)?,
-        task: row.try_get("task")?,
-        role: row.try_get("role")?,
-        state: row.try_get("loop")?,
-        owner: row.try_get("owner")?,
-    })
+    Ok(LoopRow { run: RunRow::read(row)?, state: row.try_get("loop")?, owner: row.try_get("owner")? })
 }
 
 /// Returns the statement by which an order is taken, with its answer.

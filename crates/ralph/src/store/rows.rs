@@ -9,6 +9,9 @@ use super::given::Given;
 pub struct RunRow {
     pub id: String,
     pub kind: String,
+    /// What it is a stage of, and whose.
+    pub task: Option<String>,
+    pub role: Option<String>,
     /// `running`, or the outcome.
     pub status: String,
     pub reason: Option<String>,
@@ -26,13 +29,15 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    pub(super) const COLUMNS: &str = "id, kind, status, reason, exit_code, agent, promise, max_iterations, \
+    pub(super) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
         iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings, sum, settings_sum";
 
     pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let run = Self {
             id: row.try_get("id")?,
             kind: row.try_get("kind")?,
+            task: row.try_get("task")?,
+            role: row.try_get("role")?,
             status: row.try_get("status")?,
             reason: row.try_get("reason")?,
             exit_code: row.try_get("exit_code")?,

@@ -57,15 +57,10 @@ impl Store {
     }
 
     /// Returns the runs of a task, oldest first.
-    pub async fn runs_of_task(&self, id: &str) -> Result<Vec<(String, RunRow)>, StoreError> {
-        let sql =
-            format!("SELECT {}, role FROM runs WHERE task = $1 ORDER BY started_at, id", RunRow::COLUMNS);
+    pub async fn runs_of_task(&self, id: &str) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!("SELECT {} FROM runs WHERE task = $1 ORDER BY started_at, id", RunRow::COLUMNS);
         let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(id.to_owned());
-        let read = |row: &SqliteRow| {
-            let role: Option<String> = row.try_get("role")?;
-            Ok((role.unwrap_or_default(), RunRow::read(row)?))
-        };
-        self.rows(query, read).await
+        self.rows(query, RunRow::read).await
     }
 
     /// Lets `decide` see all tasks and say what shall become of which, and does all of it or nothing. Nobody else changes

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ralph_core::criterion::CheckCommand;
+use ralph_core::isolation::Isolation;
 use ralph_core::task::{
     Approval, CheckFor, CompletionSpec, MethodName, OneOrMore, Role, RoleSpec, StageSpec, Status, Task,
     VerificationConfig, WrittenTime, validate,
@@ -26,7 +27,17 @@ const TASK: &[&str] = &[
     "approved",
     "completion",
 ];
-const COMPLETION: &[&str] = &["outcome", "acceptance_criteria", "coder", "reviewer", "tester", "qa"];
+const COMPLETION: &[&str] = &[
+    "outcome",
+    "acceptance_criteria",
+    "guard",
+    "allow_changes",
+    "isolation",
+    "coder",
+    "reviewer",
+    "tester",
+    "qa",
+];
 const ROLE: &[&str] =
     &["promise", "description", "verification_method", "verification_config", "max_iterations"];
 const CONFIG: &[&str] = &[
@@ -130,6 +141,9 @@ fn completion_spec(node: &Node, file: &str) -> Result<CompletionSpec, TaskError>
         acceptance_criteria: fields
             .texts("acceptance_criteria")?
             .ok_or_else(|| missing("acceptance_criteria"))?,
+        guard: fields.texts("guard")?,
+        allow_changes: fields.texts("allow_changes")?,
+        isolation: fields.choice("isolation", Isolation::parse, &Isolation::ALL.map(Isolation::as_str))?,
         ..CompletionSpec::default()
     };
     for role in Role::KNOWN {

@@ -59,6 +59,12 @@ fn task(outgoing: &Outgoing) -> Table {
             ("outcome", plain(&spec.outcome)),
             ("acceptance_criteria", texts(&spec.acceptance_criteria)),
         ];
+        let accepted = [
+            spec.guard.as_ref().map(|patterns| ("guard", texts(patterns))),
+            spec.allow_changes.as_ref().map(|patterns| ("allow_changes", texts(patterns))),
+            maybe("isolation", &spec.isolation),
+        ];
+        table.extend(accepted.into_iter().flatten());
         let roles: [(&str, Role); 4] = [
             ("coder", Role::Coder),
             ("reviewer", Role::Reviewer),

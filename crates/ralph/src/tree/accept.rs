@@ -101,7 +101,7 @@ fn branch_move(site: &Site, tree: &Tree, (before, now): (&str, &str)) -> Result<
 }
 
 /// Returns the work tree that a branch is checked out in.
-fn holder(root: &Path, branch: &str) -> Result<Option<PathBuf>, TreeError> {
+pub(super) fn holder(root: &Path, branch: &str) -> Result<Option<PathBuf>, TreeError> {
     let all = git::linked(root)?;
     Ok(all.into_iter().find(|linked| linked.branch.as_deref() == Some(branch)).map(|linked| linked.path))
 }

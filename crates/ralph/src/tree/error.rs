@@ -42,6 +42,8 @@ pub enum TreeError {
     Overtaken { name: String, branch: String },
     #[error("the work tree could not be set up: `{command}`: {reason}")]
     SetUp { command: String, reason: String, log: PathBuf },
+    #[error("the work tree of task {name} cannot be removed: {why}")]
+    Stays { name: String, why: String },
     #[error("the branch {branch} is checked out in {}", path.display())]
     Held { branch: String, path: PathBuf },
     #[error("there is no snapshot {wanted} of task {name}")]
@@ -93,7 +95,7 @@ impl TreeError {
             Self::Dependencies { dependency: name, .. } => {
                 format!("nothing was changed; settle the conflict by landing {name} first: ralph land {name}")
             }
-            Self::None { name } | Self::NothingAccepted { name } => {
+            Self::None { name } | Self::NothingAccepted { name } | Self::Stays { name, .. } => {
                 format!("`ralph task show {name}` tells what was done on it")
             }
             Self::SetUp { log, .. } => {

@@ -42,7 +42,7 @@ pub fn find(site: &Site, name: &str) -> Result<Option<Tree>, TreeError> {
 }
 
 /// Returns where the work on a task began, if it has begun.
-fn recorded(site: &Site, name: &str) -> Result<Option<String>, TreeError> {
+pub(super) fn recorded(site: &Site, name: &str) -> Result<Option<String>, TreeError> {
     let own = names::base(name, &site.key());
     let all = git::refs_below(&site.root, &names::bases(name))?;
     match all.iter().find(|found| found.name == own).or(all.first()) {

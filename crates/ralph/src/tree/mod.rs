@@ -3,6 +3,7 @@
 //! deleted here.
 mod accept;
 mod error;
+mod forget;
 mod history;
 mod land;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 
 pub use accept::{Accepted, Standing, accept, accepted, standing};
 pub use error::TreeError;
+pub use forget::{Forgotten, forget, unmerged};
 pub use history::{Moment, Span, Undone, remember, span, undo};
 pub use land::{Landing, NotLanded, Onto, finish, merged, not_landed, recover};
 pub use make::{How, Made, find, make};

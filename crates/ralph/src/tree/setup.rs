@@ -7,6 +7,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{Tree, TreeError};
 use crate::digest::sha256;
+use crate::fail::{self, Point};
 use crate::git;
 use crate::memory_size::MemorySize;
 use crate::private;
@@ -51,6 +52,10 @@ pub async fn set_up(
         verifiers: PathBuf::new(),
         claim: Claimed::default(),
         judge: None,
+    };
+    let may_go_on = async || {
+        fail::point(Point::SetUpGoesOn);
+        may_go_on().await
     };
     verify::set_up_tree(&verifier, with.commands, orders, may_go_on).await.map_err(|failed| {
         TreeError::SetUp {

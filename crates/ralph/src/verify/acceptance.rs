@@ -2,6 +2,7 @@
 use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ralph_core::isolation::Isolation;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,17 +19,6 @@ pub struct Acceptance {
     pub share: Vec<String>,
     /// Whether a check that accepted is looked at again although nothing has changed since.
     pub is_always_fresh: bool,
-}
-
-/// Where claims are checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// In the work tree, as it lies there.
-    #[default]
-    Workspace,
-    /// In a fresh checkout of the claimed commit.
-    Clean,
 }
 
 /// A pattern that is none.

@@ -1,23 +1,47 @@
 //! Results of external checks that accepted, for as long as the same run checks the same files. A failure is always looked
 //! at again: what it depends on may lie outside of the tree, such as an installed package.
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use ralph_core::criterion::ExternalCheck;
+use ralph_core::criterion::{Criterion, ExternalCheck, externals};
 use ralph_core::evidence::{CheckEvidence, Verdict};
 use sha2::{Digest, Sha256};
 
 use super::Ground;
+use crate::digest::hex;
+
+/// What checks said that accepted, each under a name for all that it may depend on.
+pub type Known = BTreeMap<String, CheckEvidence>;
 
 /// What is known, shared by all verifications of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
-    known: Arc<Mutex<HashMap<Vec<u8>, CheckEvidence>>>,
+    known: Arc<Mutex<Known>>,
     /// The hash of the files that are checked now; without it nothing is reused or kept.
     tree: Option<String>,
 }
 
 impl Cache {
+    /// Returns one that knows what an earlier one of the same loop knew.
+    #[must_use]
+    pub fn of(known: Known) -> Self {
+        Self { known: Arc::new(Mutex::new(known)), tree: None }
+    }
+
+    #[must_use]
+    pub fn known(&self) -> Known {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the longest time that a criterion may take, beside what is known already.
+    #[must_use]
+    pub fn longest(&self, ground: &Ground, criterion: &Criterion) -> Duration {
+        let unknown = externals(std::slice::from_ref(criterion)).into_iter();
+        let unknown = unknown.filter(|one| self.find(ground, one.check).is_none());
+        unknown.map(|one| Duration::from_millis(one.check.timeout_ms)).sum()
+    }
+
     /// Returns the same for files with this hash.
     pub(super) fn at(self, tree: Option<String>) -> Self {
         Self { tree, ..self }
@@ -38,11 +62,11 @@ impl Cache {
     }
 
     /// Forgets everything: a claim was not accepted although results were reused, so that they may be the reason.
-    pub(super) fn forget(&self) {
+    pub fn forget(&self) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn key(&self, ground: &Ground, check: &ExternalCheck) -> Option<Vec<u8>> {
+    fn key(&self, ground: &Ground, check: &ExternalCheck) -> Option<String> {
         let check = serde_json::to_vec(check).ok()?;
         let mut all = Sha256::new();
         let mut add = |bytes: &[u8]| {
@@ -56,7 +80,7 @@ impl Cache {
             add(name.as_encoded_bytes());
             add(value.as_encoded_bytes());
         }
-        Some(all.finalize().to_vec())
+        Some(hex(all))
     }
 }
 

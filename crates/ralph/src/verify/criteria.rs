@@ -18,20 +18,29 @@ pub(super) async fn look_at_all(
     orders: &mut Orders,
 ) -> Evidence {
     let mut evidence = Evidence::default();
-    for (criterion, position) in criteria.iter().zip(1_u32..) {
-        let spot = Spot { place: position.to_string(), before: &evidence.checks };
-        let one = with_retries(verifier, criterion, &spot, orders).await;
-        let accepted = one.verdict == Verdict::Accepted;
-        evidence.checks.push(one);
-        if let Some(broken) = verifier.watch.broken() {
-            // What was said since then may have been said by something else.
-            verifier.cache.forget();
-            evidence.checks.push(broken);
+    for criterion in criteria {
+        evidence = look_at_next(verifier, criterion, evidence, orders).await;
+        if evidence.verdict() != Verdict::Accepted {
             break;
         }
-        if !accepted {
-            break;
-        }
+    }
+    evidence
+}
+
+/// Verifies one more criterion.
+pub async fn look_at_next(
+    verifier: &Verifier,
+    criterion: &Criterion,
+    mut evidence: Evidence,
+    orders: &mut Orders,
+) -> Evidence {
+    let place = (evidence.checks.len() + 1).to_string();
+    let one = with_retries(verifier, criterion, &Spot { place, before: &evidence.checks }, orders).await;
+    evidence.checks.push(one);
+    if let Some(broken) = verifier.watch.broken() {
+        // What was said since then may have been said by something else.
+        verifier.cache.forget();
+        evidence.checks.push(broken);
     }
     evidence
 }

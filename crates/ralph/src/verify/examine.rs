@@ -11,7 +11,7 @@ use ralph_core::policy::Baseline;
 use ralph_core::seal::{Seal, SealedFile, Sealing, judge, judge_meanwhile, written_by_checks};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::acceptance::{Acceptance, Isolation};
+use super::acceptance::Acceptance;
 use super::baseline::try_out;
 use super::orders::Orders;
 use super::room::{Furniture, Room, RoomError};
@@ -20,6 +20,7 @@ use super::watch::not_looked_at;
 use super::{Ground, Verifier, Watch, criteria, external};
 use crate::git;
 use crate::process::Order;
+use ralph_core::isolation::Isolation;
 
 /// What is asked of every claim of a run.
 pub struct Examiner {
@@ -106,12 +107,14 @@ pub struct Unbroken {
 }
 
 impl Unbroken {
-    /// Lets a verifier watch over what is sealed, for checks that are run one by one in the work tree.
-    pub fn watched(self, verifier: Verifier) -> Verifier {
-        match self.sealed {
+    /// Lets a verifier watch over what is sealed, and reuse what is known of these files, for checks that are run one by one
+    /// in the work tree.
+    pub async fn watched(self, verifier: Verifier, orders: &mut Orders) -> Verifier {
+        let verifier = match self.sealed {
             Some((seal, sealer)) => Verifier { watch: Watch::over(sealer, seal, None), ..verifier },
             None => verifier,
-        }
+        };
+        knowing(verifier, &self.acceptance, &self.criteria, orders).await
     }
 
     /// Looks whether it is committed, where it must be, and at the criteria.
@@ -132,12 +135,12 @@ impl Unbroken {
             Ok(commit) => commit,
             Err(objection) => return one(objection),
         };
-        let evidence = match self.acceptance.isolation {
+        match self.acceptance.isolation {
             Isolation::Workspace => {
                 let watch = Watch::over(sealer, seal, None);
                 let verifier = Verifier { watch, ..verifier };
                 let verifier = knowing(verifier, &self.acceptance, &self.criteria, orders).await;
-                let evidence = criteria::look_at_all(&verifier, &self.criteria, orders).await;
+                let evidence = looked_at(&verifier, &self.criteria, orders).await;
                 if evidence.verdict() != Verdict::Accepted && evidence.is_reused() {
                     verifier.cache.forget();
                 }
@@ -145,18 +148,28 @@ impl Unbroken {
             }
             Isolation::Clean => {
                 match enter(verifier, sealer, (&self.acceptance, &seal, commit), orders).await {
-                    Ok((verifier, _room)) => criteria::look_at_all(&verifier, &self.criteria, orders).await,
+                    Ok((verifier, _room)) => looked_at(&verifier, &self.criteria, orders).await,
                     Err(evidence) => one(evidence),
                 }
             }
-        };
-        // Without a criterion it is the seal that accepts, which says nothing about the work.
-        if self.criteria.is_empty() && evidence.checks.is_empty() {
-            one(Box::new(judge(&[])))
-        } else {
-            evidence
         }
     }
+}
+
+/// Looks at all criteria. Without one it is the seal that accepts, which says nothing about the work.
+async fn looked_at(verifier: &Verifier, criteria: &[Criterion], orders: &mut Orders) -> Evidence {
+    let evidence = criteria::look_at_all(verifier, criteria, orders).await;
+    let is_seal_alone = criteria.is_empty() && evidence.checks.is_empty();
+    let evidence = if is_seal_alone { one(Box::new(judge(&[]))) } else { evidence };
+    with_allowed(verifier, evidence, orders).await
+}
+
+/// Adds to what is accepted what was changed although it decides, and may be.
+pub async fn with_allowed(verifier: &Verifier, mut evidence: Evidence, orders: &mut Orders) -> Evidence {
+    if evidence.verdict() == Verdict::Accepted {
+        evidence.checks.extend(verifier.watch.allowed(orders).await);
+    }
+    evidence
 }
 
 fn one(check: Box<CheckEvidence>) -> Evidence {

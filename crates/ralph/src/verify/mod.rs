@@ -28,10 +28,11 @@ use ralph_core::evidence::CheckEvidence;
 
 use crate::process::{Keeper, LogBudget};
 
-pub use acceptance::{Acceptance, Isolation, PatternError, Patterns};
+pub use acceptance::{Acceptance, PatternError, Patterns};
 pub use asked_agent::AskedAgent;
-pub use cache::Cache;
-pub use examine::{Examiner, Preparation, again, set_up_tree};
+pub use cache::{Cache, Known};
+pub use criteria::look_at_next;
+pub use examine::{Examiner, Preparation, again, set_up_tree, with_allowed};
 pub use ground::Ground;
 pub use judge::{Asked, Judge};
 pub use orders::Orders;

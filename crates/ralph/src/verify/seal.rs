@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::criterion::{Criterion, externals};
 use ralph_core::evidence::CheckEvidence;
-use ralph_core::seal::{FileKind, Seal, SealedFile, SealedSetting, changes, judge, setting_changes};
+use ralph_core::seal::{Allowed, FileKind, Seal, SealedFile, SealedSetting, changes, judge, setting_changes};
 use sha2::{Digest, Sha256};
 
 use super::Ground;
@@ -90,8 +90,10 @@ impl Sealer {
     /// Hashes what must not change.
     pub fn seal(&self) -> Result<Seal, SealError> {
         let base = git::head(&self.root)?;
-        let git = self.settings()?;
-        let files = self.files()?;
+        let settings = self.settings()?;
+        let Found { files, allowed, too_many } = self.found(&self.named)?;
+        let (files, allowed) = (values(files), values(allowed));
+        let git = settings.git;
         let criteria = serde_json::to_vec(&self.criteria).map_err(SealError::Criteria)?;
         let criteria_digest = sha256(&criteria);
         let mut all = Sha256::new();
@@ -103,13 +105,15 @@ impl Sealer {
             all.update(serde_json::to_vec(setting).map_err(SealError::Criteria)?);
         }
         let digest = hex(all);
-        let notes = self.notes.iter().cloned().chain(self.idle_guards(&files)).collect();
-        Ok(Seal { digest, criteria_digest, base, files, git, uncommitted: Vec::new(), notes })
+        let idle = if too_many { Vec::new() } else { self.idle_guards((&files, &allowed)) };
+        let notes = self.notes.iter().cloned().chain(idle).collect();
+        let allowed = Allowed { files: allowed, too_many, git: settings.allowed };
+        Ok(Seal { digest, criteria_digest, base, files, git, allowed, uncommitted: Vec::new(), notes })
     }
 
     /// Names what is guarded, and not there.
-    fn idle_guards(&self, files: &[SealedFile]) -> Vec<String> {
-        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    fn idle_guards(&self, (files, allowed): (&[SealedFile], &[SealedFile])) -> Vec<String> {
+        let paths: Vec<&str> = files.iter().chain(allowed).map(|file| file.path.as_str()).collect();
         let idle = self.guard.idle(&paths).into_iter();
         idle.map(|pattern| format!("the guard {pattern} covers no file: is it written as it was meant?"))
             .collect()
@@ -117,14 +121,19 @@ impl Sealer {
 
     /// Hashes the files that must not change.
     pub(super) fn files(&self) -> Result<Vec<SealedFile>, SealError> {
+        Ok(values(self.found(&self.named)?.files))
+    }
+
+    /// Hashes what stands there by itself, and these files.
+    fn found(&self, named: &[PathBuf]) -> Result<Found, SealError> {
         let mut found = self.standing()?;
-        for path in &self.named {
+        for path in named {
             // A folder is run by nobody.
-            if !path.is_dir() {
+            if !path.is_dir() && !found.has(&self.name_of(path)) {
                 self.take(path, &mut found)?;
             }
         }
-        Ok(found.into_values().collect())
+        Ok(found)
     }
 
     /// Looks whether everything is as it was sealed. A script that was not there then may have been written since. Git is asked
@@ -141,7 +150,7 @@ impl Sealer {
             return files;
         }
         match self.settings() {
-            Ok(settings) => setting_changes(&seal.git, &settings),
+            Ok(settings) => setting_changes(&seal.git, &settings.git),
             Err(error) => vec![error.to_string()],
         }
     }
@@ -149,16 +158,28 @@ impl Sealer {
     /// The same of files alone.
     pub(super) fn changes_of(&self, sealed: &[SealedFile]) -> Vec<String> {
         match self.now(sealed) {
-            Ok(now) => changes(sealed, &now),
+            Ok(now) => changes(sealed, &values(now.files)),
             Err(error) => vec![error.to_string()],
         }
     }
 
+    /// Returns what has changed of all that may.
+    pub(super) fn allowed_changes(&self, seal: &Seal) -> Vec<String> {
+        if self.allowed.is_empty() {
+            return Vec::new();
+        }
+        let now = self.now(&seal.allowed.files).and_then(|Found { allowed, too_many, .. }| {
+            Ok(Allowed { files: values(allowed), too_many, git: self.settings()?.allowed })
+        });
+        now.map_or_else(|error| vec![error.to_string()], |now| seal.allowed.changes(&now))
+    }
+
     /// Returns the settings with which git would start programs or look elsewhere.
-    fn settings(&self) -> Result<Vec<SealedSetting>, SealError> {
+    fn settings(&self) -> Result<FoundSettings, SealError> {
         let settings = git::deciding_settings(&self.root)?.into_iter();
         let sealed = settings.map(|(name, value)| SealedSetting { name, sha256: sha256(&value) });
-        Ok(sealed.filter(|setting| !self.allowed.cover(&setting.name)).collect())
+        let (allowed, git) = sealed.partition(|setting| self.allowed.cover(&setting.name));
+        Ok(FoundSettings { git, allowed })
     }
 
     /// Knows the same of another checkout. What lies elsewhere is not there.
@@ -188,24 +209,25 @@ impl Sealer {
 
     /// Returns the guarded files, by their names.
     pub(super) fn guarded(&self) -> Result<Vec<String>, SealError> {
-        let mut found = BTreeMap::new();
+        let mut found = Found::default();
         self.walk(&self.root, &|path| self.guard.cover(path), &mut found)?;
-        Ok(found.into_keys().collect())
+        Ok(found.files.into_keys().collect())
     }
 
-    fn now(&self, sealed: &[SealedFile]) -> Result<Vec<SealedFile>, SealError> {
+    /// What was sealed is looked for under its name, whatever lies there now.
+    fn now(&self, sealed: &[SealedFile]) -> Result<Found, SealError> {
         let mut found = self.standing()?;
         for file in sealed {
-            if !found.contains_key(&file.path) {
+            if !found.has(&file.path) {
                 self.take(&self.root.join(&file.path), &mut found)?;
             }
         }
-        Ok(found.into_values().collect())
+        Ok(found)
     }
 
     /// Returns what is sealed wherever it comes from: guarded files, ralph's own, and programs in the work tree.
-    fn standing(&self) -> Result<BTreeMap<String, SealedFile>, SealError> {
-        let mut found = BTreeMap::new();
+    fn standing(&self) -> Result<Found, SealError> {
+        let mut found = Found::default();
         if !self.guard.is_empty() {
             self.walk(&self.root, &|path| self.guard.cover(path), &mut found)?;
         }
@@ -235,7 +257,7 @@ impl Sealer {
         &self,
         folder: &Path,
         is_wanted: &dyn Fn(&str) -> bool,
-        found: &mut BTreeMap<String, SealedFile>,
+        found: &mut Found,
     ) -> Result<(), SealError> {
         for path in entries(folder)? {
             let is_git = path.file_name().is_some_and(|name| name == ".git");
@@ -255,16 +277,18 @@ impl Sealer {
         Ok(())
     }
 
-    /// Hashes a file, if it is there and may not change.
-    fn take(&self, path: &Path, found: &mut BTreeMap<String, SealedFile>) -> Result<(), SealError> {
+    /// Hashes a file, if it is there.
+    fn take(&self, path: &Path, found: &mut Found) -> Result<(), SealError> {
         let name = self.name_of(path);
-        if self.allowed.cover(&name) {
+        let is_allowed = self.allowed.cover(&name);
+        if is_allowed && found.is_full() {
             return Ok(());
         }
+        let among = if is_allowed { &mut found.allowed } else { &mut found.files };
         if let Some((kind, sha256)) = hash(path).map_err(|source| unreadable(path, source))? {
-            found.insert(name.clone(), SealedFile { path: name, kind, sha256 });
+            among.insert(name.clone(), SealedFile { path: name, kind, sha256 });
         }
-        if found.len() > MOST_FILES { Err(SealError::TooMany) } else { Ok(()) }
+        if found.files.len() > MOST_FILES { Err(SealError::TooMany) } else { Ok(()) }
     }
 
     /// Returns the path from the root. Two files never have the same name.
@@ -275,6 +299,40 @@ impl Sealer {
             None => format!("{} ({})", inside.to_string_lossy(), sha256(inside.as_os_str().as_bytes())),
         }
     }
+}
+
+/// Files by their names: those that must not change, and those that may.
+#[derive(Default)]
+struct Found {
+    files: BTreeMap<String, SealedFile>,
+    allowed: BTreeMap<String, SealedFile>,
+    /// There are so many of these that none is kept.
+    too_many: bool,
+}
+
+impl Found {
+    /// Tells whether there is no room for another file that may change.
+    fn is_full(&mut self) -> bool {
+        if self.allowed.len() >= Allowed::MOST {
+            self.too_many = true;
+            self.allowed.clear();
+        }
+        self.too_many
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.files.contains_key(name) || self.allowed.contains_key(name)
+    }
+}
+
+/// The same of settings.
+struct FoundSettings {
+    git: Vec<SealedSetting>,
+    allowed: Vec<SealedSetting>,
+}
+
+fn values(files: BTreeMap<String, SealedFile>) -> Vec<SealedFile> {
+    files.into_values().collect()
 }
 
 /// Where the home is the root of the project, folders with common names are the project's own.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::evidence::{CheckEvidence, Kind, Verdict};
-use ralph_core::seal::{Seal, SealedFile, judge_meanwhile};
+use ralph_core::seal::{Seal, SealedFile, judge_meanwhile, tell_allowed};
 
 use super::orders::Orders;
 use super::seal::Sealer;
@@ -37,6 +37,13 @@ impl Watch {
         } else if !changes.is_empty() {
             over.broke(judge_meanwhile(&changes));
         }
+    }
+
+    /// Returns what the seal says of changes that are allowed, if there are any.
+    pub(super) async fn allowed(&self, orders: &mut Orders) -> Option<CheckEvidence> {
+        let over = self.over.clone()?;
+        let changes = orders.hold(move || over.sealer.allowed_changes(&over.seal)).await;
+        tell_allowed(&changes.unwrap_or_else(|why| vec![why]))
     }
 
     /// Returns what the seal says, if it is broken.

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use ralph_core::baseline::BaselineCheck;
-use ralph_core::evidence::{CheckEvidence, Kind};
+use ralph_core::evidence::{CheckEvidence, Kind, Verdict};
 use ralph_core::fact::Fact;
 use ralph_core::seal::Seal;
 use serde_json::{Value, json};
@@ -16,15 +16,27 @@ const SHORT: usize = 12;
 #[derive(Debug, Default)]
 pub(super) struct Groundwork {
     seal: Option<Seal>,
-    breaches: Vec<Breach>,
+    breaches: Vec<Changed>,
+    /// What was changed by accepted work, as it may be.
+    allowed: Vec<Changed>,
     baseline: Vec<BaselineCheck>,
 }
 
-/// A claim that came after something sealed was changed.
+/// A claim that came after something that decides was changed.
 #[derive(Debug)]
-struct Breach {
+struct Changed {
     iteration: u32,
     changes: Vec<String>,
+}
+
+impl Changed {
+    fn words(&self) -> String {
+        format!("at iteration {}: {}", self.iteration, self.changes.join(", "))
+    }
+
+    fn json(&self) -> Value {
+        json!({ "iteration": self.iteration, "changes": self.changes })
+    }
 }
 
 impl Groundwork {
@@ -45,8 +57,19 @@ impl Groundwork {
         } else if let Fact::Baseline { checks } = fact {
             self.baseline = checks;
         } else if let Fact::Verdict { iteration, checks, .. } = fact {
-            let broken = checks.into_iter().filter(|check| check.method == Kind::Seal);
-            self.breaches.extend(broken.map(|check| Breach { iteration, changes: changes(&check) }));
+            checks
+                .iter()
+                .filter(|check| check.method == Kind::Seal)
+                .for_each(|check| self.seen(iteration, check));
+        }
+    }
+
+    fn seen(&mut self, iteration: u32, check: &CheckEvidence) {
+        let changed = Changed { iteration, changes: changes(check) };
+        match check.verdict {
+            Verdict::Rejected => self.breaches.push(changed),
+            Verdict::Accepted if !changed.changes.is_empty() => self.allowed.push(changed),
+            Verdict::Accepted | Verdict::CouldNotEvaluate => {}
         }
     }
 
@@ -55,10 +78,8 @@ impl Groundwork {
         let mut lines: Vec<(&'static str, String)> = Vec::new();
         if let Some(seal) = &self.seal {
             lines.push(("sealed", sealed(seal)));
-            let told = |breach: &Breach| {
-                ("BROKEN", format!("at iteration {}: {}", breach.iteration, breach.changes.join(", ")))
-            };
-            lines.extend(self.breaches.iter().map(told));
+            lines.extend(self.breaches.iter().map(|breach| ("BROKEN", breach.words())));
+            lines.extend(self.allowed.iter().map(|allowed| ("allowed", allowed.words())));
             lines.extend(seal.notes.iter().map(|note| ("note", note.clone())));
         }
         lines.extend(self.baseline.iter().map(|check| ("baseline", check.words())));
@@ -68,15 +89,14 @@ impl Groundwork {
     /// Returns the seal for programs.
     pub(super) fn seal_json(&self) -> Value {
         let Some(seal) = &self.seal else { return Value::Null };
-        let breach =
-            |breach: &Breach| json!({ "iteration": breach.iteration, "changes": breach.changes.clone() });
         json!({
             "sha256": seal.digest,
             "criteria_sha256": seal.criteria_digest,
             "base": seal.base,
             "files": seal.files,
             "notes": seal.notes,
-            "broken": self.breaches.iter().map(breach).collect::<Vec<_>>(),
+            "broken": self.breaches.iter().map(Changed::json).collect::<Vec<_>>(),
+            "allowed": self.allowed.iter().map(Changed::json).collect::<Vec<_>>(),
         })
     }
 

@@ -13,6 +13,8 @@ pub fn run_json(run: &RunRow) -> Value {
         "id": run.id,
         "status": run.status,
         "kind": run.kind,
+        "task": run.task,
+        "role": run.role,
         "reason": run.reason,
         "exit_code": run.exit_code,
         "agent": run.agent,
@@ -27,15 +29,28 @@ pub fn run_json(run: &RunRow) -> Value {
     })
 }
 
-/// Returns a run as a line for people.
+/// Returns runs for people, a line each.
 #[must_use]
-pub fn run_line(run: &RunRow) -> String {
+pub fn run_lines(runs: &[RunRow]) -> Vec<String> {
+    let whats: Vec<String> = runs.iter().map(what).collect();
+    let width = whats.iter().map(|what| what.chars().count()).max().unwrap_or_default();
+    runs.iter().zip(whats).map(|(run, what)| run_line(run, &format!("{what:<width$}"))).collect()
+}
+
+/// Says what a run is: the stage of a task, or of which kind.
+fn what(run: &RunRow) -> String {
+    match run.task.as_ref().zip(run.role.as_ref()) {
+        Some((task, role)) => format!("{task} {role}"),
+        None => run.kind.clone(),
+    }
+}
+
+fn run_line(run: &RunRow, what: &str) -> String {
     let reason = run.reason.as_deref().unwrap_or("still running");
     let line = format!(
-        "{}  {}  {:<6}  {:<11}  {:<8}  {:>13}  {}",
+        "{}  {}  {what}  {:<11}  {:<8}  {:>13}  {}",
         short_id(&run.id),
         when(run.started_at),
-        run.kind,
         run.status,
         run.agent,
         one_or_many(run.iterations, "iteration"),

@@ -13,7 +13,7 @@ mod task_line;
 mod words;
 
 pub use event::{at_json, event_line};
-pub use list::{run_json, run_line};
+pub use list::{run_json, run_lines};
 pub use run::RunView;
 pub use stats::StatsView;
 pub use status::{Active, Life, LoopView, SettingUp, ago};

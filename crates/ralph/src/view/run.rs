@@ -56,6 +56,8 @@ impl RunView {
         json!({
             "id": self.run.id,
             "kind": self.run.kind,
+            "task": self.run.task,
+            "role": self.run.role,
             "status": self.run.status,
             "outcome": outcome,
             "reason": self.run.reason,
@@ -136,8 +138,8 @@ impl RunView {
     pub fn story(&self) -> String {
         let run = &self.run;
         let reason = run.reason.as_deref().unwrap_or("still running");
-        let mut text =
-            format!("run {}  {}  {}: {reason}\n", short_id(&run.id), when(run.started_at), run.status);
+        let (role, id) = (run.role.as_deref().unwrap_or_default(), short_id(&run.id));
+        let mut text = format!("{role}  run {id}  {}  {}: {reason}\n", when(run.started_at), run.status);
         for (word, what) in self.groundwork.lines() {
             let _ = writeln!(text, "  {word:<8}  {what}");
         }
@@ -152,6 +154,9 @@ impl RunView {
         let mut text = String::new();
         let _ = writeln!(text, "run      {}  ({})", run.id, short_id(&run.id));
         let _ = writeln!(text, "kind     {}", run.kind);
+        if let Some((task, role)) = run.task.as_ref().zip(run.role.as_ref()) {
+            let _ = writeln!(text, "task     {task}, {role}");
+        }
         let reason = run.reason.as_deref().unwrap_or("still running");
         let _ = writeln!(text, "outcome  {}: {reason}", run.status);
         let count = one_or_many(run.iterations, "iteration");

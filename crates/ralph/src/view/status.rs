@@ -68,8 +68,8 @@ impl LoopView {
             "id": run.id,
             "status": self.doing.status(),
             "kind": run.kind,
-            "task": self.row.task,
-            "role": self.row.role,
+            "task": run.task,
+            "role": run.role,
             "iteration": run.iterations,
             "max_iterations": run.max_iterations,
             "started_at": at_json(run.started_at),
@@ -107,8 +107,8 @@ impl LoopView {
 
     fn place(&self) -> String {
         let run = &self.row.run;
-        let name = self.row.task.as_deref().unwrap_or_else(|| short_id(&run.id));
-        let role = self.row.role.as_deref().unwrap_or(&run.kind);
+        let name = run.task.as_deref().unwrap_or_else(|| short_id(&run.id));
+        let role = run.role.as_deref().unwrap_or(&run.kind);
         format!("{name} ({role}): iteration {}/{}", run.iterations.max(1), run.max_iterations)
     }
 

@@ -2,7 +2,8 @@
 use std::fmt::Write;
 
 use ralph_core::criterion::{Criterion, Method};
-use ralph_core::task::{Approval, Problem, Resolved, Role, Status};
+use ralph_core::isolation::Isolation;
+use ralph_core::task::{Approval, CompletionSpec, Problem, Resolved, Role, Status};
 use serde_json::{Map, Value, json};
 
 use super::words::{one_or_many, short_id, when};
@@ -14,8 +15,8 @@ use crate::store::{StageRun, TaskHead, TaskRow};
 #[derive(Debug)]
 pub struct TaskView {
     row: TaskRow,
-    /// Oldest first, each with its role.
-    runs: Vec<(String, RunView)>,
+    /// Oldest first.
+    runs: Vec<RunView>,
     /// What it depends on, with the status of each.
     depends: Vec<(String, Option<Status>)>,
     newest: Option<StageRun>,
@@ -27,7 +28,7 @@ pub type RoleHeld = (Role, Result<Resolved, Problem>);
 
 impl TaskView {
     #[must_use]
-    pub fn new(row: TaskRow, roles: Vec<RoleHeld>, runs: Vec<(String, RunView)>, heads: &[TaskHead]) -> Self {
+    pub fn new(row: TaskRow, roles: Vec<RoleHeld>, runs: Vec<RunView>, heads: &[TaskHead]) -> Self {
         let status_of = |id: &String| heads.iter().find(|head| head.id == *id).map(|head| head.status);
         let depends = row.task.dependencies().iter().map(|id| (id.clone(), status_of(id))).collect();
         let newest = heads.iter().find(|head| head.id == row.task.id).and_then(|head| head.run.clone());
@@ -38,11 +39,6 @@ impl TaskView {
     #[must_use]
     pub fn json(&self) -> Value {
         let TaskRow { task, created_at, updated_at, .. } = &self.row;
-        let runs = self.runs.iter().map(|(role, run)| {
-            let mut run = run.json();
-            run["role"] = json!(role);
-            run
-        });
         json!({
             "id": task.id,
             "status": task.status.as_str(),
@@ -58,7 +54,7 @@ impl TaskView {
             "updated_at": at_json(*updated_at),
             "metadata": self.metadata(),
             "completion": task.completion,
-            "runs": runs.collect::<Vec<_>>(),
+            "runs": self.runs.iter().map(RunView::json).collect::<Vec<_>>(),
         })
     }
 
@@ -84,8 +80,8 @@ impl TaskView {
     pub fn text(&self) -> String {
         let mut text = self.heading();
         self.completion(&mut text);
-        for (role, run) in &self.runs {
-            let _ = write!(text, "\n{role}  {}", run.story());
+        for run in &self.runs {
+            let _ = write!(text, "\n{}", run.story());
         }
         // What was written may come from an agent, or from a file of somebody else.
         sanitize(&text)
@@ -142,6 +138,9 @@ impl TaskView {
                 for criterion in &spec.acceptance_criteria {
                     let _ = writeln!(text, "  - {}", criterion.trim());
                 }
+                for (word, what) in accepted(spec) {
+                    let _ = writeln!(text, "{word:<8}  {what}");
+                }
             }
         }
         text.push('\n');
@@ -153,6 +152,22 @@ impl TaskView {
             let _ = writeln!(text, "{:<8}  {held}", role.as_str());
         }
     }
+}
+
+/// Says how claims are accepted, where the task says so itself.
+fn accepted(spec: &CompletionSpec) -> Vec<(&'static str, String)> {
+    let guarded = spec.guard.as_ref().map(|patterns| ("guarded", patterns.join(", ")));
+    let allowed = spec.allow_changes.as_ref().map(|patterns| ("allowed", patterns.join(", ")));
+    let checked = spec.isolation.map(|isolation| {
+        (
+            "checked",
+            match isolation {
+                Isolation::Workspace => "in the work tree".to_owned(),
+                Isolation::Clean => "in a fresh checkout of the commit".to_owned(),
+            },
+        )
+    });
+    [guarded, allowed, checked].into_iter().flatten().collect()
 }
 
 /// Says what a role is held to: its promise first, then one criterion a line, stages indented.

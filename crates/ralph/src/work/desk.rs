@@ -3,6 +3,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use ralph_core::event::StopSignal;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::engine::{Ask, Asked, Halt};
@@ -12,6 +13,9 @@ use crate::store::Claim;
 pub(super) struct Desk {
     seats: RefCell<BTreeMap<String, Seat>>,
     stopped: Cell<Option<StopSignal>>,
+    paused: Notify,
+    /// People were told that others write to the store all the time.
+    is_busy: Cell<bool>,
 }
 
 struct Seat {
@@ -19,11 +23,12 @@ struct Seat {
     /// Reaches the loop of this run, while there is one.
     line: Option<(String, UnboundedSender<Ask>)>,
     is_lost: bool,
+    is_paused: bool,
 }
 
 impl Desk {
     pub(super) fn sit(&self, claim: &Claim) {
-        let seat = Seat { claim: claim.clone(), line: None, is_lost: false };
+        let seat = Seat { claim: claim.clone(), line: None, is_lost: false, is_paused: false };
         self.seats.borrow_mut().insert(claim.task.clone(), seat);
     }
 
@@ -40,6 +45,7 @@ impl Desk {
         let (line, end) = unbounded_channel();
         if let Some(seat) = self.seats.borrow_mut().get_mut(task) {
             seat.line = Some((run.to_owned(), line));
+            seat.is_paused = false;
             let stop = self.stopped().map(|signal| Ask::Signal(Asked::Stop(signal)));
             let lost = seat.is_lost.then_some(Ask::Lost);
             stop.into_iter().chain(lost).for_each(|ask| seat.tell(ask));
@@ -71,6 +77,29 @@ impl Desk {
                 seat.tell(Ask::Signal(Asked::Look));
             }
         }
+    }
+
+    /// The loop of this task pauses, or goes on.
+    pub(super) fn pause(&self, task: &str, is_paused: bool) {
+        if let Some(seat) = self.seats.borrow_mut().get_mut(task) {
+            seat.is_paused = is_paused;
+            self.paused.notify_one();
+        }
+    }
+
+    /// Returns how many tasks nobody works on, because their loops are paused.
+    pub(super) fn paused(&self) -> usize {
+        self.seats.borrow().values().filter(|seat| seat.is_paused).count()
+    }
+
+    /// Waits until a loop pauses or goes on.
+    pub(super) async fn changed(&self) {
+        self.paused.notified().await;
+    }
+
+    /// Notes whether something could be stored. Tells whether it is news that others write all the time.
+    pub(super) fn is_busy_now(&self, is_busy: bool) -> bool {
+        !self.is_busy.replace(is_busy) && is_busy
     }
 
     /// Another worker has this task.

@@ -3,11 +3,11 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use ralph_core::order::Order as Asked;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::shop::Workshop;
 use super::task::Work;
-use crate::engine::{self, Ask};
+use crate::engine::{self, Ask, halt_commands};
 use crate::process::{Keeper, Order};
 use crate::project::Project;
 use crate::store::{Claim, Store, StoreError};
@@ -55,37 +55,35 @@ impl<W: Workshop> Work<W> {
             claim: self.claim.clone(),
         };
         let mut fitting = pin!(self.shop.tree(&self.row, with));
-        let mut end = None;
-        let made = loop {
-            tokio::select! {
-                made = &mut fitting => break made,
-                Some(ask) = line.recv(), if end.is_none() => {
-                    let must_end;
-                    (must_end, end) = self.heard(ask).await?;
-                    if must_end {
-                        let _ = tell.send(Order::Kill);
-                    }
-                }
+        tokio::select! {
+            made = &mut fitting => made.map(Fit::Ready),
+            end = self.must_end(&mut line, &tell) => {
+                let end = end?;
+                let _ = tell.send(Order::Kill);
+                let made = fitting.await;
+                end.map_or_else(|| made.map(Fit::Ready), Ok)
             }
-        };
-        match end {
-            Some(end) => Ok(end),
-            None => made.map(Fit::Ready),
         }
     }
 
-    /// Returns whether the commands must end, and what that makes of the task where it is still ours.
-    async fn heard(&self, ask: Ask) -> Result<(bool, Option<Fit>), StoreError> {
-        Ok(match ask {
-            Ask::Lost => (true, None),
-            Ask::Signal(engine::Asked::Stop(_)) => (true, Some(Fit::Stopped)),
-            // Only ralph itself stands still: a command of the user's goes on to its end.
-            Ask::Signal(engine::Asked::Suspend) | Ask::Halt(_) => (false, None),
-            Ask::Signal(engine::Asked::Look) => match self.is_cancelled().await? {
-                true => (true, Some(Fit::Cancelled)),
-                false => (false, None),
-            },
-        })
+    /// Waits until the commands must end. Returns what that makes of the task, where it is still ours.
+    async fn must_end(
+        &self,
+        line: &mut UnboundedReceiver<Ask>,
+        tell: &UnboundedSender<Order>,
+    ) -> Result<Option<Fit>, StoreError> {
+        loop {
+            match line.recv().await {
+                Some(Ask::Lost) => return Ok(None),
+                Some(Ask::Signal(engine::Asked::Stop(_))) => return Ok(Some(Fit::Stopped)),
+                Some(Ask::Halt(halt)) => halt_commands(halt, tell).await,
+                Some(Ask::Signal(engine::Asked::Look)) if self.is_cancelled().await? => {
+                    return Ok(Some(Fit::Cancelled));
+                }
+                Some(Ask::Signal(engine::Asked::Look | engine::Asked::Suspend)) => {}
+                None => std::future::pending().await,
+            }
+        }
     }
 
     async fn is_cancelled(&self) -> Result<bool, StoreError> {

@@ -3,6 +3,7 @@
 mod desk;
 mod fit;
 mod named;
+mod pausing;
 mod purse;
 mod shop;
 mod stage;
@@ -10,6 +11,6 @@ mod task;
 mod worker;
 
 pub use fit::Fitting;
-pub use shop::{News, Workshop};
+pub use shop::{Done, News, Workshop};
 pub use task::TaskEnd;
 pub use worker::{Assignment, Finish, Until, work};

@@ -1,9 +1,10 @@
 //! What the worker does not know itself: where work trees come from, how a stage is planned, who is told.
+use ralph_core::event::StopSignal;
 use ralph_core::pipeline::{Progress, Said, StageFailure};
 use ralph_core::task::{Role, Status};
 
 use super::fit::Fitting;
-use crate::engine::{EngineError, RunPlan, Watcher};
+use crate::engine::{EngineError, Halt, RunPlan, Watcher};
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::{RunRow, Store, StoreError, StoredRun, TaskRow};
@@ -27,20 +28,35 @@ pub enum News<'a> {
     Aside { task: &'a str, why: &'a str },
     /// Nothing is ready; the worker waits.
     Idle,
+    /// Others write to the store all the time; the worker waits for them.
+    Busy,
     /// The money for all of it is used up: no other stage begins.
     Spent { spent: u64, limit: u64 },
     /// So many tasks failed one after the other: no more are taken.
     Braked { failed: u32, why: &'a str },
 }
 
+/// What a stage has done that was accepted.
+#[derive(Debug)]
+pub struct Done<S> {
+    /// Where the work stood before.
+    pub from: S,
+    pub stage: Role,
+    /// The tree of the files that were verified, where that is known.
+    pub verified: Option<String>,
+}
+
 #[expect(async_fn_in_trait, reason = "everything runs in one thread")]
 pub trait Workshop {
-    type Trouble: From<EngineError> + From<StoreError> + std::fmt::Display;
+    type Trouble: From<EngineError> + From<StoreError>;
     /// Where the work of a task stands.
     type Standing;
 
-    /// Refuses a task whose stage could not begin, before anything is made for it.
-    fn refuse(&self, row: &TaskRow, progress: &Progress) -> Result<(), Self::Trouble>;
+    /// Refuses a task of which one of these stages could not begin, before anything is made for it or spent on it.
+    fn refuse(&self, row: &TaskRow, ahead: &[Role]) -> Result<(), Self::Trouble>;
+
+    /// Returns what is wrong and how to mend it, as one text.
+    fn reason(trouble: &Self::Trouble) -> String;
 
     /// Makes the work tree of a task fit for work, or finds it so. The project returned has it as its root.
     async fn tree(&self, row: &TaskRow, with: Fitting) -> Result<Project, Self::Trouble>;
@@ -48,15 +64,9 @@ pub trait Workshop {
     /// Reads where the work of a task stands.
     async fn standing(&self, row: &TaskRow) -> Result<Self::Standing, Self::Trouble>;
 
-    /// Keeps what a stage has done that was accepted: the files that were verified, where that is known. If the work does
-    /// not stand where it stood, somebody else has the task, and nothing is kept.
-    async fn accept(
-        &self,
-        row: &TaskRow,
-        from: Self::Standing,
-        stage: &Role,
-        verified: Option<&str>,
-    ) -> Result<(), Self::Trouble>;
+    /// Keeps what a stage has done. If the work does not stand where it stood, somebody else has the task, and nothing is
+    /// kept.
+    async fn accept(&self, row: &TaskRow, done: Done<Self::Standing>) -> Result<(), Self::Trouble>;
 
     /// The task is done. What becomes of its work then is told, and changes nothing about that.
     async fn deliver(&self, row: &TaskRow, store: &Store, keeper: &Keeper);
@@ -84,8 +94,11 @@ pub trait Workshop {
     /// Kills what the dead or stopped engine of a run has left running.
     fn sweep(&self, run: &str);
 
-    /// The worker was told to stop: nothing more begins.
-    fn stop(&self);
+    /// The worker was told to stop: nothing more begins, and what is going on ends.
+    fn stop(&self, signal: StopSignal);
+
+    /// The process will stand still: what is going on beside the loops must do so, too.
+    fn halt(&self, halt: &Halt);
 
     fn tell(&self, news: &News<'_>);
 }

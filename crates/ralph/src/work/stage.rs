@@ -1,4 +1,5 @@
 //! One stage of a task: a run of its own, begun or gone on with.
+use std::rc::Rc;
 use std::sync::Arc;
 
 use ralph_core::attempt::Spend;
@@ -6,6 +7,7 @@ use ralph_core::outcome::Ended;
 use ralph_core::pipeline::Progress;
 use ralph_core::receipt::Receipt;
 
+use super::pausing::Pausing;
 use super::shop::{News, Workshop};
 use super::task::Work;
 use crate::engine::{self, Asks, Beginning, Clock, Hold, Means, RunPlan, RunSettings, StageOf, TakenUp};
@@ -69,7 +71,8 @@ impl<W: Workshop> Work<W> {
         let hold = Hold::leased(&plan, Clock::wall()).await?;
         fail::point(Point::StageLeftFound);
         let owner = hold.owner().json();
-        let mut stored = self.store.take_over(&run.id, &owner, &settings, Some(&self.claim)).await?;
+        let take_over = async || self.store.take_over(&run.id, &owner, &settings, Some(&self.claim)).await;
+        let mut stored = self.bear(take_over).await?;
         // Only now can nobody else start anything for this run.
         self.shop.sweep(&run.id);
         if !stored.state.can_go_on() {
@@ -92,7 +95,8 @@ impl<W: Workshop> Work<W> {
     ) -> Result<Told, W::Trouble> {
         let plan = leased(plan, &self.claim);
         fail::point(Point::StageBegins);
-        let mut watcher = self.shop.watcher(&plan)?;
+        let (desk, task) = (Rc::clone(&self.desk), self.claim.task.clone());
+        let mut watcher = Pausing { watcher: self.shop.watcher(&plan)?, desk, task };
         if let Some(stage) = &plan.stage {
             self.shop.tell(&News::Stage { task: &stage.task, stage: &stage.role, run: &plan.id });
         }
@@ -101,7 +105,7 @@ impl<W: Workshop> Work<W> {
         let account = Some(self.purse.account(&id, before));
         let store = Arc::clone(&self.store);
         let means = Means { keeper: self.keeper.clone(), hold, store, asks, account };
-        let ended = engine::run(plan, from, means, watcher.as_mut()).await?;
+        let ended = engine::run(plan, from, means, &mut watcher).await?;
         self.told(&id, Some(ended)).await
     }
 
@@ -118,7 +122,7 @@ impl<W: Workshop> Work<W> {
     /// Stores how far the task is, and keeps it.
     pub(super) async fn keep(&self, progress: &Progress) -> Result<(), W::Trouble> {
         let to = Advance { progress, status: None, metadata: None, lease: Keeping::Kept };
-        Ok(self.store.advance(&self.claim, &to, Clock::wall()).await?)
+        Ok(self.advance(&to).await?)
     }
 }
 

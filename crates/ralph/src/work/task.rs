@@ -1,6 +1,7 @@
 //! One task, from where it is to where its stages bring it.
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ralph_core::outcome::Outcome;
 use ralph_core::pipeline::{Pipeline, Progress, StageEnd, StageFailure, Turn};
@@ -10,14 +11,17 @@ use serde_json::{Map, Value, json};
 use super::desk::Desk;
 use super::fit::Fit;
 use super::purse::Purse;
-use super::shop::{News, Workshop};
+use super::shop::{Done, News, Workshop};
 use crate::engine::{Clock, KIND_STAGE};
 use crate::fail::{self, Point};
 use crate::process::Keeper;
-use crate::store::{Advance, Claim, Keeping, Returned, Store, TaskRow};
+use crate::store::{Advance, Claim, Keeping, Returned, Store, StoreError, TaskRow};
 
 /// The metadata of a task that a stage failed.
 const FAILURE: &str = "ralph_failure";
+
+/// How long it takes until something is written again that could not be because others were writing.
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// A task at work.
 pub(super) struct Work<W> {
@@ -69,13 +73,13 @@ impl<W: Workshop> Work<W> {
 
     async fn stages(&self, before: Option<Progress>) -> Result<TaskEnd, W::Trouble> {
         if let Some(why) = self.by_hand().await? {
-            self.store.give_back(&self.claim).await?;
+            self.give_back().await?;
             return Ok(self.aside(why));
         }
         let mut progress = self.pipeline.begin(self.row.task.status, before);
+        self.shop.refuse(&self.row, self.pipeline.ahead(&progress))?;
         let (task, attempt) = (&self.claim.task, progress.attempts + 1);
         self.shop.tell(&News::Taken { task, stage: &progress.stage, attempt });
-        self.shop.refuse(&self.row, &progress)?;
         let tree = match self.fit().await? {
             Fit::Ready(tree) => tree,
             Fit::Stopped => return self.left(&progress).await,
@@ -89,7 +93,7 @@ impl<W: Workshop> Work<W> {
                 return self.left(&progress).await;
             };
             if told.ended.outcome == Outcome::Completed {
-                self.accept(&progress, told.verified.as_deref()).await?;
+                self.accept(&progress, told.verified.clone()).await?;
             }
             let is_over_budget = told.ended.outcome == Outcome::OverBudget;
             let end = StageEnd {
@@ -112,27 +116,49 @@ impl<W: Workshop> Work<W> {
         }
     }
 
+    /// Writes something, however long others write. Who was told to stop tries it once.
+    pub(super) async fn bear<T>(
+        &self,
+        write: impl AsyncFn() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        loop {
+            let done = write().await;
+            let is_busy = done.as_ref().is_err_and(StoreError::is_busy);
+            if self.desk.is_busy_now(is_busy) {
+                self.shop.tell(&News::Busy);
+            }
+            if !is_busy || self.desk.stopped().is_some() {
+                return done;
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
+    }
+
+    /// Writes how far it is.
+    pub(super) async fn advance(&self, to: &Advance<'_>) -> Result<(), StoreError> {
+        self.bear(async || self.store.advance(&self.claim, to, Clock::wall()).await).await
+    }
+
     /// Says who works on it by hand, if somebody does.
     async fn by_hand(&self) -> Result<Option<String>, W::Trouble> {
         let newest = self.store.runs_of_task(&self.claim.task).await?.pop();
-        let driven = newest.filter(|(_, run)| {
-            run.kind != KIND_STAGE && run.status == "running" && self.shop.is_driven(&run.id)
-        });
-        Ok(driven.map(|(_, run)| format!("run {} works on it by hand", run.id)))
+        let driven = newest
+            .filter(|run| run.kind != KIND_STAGE && run.status == "running" && self.shop.is_driven(&run.id));
+        Ok(driven.map(|run| format!("run {} works on it by hand", run.id)))
     }
 
     /// Keeps what a stage has done, unless another worker has the task: where the work stands is read first.
-    async fn accept(&self, progress: &Progress, verified: Option<&str>) -> Result<(), W::Trouble> {
+    async fn accept(&self, progress: &Progress, verified: Option<String>) -> Result<(), W::Trouble> {
         let from = self.shop.standing(&self.row).await?;
         self.keep(progress).await?;
         fail::point(Point::AcceptBegins);
-        self.shop.accept(&self.row, from, &progress.stage, verified).await
+        self.shop.accept(&self.row, Done { from, stage: progress.stage.clone(), verified }).await
     }
 
     async fn next(&self, progress: &Progress) -> Result<(), W::Trouble> {
         let status = Status::during(&progress.stage);
         let to = Advance { progress, status, metadata: None, lease: Keeping::Kept };
-        self.store.advance(&self.claim, &to, Clock::wall()).await?;
+        self.advance(&to).await?;
         if let Some(ended) = progress.said.last() {
             self.shop.tell(&News::Next { task: &self.claim.task, ended, stage: &progress.stage });
         }
@@ -141,7 +167,7 @@ impl<W: Workshop> Work<W> {
 
     async fn left(&self, progress: &Progress) -> Result<TaskEnd, W::Trouble> {
         let to = Advance { progress, status: None, metadata: None, lease: Keeping::Returned };
-        self.store.advance(&self.claim, &to, Clock::wall()).await?;
+        self.advance(&to).await?;
         self.shop.tell(&News::Left { task: &self.claim.task, stage: &progress.stage });
         Ok(TaskEnd::Left)
     }
@@ -150,7 +176,7 @@ impl<W: Workshop> Work<W> {
     async fn cancelled(&self, progress: &Progress) -> Result<TaskEnd, W::Trouble> {
         let (status, why) = (Status::Cancelled, "cancelled while its work tree was set up".to_owned());
         self.over(progress, status, (&why, None)).await?;
-        self.store.heed_cancel(&self.claim.task, Clock::wall()).await?;
+        self.bear(async || self.store.heed_cancel(&self.claim.task, Clock::wall()).await).await?;
         Ok(TaskEnd::Over { status, why, is_agent_s_fault: false })
     }
 
@@ -167,7 +193,7 @@ impl<W: Workshop> Work<W> {
             metadata: metadata.as_deref(),
             lease: Keeping::Returned,
         };
-        self.store.advance(&self.claim, &to, Clock::wall()).await?;
+        self.advance(&to).await?;
         self.shop.tell(&News::Over { task: &self.claim.task, status, why, failure });
         // Who stops it does not wait for more; the next worker catches up.
         if status == Status::Done && self.desk.stopped().is_none() {
@@ -176,10 +202,14 @@ impl<W: Workshop> Work<W> {
         Ok(())
     }
 
+    async fn give_back(&self) -> Result<Returned, StoreError> {
+        self.bear(async || self.store.give_back(&self.claim).await).await
+    }
+
     /// Leaves a task as it is that cannot be worked on here and now.
     async fn put_aside(&self, trouble: &W::Trouble) -> TaskEnd {
-        let why = trouble.to_string();
-        if let Ok(Returned::NotOurs) = self.store.give_back(&self.claim).await {
+        let why = W::reason(trouble);
+        if let Ok(Returned::NotOurs) = self.give_back().await {
             return TaskEnd::Lost;
         }
         self.aside(why)

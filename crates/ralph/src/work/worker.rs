@@ -79,7 +79,6 @@ pub async fn work<W: Workshop + 'static>(
         owner: Owner::of("work", Clock::wall()).json(),
         ends: BTreeMap::new(),
         aside: BTreeMap::new(),
-        busy_since: None,
         failed_in_a_row: 0,
         is_idle: false,
         assignment,
@@ -99,8 +98,6 @@ struct Worker<W> {
     ends: BTreeMap<String, TaskEnd>,
     /// When what could not begin is tried again, and how long that was put off.
     aside: BTreeMap<String, (Instant, Duration)>,
-    /// Since when nothing could be written, because others were writing all the time.
-    busy_since: Option<Instant>,
     failed_in_a_row: u32,
     /// People were told that there is nothing to do.
     is_idle: bool,
@@ -127,6 +124,7 @@ impl<W: Workshop + 'static> Worker<W> {
                 Some(ended) = tasks.join_next() => self.ended(ended),
                 _ = &mut errand, if !errand.is_finished() => {}
                 asked = signals.next() => self.asked(asked).await,
+                () = self.desk.changed() => {}
                 () = tokio::time::sleep_until(renewal) => {
                     renewal = Instant::now() + every;
                     self.renew().await?;
@@ -158,8 +156,9 @@ impl<W: Workshop + 'static> Worker<W> {
         self.desk.stopped().is_some() || self.is_braked() || self.purse.is_empty()
     }
 
+    /// A paused task needs no slot. Where it goes on while all are taken, there is one more at work until another ends.
     fn has_room(&self, tasks: &JoinSet<(String, TaskEnd)>) -> bool {
-        tasks.len() < self.assignment.slots && !self.is_closed()
+        tasks.len().saturating_sub(self.desk.paused()) < self.assignment.slots && !self.is_closed()
     }
 
     /// Takes one task that is ready, and tells whether there was one. Between two of them leases are kept and people heard.
@@ -167,29 +166,31 @@ impl<W: Workshop + 'static> Worker<W> {
         let except: Vec<String> = self.not_again();
         let among = Among { named: &self.assignment.named, except: &except };
         let claimed = self.store.claim_next(&self.owner, self.assignment.lease, among).await;
-        match self.bear(claimed)?.flatten() {
-            Some(claimed) => {
+        match self.bear(claimed)? {
+            None => Ok(false),
+            Some(Some(claimed)) => {
                 self.take(claimed, tasks);
                 Ok(true)
             }
-            None => {
+            Some(None) => {
                 let buried = self.bury().await;
                 Ok(self.bear(buried)?.unwrap_or_default())
             }
         }
     }
 
-    /// Bears that others write all the time, for as long as a lease lasts. `None`: this time nothing came of it.
-    fn bear<T>(&mut self, done: Result<T, StoreError>) -> Result<Option<T>, W::Trouble> {
-        let error = match done {
-            Ok(done) => {
-                self.busy_since = None;
-                return Ok(Some(done));
-            }
-            Err(error) => error,
-        };
-        let since = *self.busy_since.get_or_insert_with(Instant::now);
-        if error.is_busy() && since.elapsed() < self.assignment.lease { Ok(None) } else { Err(error.into()) }
+    /// Bears that others write all the time: who cannot write cannot lose a lease either. `None`: this time nothing came of
+    /// it.
+    fn bear<T>(&self, done: Result<T, StoreError>) -> Result<Option<T>, W::Trouble> {
+        let is_busy = done.as_ref().is_err_and(StoreError::is_busy);
+        if self.desk.is_busy_now(is_busy) {
+            self.shop.tell(&News::Busy);
+        }
+        match done {
+            Ok(done) => Ok(Some(done)),
+            Err(_) if is_busy => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Counts those of the named tasks as ended that the work on the others cannot make ready.
@@ -286,12 +287,13 @@ impl<W: Workshop + 'static> Worker<W> {
     async fn asked(&self, asked: Asked) {
         match asked {
             Asked::Stop(signal) => {
-                self.shop.stop();
+                self.shop.stop(signal);
                 self.desk.stop(signal);
             }
             Asked::Suspend => {
                 let (ask, halting) = halt();
                 self.desk.halt(&ask);
+                self.shop.halt(&ask);
                 drop(ask);
                 halting.stop().await;
             }

@@ -89,34 +89,43 @@ fn what_a_check_runs_and_only_a_shell_can_tell_is_said() {
     assert!(notes.contains("names what it runs by `${script}`") && notes.contains("guard it"), "{notes}");
 }
 
-/// The work's own code runs inside of a check, and could change what the next check decides by, or put it back in time.
 // spec: V9, V10
 // fault: 76
 #[test]
 fn code_of_the_work_that_runs_in_a_check_cannot_change_what_decides() {
+    changes_what_decides(&[]);
+}
+
+// spec: V9, V10
+// fault: 76
+#[test]
+fn code_of_the_work_that_runs_in_a_check_in_a_clean_room_cannot_change_what_decides() {
+    changes_what_decides(&["--clean"]);
+}
+
+/// The work's own code runs inside of a check, and could change what the next check decides by, or put it back in time.
+fn changes_what_decides(room: &[&str]) {
     let staged = "checks: [{stages: [{command: make test}, {command: sh verify.sh}]}]";
     for (code, why) in [
         ("echo 'exit 0' > verify.sh", "verify.sh was changed"),
         ("cp verify.sh kept; echo 'mv kept verify.sh' > verify.sh", "verify.sh was changed"),
         ("mkdir -p tests; echo x > tests/new", "tests/new was added"),
     ] {
-        for room in [&[][..], &["--clean"]] {
-            let project = project();
-            project.write("Makefile", "test:\n\ttrue\n");
-            project.commit();
-            let (config, makefile) = (project.outside("staged.yaml"), project.outside("Makefile"));
-            fs::write(&config, staged).unwrap();
-            fs::write(&makefile, format!("test:\n\t{code}\n")).unwrap();
-            let config = config.display().to_string();
-            for checks in [&["--check", "make test", "--check", "sh verify.sh"][..], &["--config", &config]] {
-                let deed = format!("cp {} Makefile; {COMMIT}", makefile.display());
-                let call = claims_after(&project, &deed).args(["--no-baseline", "--guard", "tests"]);
-                let reason = rejection(&call.args(room).args(checks).output().expect(3));
-                let is_told = reason.contains("while the checks ran") && reason.contains(why);
-                assert!(is_told, "{code} {room:?} {checks:?}: {reason}");
-                project.restore();
-                let _ = fs::remove_file(project.outside("seen"));
-            }
+        let project = project();
+        project.write("Makefile", "test:\n\ttrue\n");
+        project.commit();
+        let (config, makefile) = (project.outside("staged.yaml"), project.outside("Makefile"));
+        fs::write(&config, staged).unwrap();
+        fs::write(&makefile, format!("test:\n\t{code}\n")).unwrap();
+        let config = config.display().to_string();
+        for checks in [&["--check", "make test", "--check", "sh verify.sh"][..], &["--config", &config]] {
+            let deed = format!("cp {} Makefile; {COMMIT}", makefile.display());
+            let call = claims_after(&project, &deed).args(["--no-baseline", "--guard", "tests"]);
+            let reason = rejection(&call.args(room).args(checks).output().expect(3));
+            let is_told = reason.contains("while the checks ran") && reason.contains(why);
+            assert!(is_told, "{code} {room:?} {checks:?}: {reason}");
+            project.restore();
+            let _ = fs::remove_file(project.outside("seen"));
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use rustix::process::Signal;
 
 use crate::control_cancel::beside;
-use crate::harness::{Project, wait_until};
-use crate::work::{project, starts, statuses, wish, work};
+use crate::harness::{Call, Project, wait_until};
+use crate::work::{holding, project, starts, statuses, wait_for_end, wish, work};
 
 fn status_of(project: &Project, task: &str) -> String {
     let loops = beside(project, &["status", "--json"]).expect(0).json();
@@ -17,13 +17,16 @@ fn is(project: &Project, task: &str, status: &str) -> bool {
     statuses(project).contains(&(task.to_owned(), status.to_owned()))
 }
 
+/// A worker for whom a task is done when its coder is.
+fn coding(project: &Project) -> Call<'_> {
+    work(project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder")
+}
+
 // spec: L11, U3
 #[test]
 fn a_cancelled_task_leaves_the_worker_to_the_others() {
     let project = project(&[("T-1", ""), ("T-2", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
-    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let working = holding(&project, "coder", coding(&project));
     let told = beside(&project, &["cancel", "T-1"]).expect(0);
     assert_eq!(told.stdout, "Cancelled Ralph loop for T-1 at iteration 1/15\n");
     let answer = working.wait().expect(3);
@@ -31,7 +34,7 @@ fn a_cancelled_task_leaves_the_worker_to_the_others() {
     assert_eq!(starts(&project), ["T-1 coder", "T-2 coder"]);
     assert_eq!(answer.named("stop.requested").len(), 1, "the other loop heard nothing");
     assert_eq!(beside(&project, &["retry", "T-1"]).expect(0).stdout, "T-1 is ready again\n");
-    work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").output().expect(0);
+    coding(&project).output().expect(0);
     assert!(is(&project, "T-1", "done"));
 }
 
@@ -39,9 +42,7 @@ fn a_cancelled_task_leaves_the_worker_to_the_others() {
 #[test]
 fn a_task_is_paused_guided_and_resumed_by_its_name() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
-    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let working = holding(&project, "coder", coding(&project));
     let told = beside(&project, &["pause", "T-1", "--now"]).expect(0);
     assert_eq!(told.stdout, "Paused Ralph loop for T-1 at iteration 1/15\n");
     assert_eq!(status_of(&project, "T-1"), "paused");
@@ -54,21 +55,34 @@ fn a_task_is_paused_guided_and_resumed_by_its_name() {
     assert_eq!(starts(&project), ["T-1 coder", "T-1 coder"]);
 }
 
+// spec: L11, P1
+#[test]
+fn a_paused_task_leaves_its_slot_to_another_and_goes_on_when_it_is_told_to() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    let working = holding(&project, "coder", coding(&project));
+    beside(&project, &["pause", "T-1", "--now"]).expect(0);
+    wait_for_end(&working, "T-2");
+    assert_eq!(status_of(&project, "T-1"), "paused");
+    assert!(working.is_alive(), "it is not idle while a task is paused");
+    beside(&project, &["resume", "T-1"]).expect(0);
+    working.wait().expect(0);
+    assert_eq!(starts(&project), ["T-1 coder", "T-2 coder", "T-1 coder"]);
+    assert!(is(&project, "T-1", "done"));
+}
+
 // spec: L11, L13
 // fault: 1
 #[test]
 fn a_paused_task_whose_worker_was_killed_is_still_paused_with_the_next() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
-    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let working = holding(&project, "coder", coding(&project));
     beside(&project, &["pause", "T-1", "--now"]).expect(0);
     working.signal(Signal::KILL);
     working.wait_without_invariants();
     assert_eq!(status_of(&project, "T-1"), "died");
     let told = beside(&project, &["status"]).expect(0).stdout;
     assert!(told.contains("    died; ralph work goes on with it\n"), "{told}");
-    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
+    let working = coding(&project).start();
     wait_until("it is paused again", || status_of(&project, "T-1") == "paused");
     assert_eq!(starts(&project).len(), 1, "nobody works in a pause");
     beside(&project, &["resume", "T-1"]).expect(0);
@@ -80,14 +94,12 @@ fn a_paused_task_whose_worker_was_killed_is_still_paused_with_the_next() {
 #[test]
 fn a_task_that_was_told_to_end_before_its_stage_began_never_starts_an_agent() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
-    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let working = holding(&project, "coder", coding(&project));
     working.signal(Signal::STOP);
     beside(&project, &["cancel", "T-1", "--no-wait"]).expect(0);
     working.signal(Signal::KILL);
     working.wait_without_invariants();
-    work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").output().expect(3);
+    coding(&project).output().expect(3);
     assert!(is(&project, "T-1", "cancelled"), "{:?}", statuses(&project));
     assert_eq!(starts(&project).len(), 1);
 }
@@ -115,9 +127,7 @@ fn what_a_stage_was_never_told_is_told_to_the_next() {
 #[test]
 fn of_two_that_cancel_a_task_of_a_worker_one_cancels_and_the_task_is_cancelled_when_it_says_so() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let working = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").start();
-    wait_until("the coder holds", || project.outside("marks/holding").exists());
+    let working = holding(&project, "coder", coding(&project));
     let both = [(); 2].map(|()| project.ralph(["cancel", "T-1"]).start());
     let told = both.map(|call| call.wait_without_invariants().expect(0).stdout);
     let cancelled = told.iter().filter(|told| told.starts_with("Cancelled Ralph loop for T-1")).count();

@@ -80,6 +80,29 @@ fn the_newest_are_spared_and_all_forgets_the_rest_for_good() {
     assert_eq!(project.ralph(["runs", "--json"]).output().expect(0).json().as_array().unwrap().len(), 1);
 }
 
+// spec: D5
+#[test]
+fn a_run_whose_folder_is_gone_is_forgotten_too_unless_it_goes_on() {
+    let project = Project::new();
+    project.run(&["complete"]).output().expect(0);
+    let running = project.run(&["hang"]).start();
+    project.wait_for("ready");
+    fs::remove_dir_all(project.state().join("runs")).unwrap();
+    let listed = || {
+        let runs = project.ralph(["runs", "--json"]).start().wait_without_invariants().expect(0).json();
+        runs.as_array().unwrap().len()
+    };
+    let gone = project.ralph(AT_ONCE).args(["--all"]).start().wait_without_invariants().expect(0);
+    assert!(gone.stdout.contains("forgot 1 run: 0 bytes"), "{}", gone.stdout);
+    assert_eq!(listed(), 1, "the other one goes on");
+    running.signal(Signal::KILL);
+    running.wait_without_invariants();
+    wait_until("the agent is gone", || project.processes_of_runs().is_empty());
+    let gone = project.ralph(AT_ONCE).args(["--all"]).output().expect(0);
+    assert!(gone.stdout.contains("forgot 1 run: 0 bytes"), "{}", gone.stdout);
+    assert_eq!(listed(), 0);
+}
+
 // fault: 62
 // spec: D5
 #[test]

@@ -1,10 +1,12 @@
 //! `ralph land`: accepted work comes into the user's branch, verified, or everything stays as it was.
 use std::fs;
+use std::process::Command;
 
 use rustix::process::Signal;
 
 use crate::harness::{Project, wait_until};
 use crate::processes::state_of;
+use crate::set_up::pids;
 use crate::trees::{everything, git, with_tasks, worked};
 
 fn done(project: &Project, id: &str) {
@@ -289,6 +291,32 @@ fn work_whose_worker_was_killed_before_it_landed_is_landed_by_the_next() {
     let answer = crate::work::work(&project, &["--until-idle"]).output().expect(0);
     assert_eq!(answer.named("task.landed").len(), 1, "{}", answer.stdout);
     assert!(project.root().join("done-T-1").exists());
+}
+
+// spec: P6
+// fault: 18
+#[test]
+fn ctrl_z_holds_the_checks_of_a_landing_once_and_they_go_on() {
+    let project = landing_by_itself("true");
+    let (noted, twice, pipe) = (project.outside("pids"), project.outside("twice"), project.outside("pipe"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // It starts nothing itself: a shell that waits for a child which becomes a program looks as if it stood still.
+    let waits = format!(
+        "test -e {0} && {{ echo $$ >> {1}; read line < {2}; }}; : > {0}",
+        twice.display(),
+        noted.display(),
+        pipe.display()
+    );
+    project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", &waits]).output().expect(0);
+    let running =
+        crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
+    wait_until("the merged result is being verified", || pids(&project).len() == 1);
+    crate::signals::suspend(&project, &running);
+    wait_until("the check stands still", || state_of(pids(&project)[0]) == Some('T'));
+    running.signal(Signal::CONT);
+    fs::write(&pipe, "go\n").unwrap();
+    let answer = running.wait().expect(0);
+    assert_eq!(answer.named("task.landed").len(), 1, "{}", answer.stdout);
 }
 
 // spec: P6

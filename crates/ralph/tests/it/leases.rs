@@ -18,12 +18,11 @@ use crate::clock;
 use crate::harness::{Project, Running, wait_long, wait_until};
 use crate::processes::state_of;
 use crate::state_damage::Dice;
-use crate::work::{git, project, starts, statuses, wish, work};
+use crate::work::{git, holding, project, starts, statuses, wish, work};
 
 /// Returns one number for each row that a query gives.
 pub fn counted(project: &Project, sql: &'static str) -> BTreeMap<String, i64> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    runtime().block_on(async {
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(project.state().join("ralph.db"));
         let mut connection = options.read_only(true).connect().await.unwrap();
         let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
@@ -37,9 +36,8 @@ pub fn counted(project: &Project, sql: &'static str) -> BTreeMap<String, i64> {
 #[test]
 fn a_worker_that_slept_past_its_lease_records_nothing_and_lets_go() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let sleeper = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s").start();
-    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    let sleeper =
+        holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
     sleeper.signal(Signal::STOP);
     let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
     let answer = second.wait_without_invariants().expect(0);
@@ -100,9 +98,7 @@ fn a_worker_that_slept_between_the_end_of_a_stage_and_its_acceptance_moves_no_br
 #[test]
 fn a_worker_that_slept_before_it_took_a_stage_up_disturbs_nobody() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let dead = work(&project, &["--until-idle"]).start();
-    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    let dead = holding(&project, "coder", work(&project, &["--until-idle"]));
     dead.signal(Signal::KILL);
     dead.wait_without_invariants();
     sleeps_at(&project, "stage.left.found");
@@ -115,9 +111,8 @@ fn a_worker_that_slept_before_it_took_a_stage_up_disturbs_nobody() {
 #[test]
 fn a_stage_that_was_taken_from_a_sleeping_worker_is_known_to_be_at_work() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let sleeper = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s").start();
-    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    let sleeper =
+        holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
     sleeper.signal(Signal::STOP);
     wish(&project, "wish-hold-T-1-coder");
     let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
@@ -325,8 +320,7 @@ async fn many_steps(
 #[test]
 fn a_loop_that_writes_while_another_is_writing_is_not_taken_for_a_vandal() {
     let folder = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    runtime().block_on(async {
         let store = Store::open(folder.path(), Opening::Create).await.unwrap().unwrap();
         let mut dice = Dice(36);
         // One writes without a pause. The other comes at any moment of that, also between a write and its end.

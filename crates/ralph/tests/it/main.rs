@@ -1,5 +1,6 @@
 //! The one integration-test binary: the real `ralph` with the scripted agent, a file per command or story.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+mod deleting;
 mod detached;
 mod harness;
 mod invariants;
@@ -8,10 +9,12 @@ mod terminal;
 
 mod acp;
 mod agents;
+mod allowed;
 mod attach;
 mod background;
 mod baseline;
 mod budgets;
+mod busy;
 mod changed;
 mod cheating;
 mod check_faults;
@@ -63,6 +66,7 @@ mod plugins;
 mod real;
 mod receipts;
 mod replays;
+mod required;
 mod resume;
 mod rewind;
 mod screen;
@@ -92,3 +96,4 @@ mod usage_file;
 mod vandals;
 mod work;
 mod work_money;
+mod work_refused;

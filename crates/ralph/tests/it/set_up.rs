@@ -1,11 +1,13 @@
 //! The user's commands that make a work tree fit for work: whoever stops, cancels or takes over is heard meanwhile.
 use std::fs;
+use std::process::Command;
 
 use rustix::process::Signal;
 
 use crate::control_cancel::beside;
-use crate::harness::{Project, wait_until};
-use crate::processes::is_alive;
+use crate::harness::{Call, Project, wait_until};
+use crate::processes::{is_alive, state_of};
+use crate::signals::suspend;
 use crate::trees::git;
 use crate::work::{project, starts, statuses, work};
 
@@ -23,7 +25,7 @@ fn waits(project: &Project) -> String {
     format!("echo $$ >> {}; until test -e {}; do sleep 0.01; done", pids.display(), go.display())
 }
 
-fn pids(project: &Project) -> Vec<u32> {
+pub fn pids(project: &Project) -> Vec<u32> {
     let text = fs::read_to_string(project.outside("pids")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
@@ -104,4 +106,46 @@ fn a_worker_that_slept_in_a_command_does_not_go_on_beside_the_one_who_has_the_ta
     assert_eq!(woken.named("task.lost")[0]["task"], "T-1", "{}", woken.stdout);
     assert_eq!(fs::read_to_string(second).unwrap(), "other\n");
     assert_eq!(statuses(&project)[0].1, "done");
+}
+
+// spec: P6
+// fault: 94
+#[test]
+fn a_worker_that_slept_between_two_commands_starts_none_in_a_tree_that_is_another_s() {
+    let project = project(&[("T-1", "")]);
+    let second = project.outside("second");
+    set_up_by(&project, &["true".to_owned(), format!("echo $RALPH_WHO >> {}", second.display())]);
+    let call = |who: &str| work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").env("RALPH_WHO", who);
+    let sleeper = call("sleeper").env("RALPH_FAIL", "setup.goes.on:2:stop").start();
+    wait_until("it sleeps", || state_of(sleeper.pid()) == Some('T'));
+    call("other").start().wait_without_invariants().expect(0);
+    sleeper.signal(Signal::CONT);
+    let woken = sleeper.wait().expect(0);
+    assert_eq!(woken.named("task.lost")[0]["task"], "T-1", "{}", woken.stdout);
+    assert_eq!(fs::read_to_string(second).unwrap(), "other\n");
+}
+
+// spec: P6, P9
+// fault: 18
+#[test]
+fn ctrl_z_holds_the_commands_and_they_go_on() {
+    let calls: [fn(&Project) -> Call<'_>; 2] = [
+        |project| work(project, &["--until-idle"]),
+        |project| project.run(&["complete"]).args(["--worktree"]),
+    ];
+    for call in calls {
+        let project = project(&[("T-1", "")]);
+        // It starts nothing itself: a shell that waits for a child which becomes a program looks as if it stood still.
+        let (pipe, noted) = (project.outside("pipe"), project.outside("pids"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        set_up_by(&project, &[format!("echo $$ >> {}; read line < {}", noted.display(), pipe.display())]);
+        let running = call(&project).start();
+        wait_until("the tree is being set up", || pids(&project).len() == 1);
+        suspend(&project, &running);
+        wait_until("the command stands still", || state_of(pids(&project)[0]) == Some('T'));
+        running.signal(Signal::CONT);
+        fs::write(&pipe, "go\n").unwrap();
+        running.wait().expect(0);
+        assert_eq!(pids(&project).len(), 1, "it was not begun anew");
+    }
 }

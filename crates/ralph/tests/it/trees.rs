@@ -140,7 +140,8 @@ fn a_run_in_a_tree_that_was_killed_goes_on_there() {
     let deed = format!("[ -e begun ] || {{ echo x > begun; exec sleep 1000; }}; echo done > work; {COMMIT}");
     let running = apart(&project, &deed).start();
     let tree = |project: &Project| {
-        let listed = git(&project.root(), &["worktree", "list", "--porcelain"]);
+        // Git cannot list trees at the moment in which one is added.
+        let listed = crate::work::git(project, &["worktree", "list", "--porcelain"]);
         listed.lines().filter_map(|line| line.strip_prefix("worktree ")).nth(1).map(PathBuf::from)
     };
     wait_until("the agent works", || tree(&project).is_some_and(|tree| tree.join("begun").exists()));
@@ -333,9 +334,7 @@ fn a_ralph_in_a_tree_knows_the_runs_of_its_project() {
 #[test]
 fn a_tree_that_you_unlocked_keeps_what_you_did_in_it() {
     let project = crate::work::project(&[("T-1", "")]);
-    crate::work::wish(&project, "wish-hold-T-1-coder");
-    let running = crate::work::work(&project, &["--until-idle"]).start();
-    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    let running = crate::work::holding(&project, "coder", crate::work::work(&project, &["--until-idle"]));
     running.signal(Signal::INT);
     running.wait().expect(130);
     let tree = the_tree(&project);
@@ -353,9 +352,7 @@ fn a_tree_that_you_unlocked_keeps_what_you_did_in_it() {
 #[test]
 fn a_stage_is_not_undone_while_somebody_works_on_in_its_tree() {
     let project = crate::work::project(&[("T-1", "")]);
-    crate::work::wish(&project, "wish-hold-T-1-reviewer");
-    let running = crate::work::work(&project, &["--until-idle"]).start();
-    wait_until("the reviewer is at work", || project.outside("marks/holding").exists());
+    let running = crate::work::holding(&project, "reviewer", crate::work::work(&project, &["--until-idle"]));
     let runs = project.ralph(["task", "show", "T-1", "--json"]).start().wait_without_invariants().json();
     let coder = runs["runs"][0]["id"].as_str().unwrap().to_owned();
     let refused = project.ralph(["undo", &coder]).start().wait_without_invariants().expect(1);

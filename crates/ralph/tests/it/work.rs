@@ -7,7 +7,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Call, FAKE_AGENT, Project, wait_until};
+use crate::harness::{Answer, Call, Project, Running, wait_until};
 use crate::signals::suspend;
 
 /// An agent that plays every role, as files say that a test leaves for it. `$1` is a folder for its own marks.
@@ -70,6 +70,24 @@ pub fn work<'a>(project: &'a Project, args: &[&str]) -> Call<'a> {
     project.ralph(["work", "--agent", "text", "--agent-cmd", &agent, "--json"]).args(args)
 }
 
+/// Starts a worker, and waits until its agent for this role of T-1 is at work. It stays so until it is stopped.
+pub fn holding<'a>(project: &Project, role: &str, call: Call<'a>) -> Running<'a> {
+    wish(project, &format!("wish-hold-T-1-{role}"));
+    let running = call.start();
+    wait_until(&format!("the {role} is at work"), || project.outside("marks/holding").exists());
+    running
+}
+
+/// Waits until a worker has told how a task ended.
+pub fn wait_for_end(running: &Running<'_>, task: &str) {
+    wait_until(&format!("{task} is over"), || {
+        let text = running.so_far();
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let mut events = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        events.any(|event| event["event"] == "task.over" && event["task"] == task)
+    });
+}
+
 pub fn statuses(project: &Project) -> Vec<(String, String)> {
     // Others may be at work.
     let listed = project.ralph(["task", "list", "--json"]).start().wait_without_invariants().expect(0).json();
@@ -123,6 +141,14 @@ fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
     let expected =
         ["coder", "reviewer", "tester", "qa"].map(|role| (role.to_owned(), "completed".to_owned()));
     assert_eq!(all, expected);
+    let listed = project.ralph(["runs", "--json"]).output().expect(0).json();
+    assert_eq!((&listed[0]["task"], &listed[0]["role"]), (&json!("T-1"), &json!("qa")));
+    let lines = project.ralph(["runs"]).output().expect(0).stdout;
+    let columns: Vec<usize> = lines.lines().filter_map(|line| line.find("completed")).collect();
+    assert!(columns.len() == 4 && columns.iter().all(|at| *at == columns[0]), "{lines}");
+    assert!(lines.contains("T-1 reviewer  completed"), "{lines}");
+    let newest = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(newest.contains("task     T-1, qa"), "{newest}");
 }
 
 // spec: P1, T5
@@ -145,9 +171,9 @@ fn two_slots_work_on_two_tasks_at_the_same_time() {
     let project = project(&[("T-1", ""), ("T-2", "")]);
     wish(&project, "wish-hold-T-1-coder");
     let running = work(&project, &["--slots", "2"]).start();
-    wait_until("T-2 is done while T-1 is at work", || {
-        statuses(&project) == [("T-1".to_owned(), "coding".to_owned()), ("T-2".to_owned(), "done".to_owned())]
-    });
+    wait_for_end(&running, "T-2");
+    let now = [("T-1".to_owned(), "coding".to_owned()), ("T-2".to_owned(), "done".to_owned())];
+    assert_eq!(statuses(&project), now, "T-2 is done while T-1 is at work");
     running.signal(Signal::INT);
     running.wait().expect(130);
 }
@@ -259,9 +285,7 @@ fn ctrl_c_stops_at_once_and_the_next_worker_goes_on_where_it_was() {
 #[test]
 fn what_a_worker_has_is_not_driven_by_hand() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let running = work(&project, &[]).start();
-    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    let running = holding(&project, "coder", work(&project, &[]));
     let told = |args: &[&str]| project.ralph(args).start().wait_without_invariants().expect(1).stderr;
     let agent = project.outside("agent.sh").display().to_string();
     let refused = told(&["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent]);
@@ -299,9 +323,7 @@ fn ctrl_z_holds_every_agent_of_a_worker_and_all_go_on() {
 #[test]
 fn a_worker_that_was_killed_leaves_nothing_behind_and_the_next_one_goes_on_at_once() {
     let project = project(&[("T-1", "")]);
-    wish(&project, "wish-hold-T-1-coder");
-    let running = work(&project, &["--until-idle"]).start();
-    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    let running = holding(&project, "coder", work(&project, &["--until-idle"]));
     running.signal(Signal::KILL);
     running.wait_without_invariants();
     // Its lease is for a minute; nobody waits for the dead.
@@ -309,34 +331,6 @@ fn a_worker_that_was_killed_leaves_nothing_behind_and_the_next_one_goes_on_at_on
     let expected = ["coder", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
     assert_eq!(starts(&project), expected);
     assert_eq!(statuses(&project)[0].1, "done");
-}
-
-// spec: P1
-#[test]
-fn only_named_tasks_are_taken_and_unknown_ones_are_refused_with_a_suggestion() {
-    let project = project(&[("TASK-001", ""), ("TASK-002", "")]);
-    let refused = work(&project, &["TASK-003"]).output().expect(64);
-    assert!(refused.stderr.contains("there is no task \"TASK-003\" here"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("did you mean TASK-00"), "{}", refused.stderr);
-    work(&project, &["TASK-002"]).output().expect(0);
-    let expected = [("TASK-001", "todo"), ("TASK-002", "done")];
-    assert_eq!(statuses(&project), expected.map(|(id, status)| (id.to_owned(), status.to_owned())));
-}
-
-// spec: P1
-#[test]
-fn named_tasks_that_cannot_become_ready_end_the_work_with_the_reason() {
-    let project = project(&[("T-1", ""), ("T-2", "  dependencies: [T-1]\n"), ("T-3", "")]);
-    let why = |args: &[&str], code: i32| {
-        let left = work(&project, args).output().expect(code).named("task.left");
-        left.iter().map(|event| text(&event["reason"])).collect::<Vec<_>>()
-    };
-    assert_eq!(why(&["T-2"], 3), ["it waits for T-1, which was not named"]);
-    project.ralph(["task", "edit", "T-3", "--status", "blocked"]).output().expect(0);
-    assert_eq!(why(&["T-3"], 3), ["it is blocked; `ralph retry T-3` puts it back"]);
-    assert_eq!(starts(&project), [] as [&str; 0]);
-    assert!(why(&["T-2", "T-1"], 0).is_empty(), "the one waits for the other");
-    assert_eq!(why(&["T-1"], 0), ["it is done already"]);
 }
 
 // spec: P1
@@ -376,56 +370,6 @@ fn a_stage_of_one_s_own_that_was_interrupted_is_gone_on_with() {
         .filter(|run| run["role"] == "planner")
         .count();
     assert_eq!(planners, 1, "the run was gone on with");
-}
-
-// spec: P2, G2
-#[test]
-fn the_stages_come_from_the_configuration_and_nonsense_is_refused() {
-    let project = project(&[("T-1", "")]);
-    for wrong in ["coder,coder", "no role"] {
-        let refused =
-            work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", wrong).output().expect(1);
-        assert!(refused.stderr.contains("pipeline.stages"), "{}", refused.stderr);
-    }
-    work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "tester,coder").output().expect(3);
-    assert_eq!(starts(&project)[0], "T-1 tester");
-}
-
-// spec: L8
-#[test]
-fn the_first_line_says_when_nothing_limits_the_cost() {
-    let project = project(&[]);
-    let agent = project.outside("agent.sh").display().to_string();
-    project.ralph(["task", "create", "T-1", "s", "x", "--no-criteria"]).output().expect(0);
-    let call = |more: &[&str]| {
-        let args = ["work", "--until-idle", "--agent", "text", "--agent-cmd", &agent];
-        project.ralph(args).args(more).output()
-    };
-    let first = |answer: &Answer| answer.stderr.lines().next().unwrap_or_default().to_owned();
-    assert_eq!(first(&call(&[])), "nothing limits what this may cost (--max-cost)");
-    assert_eq!(first(&call(&["--max-cost", "2"])), "all of it may cost $2.00");
-    fs::create_dir_all(project.root().join(".ralph")).unwrap();
-    fs::write(project.root().join(".ralph/config.yaml"), "limits: {task: {max_cost_usd: 3}}\n").unwrap();
-    let each = "a task may cost $3.00; nothing limits all of them together (--max-cost)";
-    assert_eq!(first(&call(&[])), each);
-}
-
-// spec: L8
-#[test]
-fn what_all_of_it_may_cost_is_for_all_tasks_together() {
-    let project = project(&[("T-1", ""), ("T-2", ""), ("T-3", "")]);
-    let script = project.script("write done-T-1 x\nwrite done-T-2 x\nwrite done-T-3 x\ncommit work\ninit\nsay Built.\\n\\n{promise}\nresult Built.\\n\\n{promise}\n");
-    let call =
-        project.ralph(["work", "--until-idle", "--json", "--output-format", "claude", "--max-cost", "0.015"]);
-    let call = call.args(["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=script"]);
-    let call = call.args([format!("--agent-arg={script}")]).env("FA_PROMISE", "IMPLEMENTATION_COMPLETE");
-    let answer =
-        call.env("RALPH_PIPELINE_STAGES", "coder").env("RALPH_VERIFY_PROMISES", "false").output().expect(7);
-    let spent = &answer.named("work.spent")[0];
-    assert_eq!((&spent["cost_usd"], &spent["max_cost_usd"]), (&json!(0.02), &json!(0.015)));
-    let ends: Vec<String> = statuses(&project).into_iter().map(|(_, status)| status).collect();
-    assert_eq!(ends, ["done", "coding", "todo"], "the second had half a cent left");
-    assert_eq!(project.starts().len(), 2, "the third task was not begun");
 }
 
 // spec: P6, G2
@@ -478,22 +422,4 @@ fn a_coder_whose_work_was_sent_back_must_change_it() {
     let last = answer.named("verdict").pop().unwrap();
     let reason = last["checks"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("nothing was committed since the run began"), "{reason}");
-}
-
-// spec: T7, P6
-#[test]
-fn a_task_that_is_refused_for_its_lack_of_criteria_gets_neither_tree_nor_branch() {
-    let project = project(&[]);
-    project.ralph(["task", "create", "T-1", "s", "x", "--no-criteria"]).output().expect(0);
-    let answer = work(&project, &["--until-idle", "--require-criteria"]).output().expect(3);
-    assert_eq!(answer.named("task.left").len(), 1);
-    assert_eq!(git(&project, &["for-each-ref", "refs/ralph", "refs/heads/ralph"]), "");
-}
-
-// spec: L8
-#[test]
-fn the_help_says_what_the_limits_are_of_and_how_the_events_end() {
-    let help = project(&[]).ralph(["work", "--help"]).output().expect(0).stdout;
-    assert!(help.contains("Most money of everything that it begins"), "{help}");
-    assert!(help.contains("the last one is work.finished"), "{help}");
 }

@@ -1,8 +1,10 @@
 //! What all that a worker drives may cost together.
+use std::fs;
+
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::{Call, Project, wait_until};
+use crate::harness::{Answer, Call, FAKE_AGENT, Project, wait_until};
 use crate::work::{project, starts, statuses, wish};
 
 /// An agent that gets nowhere for a dollar each time. It can be held at one of its starts for a task.
@@ -82,4 +84,52 @@ fn what_was_left_for_want_of_money_is_done_when_there_is_some() {
         project.ralph(["work", "--until-idle", "--agent", "text", "--agent-cmd", &agent, "--max-cost", "1"]);
     call.env("RALPH_PIPELINE_STAGES", "coder").output().expect(0);
     assert_eq!(statuses(&project)[0].1, "done");
+}
+
+// spec: L8
+#[test]
+fn the_first_line_says_when_nothing_limits_the_cost() {
+    let project = project(&[]);
+    let agent = project.outside("agent.sh").display().to_string();
+    project.ralph(["task", "create", "T-1", "s", "x", "--no-criteria"]).output().expect(0);
+    let call = |more: &[&str]| {
+        let args = ["work", "--until-idle", "--agent", "text", "--agent-cmd", &agent];
+        project.ralph(args).args(more).output()
+    };
+    let first = |answer: &Answer| answer.stderr.lines().next().unwrap_or_default().to_owned();
+    assert_eq!(first(&call(&[])), "nothing limits what this may cost (--max-cost)");
+    assert_eq!(first(&call(&["--max-cost", "2"])), "all of it may cost $2.00");
+    fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    fs::write(project.root().join(".ralph/config.yaml"), "limits: {task: {max_cost_usd: 3}}\n").unwrap();
+    let each = "a task may cost $3.00; nothing limits all of them together (--max-cost)";
+    assert_eq!(first(&call(&[])), each);
+    fs::write(project.root().join(".ralph/config.yaml"), "limits: {spec: {max_cost_usd: 4}}\n").unwrap();
+    let each = "a spec may cost $4.00; nothing limits all of them together (--max-cost)";
+    assert_eq!(first(&call(&[])), each);
+}
+
+// spec: L8
+#[test]
+fn what_all_of_it_may_cost_is_for_all_tasks_together() {
+    let project = project(&[("T-1", ""), ("T-2", ""), ("T-3", "")]);
+    let script = project.script("write done-T-1 x\nwrite done-T-2 x\nwrite done-T-3 x\ncommit work\ninit\nsay Built.\\n\\n{promise}\nresult Built.\\n\\n{promise}\n");
+    let call =
+        project.ralph(["work", "--until-idle", "--json", "--output-format", "claude", "--max-cost", "0.015"]);
+    let call = call.args(["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=script"]);
+    let call = call.args([format!("--agent-arg={script}")]).env("FA_PROMISE", "IMPLEMENTATION_COMPLETE");
+    let answer =
+        call.env("RALPH_PIPELINE_STAGES", "coder").env("RALPH_VERIFY_PROMISES", "false").output().expect(7);
+    let spent = &answer.named("work.spent")[0];
+    assert_eq!((&spent["cost_usd"], &spent["max_cost_usd"]), (&json!(0.02), &json!(0.015)));
+    let ends: Vec<String> = statuses(&project).into_iter().map(|(_, status)| status).collect();
+    assert_eq!(ends, ["done", "coding", "todo"], "the second had half a cent left");
+    assert_eq!(project.starts().len(), 2, "the third task was not begun");
+}
+
+// spec: L8
+#[test]
+fn the_help_says_what_the_limits_are_of_and_how_the_events_end() {
+    let help = project(&[]).ralph(["work", "--help"]).output().expect(0).stdout;
+    assert!(help.contains("Most money of everything that it begins"), "{help}");
+    assert!(help.contains("the last one is work.finished"), "{help}");
 }

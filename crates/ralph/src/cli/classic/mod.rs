@@ -16,6 +16,7 @@ pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
 use super::around::refuse_recursion;
 use super::check_args::CheckArgs;
+use super::demand;
 use super::detach::start;
 use super::run;
 use super::trust;
@@ -130,6 +131,9 @@ impl Order<'_> {
             checks: self.checks(settings),
             max_iterations: settings.default_max_iterations.value,
         };
+        if self.mode == Mode::Build {
+            demand::ensure(settings, &wanted.checks)?;
+        }
         let plan = usual_plan(wanted, project)?;
         Ok(RunPlan {
             id,

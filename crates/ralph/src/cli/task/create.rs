@@ -4,7 +4,8 @@ use ralph_core::task::{Approval, Author, Status, Task};
 use serde_json::Map;
 
 use super::field_args::{FieldArgs, FileArgs, from_file};
-use super::{author, held, made_store, moved_by};
+use super::held::held;
+use super::{author, made_store, moved_by};
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
 use crate::error::Failure;

@@ -3,20 +3,27 @@ use clap::Args;
 use ralph_core::task::Author;
 
 use super::{author, made_store, unknown};
+use crate::cli::tree_hold::{TreeHold, Whose};
 use crate::cli::{block_on, out, pick};
 use crate::engine::Clock;
 use crate::error::Failure;
 use crate::project::Project;
-use crate::store::{TaskChange, TaskHead};
-use crate::view::short_id;
+use crate::store::{Store, TaskChange, TaskHead};
+use crate::tree::{self, Site};
+use crate::view::{one_or_many, short_id};
 
 /// Deletes tasks, all or none; what other tasks depend on stays
 ///
-/// Runs of a deleted task stay, and `ralph runs` lists them. Agents of a run cannot delete tasks.
+/// The work tree of a task and its branch ralph/TASK go too, where nothing is lost with them. A task with work that is not
+/// merged is refused unless you say --leave-work. Runs of a deleted task stay, and `ralph runs` lists them. Agents of a run
+/// cannot delete tasks.
 #[derive(Debug, Args)]
 pub struct DeleteArgs {
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+    /// Leaves work trees and branches where they are; a new task of the same id goes on in them
+    #[arg(long)]
+    leave_work: bool,
 }
 
 pub fn run(args: &DeleteArgs) -> Result<u8, Failure> {
@@ -28,16 +35,34 @@ pub fn run(args: &DeleteArgs) -> Result<u8, Failure> {
     }
     block_on(async {
         let store = made_store().await?;
-        let decide = |there: &[TaskHead]| args.deletions(there, &project);
-        let deleted: Result<(), Failure> = store.change_tasks(Clock::wall(), decide).await;
+        let mut holds = Vec::new();
+        let deleted = args.delete(&store, &project, &mut holds).await;
+        for hold in holds {
+            hold.release(&store).await?;
+        }
         store.close().await;
-        deleted?;
-        args.ids.iter().for_each(|id| out::line(&format!("task {id} is deleted")));
+        deleted?.iter().for_each(|line| out::line(line));
         Ok(0)
     })
 }
 
 impl DeleteArgs {
+    /// Deletes them while no worker can take one. Returns what is to be told.
+    async fn delete(
+        &self,
+        store: &Store,
+        project: &Project,
+        holds: &mut Vec<TreeHold>,
+    ) -> Result<Vec<String>, Failure> {
+        self.deletions(&store.tasks().await?, project)?;
+        for id in &self.ids {
+            holds.push(Whose::find(store, id).await?.hold(store, project).await?);
+        }
+        let told = if self.leave_work { self.left(project) } else { self.cleared(project)? };
+        let decide = |there: &[TaskHead]| self.deletions(there, project);
+        store.change_tasks(Clock::wall(), decide).await.map(|()| told)
+    }
+
     fn deletions(&self, there: &[TaskHead], project: &Project) -> Result<Vec<TaskChange>, Failure> {
         let ids: Vec<&str> = there.iter().map(|head| head.id.as_str()).collect();
         for id in &self.ids {
@@ -65,6 +90,54 @@ impl DeleteArgs {
             ))),
         }
     }
+
+    /// Says what stays where it is.
+    fn left(&self, project: &Project) -> Vec<String> {
+        let left = |id: &String| {
+            let site = Site::of(project).ok();
+            let work = site.and_then(|site| tree::unmerged(&site, id).ok()).unwrap_or_default();
+            let stays = work.into_iter().map(|what| format!("it stays: {what}"));
+            std::iter::once(deleted(id)).chain(stays).collect::<Vec<_>>()
+        };
+        self.ids.iter().flat_map(left).collect()
+    }
+
+    /// Takes away what the tasks have in the repository. Where something would be lost, nothing is touched.
+    fn cleared(&self, project: &Project) -> Result<Vec<String>, Failure> {
+        let site = Site::of(project)?;
+        for id in &self.ids {
+            let left = tree::unmerged(&site, id)?;
+            if !left.is_empty() {
+                return Err(unmerged(id, &left));
+            }
+        }
+        let mut told = Vec::new();
+        for id in &self.ids {
+            let forgotten = tree::forget(&site, id)?;
+            told.push(deleted(id));
+            told.extend(forgotten.tree.map(|path| format!("removed the work tree {}", path.display())));
+            if let Some(first) = forgotten.kept.first() {
+                let count = i64::try_from(forgotten.kept.len()).unwrap_or(i64::MAX);
+                told.push(format!(
+                    "what attempts have left is kept: {}, {first}",
+                    one_or_many(count, "reference")
+                ));
+            }
+        }
+        Ok(told)
+    }
+}
+
+fn deleted(id: &str) -> String {
+    format!("task {id} is deleted")
+}
+
+fn unmerged(id: &str, left: &[String]) -> Failure {
+    let failure = Failure::preflight(format!("task {id} has work that is not merged"));
+    let failure = left.iter().fold(failure, Failure::cause);
+    failure.hint(format!(
+        "merge it (`ralph land {id}` where it is done), or leave it where it is: ralph task delete {id} --leave-work"
+    ))
 }
 
 /// Refuses to take away what an agent works on.

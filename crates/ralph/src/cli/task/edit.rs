@@ -3,13 +3,15 @@ use clap::Args;
 use ralph_core::task::{Approval, Status, Task};
 
 use super::field_args::{FieldArgs, status};
-use super::{author, awaits, held, moved_by, picked};
-use crate::cli::tree_hold::refuse_worked_on;
+use super::held::held;
+use super::{author, awaits, moved_by, picked};
+use crate::cli::tree_hold::Whose;
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
 use crate::error::Failure;
+use crate::fail::{self, Point};
 use crate::project::Project;
-use crate::store::{Store, TaskChange, TaskHead, TaskRow};
+use crate::store::{TaskChange, TaskHead, TaskRow};
 
 /// Changes a task: what a flag says replaces what was there
 ///
@@ -40,11 +42,15 @@ pub fn run(args: &EditArgs) -> Result<u8, Failure> {
     block_on(async {
         let (store, row) = picked(&args.id).await?;
         let task = args.changed(&row)?;
-        let author = author(&Project::here()?);
+        let project = Project::here()?;
+        let author = author(&project);
         moved_by(author, row.task.status, &task)?;
-        if task.status != row.task.status {
-            free(&store, &row).await?;
-        }
+        // Whoever works on a task says itself what becomes of it.
+        let hold = match task.status == row.task.status {
+            true => None,
+            false => Some(Whose::find(&store, &args.id).await?.hold(&store, &project).await?),
+        };
+        fail::point(Point::EditHeld);
         let approval = Approval::after(row.approval, Some(&row.task), &task, author);
         let decide = |there: &[TaskHead]| {
             unchanged(there, &row)?;
@@ -52,6 +58,9 @@ pub fn run(args: &EditArgs) -> Result<u8, Failure> {
             Ok(vec![TaskChange::Replace { task: task.clone(), approval }])
         };
         let changed: Result<(), Failure> = store.change_tasks(Clock::wall(), decide).await;
+        if let Some(hold) = hold {
+            hold.release(&store).await?;
+        }
         store.close().await;
         changed?;
         out::line(&format!("task {} is changed", args.id));
@@ -78,15 +87,6 @@ impl EditArgs {
         }
         held(&task)?;
         Ok(task)
-    }
-}
-
-/// Whoever works on a task says itself what becomes of it.
-async fn free(store: &Store, row: &TaskRow) -> Result<(), Failure> {
-    let heads = store.tasks().await?;
-    match heads.iter().find(|head| head.id == row.task.id) {
-        Some(head) => refuse_worked_on(store, &Project::here()?, head).await,
-        None => Ok(()),
     }
 }
 

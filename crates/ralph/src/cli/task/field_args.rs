@@ -3,6 +3,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use ralph_core::isolation::Isolation;
 use ralph_core::task::{Knot, Status, Task, find_knot};
 
 use super::role_args::RoleArgs;
@@ -32,6 +33,15 @@ pub struct FieldArgs {
     /// Something that must hold; repeat for more
     #[arg(long, value_name = "TEXT", help_heading = "Completion")]
     acceptance: Vec<String>,
+    /// Files that must not change before a claim, as in a .gitignore; repeat for more
+    #[arg(long, value_name = "GLOB", help_heading = "Completion")]
+    guard: Option<Vec<String>>,
+    /// Files that its work may change although they are sealed, such as the check itself; repeat for more
+    #[arg(long, value_name = "GLOB", help_heading = "Completion")]
+    allow_changes: Option<Vec<String>>,
+    /// workspace: claims are checked in the work tree; clean: in a fresh checkout of the commit
+    #[arg(long, value_name = "WHERE", help_heading = "Completion", value_parser = isolation)]
+    isolation: Option<Isolation>,
     #[command(flatten)]
     roles: RoleArgs,
 }
@@ -60,6 +70,9 @@ impl FieldArgs {
         if !self.acceptance.is_empty() {
             spec.acceptance_criteria.clone_from(&self.acceptance);
         }
+        listed(&self.guard, &mut spec.guard);
+        listed(&self.allow_changes, &mut spec.allow_changes);
+        spec.isolation = self.isolation.or(spec.isolation);
         self.roles.apply(spec)
     }
 
@@ -83,8 +96,21 @@ impl FieldArgs {
 
     /// Tells whether a flag says something about completion.
     pub fn says_when_done(&self) -> bool {
-        self.outcome.is_some() || !self.acceptance.is_empty() || !self.roles.is_empty()
+        let is_accepted = self.guard.is_some() || self.allow_changes.is_some() || self.isolation.is_some();
+        self.outcome.is_some() || !self.acceptance.is_empty() || is_accepted || !self.roles.is_empty()
     }
+}
+
+/// Puts patterns in the place of others; an empty one takes them away.
+fn listed(new: &Option<Vec<String>>, old: &mut Option<Vec<String>>) {
+    if let Some(patterns) = new {
+        let patterns: Vec<String> = patterns.iter().filter(|pattern| !pattern.is_empty()).cloned().collect();
+        *old = (!patterns.is_empty()).then_some(patterns);
+    }
+}
+
+fn isolation(text: &str) -> Result<Isolation, String> {
+    Isolation::parse(text).ok_or_else(|| suggest::hint(text, &Isolation::ALL.map(Isolation::as_str)))
 }
 
 /// Reads the one task of a file.

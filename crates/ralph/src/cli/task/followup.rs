@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::create::add;
 use super::field_args::FieldArgs;
-use super::{author, held, picked};
+use super::held::held;
+use super::{author, picked};
 use crate::cli::{block_on, out};
 use crate::error::Failure;
 use crate::project::Project;

@@ -6,7 +6,8 @@ use ralph_core::task::{Author, is_name};
 
 use super::create::{add, additions};
 use super::field_args::text_of;
-use super::{author, templates, without_secrets};
+use super::held::{usable, without_secrets};
+use super::{author, templates};
 use crate::cli::{block_on, out, pick};
 use crate::error::Failure;
 use crate::project::Project;
@@ -95,9 +96,9 @@ pub fn read_in(source: &Source<'_>, spec: Option<&str>) -> Result<Given, Failure
     let templates = templates::of(&Project::here()?);
     for read in &mut given.tasks {
         read.task.spec_id = read.task.spec_id.take().or(spec.map(str::to_owned));
-        templates::held(&read.task, &templates)
+        usable(&read.task, &templates)
+            .and_then(|()| without_secrets(&read.task))
             .map_err(|problem| Failure::preflight(format!("{}: {problem}", read.place)).hint(problem.hint))?;
-        without_secrets(&read.task)?;
     }
     Ok(given)
 }

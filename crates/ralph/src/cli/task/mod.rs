@@ -8,6 +8,7 @@ mod field_args;
 mod followup;
 mod generate;
 mod generate_args;
+mod held;
 mod import;
 mod list;
 mod role_args;
@@ -20,7 +21,7 @@ mod take_in;
 pub mod templates;
 
 use clap::{Args, Subcommand};
-use ralph_core::task::{Author, Status, Task, validate};
+use ralph_core::task::{Author, Status, Task};
 
 pub use create::CreateArgs;
 pub use delete::at_rest;
@@ -33,7 +34,6 @@ use super::pick;
 use crate::agent::is_session_shell;
 use crate::error::Failure;
 use crate::project::Project;
-use crate::redact;
 use crate::store::{Opening, Store, TaskRow};
 use crate::suggest;
 
@@ -153,22 +153,4 @@ pub fn unknown(id: &str, ids: &[&str]) -> Failure {
         Some(near) => failure.hint(format!("did you mean {near}?")),
         None => failure.hint("`ralph task list` lists them"),
     }
-}
-
-/// Holds what flags made of a task against the rules.
-fn held(task: &Task) -> Result<(), Failure> {
-    let templates = templates::of(&Project::here()?);
-    let held = validate(task).and_then(|()| templates::held(task, &templates));
-    held.map_err(|problem| Failure::usage(&problem).hint(problem.hint))?;
-    without_secrets(task)
-}
-
-/// A secret would be hidden when the task is stored, and a command without it does something else.
-fn without_secrets(task: &Task) -> Result<(), Failure> {
-    let json = serde_json::to_string(task).unwrap_or_default();
-    if redact::text(&json) == json.as_str() {
-        return Ok(());
-    }
-    Err(Failure::preflight(format!("there is a secret in task {}, and secrets are not stored", task.id))
-        .hint("put it into a variable of the environment, and let the command read that"))
 }

@@ -17,7 +17,7 @@ use crate::engine::RunPlan;
 use crate::error::Failure;
 use crate::lock::Owner;
 use crate::project::Project;
-use crate::store::{Store, TaskRow};
+use crate::store::{RunRow, Store, TaskRow};
 use crate::view::short_id;
 
 pub fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -52,7 +52,6 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
         audience: args.output.audience(),
         role: &args.role,
         context: args.context(),
-        lacking: args.lacking(),
         max_iterations: args.max_iterations,
         earlier: sent_back?.into_iter().collect(),
     };
@@ -83,9 +82,13 @@ fn out_of_turn(row: &TaskRow, role: &Role, accepted_last: Option<&Role>) -> Opti
 /// Returns the role whose stage was accepted last.
 async fn accepted_last(store: &Store, row: &TaskRow) -> Result<Option<Role>, Failure> {
     let runs = store.runs_of_task(&row.task.id).await?;
-    let accepted = runs.iter().rev().filter(|(_, run)| run.status == Outcome::Completed.as_str());
-    let mut roles = accepted.filter_map(|(role, _)| Role::parse(role).ok());
+    let accepted = runs.iter().rev().filter(|run| run.status == Outcome::Completed.as_str());
+    let mut roles = accepted.filter_map(role_of);
     Ok(roles.find(|role| Role::KNOWN.contains(role)))
+}
+
+fn role_of(run: &RunRow) -> Option<Role> {
+    Role::parse(run.role.as_deref()?).ok()
 }
 
 /// Refuses a task that waits for others, is over, or has somebody at work on it.
@@ -124,8 +127,8 @@ async fn worker(store: &Store, task: &str) -> Result<Option<Owner>, Failure> {
 
 /// Returns why the work was sent back, if that was the last that happened to the task.
 async fn sent_back(store: &Store, row: &TaskRow) -> Result<Option<Said>, Failure> {
-    let Some((by, last)) = store.runs_of_task(&row.task.id).await?.pop() else { return Ok(None) };
-    let stage = Role::parse(&by).unwrap_or(Role::Reviewer);
+    let Some(last) = store.runs_of_task(&row.task.id).await?.pop() else { return Ok(None) };
+    let stage = role_of(&last).unwrap_or(Role::Reviewer);
     let because = last.ended().and_then(|ended| ended.sent_back_because().map(str::to_owned));
     Ok(because.map(|words| Said { stage, how: How::SentBack, words }))
 }

@@ -1,9 +1,10 @@
 //! What `ralph task run` can be told.
 use clap::Args;
 use ralph_core::policy::Context;
-use ralph_core::task::{NoCriteria, Role};
+use ralph_core::task::Role;
 
 use crate::cli::agent_args::AgentArgs;
+use crate::cli::check_args::ProofArgs;
 use crate::cli::config_args::ConfigArgs;
 use crate::cli::detach::DetachArgs;
 use crate::cli::limit_args::LimitArgs;
@@ -19,6 +20,8 @@ use crate::project::Project;
 /// does not say comes from the configuration (`ralph.coder.…`), and else is usual for the role. A role that judges may
 /// answer <reject>reason</reject>: the task is the coder's again, and the next coder hears why.
 #[derive(Debug, Args)]
+#[command(mut_arg("guard", |arg| arg.help("Files that must not change before a claim, as in a .gitignore, in place of the configured ones and beside the task's; repeat for more")))]
+#[command(mut_arg("require_criteria", |arg| arg.help("Refuses a task that does not say when it is done, or where nothing more than the agent's own word would decide it")))]
 #[command(after_help = "Examples:
   ralph task run TASK-001
   ralph task run TASK-001 --role reviewer --agent codex
@@ -28,14 +31,13 @@ pub struct RunArgs {
     /// Who works: coder, reviewer, tester, qa, or a role of your own
     #[arg(long, default_value = "coder", value_parser = role)]
     pub role: Role,
-    /// Refuses a task that does not say when it is done
-    #[arg(long)]
-    require_criteria: bool,
     #[command(flatten)]
     pub agent: AgentArgs,
     /// Goes on in the agent's own session from the second iteration on, where it can
     #[arg(long = "continue", help_heading = "Agent")]
     continued: bool,
+    #[command(flatten)]
+    proof: ProofArgs,
     /// Stops after so many iterations, whatever the task says
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = iterations, help_heading = "Limits")]
     pub max_iterations: Option<u32>,
@@ -56,15 +58,12 @@ impl RunArgs {
         settings.take_role(&self.role);
         self.agent.apply(&mut settings);
         self.limits.apply(&mut settings);
+        self.proof.apply(&mut settings);
         Ok(settings)
     }
 
     pub fn context(&self) -> Context {
         if self.continued { Context::Continue } else { Context::Fresh }
-    }
-
-    pub fn lacking(&self) -> NoCriteria {
-        if self.require_criteria { NoCriteria::Refuse } else { NoCriteria::Warn }
     }
 }
 

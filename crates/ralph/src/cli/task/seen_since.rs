@@ -9,7 +9,7 @@ use crate::store::{Store, TaskRow};
 
 /// Returns the commit from which the first stage of a task started that is still part of what stands in the work tree.
 pub async fn begun_at(store: &Store, row: &TaskRow, project: &Project) -> Result<Option<String>, Failure> {
-    for (_, run) in store.runs_of_task(&row.task.id).await? {
+    for run in store.runs_of_task(&row.task.id).await? {
         let sealed = store.events_named(&run.id, ["run.sealed", "run.sealed"]).await?;
         let mut bases = sealed.iter().filter_map(|event| base(&event.body));
         if let Some(base) = bases.find(|base| is_part(project, base)) {

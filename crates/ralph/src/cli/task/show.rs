@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use ralph_core::criterion::template::Values;
-use ralph_core::task::{NoCriteria, Role, Task, resolve};
+use ralph_core::task::{Role, Task, resolve};
 
 use super::{picked, templates};
 use crate::cli::config_args::ConfigArgs;
@@ -38,8 +38,8 @@ pub fn run(args: &ShowArgs) -> Result<u8, Failure> {
 
 async fn view(store: &Store, row: TaskRow) -> Result<TaskView, Failure> {
     let mut runs = Vec::new();
-    for (role, run) in store.runs_of_task(&row.task.id).await? {
-        runs.push((role, RunView::load(store, run).await?));
+    for run in store.runs_of_task(&row.task.id).await? {
+        runs.push(RunView::load(store, run).await?);
     }
     let heads = store.tasks().await?;
     let roles = roles(&row.task)?;
@@ -56,7 +56,7 @@ fn roles(task: &Task) -> Result<Vec<RoleHeld>, Failure> {
     let templates = templates::of(&project);
     let from = |name: &str, with: &BTreeMap<String, Values>| templates::filled(&templates, name, with);
     let held = |role: Role| {
-        let resolved = resolve(task, &role, &settings.role_rules(&role), NoCriteria::Warn, &from);
+        let resolved = resolve(task, &role, &settings.role_rules(&role), &from);
         (role, resolved)
     };
     Ok(Role::KNOWN.map(held).into())

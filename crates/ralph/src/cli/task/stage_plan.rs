@@ -6,11 +6,12 @@ use ralph_core::criterion::template::Values;
 use ralph_core::pipeline::Said;
 use ralph_core::policy::{Context, Judging, Policy};
 use ralph_core::task::{
-    Approval, NoCriteria, ProjectChecks, Resolved, Role, RoleRules, StagePrompt, resolve, terms,
+    Approval, ProjectChecks, Resolved, Role, RoleRules, StagePrompt, Task, resolve, terms,
 };
 
 use super::templates;
 use crate::cli::agent_args::AgentArgs;
+use crate::cli::demand;
 use crate::cli::run::preflight;
 use crate::cli::trust;
 use crate::cli::usual_plan::{Wanted, usual_plan};
@@ -29,7 +30,6 @@ pub struct StageWanted<'a> {
     pub audience: Audience,
     pub role: &'a Role,
     pub context: Context,
-    pub lacking: NoCriteria,
     /// Whatever the task says.
     pub max_iterations: Option<u32>,
     /// How the stages before it ended.
@@ -44,15 +44,13 @@ pub struct StagePlan {
 
 pub fn stage_plan(wanted: StageWanted<'_>, row: &TaskRow, project: Project) -> Result<StagePlan, Failure> {
     approved(row)?;
-    let StageWanted { settings, role, .. } = wanted;
+    let mut settings = wanted.settings.clone();
+    row.task.completion.iter().for_each(|spec| settings.take_completion(spec));
+    let settings = &settings;
+    let wanted = StageWanted { settings, ..wanted };
+    let role = wanted.role;
     let used = RefCell::new(Vec::new());
-    let from_template = |name: &str, with: &BTreeMap<String, Values>| {
-        used.borrow_mut().push(name.to_owned());
-        templates::filled(&settings.templates, name, with)
-    };
-    let rules: RoleRules = settings.role_rules(role);
-    let mut resolved = resolve(&row.task, role, &rules, wanted.lacking, &from_template)
-        .map_err(|problem| Failure::preflight(&problem.what).hint(problem.hint))?;
+    let mut resolved = held_to(settings, &row.task, role, &used)?;
     let warnings = std::mem::take(&mut resolved.warnings);
     let checks = match resolved.project_checks {
         ProjectChecks::Added => Part::Used,
@@ -62,6 +60,24 @@ pub fn stage_plan(wanted: StageWanted<'_>, row: &TaskRow, project: Project) -> R
     preflight(&plan)?;
     trust::ensure_with(&plan, settings, checks, &used.borrow())?;
     Ok(StagePlan { plan, warnings })
+}
+
+/// Settles what a role is held to, and takes note of the templates that say so.
+fn held_to(
+    settings: &Settings,
+    task: &Task,
+    role: &Role,
+    used: &RefCell<Vec<String>>,
+) -> Result<Resolved, Failure> {
+    let from_template = |name: &str, with: &BTreeMap<String, Values>| {
+        used.borrow_mut().push(name.to_owned());
+        templates::filled(&settings.templates, name, with)
+    };
+    let rules: RoleRules = settings.role_rules(role);
+    let resolved = resolve(task, role, &rules, &from_template)
+        .map_err(|problem| Failure::preflight(&problem.what).hint(problem.hint))?;
+    demand::ensure_stage(settings, task, (&rules, &resolved.criteria))?;
+    Ok(resolved)
 }
 
 fn planned(

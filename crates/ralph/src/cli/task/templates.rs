@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use ralph_core::criterion::Criterion;
 use ralph_core::criterion::template::Values;
-use ralph_core::task::{NoCriteria, Problem, Role, Task, resolve};
+use ralph_core::task::{Problem, Role, Task, resolve};
 
 use crate::config::{Settings, Templates};
 use crate::project::Project;
@@ -30,7 +30,5 @@ pub fn filled(
 pub fn held(task: &Task, templates: &Templates) -> Result<(), Problem> {
     let settings = Settings::default();
     let from = |name: &str, with: &BTreeMap<String, Values>| filled(templates, name, with);
-    Role::KNOWN.iter().try_for_each(|role| {
-        resolve(task, role, &settings.role_rules(role), NoCriteria::Warn, &from).map(drop)
-    })
+    Role::KNOWN.iter().try_for_each(|role| resolve(task, role, &settings.role_rules(role), &from).map(drop))
 }

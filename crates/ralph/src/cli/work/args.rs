@@ -1,7 +1,7 @@
 //! What `ralph work` can be told.
 use clap::Args;
 use ralph_core::policy::Context;
-use ralph_core::task::{NoCriteria, Role};
+use ralph_core::task::Role;
 
 use crate::cli::agent_args::AgentArgs;
 use crate::cli::config_args::ConfigArgs;
@@ -37,7 +37,7 @@ pub struct WorkArgs {
     /// Ends when nothing is ready any more, in place of waiting for new tasks
     #[arg(long)]
     pub until_idle: bool,
-    /// Refuses tasks that do not say when they are done
+    /// Refuses tasks that do not say when they are done, or where nothing more than the agent's own word would decide a stage
     #[arg(long)]
     require_criteria: bool,
     #[command(flatten)]
@@ -57,6 +57,8 @@ impl WorkArgs {
     /// Applies the flags that hold for all roles.
     pub fn apply(&self, settings: &mut Settings) {
         settings.pipeline.slots.flag(self.slots, "--slots");
+        let required = self.require_criteria.then_some(true);
+        settings.verification.require_criteria.flag(required, "--require-criteria");
         self.limits.apply(settings);
     }
 
@@ -70,9 +72,5 @@ impl WorkArgs {
 
     pub fn context(&self) -> Context {
         if self.continued { Context::Continue } else { Context::Fresh }
-    }
-
-    pub fn lacking(&self) -> NoCriteria {
-        if self.require_criteria { NoCriteria::Refuse } else { NoCriteria::Warn }
     }
 }

@@ -15,6 +15,7 @@ pub use args::WorkArgs;
 use shop::Shop;
 
 use super::around::refuse_recursion;
+use super::demand;
 use super::resume::refuse_tracked;
 use super::run::{abandon, with_keeper};
 use super::task;
@@ -34,6 +35,7 @@ pub fn run(args: &WorkArgs) -> Result<u8, Failure> {
     refuse_tracked(&project)?;
     let mut settings = args.config.settings(Some(&project))?;
     args.apply(&mut settings);
+    demand::ensure_verified(&settings)?;
     let assignment = assignment(args, &settings)?;
     let shop = Shop::new(args.clone(), settings, project)?;
     shop.ensure_trust(&assignment)?;

@@ -2,10 +2,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use ralph_core::pipeline::Progress;
+use ralph_core::event::StopSignal;
+use ralph_core::pipeline::{Progress, Said};
 use ralph_core::policy::{Baseline, Policy};
-use ralph_core::task::{NoCriteria, Role, Status};
+use ralph_core::task::{Role, Status};
 use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::args::WorkArgs;
 use super::tell::Teller;
@@ -16,13 +18,13 @@ use crate::cli::run::preflight_again;
 use crate::cli::task::{StagePlan, StageWanted, stage_plan};
 use crate::cli::{pick, trust};
 use crate::config::{Landing, Part, Settings, Use};
-use crate::engine::{KIND_STAGE, RunPlan, Watcher};
+use crate::engine::{Ask, Asked, Asks, Halt, KIND_STAGE, RunPlan, Watcher};
 use crate::error::Failure;
 use crate::process::Keeper;
 use crate::project::Project;
 use crate::store::{RunRow, Store, StoredRun, TaskHead, TaskRow};
 use crate::tree::{NotLanded, Standing};
-use crate::work::{Assignment, Finish, Fitting, News, Workshop};
+use crate::work::{Assignment, Done, Finish, Fitting, News, Workshop};
 
 pub(super) struct Shop {
     args: WorkArgs,
@@ -32,6 +34,8 @@ pub(super) struct Shop {
     teller: Teller,
     /// One task is landed at a time.
     queue: Mutex<()>,
+    /// Reaches the landing that is going on.
+    landing: RefCell<Option<UnboundedSender<Ask>>>,
     /// Somebody stopped the worker: nothing more is landed.
     is_stopped: Cell<bool>,
     /// What this worker has caught up on.
@@ -49,6 +53,7 @@ impl Shop {
             trees,
             teller,
             queue: Mutex::default(),
+            landing: RefCell::default(),
             is_stopped: Cell::default(),
             tried: RefCell::default(),
         })
@@ -80,13 +85,39 @@ impl Shop {
 }
 
 impl Shop {
+    /// Settles what a stage of a task is held to, and whether it can begin here.
+    fn stage(&self, row: &TaskRow, role: &Role, earlier: Vec<Said>) -> Result<StagePlan, Failure> {
+        let settings = self.args.for_role(&self.settings, role);
+        let wanted = StageWanted {
+            settings: &settings,
+            agent: &self.args.agent,
+            audience: self.args.output.audience(),
+            role,
+            context: self.args.context(),
+            max_iterations: None,
+            earlier,
+        };
+        stage_plan(wanted, row, self.project.clone())
+            .map_err(|failure| Failure { message: format!("{role}: {}", failure.message), ..failure })
+    }
+
+    fn pass_on(&self, ask: Ask) {
+        if let Some(line) = &*self.landing.borrow() {
+            // One that has just ended hears nothing.
+            let _ = line.send(ask);
+        }
+    }
+
     /// Lands a task after all others. Tells whether more can be landed: not once somebody has stopped it.
     async fn land(&self, id: &str, store: &Store, keeper: &Keeper) -> bool {
         let _turn = self.queue.lock().await;
         if self.is_stopped.get() {
             return false;
         }
-        let said = land_in_turn(store, &self.project, id, keeper).await;
+        let (line, asks) = unbounded_channel();
+        self.landing.replace(Some(line));
+        let said = land_in_turn((store, &self.project), id, keeper, Asks::Passed(asks)).await;
+        self.landing.replace(None);
         let is_stopped = matches!(said, InTurn::Stopped(_));
         if is_stopped {
             self.is_stopped.set(true);
@@ -118,11 +149,13 @@ impl Workshop for Shop {
     type Trouble = Failure;
     type Standing = Standing;
 
-    fn refuse(&self, row: &TaskRow, progress: &Progress) -> Result<(), Failure> {
-        match self.args.lacking() {
-            NoCriteria::Warn => Ok(()),
-            NoCriteria::Refuse => self.plan(row, progress, &self.project).map(drop),
-        }
+    fn refuse(&self, row: &TaskRow, ahead: &[Role]) -> Result<(), Failure> {
+        ahead.iter().try_for_each(|role| self.stage(row, role, Vec::new()).map(drop))
+    }
+
+    fn reason(trouble: &Failure) -> String {
+        let hints = trouble.hints.iter().map(|hint| format!("; {hint}"));
+        std::iter::once(trouble.to_string()).chain(hints).collect()
     }
 
     async fn tree(&self, row: &TaskRow, with: Fitting) -> Result<Project, Failure> {
@@ -135,14 +168,8 @@ impl Workshop for Shop {
         self.trees.standing(row).await
     }
 
-    async fn accept(
-        &self,
-        row: &TaskRow,
-        from: Standing,
-        stage: &Role,
-        verified: Option<&str>,
-    ) -> Result<(), Failure> {
-        self.trees.accept(row, from, stage, verified).await
+    async fn accept(&self, row: &TaskRow, done: Done<Standing>) -> Result<(), Failure> {
+        self.trees.accept(row, done).await
     }
 
     async fn deliver(&self, row: &TaskRow, store: &Store, keeper: &Keeper) {
@@ -171,18 +198,7 @@ impl Workshop for Shop {
     }
 
     fn plan(&self, row: &TaskRow, progress: &Progress, tree: &Project) -> Result<RunPlan, Failure> {
-        let settings = self.args.for_role(&self.settings, &progress.stage);
-        let wanted = StageWanted {
-            settings: &settings,
-            agent: &self.args.agent,
-            audience: self.args.output.audience(),
-            role: &progress.stage,
-            context: self.args.context(),
-            lacking: self.args.lacking(),
-            max_iterations: None,
-            earlier: progress.said.clone(),
-        };
-        let StagePlan { plan, warnings } = stage_plan(wanted, row, self.project.clone())?;
+        let StagePlan { plan, warnings } = self.stage(row, &progress.stage, progress.said.clone())?;
         warnings.iter().for_each(|warning| self.teller.warn(&row.task.id, warning));
         let judge = plan.judge.map(|judge| self.trees.judged(row, judge));
         let place = self.trees.workplace(row, &progress.stage);
@@ -217,8 +233,13 @@ impl Workshop for Shop {
         sweep(run);
     }
 
-    fn stop(&self) {
+    fn stop(&self, signal: StopSignal) {
         self.is_stopped.set(true);
+        self.pass_on(Ask::Signal(Asked::Stop(signal)));
+    }
+
+    fn halt(&self, halt: &Halt) {
+        self.pass_on(Ask::Halt(halt.clone()));
     }
 
     fn tell(&self, news: &News<'_>) {

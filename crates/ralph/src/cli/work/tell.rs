@@ -15,7 +15,7 @@ use crate::config::Settings;
 use crate::engine::{Audience, RunPlan, Watcher};
 use crate::error::Failure;
 use crate::report::{Detail, Elsewhere, JsonReport, Paint, PlainReport, Tone};
-use crate::store::{Store, TaskHead};
+use crate::store::{BUSY, Store, TaskHead};
 use crate::view::one_or_many;
 use crate::work::{Assignment, Finish, News, TaskEnd, Until};
 
@@ -112,6 +112,7 @@ impl Teller {
             News::Lost { task } => (Tone::Bad, format!("{task}  another worker has it now")),
             News::Aside { task, why } => (Tone::Bad, format!("{task}  left as it is: {why}")),
             News::Idle => (Tone::Dim, "nothing is ready; waiting for tasks (Ctrl-C ends)".to_owned()),
+            News::Busy => (Tone::Care, format!("warning: {BUSY}")),
             News::Spent { spent, limit } => (
                 Tone::Bad,
                 format!("{} of {} are spent: nothing more is begun", dollars(*spent), dollars(*limit)),
@@ -240,6 +241,7 @@ fn in_json(news: &News<'_>) -> Value {
         News::Lost { task } => json!({"event": "task.lost", "task": task}),
         News::Aside { task, why } => json!({"event": "task.left", "task": task, "reason": why}),
         News::Idle => json!({"event": "work.idle"}),
+        News::Busy => json!({"event": "warning", "message": BUSY}),
         News::Spent { spent, limit } => {
             json!({"event": "work.spent", "cost_usd": usd(*spent), "max_cost_usd": usd(*limit)})
         }

@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::project::Project;
 use crate::store::TaskRow;
 use crate::tree::{self, NotLanded, SetUp, Site, Standing, Tree, TreeError, Workplace};
-use crate::work::Fitting;
+use crate::work::{Done, Fitting};
 
 /// How many trees are made or changed at the same time.
 const TURNS: usize = 2;
@@ -77,16 +77,11 @@ impl Trees {
     }
 
     /// Moves the branch of a task to what was accepted.
-    pub(super) async fn accept(
-        &self,
-        row: &TaskRow,
-        from: Standing,
-        stage: &Role,
-        verified: Option<&str>,
-    ) -> Result<(), Failure> {
+    pub(super) async fn accept(&self, row: &TaskRow, done: Done<Standing>) -> Result<(), Failure> {
         let tree = self.opened(row)?;
-        let (stage, verified) = (stage.as_str().to_owned(), verified.map(str::to_owned));
-        self.apart(move |site| tree::accept(site, &tree, &from, &stage, verified.as_deref())).await.map(drop)
+        let Done { from, stage, verified } = done;
+        let accept = move |site: &Site| tree::accept(site, &tree, &from, stage.as_str(), verified.as_deref());
+        self.apart(accept).await.map(drop)
     }
 
     fn opened(&self, row: &TaskRow) -> Result<Tree, Failure> {

@@ -12,7 +12,7 @@ use crate::harness::{Call, FAKE_AGENT, Project};
 const ASKS: &str = "When all is done print <promise>COMPLETE</promise>\n";
 
 /// A project with everything that classic mode needs.
-fn project() -> Project {
+pub fn project() -> Project {
     let project = Project::new();
     fs::create_dir_all(project.root().join(".ralph/prompts")).unwrap();
     fs::create_dir(project.root().join("specs")).unwrap();
@@ -29,7 +29,7 @@ fn told<'a>(project: &'a Project, args: &[&str], mode: &[&str]) -> Call<'a> {
 }
 
 /// The same as JSON lines.
-fn run<'a>(project: &'a Project, args: &[&str], mode: &[&str]) -> Call<'a> {
+pub fn run<'a>(project: &'a Project, args: &[&str], mode: &[&str]) -> Call<'a> {
     told(project, args, mode).args(["--json"])
 }
 

@@ -189,8 +189,9 @@ pub fn ctrl_c_while_a_command_runs_ends_the_command_too(agent: &'static Real) {
     let scene = Scene::new(agent, |_| json!([{"run": "touch started; tail -f /dev/null"}]));
     let running = scene.run_unasked("Do the work.").start();
     let started = scene.project.root().join("started");
-    wait_long(PATIENCE, "the command runs", || started.exists() || !is_alive(running.pid()));
-    assert!(scene.project.processes_of_runs().len() > 1, "agent and command live");
+    // Whoever becomes another program at the moment of the look is not seen.
+    let both_live = || started.exists() && scene.project.processes_of_runs().len() > 1;
+    wait_long(PATIENCE, "agent and command live", || both_live() || !is_alive(running.pid()));
     running.signal(Signal::INT);
     let answer = running.wait().expect(130);
     assert_eq!(answer.finished()["outcome"], "interrupted");

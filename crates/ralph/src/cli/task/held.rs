@@ -1,0 +1,66 @@
+//! What a task is held against before it is stored, beside the rules of its fields: patterns and templates that can be used,
+//! and no secret.
+use ralph_core::task::{Problem, Task, validate};
+use serde_json::Value;
+
+use super::templates;
+use crate::config::Templates;
+use crate::error::Failure;
+use crate::project::Project;
+use crate::redact;
+use crate::verify::Patterns;
+
+/// Holds what flags made of a task against the rules.
+pub fn held(task: &Task) -> Result<(), Failure> {
+    let templates = templates::of(&Project::here()?);
+    validate(task)
+        .and_then(|()| usable(task, &templates))
+        .map_err(|problem| Failure::usage(&problem).hint(problem.hint))?;
+    without_secrets(task).map_err(|problem| Failure::preflight(&problem).hint(problem.hint))
+}
+
+/// Refuses patterns and templates that cannot be used so.
+pub fn usable(task: &Task, templates: &Templates) -> Result<(), Problem> {
+    patterns(task)?;
+    templates::held(task, templates)
+}
+
+fn patterns(task: &Task) -> Result<(), Problem> {
+    let Some(spec) = &task.completion else { return Ok(()) };
+    for (name, patterns) in [("guard", &spec.guard), ("allow_changes", &spec.allow_changes)] {
+        for (place, pattern) in patterns.iter().flatten().enumerate() {
+            Patterns::compile(std::slice::from_ref(pattern)).map_err(|error| {
+                let hint = "patterns are written as in a .gitignore, such as tests/**";
+                Problem::new(format!("completion.{name}.{place}"), error.to_string(), hint)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// A secret would be hidden when the task is stored, and a command without it does something else.
+pub fn without_secrets(task: &Task) -> Result<(), Problem> {
+    let whole = serde_json::to_value(task).unwrap_or_default();
+    let is_secret = |value: &Value| {
+        let text = value.to_string();
+        redact::text(&text) != text.as_str()
+    };
+    if !is_secret(&whole) {
+        return Ok(());
+    }
+    let field = deepest(&whole, &is_secret).join(".");
+    let what = format!("there is a secret in task {}, and secrets are not stored", task.id);
+    let hint = "put it into a variable of the environment, and let the command read that";
+    Err(Problem::new(if field.is_empty() { "task".to_owned() } else { field }, what, hint))
+}
+
+/// Returns the way to the smallest part of a value of which something is true.
+fn deepest(value: &Value, is_so: &dyn Fn(&Value) -> bool) -> Vec<String> {
+    let parts: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    let found = parts.into_iter().find(|(_, part)| is_so(part));
+    found.map_or_else(Vec::new, |(name, part)| [vec![name], deepest(part, is_so)].concat())
+}

@@ -1,0 +1,133 @@
+//! Criteria are required: nothing begins where the agent's own word alone would decide.
+use crate::harness::{Answer, FAKE_AGENT, Project};
+use crate::{classic, work};
+
+const SAYS: &str = "nothing more than the agent's own word would decide, and criteria are required";
+
+/// A run of this configuration, refused before anything was started.
+fn refused(config: &str, args: &[&str]) -> String {
+    let project = Project::new();
+    std::fs::create_dir_all(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", config);
+    project.trust();
+    let answer = project.run(&["complete"]).args(args).output().expect(64);
+    assert!(answer.stderr.contains(SAYS), "{}", answer.stderr);
+    assert!(project.starts().is_empty() && !project.state().exists(), "nothing is begun");
+    answer.stderr
+}
+
+// spec: V14, C6
+// fault: 75
+#[test]
+fn a_run_without_a_check_is_a_usage_error_where_criteria_are_required() {
+    let stderr = refused("", &["--require-criteria"]);
+    assert!(stderr.contains("(--require-criteria)\ncaused by: there is no check\nhint: "), "{stderr}");
+    let stderr = refused("verification: {require_criteria: true}\n", &[]);
+    assert!(stderr.contains("config.yaml:1)"), "it says who wants that: {stderr}");
+}
+
+// spec: V1, V3, V4
+// fault: 75
+#[test]
+fn what_is_no_more_than_a_word_is_no_criterion() {
+    for (check, why) in [
+        ("{name: said, method: string_match}", "said: it looks at the claim alone"),
+        ("{method: semantic, negative_patterns: [slow]}", "the judge is asked nothing"),
+        (
+            "{stages: [{name: lint, command: make lint, required: false}]}",
+            "1 stage: none of its required stages is more than that",
+        ),
+    ] {
+        let stderr = refused(&format!("checks: [{check}]\n"), &["--require-criteria"]);
+        assert!(stderr.contains(why), "{check}: {stderr}");
+    }
+    let lenient = "checks: [{check_for: [it is fast]}]\nverification: {judge: {on_error: string_match}}\n";
+    let stderr = refused(lenient, &["--require-criteria"]);
+    assert!(stderr.contains("1 judged criterion: the claim counts where the judge fails"), "{stderr}");
+}
+
+// spec: V14
+// fault: 75
+#[test]
+fn a_run_with_a_check_begins_although_criteria_are_required() {
+    let project = Project::new();
+    let args = ["--require-criteria", "--check", "true"];
+    project.run(&["complete"]).args(args).output().expect(0);
+}
+
+/// Imports a task whose coder and reviewer are verified so, and works on it with criteria required.
+fn stage(verified: &str) -> Answer {
+    let project = Project::new();
+    let task = format!(
+        "task:\n  id: T-1\n  title: x\n  completion:\n    outcome: it is there\n    acceptance_criteria: [it works]\n{verified}"
+    );
+    project.write("task.yaml", task);
+    project.ralph(["task", "import", "task.yaml"]).output().expect(0);
+    let agent = ["task", "run", "T-1", "--require-criteria", "--agent", "text", "--agent-cmd", FAKE_AGENT];
+    let answer = project.ralph(agent).args(["--agent-arg=complete"]).output();
+    assert!(project.starts().is_empty());
+    answer
+}
+
+// spec: T6, T7
+// fault: 75
+#[test]
+fn a_stage_that_a_word_would_decide_is_a_usage_error_where_criteria_are_required() {
+    let answer = stage("    coder: {verification_method: string_match}\n").expect(64);
+    assert!(answer.stderr.contains("the promise itself: it looks at the claim alone"), "{}", answer.stderr);
+}
+
+// spec: T7
+// fault: 75
+#[test]
+fn stages_that_are_not_verified_at_all_are_a_usage_error_where_criteria_are_required() {
+    let project = work::project(&[("T-1", "")]);
+    for args in [&["task", "run", "T-1"][..], &["work", "--until-idle"]] {
+        let call =
+            project.ralph(args).args(["--require-criteria", "--agent", "text", "--agent-cmd", FAKE_AGENT]);
+        let answer = call.env("RALPH_VERIFY_PROMISES", "false").output().expect(64);
+        let why = "ralph.verify_promises is false (RALPH_VERIFY_PROMISES): no claim of a stage is verified";
+        assert!(answer.stderr.contains(why), "{}", answer.stderr);
+    }
+}
+
+// spec: T7, P6
+// fault: 75
+#[test]
+fn a_worker_leaves_a_task_one_of_whose_stages_a_word_would_decide() {
+    let project = work::project(&[("T-1", ""), ("T-2", "")]);
+    project.ralph(["task", "edit", "T-2", "--qa-verify", "string_match"]).output().expect(0);
+    let agent = project.outside("agent.sh");
+    let args = ["work", "--until-idle", "--require-criteria", "--json", "--agent", "text", "--agent-cmd"];
+    let answer = project.ralph(args).args([agent.to_str().unwrap()]).output().expect(3);
+    let left = answer.named("task.left");
+    assert!(left.len() == 1 && left[0]["task"] == "T-2", "{left:?}");
+    let starts = std::fs::read_to_string(project.outside("marks/starts")).unwrap();
+    assert!(starts.contains("T-1 qa") && !starts.contains("T-2"), "{starts}");
+}
+
+// spec: C1
+// fault: 75
+#[test]
+fn a_build_must_be_proven_where_criteria_are_required_and_a_plan_need_not() {
+    let project = classic::project();
+    let call = |mode: &str| {
+        let call = classic::run(&project, &[mode], &["complete"]);
+        call.env("RALPH_VERIFICATION_REQUIRE_CRITERIA", "true")
+    };
+    assert!(call("build").output().expect(64).stderr.contains(SAYS));
+    call("plan").output().expect(0);
+}
+
+// spec: V14
+// fault: 75
+#[test]
+fn a_loop_in_a_session_must_be_proven_where_criteria_are_required() {
+    let project = Project::new();
+    let start = |args: &[&str]| {
+        let begin = ["loop", "start", "--session", "s-1", "--host", "claude", "--prompt", "work"];
+        project.ralph(begin).args(args).env("RALPH_VERIFICATION_REQUIRE_CRITERIA", "true").output()
+    };
+    assert!(start(&[]).expect(64).stderr.contains(SAYS));
+    start(&["--check", "true"]).expect(0);
+}

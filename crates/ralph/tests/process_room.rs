@@ -13,6 +13,8 @@ mod endings;
 mod errors;
 #[path = "process_room/helper.rs"]
 mod helper;
+#[path = "process_room/library.rs"]
+mod library;
 #[path = "process_room/memory.rs"]
 mod memory;
 #[path = "process_room/scene.rs"]
@@ -71,6 +73,7 @@ fn choose(arguments: &[String]) -> Vec<&'static Story> {
         disasters::STORIES,
         endings::STORIES,
         errors::STORIES,
+        library::STORIES,
         memory::STORIES,
         stopping::STORIES,
         surroundings::STORIES,

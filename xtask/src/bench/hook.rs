@@ -43,23 +43,54 @@ pub(super) fn run(stage: &Stage) -> Result<Report> {
     let stage = stage.in_memory(600)?;
     let mut report = Report { notes: vec![stage.whereabouts()], ..Report::default() };
     for (name, bytes) in LENGTHS {
-        let scene = Scene::set_up(&stage, bytes)?;
-        let rounds = take_turns(stage.rounds * ANSWERS, &mut [&mut || scene.ours()])?;
-        let millis = rounds.time(0) * 1000.0;
-        report.rows.push(Row {
-            what: format!("an answer at {name} / the limit"),
-            ours: Amount::Millis(millis),
-            theirs: Amount::Millis(MOST_MILLIS),
-            ratio: millis / MOST_MILLIS,
-            limit: Limit::Ratio(1.0),
-        });
+        let scene = Scene::set_up(&stage, bytes, SHORT_TURN.to_owned())?;
+        report.rows.push(within_limit(&scene, &format!("an answer at {name}"), stage.rounds * ANSWERS)?);
     }
+    let scene = Scene::set_up(&stage, MEGABYTE, long_turn(7 * MEGABYTE))?;
+    report.rows.push(within_limit(&scene, "an answer after a turn of 7 MB", stage.rounds)?);
     report.rows.push(against_shell(&stage)?);
     Ok(report)
 }
 
+fn within_limit(scene: &Scene<'_>, what: &str, rounds: usize) -> Result<Row> {
+    let rounds = take_turns(rounds, &mut [&mut || scene.ours()])?;
+    let millis = rounds.time(0) * 1000.0;
+    Ok(Row {
+        what: format!("{what} / the limit"),
+        ours: Amount::Millis(millis),
+        theirs: Amount::Millis(MOST_MILLIS),
+        ratio: millis / MOST_MILLIS,
+        limit: Limit::Ratio(1.0),
+    })
+}
+
+/// The agent says something more, so that no stop is like another.
+const SHORT_TURN: &str = r#"{"type":"user","message":{"role":"user","content":"go on"}}
+{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Working on it."}]}}
+"#;
+
+/// Returns a turn of many steps, each of which says what it used.
+fn long_turn(bytes: usize) -> String {
+    let output = r#"    let value = table.get(\"name\").copied().unwrap_or_default();\n"#.repeat(60);
+    let mut turn = String::with_capacity(bytes + 2 * output.len());
+    for step in 0.. {
+        if turn.len() >= bytes {
+            break;
+        }
+        turn += &format!(
+            concat!(
+                r#"{{"type":"assistant","timestamp":"2099-01-01T00:00:00.000Z","message":{{"id":"m{0}","role":"assistant","content":"#,
+                r#"[{{"type":"text","text":"{1}"}}],"usage":{{"input_tokens":9,"output_tokens":7}}}}}}"#,
+                "\n"
+            ),
+            step, output
+        );
+    }
+    turn + SHORT_TURN
+}
+
 fn against_shell(stage: &Stage) -> Result<Row> {
-    let scene = Scene::set_up(stage, 10 * MEGABYTE)?;
+    let scene = Scene::set_up(stage, 10 * MEGABYTE, SHORT_TURN.to_owned())?;
     let mut pair: [Contestant<'_>; 2] = [&mut || scene.ours(), &mut || scene.shell()];
     let rounds = take_turns(stage.rounds, &mut pair)?;
     Ok(Row {
@@ -77,15 +108,18 @@ struct Scene<'a> {
     transcript: PathBuf,
     state: PathBuf,
     event: PathBuf,
+    /// What is written between two stops.
+    turn: String,
 }
 
 impl<'a> Scene<'a> {
-    fn set_up(stage: &'a Stage, bytes: usize) -> Result<Self> {
+    fn set_up(stage: &'a Stage, bytes: usize, turn: String) -> Result<Self> {
         let scene = Self {
             stage,
             transcript: stage.path("session.jsonl"),
             state: stage.path("state.json"),
             event: stage.path("event.json"),
+            turn,
         };
         transcript::write(&scene.transcript, bytes)?;
         let path = scene.transcript.display();
@@ -130,13 +164,10 @@ impl<'a> Scene<'a> {
         time(command, 0)
     }
 
-    /// The agent says something more, so that no stop is like another.
     fn another_turn(&self) -> Result<fs::File> {
-        let words = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Working on it."}]}}"#;
-        let asked = r#"{"type":"user","message":{"role":"user","content":"go on"}}"#;
         let append = || {
             let mut file = OpenOptions::new().append(true).open(&self.transcript)?;
-            writeln!(file, "{asked}\n{words}")?;
+            file.write_all(self.turn.as_bytes())?;
             fs::File::open(&self.event)
         };
         append().map_err(|error| Failure::of(self.transcript.display(), error))

@@ -1,5 +1,6 @@
 //! The words behind `/ralph`, which arrive as one text: a task in plain language, and options around it. No shell has
-//! seen it, and quotation marks and dollars in the task mean themselves.
+//! seen it, and quotation marks and dollars in the task mean themselves. What could be meant in two ways is refused: half a
+//! check would prove less than was asked for.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -16,33 +17,64 @@ pub enum ArgumentError {
     NoValue { name: String },
     #[error("--{name} is no option of a loop")]
     Unknown { name: String },
+    #[error("{word} is no option of a loop: --{name} begins with two dashes")]
+    Dash { word: String, name: String },
+    #[error("the quotation mark in the value of --{name} is not closed")]
+    Unclosed { name: String },
+    #[error("the value of --{name} stands in typographic quotation marks")]
+    Typographic { name: String },
+    #[error("words of the task stand before and behind --{name}")]
+    Split { name: String },
+    #[error("--{name} stands between quotation marks of which nobody knows which one closes the task")]
+    Swallowed { name: String },
     #[error("there is no task")]
     NoTask,
 }
 
 /// Reads the words. `known` are the names of the options, each with a value.
 pub fn parse_arguments(text: &str, known: &[&str]) -> Result<Arguments, ArgumentError> {
-    let (mut task, mut options) = (String::new(), Vec::new());
-    let mut rest = text;
+    let (mut task, mut options) = (String::new(), Vec::<(String, String)>::new());
+    let (mut rest, mut is_cut) = (text, false);
     while let Some(piece) = Piece::first(rest) {
         rest = piece.rest;
-        match piece.option() {
-            None => task.push_str(piece.whole),
-            Some((name, _)) if !known.contains(&name) => {
-                return Err(ArgumentError::Unknown { name: name.to_string() });
+        let Some((name, after)) = piece.option(text) else {
+            if let Some((name, _)) = options.last().filter(|_| is_cut && !piece.word.is_empty()) {
+                return Err(ArgumentError::Split { name: name.clone() });
             }
-            Some((name, Some(value))) => options.push((name.to_string(), unquoted(value).to_string())),
-            Some((name, None)) => {
-                let value = Piece::first(rest).filter(|next| !next.word.is_empty());
-                let value = value.ok_or_else(|| ArgumentError::NoValue { name: name.to_string() })?;
-                options.push((name.to_string(), unquoted(value.word).to_string()));
-                rest = value.rest;
-            }
+            no_option(&piece, known)?;
+            task.push_str(piece.whole);
+            continue;
+        };
+        if !known.contains(&name) {
+            return Err(ArgumentError::Unknown { name: name.to_string() });
         }
+        let (value, behind) = value(name, after)?;
+        options.push((name.to_string(), value));
+        rest = behind;
+        is_cut = !task.trim().is_empty();
     }
     match unquoted(task.trim()) {
         "" => Err(ArgumentError::NoTask),
         task => Ok(Arguments { task: task.to_string(), options }),
+    }
+}
+
+/// Refuses words of the task that were meant for an option.
+fn no_option(piece: &Piece<'_>, known: &[&str]) -> Result<(), ArgumentError> {
+    let name_of = |word: &str| {
+        let name = word.split(|c: char| !c.is_ascii_alphabetic() && c != '-').next().unwrap_or("");
+        known.iter().find(|known| **known == name).map(ToString::to_string)
+    };
+    // Keyboards make one long dash of two.
+    if let Some(name) = piece.word.strip_prefix(['-', '\u{2013}', '\u{2014}']).and_then(name_of) {
+        return Err(ArgumentError::Dash { word: piece.word.to_string(), name });
+    }
+    let inside = unquoted(piece.word);
+    let marks = piece.word.chars().next().map_or(0, |quote| inside.matches(quote).count());
+    let swallowed = inside.split("--").skip(1).find_map(name_of);
+    match swallowed.filter(|_| inside.len() < piece.word.len() && marks > 0) {
+        Some(name) => Err(ArgumentError::Swallowed { name }),
+        None => Ok(()),
     }
 }
 
@@ -61,37 +93,72 @@ impl<'a> Piece<'a> {
         }
         let start = text.len() - text.trim_start().len();
         let after = text.get(start..).unwrap_or("");
-        let end = start + word_end(after);
-        let (whole, rest) = text.split_at_checked(end)?;
+        let plain = after.find(char::is_whitespace).unwrap_or(after.len());
+        let (whole, rest) = text.split_at_checked(start + quoted_end(after).unwrap_or(plain))?;
         Some(Self { whole, word: whole.get(start..).unwrap_or(""), rest })
     }
 
-    /// Returns the option that this word is: its name, and its value where that is written behind `=`.
-    fn option(&self) -> Option<(&'a str, Option<&'a str>)> {
+    /// Returns the name of the option that this word is, and the text in which its value is the first thing.
+    fn option(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
         let option = self.word.strip_prefix("--")?;
         if !option.starts_with(|first: char| first.is_ascii_alphabetic()) {
             return None;
         }
-        Some(option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value))))
+        let Some((name, value)) = option.split_once('=') else {
+            return Some((option, self.rest.trim_start()));
+        };
+        let after = text.get(text.len() - self.rest.len() - value.len()..)?;
+        Some((name, after))
     }
 }
 
-/// Returns where a word ends. A quotation mark at its beginning, or behind the `=` of an option, holds it together up to
-/// its partner, if that ends the word too; any other quotation mark is a letter.
-fn word_end(text: &str) -> usize {
+/// Reads the value that a text begins with, and returns what stands behind it. A quotation mark at its beginning holds it
+/// together up to its partner; `\"` is none. Any other mark must have its partner within the word.
+fn value<'a>(name: &str, text: &'a str) -> Result<(String, &'a str), ArgumentError> {
+    let unclosed = || ArgumentError::Unclosed { name: name.to_string() };
     let plain = text.find(char::is_whitespace).unwrap_or(text.len());
-    let opening = match text.strip_prefix("--") {
-        None => Some(0),
-        Some(_) => text.get(..plain).and_then(|word| word.find('=')).map(|at| at + 1),
-    };
-    opening.and_then(|at| Some(at + quoted_end(text.get(at..)?)?)).unwrap_or(plain)
+    match text.chars().next().filter(|_| plain > 0) {
+        None => Err(ArgumentError::NoValue { name: name.to_string() }),
+        Some('"' | '\'') => {
+            let end = value_end(text).ok_or_else(unclosed)?;
+            let inside = text.get(1..end - 1).unwrap_or("");
+            let inside =
+                if text.starts_with('"') { inside.replace("\\\"", "\"") } else { inside.to_string() };
+            Ok((inside, text.get(end..).unwrap_or("")))
+        }
+        Some(first) if TYPOGRAPHIC.contains(first) => {
+            Err(ArgumentError::Typographic { name: name.to_string() })
+        }
+        Some(_) => {
+            let (word, rest) = text.split_at_checked(plain).unwrap_or((text, ""));
+            let is_odd = |quote: char| word.matches(quote).count() % 2 == 1;
+            if is_odd('"') || is_odd('\'') { Err(unclosed()) } else { Ok((word.to_string(), rest)) }
+        }
+    }
 }
 
-/// Returns where the quotation ends that the text begins with.
+/// Quotation marks that keyboards put in the place of the plain ones.
+const TYPOGRAPHIC: &str = "\u{201c}\u{201d}\u{201e}\u{201f}\u{2018}\u{2019}\u{201a}\u{201b}\u{ab}\u{bb}\u{2039}\u{203a}\u{ff02}\u{ff07}";
+
+/// Returns where the quotation ends that a task begins with: at the first partner that ends a word too. Any other
+/// quotation mark is a letter.
 fn quoted_end(text: &str) -> Option<usize> {
+    ends(text)?.find(|end| text.get(*end..).is_some_and(is_border))
+}
+
+/// The same for a value, in which `\"` closes nothing.
+fn value_end(text: &str) -> Option<usize> {
+    let is_closing = |end: &usize| {
+        let before = text.get(..end - 1).unwrap_or("");
+        !(text.starts_with('"') && before.ends_with('\\')) && text.get(*end..).is_some_and(is_border)
+    };
+    ends(text)?.find(is_closing)
+}
+
+/// Returns where the marks end that could be the partner of the one that a text begins with.
+fn ends(text: &str) -> Option<impl Iterator<Item = usize>> {
     let quote = text.chars().next().filter(|first| matches!(first, '"' | '\''))?;
-    let ends = text.match_indices(quote).map(|(at, _)| at + 1).skip(1);
-    ends.into_iter().find(|end| text.get(*end..).is_some_and(is_border))
+    Some(text.match_indices(quote).map(|(at, _)| at + 1).skip(1))
 }
 
 fn is_border(after: &str) -> bool {
@@ -151,11 +218,63 @@ mod tests {
 
     // spec: H2
     #[test]
+    fn a_value_in_double_quotation_marks_may_hold_some_itself() {
+        reads("fix --check \"sh -c \\\"a b\\\"\"", "fix", &[("check", "sh -c \"a b\"")]);
+        reads("fix --check=\"echo \\\" x\"", "fix", &[("check", "echo \" x")]);
+        reads(
+            "fix --check='grep \\\"x' --check \"a \\\\ b\"",
+            "fix",
+            &[("check", "grep \\\"x"), ("check", "a \\\\ b")],
+        );
+        reads("--check 'it''s' fix", "fix", &[("check", "it''s")]);
+        reads("fix --check A=\"b\"", "fix", &[("check", "A=\"b\"")]);
+    }
+
+    // spec: H2, V2
+    #[test]
+    fn half_a_check_is_never_taken_for_the_whole() {
+        let error = |text| parse_arguments(text, KNOWN).unwrap_err().to_string();
+        let split = "words of the task stand before and behind --check";
+        assert_eq!(error("fix it --check cargo test"), split);
+        assert_eq!(error("\"fix it\" --max-iterations 3 --check=cargo test"), split);
+        assert_eq!(error("fix --check \"a\" it"), split);
+        let unclosed = "the quotation mark in the value of --check is not closed";
+        assert_eq!(error("fix it --check \"cargo test"), unclosed);
+        assert_eq!(error("fix it --check='cargo test"), unclosed);
+        assert_eq!(error("--check \"a\"b fix it"), unclosed);
+        assert_eq!(error("--check A=\"b c\" fix it"), unclosed);
+        assert_eq!(error("fix --check \""), unclosed);
+        let typographic = "the value of --check stands in typographic quotation marks";
+        assert_eq!(error("fix it --check \u{201c}cargo test\u{201d}"), typographic);
+        assert_eq!(error("fix it --check=\u{201e}cargo test\u{201c}"), typographic);
+        assert_eq!(error("fix it --check \u{2019}true\u{2019}"), typographic);
+    }
+
+    // spec: H2, V2
+    #[test]
+    fn a_check_that_was_meant_as_one_is_never_swallowed_by_the_task() {
+        let error = |text| parse_arguments(text, KNOWN).unwrap_err().to_string();
+        assert_eq!(
+            error("fix it \u{2014}check \"cargo test\""),
+            "\u{2014}check is no option of a loop: --check begins with two dashes"
+        );
+        assert_eq!(error("fix -check=x"), "-check=x is no option of a loop: --check begins with two dashes");
+        assert_eq!(
+            error("\"fix it --check \"cargo test\""),
+            "--check stands between quotation marks of which nobody knows which one closes the task"
+        );
+        reads("\"explain --check and -check\"", "explain --check and -check", &[]);
+        reads("say -x \u{2014} or \u{2014}checks", "say -x \u{2014} or \u{2014}checks", &[]);
+    }
+
+    // spec: H2
+    #[test]
     fn what_is_no_option_or_has_no_value_is_refused() {
         let error = |text| parse_arguments(text, KNOWN).unwrap_err().to_string();
         assert_eq!(error("fix --max-iteration 3"), "--max-iteration is no option of a loop");
         assert_eq!(error("fix --check"), "--check has no value");
         assert_eq!(error("fix --check  "), "--check has no value");
+        assert_eq!(error("fix --check= x"), "--check has no value");
         assert_eq!(error(" \n"), "there is no task");
         assert_eq!(error("\"\" --check x"), "there is no task");
     }

@@ -59,8 +59,25 @@ pub struct Idle {
     pub stop: Option<String>,
     /// Whether the turn was itself a continuation.
     pub is_continued: bool,
-    /// How often in a row its program lets a session be continued.
-    pub cap: Option<u32>,
+    pub cap: Option<Cap>,
+    /// Whether the agent used a tool in this turn; `None` where nobody can tell.
+    pub has_worked: Option<bool>,
+}
+
+/// How often in a row a program lets a session be continued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cap {
+    pub most: u32,
+    pub counting: Counting,
+}
+
+/// When a program begins to count anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// When the agent uses a tool, or the user speaks.
+    UntilTool,
+    /// When the user speaks.
+    UntilUser,
 }
 
 /// Tells whether an error means that the user wants no more.
@@ -96,18 +113,24 @@ fn on_idle(state: SessionLoop, idle: Idle, moment: &Moment) -> (SessionLoop, Ans
     if is_same || (1..=RECOVERY_MS).contains(&left_ms) {
         return (state, Answer::silent());
     }
-    match turn_over(noted(state, &idle), idle) {
+    let (state, answer) = match turn_over(noted(state, &idle), idle) {
         (state, Some(kind)) => advance(state, kind, moment),
         (state, None) => (state, Answer::silent()),
-    }
+    };
+    // Only rounds of one claim add up.
+    let unfinished = if answer.act == Act::Verify { state.unfinished } else { 0 };
+    (SessionLoop { unfinished, ..state }, answer)
 }
 
 /// Remembers the stop, and how often the session was continued before it. A session that is still continued after as
 /// many times as its program allows has made a tool call in between.
 fn noted(state: SessionLoop, idle: &Idle) -> SessionLoop {
-    let is_over_cap = idle.cap.is_some_and(|cap| state.blocks >= cap);
-    let blocks = if idle.is_continued && !is_over_cap { state.blocks } else { 0 };
-    SessionLoop { blocks, cap: idle.cap, last_stop: idle.stop.clone(), recovering_until: None, ..state }
+    let is_over_cap = idle.cap.is_some_and(|cap| state.blocks >= cap.most);
+    let lasting = idle.cap.is_some_and(|cap| cap.counting == Counting::UntilUser);
+    let begins_anew = !idle.is_continued || is_over_cap || (!lasting && idle.has_worked == Some(true));
+    let blocks = if begins_anew { 0 } else { state.blocks };
+    let cap = idle.cap.map(|cap| cap.most);
+    SessionLoop { blocks, cap, lasting, last_stop: idle.stop.clone(), recovering_until: None, ..state }
 }
 
 /// Returns the end of the turn as the machine knows it: the end of an attempt in a session that goes on. Checks that were
@@ -204,8 +227,8 @@ fn go_on(state: &mut SessionLoop, plan: &PromptPlan, at: Millis) -> (Act, Vec<No
     let mut notices = vec![Notice::iteration(state.iteration(), state.max_iterations())];
     let mut prompt = state.render(plan);
     if let Some(cap) = state.cap.filter(|cap| state.blocks >= *cap) {
-        notices.push(Notice::host_cap(cap));
-        prompt.push_str(LAST_BLOCK);
+        notices.push(Notice::host_cap(cap, state.lasting));
+        prompt.push_str(if state.lasting { LAST_ANSWER } else { LAST_BLOCK });
     }
     (Act::Continue { prompt }, notices)
 }
@@ -213,6 +236,10 @@ fn go_on(state: &mut SessionLoop, plan: &PromptPlan, at: Millis) -> (Act, Vec<No
 /// Only work with tools makes the host let the session go on.
 const LAST_BLOCK: &str = "\n\nThis session ends with your next message unless you use a tool before it: go on with the \
                           work itself now, with tools, and do not answer with words alone.";
+
+/// Nothing makes the host let the session go on but the user.
+const LAST_ANSWER: &str = "\n\nThis session may end with your next message: do as much of the work as you can before it, and say \
+                           honestly what is still open.";
 
 fn end_notice(state: &SessionLoop) -> Option<Notice> {
     let ended = state.machine.ended()?;
@@ -260,7 +287,10 @@ fn still_checking(
 }
 
 fn too_slow(done: usize, of: usize) -> Evidence {
-    let reason = format!("{done} of {of} checks have passed, and the files change while the others run");
+    let reason = format!(
+        "{done} of {of} checks have passed, the others need more time than one answer has, and what has passed does not hold \
+         until the next one: the files change meanwhile, or nothing may be reused"
+    );
     let check = CheckEvidence::plain(Kind::External, "the checks".into(), Verdict::CouldNotEvaluate, reason);
     Evidence { checks: vec![check] }
 }

@@ -12,7 +12,7 @@ mod tests;
 
 pub use answer::{Act, Answer};
 pub use arguments::{ArgumentError, Arguments, parse_arguments};
-pub use decide::{Happening, Idle, Moment, RECOVERY_MS, decide, is_abort};
+pub use decide::{Cap, Counting, Happening, Idle, Moment, RECOVERY_MS, decide, is_abort};
 pub use notice::{Notice, Variant};
 pub use state::{Plan, SessionLoop, begin};
 pub use summons::{Summons, summons};

@@ -2,9 +2,11 @@
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::criterion::Criterion;
 use crate::outcome::{Ended, Outcome};
 
 /// A message for the host's toast or status line.
@@ -37,6 +39,16 @@ impl Notice {
         Self::new("Ralph Loop Started", message, Variant::Info, Some(3_000))
     }
 
+    /// Names what a claim must survive, so that people see whether it was understood as they meant it.
+    #[must_use]
+    pub fn checked_by(self, criteria: &[Criterion]) -> Self {
+        let shown: Vec<String> = criteria.iter().map(|check| format!("`{}`", check.shown())).collect();
+        if shown.is_empty() {
+            return self;
+        }
+        Self { message: format!("{}, checked by {}", self.message, shown.join(" and ")), ..self }
+    }
+
     /// A loop was begun in a session that had one.
     #[must_use]
     pub fn replaced(iteration: u32, max_iterations: u32) -> Self {
@@ -63,12 +75,22 @@ impl Notice {
 
     /// The host will not let the session be continued once more.
     #[must_use]
-    pub fn host_cap(cap: u32) -> Self {
+    pub fn host_cap(cap: u32, is_lasting: bool) -> Self {
+        let row = if is_lasting { "in a row" } else { "in a row without a tool call" };
         let message = format!(
-            "This session was continued {cap} times in a row without a tool call, which is all that its program allows: \
+            "This session was continued {cap} times {row}, which is all that its program allows: \
              if it stops now, the loop is not complete and stays active. Send any message to go on, or cancel it"
         );
         Self::new("Ralph Loop", message, Variant::Warning, Some(5_000))
+    }
+
+    /// Ralph itself could not answer.
+    #[must_use]
+    pub fn helpless(why: &str) -> Self {
+        let message = format!(
+            "This session may stop, but that is no completion: if it has a loop, that stays as it was. The reason: {why}"
+        );
+        Self::new("Ralph Failed", message, Variant::Warning, Some(5_000))
     }
 
     /// Tells how a loop ended.

@@ -14,6 +14,9 @@ use crate::seal::{Seal, Sealing};
 use crate::state::{Loop, Phase};
 use crate::step::step;
 
+/// How long after its time a session may still come back to its loop.
+const SILENCE_MS: u64 = 24 * 3_600_000;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionLoop {
     /// What the user wants done, as it was written.
@@ -29,6 +32,9 @@ pub struct SessionLoop {
     pub blocks: u32,
     /// How often in a row its program lets it be continued, as it told last.
     pub cap: Option<u32>,
+    /// Whether its program counts on whatever the agent does.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub lasting: bool,
     /// How often in a row its checks were not through.
     pub unfinished: u32,
     /// Names the stop that was answered last.
@@ -73,6 +79,7 @@ pub fn begin(plan: Plan, moment: &Moment) -> SessionLoop {
         recovering_until: None,
         blocks: 0,
         cap: None,
+        lasting: false,
         unfinished: 0,
         last_stop: None,
         started: moment.at,
@@ -96,6 +103,14 @@ impl SessionLoop {
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.machine.can_go_on()
+    }
+
+    /// Tells whether its session has kept silent until long after its time was over. Who is still there hears of the end of
+    /// his loop himself.
+    #[must_use]
+    pub fn is_forsaken(&self, at: Millis) -> bool {
+        let most = self.machine.policy.budget.max_duration_ms;
+        self.is_active() && most.is_some_and(|most| at.since(self.started) > most.saturating_add(SILENCE_MS))
     }
 
     /// Returns the iteration that is going on, or the last one.

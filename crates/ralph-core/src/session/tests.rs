@@ -30,12 +30,12 @@ fn plan(max: u32) -> Plan {
 
 fn checked(max: u32) -> SessionLoop {
     let seal = Seal {
-        allowed: crate::seal::Allowed::default(),
         digest: "d".to_string(),
         criteria_digest: "c".to_string(),
         base: None,
         files: Vec::new(),
         git: Vec::new(),
+        allowed: crate::seal::Allowed::default(),
         uncommitted: Vec::new(),
         notes: Vec::new(),
     };
@@ -192,7 +192,7 @@ fn checks_that_never_get_through_are_given_up() {
     }
     let (verifying, _) = says(state, "<promise>DONE</promise>");
     let (state, answer) = decide(verifying, Happening::StillChecking { done: 1, of: 2 }, &moment(9));
-    assert!(continued(&answer).contains("the files change while the others run"), "{answer:?}");
+    assert!(continued(&answer).contains("the files change meanwhile"), "{answer:?}");
     assert_eq!(state.iteration(), 2);
 }
 
@@ -331,8 +331,12 @@ fn a_cancelled_loop_says_where_it_stopped() {
     assert_eq!(Notice::none_active().message, "No Ralph Loop is currently running");
 }
 
+fn until_tool(most: u32) -> Cap {
+    Cap { most, counting: Counting::UntilTool }
+}
+
 fn capped(message: &str, is_continued: bool) -> Happening {
-    Happening::Idle(Idle { is_continued, cap: Some(3), ..idle(message) })
+    Happening::Idle(Idle { is_continued, cap: Some(until_tool(3)), ..idle(message) })
 }
 
 // spec: H6
@@ -345,7 +349,7 @@ fn the_last_continuation_that_a_host_allows_is_told_and_is_no_completion() {
         continued(&answer);
         (state, notices) = (next, answer.notices);
     }
-    assert_eq!(notices[1], Notice::host_cap(3));
+    assert_eq!(notices[1], Notice::host_cap(3, false));
     assert!(state.is_active() && outcome(&state).is_none());
     let (state, answer) = decide(state, capped("the user said something", false), &moment(9));
     assert_eq!((state.blocks, answer.notices.len()), (1, 1), "a new turn is counted anew");
@@ -354,10 +358,10 @@ fn the_last_continuation_that_a_host_allows_is_told_and_is_no_completion() {
 // spec: H6
 #[test]
 fn the_cap_is_told_also_where_a_claim_was_rejected() {
-    let claim = || Happening::Idle(Idle { cap: Some(1), ..idle("<promise>DONE</promise>") });
+    let claim = || Happening::Idle(Idle { cap: Some(until_tool(1)), ..idle("<promise>DONE</promise>") });
     let (state, _) = decide(checked(9), claim(), &moment(1));
     let (_, answer) = decide(state, evidence(Verdict::Rejected, "2 tests fail"), &moment(2));
-    assert_eq!(answer.notices[1], Notice::host_cap(1));
+    assert_eq!(answer.notices[1], Notice::host_cap(1, false));
 }
 
 // spec: H6
@@ -381,4 +385,63 @@ fn a_stored_loop_is_read_back_as_it_was() {
     let (verifying, _) = says(state, "<promise>DONE</promise>");
     let text: String = serde_json::to_string(&verifying).unwrap();
     assert_eq!(serde_json::from_str::<SessionLoop>(&text).unwrap(), verifying);
+}
+
+// spec: H6
+#[test]
+fn a_session_that_works_with_tools_is_never_told_of_a_cap_that_counts_turns_without_them() {
+    let mut state = started(100);
+    for turn in 0..9 {
+        let idle = Idle {
+            is_continued: turn > 0,
+            cap: Some(until_tool(3)),
+            has_worked: Some(true),
+            ..idle("on it")
+        };
+        let (next, answer) = decide(state, Happening::Idle(idle), &moment(turn));
+        assert_eq!(answer.notices.len(), 1, "{turn}: {answer:?}");
+        state = next;
+    }
+    let (_, answer) = decide(
+        state,
+        Happening::Idle(Idle {
+            is_continued: true,
+            cap: Some(until_tool(1)),
+            has_worked: Some(false),
+            ..idle("hm")
+        }),
+        &moment(10),
+    );
+    assert_eq!(answer.notices[1], Notice::host_cap(1, false));
+}
+
+// spec: H6
+#[test]
+fn a_cap_that_counts_whatever_the_agent_does_asks_for_no_tool() {
+    let mut state = started(100);
+    let cap = Some(Cap { most: 2, counting: Counting::UntilUser });
+    let mut last = Answer::silent();
+    for turn in 0..2 {
+        let idle = Idle { is_continued: turn > 0, cap, has_worked: Some(true), ..idle("on it") };
+        (state, last) = decide(state, Happening::Idle(idle), &moment(turn));
+    }
+    assert_eq!(last.notices[1], Notice::host_cap(2, true));
+    let Act::Continue { prompt } = &last.act else { panic!("{last:?}") };
+    assert!(!prompt.contains("unless you use a tool"), "{prompt}");
+    assert!(!last.notices[1].message.contains("tool"), "{last:?}");
+    assert!(state.is_active());
+}
+
+// spec: H6
+#[test]
+fn rounds_of_checking_of_different_claims_do_not_add_up() {
+    let mut state = checked(100);
+    for round in 0..5 {
+        let (claimed, answer) = says(state, "<promise>DONE</promise>");
+        assert_eq!(answer.act, Act::Verify, "{round}");
+        let (still, answer) = decide(claimed, Happening::StillChecking { done: 1, of: 2 }, &moment(round));
+        let Act::Continue { prompt } = &answer.act else { panic!("{answer:?}") };
+        assert!(prompt.contains("STILL CHECKING"), "{round}: {prompt}");
+        (state, _) = says(still, "I go on working.");
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::out;
 use crate::error::Failure;
-use crate::install::{self, Apply, Done, Host, InstallError, Own, Place, Report, Scope};
+use crate::install::{self, Apply, Done, Host, InstallError, Own, Patience, Place, Report, Scope};
 use crate::process;
 use crate::project::Project;
 
@@ -19,6 +19,7 @@ use crate::project::Project;
   ralph install claude                        for all projects of yours
   ralph install gemini --project              for this project
   ralph install claude --dry-run              shows what would be written
+  ralph install claude --seconds 1800         for checks that take up to half an hour
   ralph install claude --plugin ~/ralph-plugin && claude --plugin-dir ~/ralph-plugin
 
 Then, in a session: /ralph \"Fix the failing tests\" --check 'cargo test' --max-iterations=20")]
@@ -26,6 +27,9 @@ Then, in a session: /ralph \"Fix the failing tests\" --check 'cargo test' --max-
 pub struct InstallArgs {
     #[command(flatten)]
     target: TargetArgs,
+    /// How long the program waits for a hook, and so for the checks that run in it [without it: as it is, else 600]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(install::SHORTEST..=install::LONGEST))]
+    seconds: Option<u64>,
 }
 
 /// Takes ralph out of an agent's sessions
@@ -61,7 +65,8 @@ struct TargetArgs {
 }
 
 pub fn install(args: &InstallArgs) -> Result<u8, Failure> {
-    args.target.perform(install::put_in, Told::Advice)
+    let patience = args.seconds.map_or(Patience::Kept, Patience::Seconds);
+    args.target.perform(|host, place, own| install::put_in(host, place, own, patience), Told::Advice)
 }
 
 pub fn uninstall(args: &UninstallArgs) -> Result<u8, Failure> {
@@ -75,10 +80,12 @@ enum Told {
     Nothing,
 }
 
-type Plan = fn(&Host, &Place<'_>, &Own) -> Result<Apply, InstallError>;
-
 impl TargetArgs {
-    fn perform(&self, plan: Plan, told: Told) -> Result<u8, Failure> {
+    fn perform(
+        &self,
+        plan: impl Fn(&Host, &Place<'_>, &Own) -> Result<Apply, InstallError>,
+        told: Told,
+    ) -> Result<u8, Failure> {
         let host = install::find(&self.host)?;
         let variable = |name: &str| std::env::var_os(name);
         let place = Place { scope: self.scope(host)?, variable: &variable };

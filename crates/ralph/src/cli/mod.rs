@@ -168,12 +168,13 @@ enum Command {
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match parse(by_name(args.into_iter().collect())) {
-        Ok(cli) => cli,
-        Err(error) => return refused(&error),
-    };
     process::fail_instead_of_dying();
-    let result = catch_unwind(AssertUnwindSafe(|| trace::start().and_then(|()| dispatch(cli.command))))
+    let args = by_name(args.into_iter().collect());
+    let cli = match parse(&args) {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error, &args),
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| traced(&cli.command).and_then(|()| dispatch(cli.command))))
         .unwrap_or_else(|_| {
             // The panic itself has said what and where.
             Err(Failure::plain(exit_code::INTERNAL, "a fault inside ralph")
@@ -195,14 +196,25 @@ fn by_name(mut args: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Whoever gets an answer instead of a command gets one that knows of all commands.
-fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    match Cli::try_parse_from(&args) {
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    match Cli::try_parse_from(args) {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => {
             let mut whole = Cli::command();
             whole.build();
             Cli::from_arg_matches(&whole.try_get_matches_from(args)?)
         }
         parsed => parsed,
+    }
+}
+
+/// Starts tracing. A session waits for the answer of its hook, whatever cannot be traced.
+fn traced(command: &Command) -> Result<(), Failure> {
+    match (trace::start(), command) {
+        (Err(failure), Command::Hook(args)) => {
+            session::bear(args, &failure);
+            Ok(())
+        }
+        (started, _) => started,
     }
 }
 
@@ -272,14 +284,16 @@ fn dispatch(command: Command) -> Result<u8, Failure> {
     }
 }
 
-/// Help and version are answers; everything else that the parser refuses is a usage error.
-fn refused(error: &clap::Error) -> ExitCode {
+/// Help and version are answers; everything else that the parser refuses is a usage error, and a hook answers that as well.
+fn refused(error: &clap::Error, args: &[OsString]) -> ExitCode {
     if error.use_stderr() {
         // It repeats what it does not understand, which may be a secret.
         let text = error.render();
         let colours = Paint::for_stream(&std::io::stderr()) == Paint::Colour;
         out::complain(&if colours { text.ansi().to_string() } else { text.to_string() });
-        return ExitCode::from(exit_code::USAGE);
+        let text = text.to_string();
+        let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        return ExitCode::from(session::excuse(args, why).unwrap_or(exit_code::USAGE));
     }
     // Where nobody reads, nothing can be said.
     let _ = error.print();

@@ -6,8 +6,9 @@ use super::error::InstallError;
 use super::file::{Found, look, may_write, missing_folders};
 use super::host::Host;
 use super::merge::{self, Hook, Made, Malformed};
-use super::own::{Own, is_hook};
+use super::own::{Ours, Own};
 use super::part::{Content, Part};
+use super::patience::{self, Patience};
 use super::place::{Place, Scope};
 use super::record::{Entry, EntryKind, Record, Shelf};
 use crate::digest::sha256;
@@ -23,20 +24,33 @@ pub(super) struct Change {
     pub(super) done: Done,
 }
 
-pub(super) fn put_in(host: &Host, place: &Place<'_>, own: &Own) -> Result<Apply, InstallError> {
+pub(super) fn put_in(
+    host: &Host,
+    place: &Place<'_>,
+    own: &Own,
+    patience: Patience,
+) -> Result<Apply, InstallError> {
     let folder = host.folder(place)?;
     let shelf = Shelf::of(place, host.name, &folder)?;
     let old = shelf.read()?;
     let mut record = Record::new(host.name, &folder)?;
     record.folders = old.as_ref().map(|old| old.folders.clone()).unwrap_or_default();
+    let ours = Ours::new(host.name, own, old.as_ref().and_then(|old| old.program.as_deref()));
+    let usual = host.parts(place, &folder, (own, patience::USUAL));
+    let standing = patience::seconds((host, &usual), &ours, old.as_ref())?;
+    let seconds = match patience {
+        Patience::Kept => standing,
+        Patience::Seconds(seconds) => seconds,
+    };
+    (record.program, record.seconds) = (Some(own.path().to_owned()), Some(seconds));
     let mut changes = Vec::new();
-    for part in host.parts(place, &folder, own) {
+    for part in host.parts(place, &folder, (own, seconds)) {
         let found = look(&part.path)?;
         within(place, &part.path, &found.real)?;
         let known = old.as_ref().and_then(|old| old.entry(&part.path));
         let (change, entry) = match &part.content {
             Content::Whole(text) => whole(&part, found, (text, known))?,
-            Content::Hooks(hooks) => hooked(&part, found, (host.name, hooks, known))?,
+            Content::Hooks(hooks) => hooked(&part, found, (&ours, hooks, known))?,
         };
         if change.before != change.after {
             may_write(&change.real)?;
@@ -82,12 +96,11 @@ fn whole(
 fn hooked(
     part: &Part,
     found: Found,
-    (host, hooks, known): (&str, &[Hook], Option<&Entry>),
+    (ours, hooks, known): (&Ours<'_>, &[Hook], Option<&Entry>),
 ) -> Result<(Change, Entry), InstallError> {
     let malformed = |source| InstallError::Settings { path: part.path.clone(), source };
     let there = found.text.clone().unwrap_or_default();
-    let ours = |command: &str| is_hook(command, host);
-    if merge::has(&there, hooks, ours).map_err(malformed)? && found.text.is_some() {
+    if merge::has(&there, hooks, |command| ours.is(command)).map_err(malformed)? && found.text.is_some() {
         let unknown = || Entry {
             path: part.path.clone(),
             sha256: sha256(&there),
@@ -96,8 +109,12 @@ fn hooked(
         let entry = known.cloned().unwrap_or_else(unknown);
         return Ok((Change::new(&part.path, found, Some(there), Done::Kept), entry));
     }
-    let (clean, was_new) = without(&there, known, (host, hooks)).map_err(malformed)?;
+    let (clean, was_new) = without(&there, known, (ours, hooks)).map_err(malformed)?;
     let merged = merge::add(&clean, hooks).map_err(malformed)?;
+    if !merge::has(&merged.text, hooks, |command| ours.is(command)).map_err(malformed)? {
+        let what = "has a shape into which ralph cannot put its hooks: please report that";
+        return Err(InstallError::Unfit { path: part.path.clone(), what });
+    }
     let is_new = found.text.is_none() || was_new;
     let kind = EntryKind::Hooks { is_new, inserted: merged.inserted, made: merged.made };
     let entry = Entry { path: part.path.clone(), sha256: sha256(&merged.text), kind };
@@ -110,9 +127,9 @@ fn hooked(
 pub(super) fn without(
     there: &str,
     known: Option<&Entry>,
-    (host, hooks): (&str, &[Hook]),
+    (ours, hooks): (&Ours<'_>, &[Hook]),
 ) -> Result<(String, bool), Malformed> {
-    let ours = |command: &str| is_hook(command, host);
+    let ours = |command: &str| ours.is(command);
     let Some(Entry { sha256: left, kind: EntryKind::Hooks { is_new, inserted, made }, .. }) = known else {
         return Ok((merge::remove(there, &made_by(hooks), ours)?, false));
     };

@@ -9,6 +9,7 @@ mod host;
 pub mod merge;
 mod own;
 mod part;
+mod patience;
 mod place;
 mod record;
 mod state;
@@ -18,12 +19,13 @@ pub use apply::{Apply, Done, Report, apply};
 pub use error::InstallError;
 pub use host::{HOSTS, Host, find};
 pub use own::Own;
+pub use patience::{LONGEST, Patience, SHORTEST};
 pub use place::{Place, Scope};
 pub use state::{State, state};
 
 /// Returns what `install` would do, without doing it.
-pub fn put_in(host: &Host, place: &Place, own: &Own) -> Result<Apply, InstallError> {
-    change::put_in(host, place, own)
+pub fn put_in(host: &Host, place: &Place, own: &Own, patience: Patience) -> Result<Apply, InstallError> {
+    change::put_in(host, place, own, patience)
 }
 
 /// Returns what `uninstall` would do, without doing it.

@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::InstallError;
+use crate::shell_words;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
@@ -50,13 +51,39 @@ impl Own {
     }
 }
 
-/// Tells whether a command is the hook of some ralph for this host.
-pub(super) fn is_hook(command: &str, host: &str) -> bool {
-    let program = command.strip_suffix(host).and_then(|rest| rest.strip_suffix(" hook "));
-    program.is_some_and(|program| {
-        let path = program.trim_matches('\'');
-        path.starts_with('/') && path.rsplit('/').next().is_some_and(|name| name.starts_with("ralph"))
-    })
+/// Which commands in the settings of a host are hooks of ours.
+pub(super) struct Ours<'a> {
+    host: &'a str,
+    /// Ralphs that may be called otherwise.
+    programs: Vec<&'a str>,
+}
+
+impl<'a> Ours<'a> {
+    /// `old` is the program that was installed before.
+    pub(super) fn new(host: &'a str, own: &'a Own, old: Option<&'a str>) -> Self {
+        Self { host, programs: std::iter::once(own.path()).chain(old).collect() }
+    }
+
+    /// Tells whether a command is the hook of some ralph for this host, whatever it is told beside. With another command
+    /// behind it, it is the user's.
+    pub(super) fn is(&self, command: &str) -> bool {
+        let words = shell_words::split(command).unwrap_or_default();
+        let [program, hook, host, more @ ..] = words.as_slice() else { return false };
+        hook == "hook"
+            && host == self.host
+            && self.is_ralph(program)
+            && !command.trim().contains('\n')
+            && !more.iter().any(|word| begins_another(word))
+    }
+
+    fn is_ralph(&self, program: &str) -> bool {
+        let is_named = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with("ralph"));
+        program.starts_with('/') && (is_named(program) || self.programs.contains(&program))
+    }
+}
+
+fn begins_another(word: &str) -> bool {
+    word == "&" || word.contains([';', '|', '`']) || word.contains("&&") || word.contains("$(")
 }
 
 #[cfg(test)]
@@ -74,8 +101,10 @@ mod tests {
             let path = folder.join("ralph");
             std::fs::write(&path, "#!/bin/sh\nprintf '%s' \"$*\"\n").unwrap();
             std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-            let command = Own::at(&path).unwrap().hook("claude");
-            assert!(is_hook(&command, "claude") && !is_hook(&command, "codex"), "{command}");
+            let own = Own::at(&path).unwrap();
+            let command = own.hook("claude");
+            let is_of = |host| Ours::new(host, &own, None).is(&command);
+            assert!(is_of("claude") && !is_of("codex"), "{command}");
             let said =
                 std::process::Command::new("/bin/sh").env_clear().args(["-c", &command]).output().unwrap();
             assert_eq!(String::from_utf8(said.stdout).unwrap(), "hook claude", "{command}");
@@ -85,14 +114,38 @@ mod tests {
     // spec: H2
     #[test]
     fn hooks_of_others_are_none_of_ours() {
+        let own = Own { path: "/bin/loop".to_owned() };
+        let ours = Ours::new("claude", &own, Some("/old/loop"));
         for command in [
             "ralph hook claude",
             "/bin/other hook claude",
             "/bin/ralph hook claude; x",
+            "/bin/ralph hook claude && x",
+            "/bin/ralph hook claude | x",
+            "/bin/ralph hook claude & x",
+            "/bin/ralph hook claude\nx",
+            "/bin/ralph hook claude $(x)",
+            "/bin/ralph hook 'claude",
             "/bin/ralph run claude",
             "",
         ] {
-            assert!(!is_hook(command, "claude"), "{command}");
+            assert!(!ours.is(command), "{command}");
+        }
+    }
+
+    // spec: H2
+    #[test]
+    fn a_hook_is_ours_whatever_it_is_told_beside_and_whatever_this_ralph_is_called() {
+        let own = Own { path: "/my bin/loop".to_owned() };
+        let ours = Ours::new("claude", &own, Some("/old/loop"));
+        for command in [
+            "/bin/ralph hook claude --seconds 1800",
+            "/bin/ralph-2 hook claude --seconds=1800 2>>/tmp/log",
+            "'/my bin/loop' hook claude",
+            "\"/my bin/loop\" hook claude Stop\n",
+            "/old/loop  hook claude --seconds 60",
+        ] {
+            assert!(ours.is(command), "{command}");
         }
     }
 }

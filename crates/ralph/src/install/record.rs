@@ -24,6 +24,11 @@ pub(super) struct Record {
     pub(super) files: Vec<Entry>,
     /// Folders that were not there before, the highest first.
     pub(super) folders: Vec<PathBuf>,
+    /// The ralph that the hooks start, and how many seconds the host waits for them.
+    #[serde(default)]
+    pub(super) program: Option<String>,
+    #[serde(default)]
+    pub(super) seconds: Option<u64>,
 }
 
 /// One file as we left it.

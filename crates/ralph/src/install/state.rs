@@ -3,6 +3,7 @@ use super::apply::Done;
 use super::error::InstallError;
 use super::host::Host;
 use super::own::Own;
+use super::patience::Patience;
 use super::place::Place;
 use super::{put_in, take_out};
 
@@ -20,6 +21,7 @@ pub fn state(host: &Host, place: &Place<'_>, own: &Own) -> Result<State, Install
     if !take_out(host, place, own)?.is_known() {
         return Ok(State::Absent);
     }
-    let is_kept = put_in(host, place, own)?.reports().iter().all(|report| report.done == Done::Kept);
+    let is_kept =
+        put_in(host, place, own, Patience::Kept)?.reports().iter().all(|report| report.done == Done::Kept);
     Ok(if is_kept { State::Current } else { State::Outdated })
 }

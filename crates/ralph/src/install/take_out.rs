@@ -5,8 +5,9 @@ use super::error::InstallError;
 use super::file::{Found, look, may_write};
 use super::host::Host;
 use super::merge::Hook;
-use super::own::Own;
+use super::own::{Ours, Own};
 use super::part::{Content, Part};
+use super::patience;
 use super::place::Place;
 use super::record::{Entry, EntryKind, Shelf};
 use crate::digest::sha256;
@@ -15,7 +16,9 @@ pub(super) fn take_out(host: &Host, place: &Place<'_>, own: &Own) -> Result<Appl
     let folder = host.folder(place)?;
     let shelf = Shelf::of(place, host.name, &folder)?;
     let old = shelf.read()?;
-    let parts = host.parts(place, &folder, own);
+    let ours = Ours::new(host.name, own, old.as_ref().and_then(|old| old.program.as_deref()));
+    let seconds = old.as_ref().and_then(|old| old.seconds).unwrap_or(patience::USUAL);
+    let parts = host.parts(place, &folder, (own, seconds));
     let known = |part: &Part| old.as_ref().and_then(|old| old.entry(&part.path));
     let mut changes = Vec::new();
     for part in &parts {
@@ -23,7 +26,7 @@ pub(super) fn take_out(host: &Host, place: &Place<'_>, own: &Own) -> Result<Appl
         within(place, &part.path, &found.real)?;
         changes.push(match &part.content {
             Content::Whole(text) => whole(part, found, (text, known(part))),
-            Content::Hooks(hooks) => hooked(part, found, (host.name, hooks, known(part)))?,
+            Content::Hooks(hooks) => hooked(part, found, (&ours, hooks, known(part)))?,
         });
     }
     // Files of an older ralph, which this one would not write.
@@ -33,7 +36,7 @@ pub(super) fn take_out(host: &Host, place: &Place<'_>, own: &Own) -> Result<Appl
         match entry.kind {
             EntryKind::Whole => changes.push(whole(&part, look(&entry.path)?, (&String::new(), Some(entry)))),
             EntryKind::Hooks { .. } => {
-                changes.push(hooked(&part, look(&entry.path)?, (host.name, &[], Some(entry)))?);
+                changes.push(hooked(&part, look(&entry.path)?, (&ours, &[], Some(entry)))?);
             }
         }
     }
@@ -57,11 +60,11 @@ fn whole(part: &Part, found: Found, (text, known): (&String, Option<&Entry>)) ->
 fn hooked(
     part: &Part,
     found: Found,
-    (host, hooks, known): (&str, &[Hook], Option<&Entry>),
+    (ours, hooks, known): (&Ours<'_>, &[Hook], Option<&Entry>),
 ) -> Result<Change, InstallError> {
     let there = found.text.clone().unwrap_or_default();
     let malformed = |source| InstallError::Settings { path: part.path.clone(), source };
-    let (clean, was_new) = without(&there, known, (host, hooks)).map_err(malformed)?;
+    let (clean, was_new) = without(&there, known, (ours, hooks)).map_err(malformed)?;
     Ok(if was_new && is_empty(&clean) {
         Change::new(&part.path, found, None, Done::Removed)
     } else if clean == there {

@@ -124,6 +124,15 @@ impl Book {
         Ok((entries, bad))
     }
 
+    /// Tells whether a loop of this host's sessions may be going on. Where nobody can tell, it may.
+    #[must_use]
+    pub fn may_concern(&self, host: &str) -> bool {
+        let is_its = |entry: &Entry| entry.host.as_deref().is_none_or(|own| own == host);
+        self.all().map_or(true, |(entries, bad)| {
+            !bad.is_empty() || entries.iter().any(|entry| entry.state.is_active() && is_its(entry))
+        })
+    }
+
     /// Changes the loop of a session: reads, lets `change` decide what stands there next, and writes that.
     pub fn change<T>(
         &self,

@@ -4,20 +4,24 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ralph_core::criterion::{Criterion, Method};
+use ralph_core::criterion::Criterion;
 use ralph_core::duty::Duty;
 use ralph_core::evidence::{CheckEvidence, Evidence, Kind, Verdict};
 use ralph_core::isolation::Isolation;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
+use super::book::{Book, Key};
 use super::entry::Entry;
-use super::passed::Passed;
+use super::passed;
 use crate::git;
 use crate::memory_size::MemorySize;
 use crate::private;
 use crate::process::{Keeper, LogBudget, Order};
 use crate::project::Project;
-use crate::verify::{self, Acceptance, Cache, Claimed, Examiner, Ground, Orders, Sealer, Verifier, Watch};
+use crate::verify::{self, Acceptance, Claimed, Examiner, Ground, Orders, Sealer, Verifier, Watch};
+
+/// Checks of a loop that was cancelled are stopped this soon.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What the checks came to.
 #[derive(Debug)]
@@ -32,16 +36,14 @@ pub enum Checked {
 
 /// Where and how long checks run.
 pub struct Checking<'a> {
+    /// Where the loop, its results and their output are kept.
+    pub book: &'a Book,
+    pub key: &'a Key,
     pub entry: &'a Entry,
     pub keeper: Keeper,
-    /// Where results and output are kept, under this name.
-    pub folder: &'a Path,
-    pub name: String,
     pub until: Instant,
     /// The agent's message.
     pub claim: String,
-    /// Changes when nobody wants to know any more.
-    pub stop: watch::Receiver<bool>,
 }
 
 /// Returns what must not change, as it is now.
@@ -83,7 +85,7 @@ impl Checking<'_> {
                 Isolation::Workspace => self.one_by_one(&unbroken.watched(verifier, &mut orders).await).await,
                 Isolation::Clean => {
                     let work = unbroken.examine(verifier, &mut orders);
-                    Checked::Through(self.within(work, tell).await)
+                    Checked::Through(self.within(work, tell).await.unwrap_or_else(blind))
                 }
             },
         }
@@ -94,13 +96,13 @@ impl Checking<'_> {
     }
 
     fn verifier(&self) -> Result<Verifier, String> {
-        let folder = self.folder.join(format!("{}.checks", self.name));
+        let folder = self.book.folder().join(format!("{}.checks", self.key.name()));
         private::folder(&folder).map_err(|error| error.to_string())?;
         Ok(Verifier {
             keeper: self.keeper.clone(),
             ground: ground(&self.entry.root, self.entry.id.clone()),
             watch: Watch::default(),
-            cache: Cache::default(),
+            cache: passed::read(&self.passed(), &self.entry.id),
             logs: LogBudget::new(MemorySize::GIGABYTE.bytes(), &folder),
             folder,
             name: format!("iteration-{:03}", self.entry.state.iteration()),
@@ -116,68 +118,72 @@ impl Checking<'_> {
 
     async fn one_by_one(&self, verifier: &Verifier) -> Checked {
         let criteria = &self.entry.state.criteria;
-        let mut passed = Passed::open(self.folder, &self.name, &self.entry.root);
         let mut evidence = Evidence::default();
         let mut has_run = false;
         for criterion in criteria {
-            if let Some(known) = passed.find(criterion) {
-                evidence.checks.push(known);
-                continue;
-            }
-            if has_run && self.left() < longest(criterion) {
+            let longest = verifier.cache.longest(&verifier.ground, criterion);
+            if has_run && self.left() < longest {
                 return Checked::Still { done: evidence.checks.len(), of: criteria.len() };
             }
-            has_run = true;
-            let seen = self.look(verifier, criterion).await;
-            let is_accepted = seen.verdict() == Verdict::Accepted;
-            seen.checks.iter().filter(|_| is_accepted).for_each(|check| passed.keep(criterion, check));
-            evidence.checks.extend(seen.checks);
-            if !is_accepted {
+            has_run |= longest > Duration::ZERO;
+            evidence = self.look(verifier, criterion, evidence).await;
+            passed::write(&self.passed(), &self.entry.id, &verifier.cache);
+            if evidence.verdict() != Verdict::Accepted {
                 break;
             }
         }
         if evidence.verdict() != Verdict::Accepted && evidence.is_reused() {
-            passed.forget();
+            verifier.cache.forget();
+            passed::write(&self.passed(), &self.entry.id, &verifier.cache);
         }
-        Checked::Through(evidence)
+        let (_nobody, received) = mpsc::unbounded_channel();
+        Checked::Through(verify::with_allowed(verifier, evidence, &mut Orders::new(received)).await)
     }
 
-    /// Lets checks run until the time is over, or nobody wants to know any more, and kills them then.
+    fn passed(&self) -> PathBuf {
+        passed::place(self.book.folder(), &self.key.name())
+    }
+
+    /// Lets checks run until the time or the loop is over, and kills them then.
     async fn within(
         &self,
         work: impl Future<Output = Evidence>,
         orders: mpsc::UnboundedSender<Order>,
-    ) -> Evidence {
+    ) -> Result<Evidence, String> {
         let mut work = std::pin::pin!(work);
-        let mut stop = self.stop.clone();
         let why = tokio::select! {
-            evidence = &mut work => return evidence,
-            () = tokio::time::sleep(self.left()) => "it takes longer than the session's program waits for its hook",
-            _ = stop.wait_for(|stopped| *stopped) => "the loop was cancelled",
+            evidence = &mut work => return Ok(evidence),
+            () = tokio::time::sleep(self.left()) => {
+                "it takes longer than the session's program waits for its hook: `ralph install HOST --seconds N` raises that"
+            },
+            () = self.loop_is_over() => "the loop was cancelled",
         };
         let _ = orders.send(Order::Kill);
         work.await;
-        blind(why.to_owned())
+        Err(why.to_owned())
     }
 
-    async fn look(&self, verifier: &Verifier, criterion: &Criterion) -> Evidence {
-        let (orders, received) = mpsc::unbounded_channel();
-        let one = std::slice::from_ref(criterion);
-        let work = async {
-            let seen = verify::again(verifier, &[], one, received).await;
-            seen.unwrap_or_else(|failed| Evidence { checks: vec![*failed] })
-        };
-        self.within(work, orders).await
-    }
-}
-
-/// Returns how long a criterion may take by itself.
-fn longest(criterion: &Criterion) -> Duration {
-    match &criterion.method {
-        Method::External(check) => Duration::from_millis(check.timeout_ms),
-        Method::StringMatch | Method::Semantic(_) | Method::MultiStage(_) | Method::Plugin(_) => {
-            Duration::ZERO
+    /// Waits until the loop is cancelled or replaced. What cannot be read for a moment goes on.
+    async fn loop_is_over(&self) {
+        let goes_on = |entry: &Entry| entry.id == self.entry.id && entry.state.is_active();
+        loop {
+            tokio::time::sleep(LOOK).await;
+            match self.book.find(self.key) {
+                Ok(Some(entry)) if goes_on(&entry) => {}
+                Ok(Some(_) | None) => return,
+                Err(_) => {}
+            }
         }
+    }
+
+    async fn look(&self, verifier: &Verifier, criterion: &Criterion, before: Evidence) -> Evidence {
+        let (tell, received) = mpsc::unbounded_channel();
+        let mut orders = Orders::new(received);
+        let work = verify::look_at_next(verifier, criterion, before.clone(), &mut orders);
+        self.within(work, tell).await.unwrap_or_else(|why| {
+            let checks = before.checks.into_iter().chain(blind(why).checks).collect();
+            Evidence { checks }
+        })
     }
 }
 
@@ -186,7 +192,11 @@ fn blind(why: String) -> Evidence {
     Evidence { checks: vec![check] }
 }
 
+/// Variables that name one call of a hook: what passed for one would never be known to the next.
+const OF_THIS_CALL: [&str; 3] = ["_", "TRACEPARENT", "TRACESTATE"];
+
 /// Returns our own environment without what would lead a check's git elsewhere.
 fn environment() -> Vec<(OsString, OsString)> {
-    std::env::vars_os().filter(|(name, _)| !git::ELSEWHERE.iter().any(|gone| name == gone)).collect()
+    let is_gone = |name: &OsString| git::ELSEWHERE.iter().chain(&OF_THIS_CALL).any(|gone| name == gone);
+    std::env::vars_os().filter(|(name, _)| !is_gone(name)).collect()
 }

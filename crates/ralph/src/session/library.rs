@@ -9,13 +9,13 @@ use ralph_core::criterion::{Criterion, ExternalCheck};
 use ralph_core::policy::Policy;
 use ralph_core::seal::Sealing;
 use ralph_core::session::{Act, Answer, Happening, Idle, Notice, Plan, begin};
-use tokio::sync::watch;
 
 use super::book::{Book, BookError, Key};
 use super::checks::{Checked, Checking, sealer};
 use super::clock::now;
 use super::entry::Entry;
 use super::settle::settle;
+use crate::digest::sha256;
 use crate::process::Keeper;
 
 /// What a program offers to the loops of its sessions.
@@ -129,13 +129,21 @@ impl<H: Host> SessionLoops<H> {
         Key::new(Some(self.host.name()), session)
     }
 
-    /// Begins a loop in a session, in place of the one that it may have, and returns what the session must be told.
-    pub fn start(&self, session: &str, prompt: &str, options: StartOptions) -> Result<String, LoopError> {
+    /// Begins a loop in a session, in place of the one that it may have, and returns what the session must be told. What was
+    /// said in it before is no claim.
+    pub async fn start(
+        &self,
+        session: &str,
+        prompt: &str,
+        options: StartOptions,
+    ) -> Result<String, LoopError> {
         let key = self.key(session);
         let before = self.state(session)?;
-        let entry = self.entry(&key, prompt, options)?;
+        let heard = Some(known(&self.messages(session).await?));
+        let entry = Entry { heard, ..self.entry(&key, prompt, options)? };
         let state = &entry.state;
-        let started = Notice::started(state.max_iterations(), state.rules.promise.as_str());
+        let started =
+            Notice::started(state.max_iterations(), state.rules.promise.as_str()).checked_by(&state.criteria);
         let first = state.first_prompt();
         self.book.change(&key, |_| (Some(entry), ()))?;
         if let Some(old) = before {
@@ -209,12 +217,16 @@ impl<H: Host> SessionLoops<H> {
         let Some(entry) = self.state(session)? else { return self.clear_orphans().await };
         let key = self.key(session);
         let Some(_turn) = self.book.turn(&key)? else { return Ok(()) };
-        let messages =
-            self.host.messages(session).await.map_err(|error| LoopError::Host(error.to_string()))?;
-        let said = messages.into_iter().rev().find(|message| message.role == Role::Assistant);
-        let message = said.map(|message| message.content);
-        let idle = Idle { message: message.clone(), session: session.to_owned(), ..Idle::default() };
-        let (_, mut answer) = settle(&self.book, (&key, &entry.id), |_| Happening::Idle(idle))?;
+        let messages = self.messages(session).await?;
+        let said = turn(&messages, entry.heard.as_ref()).iter().rfind(|said| said.role == Role::Assistant);
+        let message = said.map(|message| message.content.clone());
+        let heard = known(&messages);
+        let stop = Some(format!("{} {}", heard.0, heard.1));
+        let idle = Idle { message: message.clone(), session: session.to_owned(), stop, ..Idle::default() };
+        let (_, mut answer) = settle(&self.book, (&key, &entry.id), |entry| {
+            entry.heard = Some(heard);
+            Happening::Idle(idle)
+        })?;
         if answer.act == Act::Verify {
             answer = self.verify((&key, &entry), message.unwrap_or_default()).await?;
         }
@@ -231,21 +243,24 @@ impl<H: Host> SessionLoops<H> {
         if self.state(session)?.is_none_or(|entry| entry.id != id) {
             return Ok(());
         }
-        self.host.inject(session, prompt).await.map_err(|error| LoopError::Host(error.to_string()))
+        let injected = self.host.inject(session, prompt).await;
+        if injected.is_err() {
+            // The session has heard nothing, so its next idle is not the same one told twice.
+            self.book.change(&self.key(session), |entry| {
+                (entry.filter(|entry| entry.id == id).map(unanswered), ())
+            })?;
+        }
+        injected.map_err(|error| LoopError::Host(error.to_string()))
+    }
+
+    async fn messages(&self, session: &str) -> Result<Vec<Message>, LoopError> {
+        self.host.messages(session).await.map_err(|error| LoopError::Host(error.to_string()))
     }
 
     async fn verify(&self, (key, entry): (&Key, &Entry), claim: String) -> Result<Answer, LoopError> {
         let Some(keeper) = self.keeper.clone() else { return Ok(Answer::silent()) };
-        let (_tell, stop) = watch::channel(false);
-        let checking = Checking {
-            entry,
-            keeper,
-            folder: self.book.folder(),
-            name: key.name(),
-            until: Instant::now() + CHECKING,
-            claim,
-            stop,
-        };
+        let until = Instant::now() + CHECKING;
+        let checking = Checking { book: &self.book, key, entry, keeper, until, claim };
         let happening = match checking.run().await {
             Checked::Through(evidence) => Happening::Verified(evidence),
             Checked::Still { done, of } => Happening::StillChecking { done, of },
@@ -264,4 +279,22 @@ impl<H: Host> SessionLoops<H> {
         }
         Ok(())
     }
+}
+
+fn unanswered(mut entry: Entry) -> Entry {
+    entry.state.last_stop = None;
+    entry
+}
+
+/// Names messages: how many they are, and what they hold.
+fn known(messages: &[Message]) -> (usize, String) {
+    (messages.len(), sha256(format!("{messages:?}")))
+}
+
+/// Returns the messages of the turn: those behind the user's last one, and behind all that was heard before.
+fn turn<'a>(messages: &'a [Message], heard: Option<&(usize, String)>) -> &'a [Message] {
+    let is_there = |heard: &&(usize, String)| messages.get(..heard.0).map(known).as_ref() == Some(*heard);
+    let before = heard.filter(is_there).map_or(0, |(count, _)| *count);
+    let asked = messages.iter().rposition(|message| message.role == Role::User).map_or(0, |at| at + 1);
+    messages.get(before.max(asked)..).unwrap_or_default()
 }

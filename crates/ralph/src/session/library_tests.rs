@@ -12,10 +12,13 @@ use super::*;
 #[derive(Default)]
 struct Stage {
     words: RefCell<Vec<&'static str>>,
+    said: RefCell<Vec<Message>>,
     injected: RefCell<Vec<String>>,
     toasts: RefCell<Vec<Notice>>,
     is_gone: Cell<bool>,
     is_deaf: Cell<bool>,
+    /// What it is told does not stand in the session yet.
+    is_slow: Cell<bool>,
 }
 
 impl Host for &Stage {
@@ -26,16 +29,16 @@ impl Host for &Stage {
     }
 
     async fn messages(&self, _session: &str) -> Result<Vec<Message>, &'static str> {
-        let said = self.words.borrow().first().copied().unwrap_or("Working.");
-        let message = |role, content: &str| Message { role, content: content.to_owned() };
-        Ok(vec![message(Role::User, "<promise>DONE</promise>"), message(Role::Assistant, said)])
+        Ok(self.said.borrow().clone())
     }
 
     async fn inject(&self, _session: &str, prompt: &str) -> Result<(), &'static str> {
+        if self.is_deaf.get() {
+            return Err("nobody answers");
+        }
         self.injected.borrow_mut().push(prompt.to_owned());
-        let mut words = self.words.borrow_mut();
-        if !words.is_empty() {
-            words.remove(0);
+        if !self.is_slow.get() {
+            self.tell(prompt);
         }
         Ok(())
     }
@@ -46,6 +49,16 @@ impl Host for &Stage {
 
     async fn session_exists(&self, _session: &str) -> Result<bool, &'static str> {
         if self.is_deaf.get() { Err("nobody answers") } else { Ok(!self.is_gone.get()) }
+    }
+}
+
+impl Stage {
+    /// The user, or ralph, says something, and the agent answers.
+    fn tell(&self, prompt: &str) {
+        let mut words = self.words.borrow_mut();
+        let answer = if words.is_empty() { "Working." } else { words.remove(0) };
+        let message = |role, content: &str| Message { role, content: content.to_owned() };
+        self.said.borrow_mut().extend([message(Role::User, prompt), message(Role::Assistant, answer)]);
     }
 }
 
@@ -67,7 +80,7 @@ impl Scene {
     fn started(&self, max_iterations: u32) -> SessionLoops<&Stage> {
         let loops = self.loops();
         let options = StartOptions { max_iterations: Some(max_iterations), ..StartOptions::default() };
-        loops.start("s", "Do it.", options).unwrap();
+        self.stage.tell(&start(&loops, options).unwrap());
         loops
     }
 
@@ -76,9 +89,16 @@ impl Scene {
     }
 }
 
+fn now<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+fn start(loops: &SessionLoops<&Stage>, options: StartOptions) -> Result<String, LoopError> {
+    now(loops.start("s", "Do it.", options))
+}
+
 fn handle(loops: &SessionLoops<&Stage>, event: SessionEvent) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(loops.handle(event)).unwrap();
+    now(loops.handle(event)).unwrap();
 }
 
 fn idle(loops: &SessionLoops<&Stage>) {
@@ -110,7 +130,7 @@ fn the_state_is_written_and_read() {
 fn a_loop_is_started_and_its_state_is_saved() {
     let scene = Scene::new(&[]);
     let loops = scene.loops();
-    let first = loops.start("s", "Do it.", StartOptions::default()).unwrap();
+    let first = start(&loops, StartOptions::default()).unwrap();
     assert!(first.starts_with("Do it.") && first.contains("<promise>DONE</promise>"));
     assert!(loops.is_active("s").unwrap() && !loops.is_active("t").unwrap());
     assert_eq!(scene.stage.toasts.borrow()[0], Notice::started(100, "DONE"));
@@ -234,12 +254,11 @@ fn promises_are_found_with_white_space_in_any_case_and_with_other_words() {
         ("DONE", "<Promise>done</Promise>"),
         ("REFACTOR COMPLETE", "<promise>REFACTOR COMPLETE</promise>"),
     ] {
-        let scene = Scene::new(&[]);
-        scene.stage.words.borrow_mut().push(words);
+        let scene = Scene::new(&[words]);
         let loops = scene.loops();
         let options =
             StartOptions { completion_promise: Some(promise.to_owned()), ..StartOptions::default() };
-        loops.start("s", "Do it.", options).unwrap();
+        scene.stage.tell(&start(&loops, options).unwrap());
         idle(&loops);
         assert!(!loops.is_active("s").unwrap(), "{words}");
     }
@@ -250,6 +269,47 @@ fn promises_are_found_with_white_space_in_any_case_and_with_other_words() {
 fn checks_need_somebody_to_run_them() {
     let scene = Scene::new(&[]);
     let options = StartOptions { checks: vec!["true".to_owned()], ..StartOptions::default() };
-    let refused: Result<String, LoopError> = scene.loops().start("s", "Do it.", options);
+    let refused = start(&scene.loops(), options);
     assert!(refused.unwrap_err().to_string().contains("checks need a keeper"));
+}
+
+// spec: H3, S2
+#[test]
+fn what_was_said_before_the_loop_or_before_the_last_prompt_is_no_claim() {
+    let scene = Scene::new(&["<promise>DONE</promise>"]);
+    scene.stage.tell("An earlier task.");
+    let loops = scene.loops();
+    let first = start(&loops, StartOptions::default()).unwrap();
+    idle(&loops);
+    assert!(loops.is_active("s").unwrap(), "nobody has been told of the loop yet");
+    let message = Message { role: Role::User, content: first };
+    scene.stage.said.borrow_mut().push(message);
+    idle(&loops);
+    assert!(loops.is_active("s").unwrap(), "the agent has said nothing to it");
+}
+
+// spec: H3, H5
+// fault: 113
+#[test]
+fn an_idle_that_a_program_tells_of_twice_counts_once() {
+    let scene = Scene::new(&["Reading."]);
+    let loops = scene.started(5);
+    scene.stage.is_slow.set(true);
+    idle(&loops);
+    idle(&loops);
+    assert_eq!(scene.stage.injected.borrow().len(), 1);
+    assert_eq!(loops.state("s").unwrap().unwrap().state.iteration(), 2);
+}
+
+// spec: H3, H5
+#[test]
+fn a_session_that_could_not_be_told_to_go_on_is_told_at_its_next_idle() {
+    let scene = Scene::new(&["Reading."]);
+    let loops = scene.started(5);
+    scene.stage.is_deaf.set(true);
+    let unheard = now(loops.handle(SessionEvent::Idle { session: "s".to_owned() }));
+    assert!(unheard.unwrap_err().to_string().contains("nobody answers"));
+    scene.stage.is_deaf.set(false);
+    idle(&loops);
+    assert_eq!(scene.stage.injected.borrow().len(), 1);
 }

@@ -27,4 +27,4 @@ pub use journal::Journal;
 pub use library::{Host, LoopError, Message, Role, SessionEvent, SessionLoops, StartOptions};
 pub use place::{NoPlace, place};
 pub use respond::{Call, HookError, Response, standing};
-pub use settle::settle;
+pub use settle::{end_forsaken, settle};

@@ -3,29 +3,25 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use ralph_core::session::{Act, Answer, Happening, Idle, Notice};
-use tokio::sync::watch;
+use ralph_core::session::{Act, Answer, Counting, Happening, Idle, Notice};
 
-use super::book::{Book, BookError, Key};
+use super::book::{Book, BookError, Key, pause};
 use super::checks::{Checked, Checking};
 use super::clock::written;
 use super::entry::Entry;
 use super::host::{Incoming, Protocol, Reply, Stop, Words};
 use super::settle::settle;
-use super::tail::{LastWords, last_words};
+use super::tail::{LastWords, WRITING, has_worked, last_words};
 use super::usage::{Counted, count};
 use crate::digest::sha256;
 use crate::git;
 use crate::process::{Keeper, ProcessError};
 
-/// How long the last words of a turn may take to reach the transcript.
-const WRITING: Duration = Duration::from_millis(2_500);
-
 /// What is left of a hook's time when its checks must be through.
 const MARGIN: Duration = Duration::from_secs(15);
 
-/// Checks of a loop that was cancelled are stopped this soon.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often somebody looks whether a loop was ended while it waits.
+const BETWEEN: Duration = Duration::from_millis(50);
 
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
@@ -114,7 +110,7 @@ impl Call<'_> {
             }
             (act, _) => Answer { act, ..answer },
         };
-        Ok(Response { reply: reply(answer, entry.delay_ms), notes })
+        Ok(Response { reply: self.at_rest(reply(answer), (&key, &entry)), notes })
     }
 
     fn decide(
@@ -133,8 +129,41 @@ impl Call<'_> {
             stop: name_of(stop),
             is_continued: stop.is_continued,
             cap: self.host.facts(self.variable).block_cap,
+            has_worked: self.has_worked(stop),
             ..Idle::default()
         }
+    }
+
+    /// Tells whether the agent used a tool, where that makes a difference to its program.
+    fn has_worked(&self, stop: &Stop) -> Option<bool> {
+        self.host.facts(self.variable).block_cap.filter(|cap| cap.counting == Counting::UntilTool)?;
+        has_worked(stop.transcript.as_ref()?, self.host).ok().flatten()
+    }
+
+    /// Waits a little where a prompt is put into the session, so that it is at rest, and lets a session alone whose loop was
+    /// ended meanwhile.
+    fn at_rest(&self, reply: Reply, (key, entry): (&Key, &Entry)) -> Reply {
+        let is_continued = matches!(reply, Reply::Continue { .. });
+        if !is_continued || !self.host.facts(self.variable).is_injected {
+            return reply;
+        }
+        let until = (Instant::now() + Duration::from_millis(entry.delay_ms)).min(self.until());
+        loop {
+            let goes_on = |now: Entry| now.id == entry.id && now.state.is_active();
+            if self.book.find(key).is_ok_and(|now| !now.is_some_and(goes_on)) {
+                return Reply::Allow { notices: Vec::new() };
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return reply;
+            }
+            pause(left.min(BETWEEN));
+        }
+    }
+
+    /// When everything must be through.
+    fn until(&self) -> Instant {
+        self.began + self.time.saturating_sub(MARGIN.min(self.time / 4))
     }
 
     /// Finds the agent's last message, where the host has it.
@@ -171,53 +200,21 @@ impl Call<'_> {
         keeper: Keeper,
         claim: String,
     ) -> Result<Answer, HookError> {
-        let (tell, stop) = watch::channel(false);
-        let checking = Checking {
-            entry,
-            keeper,
-            folder: self.book.folder(),
-            name: key.name(),
-            until: self.began + self.time.saturating_sub(MARGIN.min(self.time / 4)),
-            claim,
-            stop,
-        };
+        let checking = Checking { book: self.book, key, entry, keeper, until: self.until(), claim };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let checked = runtime.map_err(HookError::Runtime)?.block_on(async {
-            let watching = async {
-                self.is_over(key, &entry.id).await;
-                tell.send_replace(true);
-                std::future::pending().await
-            };
-            tokio::select! {
-                checked = checking.run() => checked,
-                never = watching => never,
-            }
-        });
+        let checked = runtime.map_err(HookError::Runtime)?.block_on(checking.run());
         let happening = match checked {
             Checked::Through(evidence) => Happening::Verified(evidence),
             Checked::Still { done, of } => Happening::StillChecking { done, of },
         };
         self.decide(key, &entry.id, |_| happening)
     }
-
-    /// Waits until the loop is cancelled or replaced. What cannot be read for a moment goes on.
-    async fn is_over(&self, key: &Key, id: &str) {
-        loop {
-            tokio::time::sleep(LOOK).await;
-            let goes_on = |entry: &Entry| entry.id == id && entry.state.is_active();
-            match self.book.find(key) {
-                Ok(Some(entry)) if goes_on(&entry) => {}
-                Ok(Some(_) | None) => return,
-                Err(_) => {}
-            }
-        }
-    }
 }
 
-fn reply(answer: Answer, delay_ms: u64) -> Reply {
+fn reply(answer: Answer) -> Reply {
     let notices: Vec<Notice> = answer.notices;
     match answer.act {
-        Act::Continue { prompt } => Reply::Continue { prompt, notices, delay_ms },
+        Act::Continue { prompt } => Reply::Continue { prompt, notices },
         Act::Allow | Act::Verify => Reply::Allow { notices },
     }
 }
@@ -239,12 +236,11 @@ fn fresh<'a>(said: &'a str, (length, hash): &(usize, String)) -> &'a str {
     }
 }
 
-/// Names a stop, where one can be told from another: by how long the transcript is, or by the message's own id.
+/// Names a stop, where one can be told from another: by how long the transcript is, or by the message's own id. What names
+/// the turn, and what was said, may be the same at the next stop.
 fn name_of(stop: &Stop) -> Option<String> {
     let length = stop.transcript.as_ref().and_then(|path| path.metadata().ok()).map(|about| about.len());
-    if length.is_none() && (stop.transcript.is_some() || stop.marks.is_empty()) {
-        return None;
-    }
-    let all = (&stop.marks, &stop.message, length, stop.is_continued);
-    Some(sha256(format!("{all:?}")))
+    let is_one = length.is_some() || stop.message_id.is_some();
+    let all = (&stop.turn, &stop.message_id, &stop.message, length, stop.is_continued);
+    is_one.then(|| sha256(format!("{all:?}")))
 }

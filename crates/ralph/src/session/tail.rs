@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
+
 use super::book::pause;
 use super::host::{Line, Protocol};
 
@@ -13,14 +15,17 @@ use super::host::{Line, Protocol};
 const FIRST: u64 = 128 * 1024;
 const MOST: u64 = 32 * 1024 * 1024;
 
+/// How long the last words of a turn may take to reach the transcript.
+pub const WRITING: Duration = Duration::from_millis(2_500);
+
 const BETWEEN: Duration = Duration::from_millis(25);
 
 /// What the end of a transcript says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LastWords {
-    /// The agent's last message of the turn.
+    /// The agent's last message of the turn. It may have used tools behind it.
     Said(String),
-    /// The agent worked, or was asked, and has said nothing since.
+    /// The agent was asked, and has said nothing in this turn, whatever else it did.
     Silent,
     /// There is nothing of a conversation.
     Nothing,
@@ -30,13 +35,27 @@ pub enum LastWords {
 pub fn last_words(path: &Path, host: &dyn Protocol, patience: Duration) -> io::Result<LastWords> {
     let until = Instant::now() + patience;
     loop {
+        // Whatever was written in time is seen, also by a process that had to wait for its turn.
+        let is_last_look = Instant::now() >= until;
         let seen = look(path, host);
         let is_settled = matches!(&seen, Ok((LastWords::Said(_), End::Words)));
-        if is_settled || Instant::now() >= until {
+        if is_settled || is_last_look {
             return seen.map(|(words, _)| words);
         }
         pause(BETWEEN);
     }
+}
+
+/// Tells whether the agent used a tool in the last turn; nothing where the turn is long.
+pub fn has_worked(path: &Path, host: &dyn Protocol) -> io::Result<Option<bool>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    let bytes = read(&file, length.saturating_sub(FIRST), length)?;
+    Ok(bytes.rsplit(|byte| *byte == b'\n').find_map(|line| match host.line(line) {
+        Line::Work => Some(true),
+        Line::Prompted => Some(false),
+        Line::Own { .. } | Line::Aside => None,
+    }))
 }
 
 /// What stands at the very end.
@@ -48,7 +67,7 @@ enum End {
 }
 
 fn look(path: &Path, host: &dyn Protocol) -> io::Result<(LastWords, End)> {
-    let file = File::open(path)?;
+    let file = open(path)?;
     let length = file.metadata()?.len();
     let mut window = FIRST;
     loop {
@@ -59,6 +78,16 @@ fn look(path: &Path, host: &dyn Protocol) -> io::Result<(LastWords, End)> {
             None if start == 0 || window >= MOST => return Ok((LastWords::Nothing, End::Else)),
             None => window = (window * 4).min(MOST),
         }
+    }
+}
+
+/// Opens a transcript. A pipe that nobody writes to must not hold us up: it is none.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file")),
     }
 }
 
@@ -121,4 +150,105 @@ fn in_lines(bytes: &[u8], is_cut: bool, host: &dyn Protocol) -> Option<(LastWord
 fn told(said: Option<(String, String)>, end: Option<End>) -> Option<(LastWords, End)> {
     let words = said.map_or(LastWords::Silent, |(_, text)| LastWords::Said(text));
     Some((words, end.unwrap_or(End::Else)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::io::Write;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::session::{Facts, Incoming, Payload, Reply, Said, protocol};
+
+    const ASKED: &str = r#"{"type":"user","message":{"role":"user","content":"Do it."}}"#;
+    const CLAIM: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":"DONE"}}"#;
+
+    /// Claude, whose last words reach the transcript during this look at it, which takes so long.
+    struct Late {
+        path: PathBuf,
+        look: AtomicU64,
+        lasting: Duration,
+    }
+
+    impl Late {
+        fn at(look: u64, folder: &Path) -> Self {
+            let path = folder.join("session.jsonl");
+            std::fs::write(&path, format!("{ASKED}\n")).unwrap();
+            Self { path, look: AtomicU64::new(look), lasting: Duration::ZERO }
+        }
+
+        fn speak(&self) {
+            let until = Instant::now() + self.lasting;
+            while Instant::now() < until {
+                pause(BETWEEN);
+            }
+            writeln!(File::options().append(true).open(&self.path).unwrap(), "{CLAIM}").unwrap();
+        }
+
+        fn words(&self, patience: Duration) -> LastWords {
+            last_words(&self.path, self, patience).unwrap()
+        }
+    }
+
+    fn claude() -> &'static dyn Protocol {
+        protocol("claude").unwrap()
+    }
+
+    impl Protocol for Late {
+        fn name(&self) -> &'static str {
+            "late"
+        }
+
+        fn facts(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
+            claude().facts(variable)
+        }
+
+        fn hear(&self, payload: Payload) -> Incoming {
+            claude().hear(payload)
+        }
+
+        fn say(&self, reply: &Reply) -> Said {
+            claude().say(reply)
+        }
+
+        fn line(&self, line: &[u8]) -> Line {
+            if self.look.fetch_sub(1, Ordering::Relaxed) == 1 {
+                self.speak();
+            }
+            claude().line(line)
+        }
+    }
+
+    // spec: H9
+    // fault: 110
+    #[test]
+    fn words_that_come_as_late_as_they_may_are_found() {
+        let temp = tempfile::tempdir().unwrap();
+        let looks = WRITING.as_millis() / BETWEEN.as_millis();
+        let late = Late::at(looks.try_into().unwrap(), temp.path());
+        assert_eq!(late.words(Duration::from_secs(3_600)), LastWords::Said("DONE".to_owned()));
+    }
+
+    // spec: H9
+    // fault: 110
+    #[test]
+    fn words_that_do_not_come_are_waited_for_as_long_as_was_said() {
+        let temp = tempfile::tempdir().unwrap();
+        let late = Late::at(u64::MAX, temp.path());
+        let (began, patience) = (Instant::now(), Duration::from_millis(60));
+        assert_eq!(late.words(patience), LastWords::Silent);
+        assert!(began.elapsed() >= patience);
+    }
+
+    // spec: H9
+    // fault: 110
+    #[test]
+    fn words_that_came_while_nobody_could_look_are_found_although_the_time_is_over() {
+        let temp = tempfile::tempdir().unwrap();
+        let patience = Duration::from_secs(1);
+        let late = Late { lasting: patience, ..Late::at(1, temp.path()) };
+        assert_eq!(late.words(patience), LastWords::Said("DONE".to_owned()));
+    }
 }

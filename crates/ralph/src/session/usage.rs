@@ -1,14 +1,13 @@
 //! What a session has used since the last stop, where its transcript tells: only what was added since is read. What cannot
 //! be told is unknown, never zero.
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use ralph_core::attempt::Spend;
 
 use super::host::{Protocol, Used};
-use super::tail::read;
+use super::tail::{open, read};
 
 /// More than this between two stops is not read: an answer must not take long.
 const MOST: u64 = 8 * 1024 * 1024;
@@ -26,7 +25,7 @@ pub(super) fn count(
     (from, began): (Option<u64>, &str),
     host: &dyn Protocol,
 ) -> io::Result<Counted> {
-    let file = File::open(path)?;
+    let file = open(path)?;
     let until = file.metadata()?.len();
     // A transcript that became shorter is another one.
     let from = from.filter(|from| *from <= until);
@@ -38,12 +37,22 @@ pub(super) fn count(
     let bytes = read(&file, start, until)?;
     let mut messages = BTreeMap::new();
     // What was told last of a message is what it used, and nothing before the loop needs to be read.
-    let told = bytes.rsplit(|byte| *byte == b'\n').filter_map(|line| host.used(line));
-    for used in told.take_while(is_newer) {
+    for used in lines_backwards(&bytes).filter_map(|line| host.used(line)).take_while(is_newer) {
         messages.entry(used.message).or_insert(used.spend);
     }
     let spend = messages.into_values().reduce(Spend::plus).unwrap_or_default();
     Ok(Counted { spend, until })
+}
+
+/// Returns the lines, the last one first.
+fn lines_backwards(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut left = Some(bytes);
+    std::iter::from_fn(move || {
+        let all = left?;
+        let end = memchr::memrchr(b'\n', all);
+        left = end.and_then(|end| all.get(..end));
+        all.get(end.map_or(0, |end| end + 1)..)
+    })
 }
 
 #[cfg(test)]

@@ -1,15 +1,20 @@
 //! Hooks that are called badly: a session is never trapped, and its loop is never lost.
+use std::cell::Cell;
 use std::fs;
 use std::io::Write;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::Stdio;
 
+use rustix::fs::inotify;
 use serde_json::{Value, json};
 
 use crate::harness::{Project, wait_until};
 use crate::hooks::{hook, start, status, stop};
 
 /// The end of a turn whose message must be found in the transcript.
-fn unsaid(session: &str, transcript: &std::path::Path) -> Value {
+fn unsaid(session: &str, transcript: &Path) -> Value {
     let mut event = stop(session, "");
     event["transcript_path"] = json!(transcript);
     event.as_object_mut().unwrap().remove("last_assistant_message");
@@ -25,12 +30,25 @@ fn asked() -> String {
     line("user", "u", &json!("Make done.txt"), false)
 }
 
+/// The prompt of a hook, as Claude writes it down.
+fn continued() -> String {
+    let message = json!({"role": "user", "content": "Stop hook feedback:\n[RALPH LOOP - ITERATION 2/100]"});
+    format!("{}\n", json!({"type": "user", "isSidechain": false, "isMeta": true, "message": message}))
+}
+
 fn says(id: &str, text: &str) -> String {
     line("assistant", id, &json!([{"type": "text", "text": text}]), false)
 }
 
 fn is_over(answer: &Value) -> bool {
     answer["systemMessage"].as_str().is_some_and(|told| told.starts_with("Ralph Loop Complete!"))
+}
+
+/// Asserts that a session may stop and is not called done, and returns what the person is told.
+fn allows(stdout: &str) -> String {
+    let answer: Value = serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
+    assert!(answer["decision"].is_null() && !stdout.contains("Complete!"), "{answer}");
+    answer["systemMessage"].as_str().unwrap_or_default().to_owned()
 }
 
 // spec: H8, H9
@@ -44,10 +62,11 @@ fn what_no_program_sends_lets_the_session_stop_and_keeps_the_loop() {
     for input in ["", "{", "null", "[]", "\u{0}\u{1}", "{\"session_id\":7}", "{\"session_id\":\"s\"}", &huge]
     {
         let answer = project.ralph(["hook", "claude"]).input(input).output().expect(0);
-        assert_eq!(answer.stdout, "{}\n", "{}", &input[..input.len().min(40)]);
+        allows(&answer.stdout);
     }
-    let latin = b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\",\"last_assistant_message\":\"\xe4\"}";
-    assert_eq!(project.ralph(["hook", "claude"]).input(latin).output().expect(0).stdout, "{}\n");
+    let half = b"{\"session_id\":\"s\",\"hook_event_name\":\"Stop\",\"last_assistant_message\":\"\xe4";
+    let told = allows(&project.ralph(["hook", "claude"]).input(half).output().expect(0).stdout);
+    assert!(told.contains("the event cannot be read"), "{told}");
     assert_eq!(status(&project, "s"), before);
     let log = fs::read_to_string(project.home().join(".local/state/ralph/sessions/hook.log")).unwrap();
     assert!(log.contains("claude: the session may stop: the event cannot be read"), "{log}");
@@ -99,6 +118,29 @@ fn a_transcript_that_says_nothing_is_no_promise_and_the_loop_goes_on() {
     assert_eq!(status(&project, "s")["active"], true);
 }
 
+/// How often a file was opened.
+struct Looks {
+    watch: OwnedFd,
+    seen: Cell<usize>,
+}
+
+impl Looks {
+    fn at(path: &Path) -> Self {
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&watch, path, inotify::WatchFlags::OPEN).unwrap();
+        Self { watch, seen: Cell::new(0) }
+    }
+
+    fn seen(&self) -> usize {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.watch, &mut buffer);
+        while reader.next().is_ok() {
+            self.seen.set(self.seen.get() + 1);
+        }
+        self.seen.get()
+    }
+}
+
 // spec: H9
 // fault: 110
 #[test]
@@ -107,16 +149,28 @@ fn the_last_words_may_reach_the_transcript_after_the_hook_has_begun() {
     start(&project, "s", &[]).output().expect(0);
     let path = project.outside("transcript.jsonl");
     fs::write(&path, asked()).unwrap();
+    let looks = Looks::at(&path);
     let running = project.ralph(["hook", "claude"]).input(unsaid("s", &path).to_string()).start();
-    // The hook has the session's turn as soon as it looks at the transcript.
-    let sessions = project.home().join(".local/state/ralph/sessions");
-    wait_until("the hook is at work", || {
-        fs::read_dir(&sessions)
-            .unwrap()
-            .any(|file| file.unwrap().path().extension().is_some_and(|end| end == "turn"))
-    });
+    wait_until("the hook has looked, and looks again", || looks.seen() > 1);
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(says("m1", "Done. <promise>DONE</promise>").as_bytes()).unwrap();
+    let answer: Value = serde_json::from_str(&running.wait().expect(0).stdout).unwrap();
+    assert!(is_over(&answer), "{answer}");
+}
+
+// spec: H9
+// fault: 110
+#[test]
+fn the_words_of_a_continued_turn_are_waited_for_and_not_those_before_it() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let path = project.outside("transcript.jsonl");
+    fs::write(&path, format!("{}{}{}", asked(), says("m1", "Working on it."), continued())).unwrap();
+    let looks = Looks::at(&path);
+    let running = project.ralph(["hook", "claude"]).input(unsaid("s", &path).to_string()).start();
+    wait_until("the hook has looked, and looks again", || looks.seen() > 1 || !running.is_alive());
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(says("m2", "Done. <promise>DONE</promise>").as_bytes()).unwrap();
     let answer: Value = serde_json::from_str(&running.wait().expect(0).stdout).unwrap();
     assert!(is_over(&answer), "{answer}");
 }
@@ -152,6 +206,12 @@ fn only_the_end_of_a_transcript_is_read_and_only_the_agents_own_words_in_it() {
             false,
         ),
         ("a claim of an earlier turn", format!("{claim}{}{tool}", asked()), false),
+        (
+            "a claim before the session was continued",
+            format!("{}{claim}{}{tool}{result}", asked(), continued()),
+            false,
+        ),
+        ("a claim after it", format!("{}{}{}{claim}", asked(), says("m0", "Working."), continued()), true),
         (
             "a message in two pieces",
             format!("{}{}{}", asked(), says("m1", "Done. <promise>DO"), says("m1", "NE</promise>")),
@@ -236,7 +296,7 @@ fn a_hook_needs_neither_home_nor_path_nor_a_folder_to_stand_in() {
     start(&project, "s", &[]).output().expect(0);
     let state = project.home().join(".local/state");
     let event = stop("s", "<promise>DONE</promise>").to_string();
-    let call = project.ralph(["hook", "claude"]).input(event).folder(std::path::Path::new("/"));
+    let call = project.ralph(["hook", "claude"]).input(event).folder(Path::new("/"));
     let bare =
         call.env("PATH", "").with(|command| _ = command.env_remove("HOME")).env("XDG_STATE_HOME", state);
     assert!(is_over(&serde_json::from_str(&bare.output().expect(0).stdout).unwrap()));
@@ -260,7 +320,8 @@ fn a_state_that_another_hand_changed_is_not_believed_and_not_deleted() {
             .input(stop("s", "<promise>DONE</promise>").to_string())
             .output()
             .expect(0);
-        assert_eq!(answer.stdout, "{}\n");
+        let told = allows(&answer.stdout);
+        assert!(told.contains("cannot be used") && told.contains("nothing was deleted"), "{told}");
         assert!(answer.stderr.contains("cannot be used"), "{}", answer.stderr);
         assert_eq!(fs::read_to_string(&file).unwrap(), damaged);
     }

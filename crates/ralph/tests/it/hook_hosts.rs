@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::Project;
+use crate::harness::{Project, wait_until};
 use crate::hooks::{hook, start, status, stop};
 
 fn begin(project: &Project, host: &str, more: &[&str]) {
@@ -43,6 +43,25 @@ fn codex_is_continued_by_a_block_and_its_rollout_is_read_where_the_event_has_no_
     unsaid["last_assistant_message"] = Value::Null;
     let answer = hook(&project, "codex", &unsaid);
     assert_eq!(answer, json!({"systemMessage": "Ralph Loop Complete! Task completed after 2 iteration(s)"}));
+}
+
+// spec: H5, H6
+// fault: 113
+#[test]
+fn the_same_words_in_the_same_turn_are_another_stop_where_nothing_names_the_stop() {
+    let project = Project::new();
+    for host in ["codex", "claude"] {
+        begin(&project, host, &[]);
+        let event = json!({
+            "session_id": "s", "turn_id": "t1", "transcript_path": null, "cwd": "/", "hook_event_name": "Stop",
+            "stop_hook_active": true, "last_assistant_message": "Still working."
+        });
+        for turn in 2..5 {
+            let answer = hook(&project, host, &event);
+            let expected = format!("ITERATION {turn}/100");
+            assert!(answer["reason"].as_str().is_some_and(|reason| reason.contains(&expected)), "{answer}");
+        }
+    }
 }
 
 // spec: H1
@@ -122,6 +141,41 @@ fn qwen_repeats_what_was_said_and_only_what_is_new_counts() {
     assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
 }
 
+// spec: H1, H6, H9
+#[test]
+fn qwen_is_read_from_its_transcript_where_the_event_has_no_message_and_its_tokens_count() {
+    let project = Project::new();
+    begin(&project, "qwen", &[]);
+    let chat = project.outside("chat.jsonl");
+    let line = |kind: &str, id: &str, parts: Value| {
+        let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 7, "totalTokenCount": 107});
+        append(
+            &chat,
+            &json!({"uuid": id, "type": kind, "timestamp": "2999-01-01T00:00:00.000Z", "message": {"parts": parts}, "usageMetadata": usage}),
+        );
+    };
+    let stopped = || {
+        let mut event = stop("s", "");
+        event["transcript_path"] = json!(chat);
+        hook(&project, "qwen", &event)
+    };
+    line("user", "u1", json!([{"text": "Make done.txt <promise>DONE</promise>"}]));
+    line(
+        "assistant",
+        "a1",
+        json!([{"text": "I could say <promise>DONE</promise>", "thought": true}, {"text": "Working."}]),
+    );
+    let answer = stopped();
+    assert!(answer["reason"].as_str().unwrap().contains("did not output the completion promise"), "{answer}");
+    line("user", "u2", json!([{"text": "[RALPH LOOP …"}]));
+    line("assistant", "a2", json!([{"functionCall": {"name": "edit"}}]));
+    line("tool_result", "t2", json!([{"functionResponse": {"output": "<promise>DONE</promise>"}}]));
+    line("assistant", "a3", json!([{"text": "Done. <promise>DONE</promise>"}]));
+    assert!(stopped()["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"));
+    let told = status(&project, "s");
+    assert_eq!((&told["input_tokens"], &told["output_tokens"]), (&json!(600), &json!(42)), "{told}");
+}
+
 // spec: H1
 #[test]
 fn copilot_names_no_event_and_its_message_is_in_the_events_of_its_session() {
@@ -171,7 +225,7 @@ fn opencode_is_told_what_to_inject_and_what_to_show() {
         tell(json!({"event": "idle", "session_id": "s", "cwd": "/", "last_message": message}))
     };
     let answer = idle("Working.");
-    assert_eq!((&answer["action"], &answer["delay_ms"]), (&json!("continue"), &json!(500)));
+    assert_eq!(answer["action"], "continue");
     assert!(answer["prompt"].as_str().unwrap().starts_with("[RALPH LOOP - ITERATION 2/9]"), "{answer}");
     assert_eq!(
         answer["toast"],
@@ -190,6 +244,25 @@ fn opencode_is_told_what_to_inject_and_what_to_show() {
     begin(&project, "opencode", &[]);
     assert_eq!(tell(json!({"event": "deleted", "session_id": "s"})), json!({"action": "stop"}));
     assert_eq!(status(&project, "s")["active"], false);
+}
+
+// spec: H3, H5
+#[test]
+fn a_loop_that_is_cancelled_before_the_prompt_is_injected_is_not_continued() {
+    let project = Project::new();
+    let delay = ("RALPH_SESSION_CONTINUATION_DELAY", "10m");
+    let usual = ["loop", "start", "--session", "s", "--prompt", "x", "--host", "opencode"];
+    project.ralph(usual).env(delay.0, delay.1).output().expect(0);
+    let event = json!({"event": "idle", "session_id": "s", "cwd": "/", "last_message": "Working."});
+    let running = project.ralph(["hook", "opencode"]).input(event.to_string()).start();
+    let look =
+        || project.ralph(["loop", "status", "--json", "--session", "s"]).command().output().unwrap().stdout;
+    wait_until("the stop is counted", || {
+        let told: Value = serde_json::from_slice(&look()).unwrap();
+        told[0]["iteration"] == 2
+    });
+    project.ralph(["loop", "cancel", "--session", "s"]).command().output().unwrap();
+    assert_eq!(running.wait().expect(0).json(), json!({"action": "stop"}));
 }
 
 // spec: H5

@@ -44,7 +44,7 @@ fn a_session_that_says_too_early_that_it_is_done_goes_on_until_the_check_agrees(
     let started =
         start(&project, "s1", &["--check", "test -f done.txt", "--max-iterations=5"]).output().expect(0);
     assert!(started.stdout.starts_with(
-        "Ralph Loop Started: Max 5 iterations. Complete with <promise>DONE</promise>\n\nMake done.txt\n"
+        "Ralph Loop Started: Max 5 iterations. Complete with <promise>DONE</promise>, checked by `test -f done.txt`\n\nMake done.txt\n"
     ));
     let answer = hook(&project, "claude", &stop("s1", "I think I am done."));
     assert!(reason(&answer).starts_with("[RALPH LOOP - ITERATION 2/5]\n\nYour previous attempt did not"));
@@ -181,6 +181,49 @@ fn what_decides_is_sealed_when_the_loop_begins() {
     assert!(reason(&answer).contains("check.sh was changed"), "{answer}");
 }
 
+// spec: H6, V10
+#[test]
+fn in_a_clean_room_only_what_is_committed_counts_in_a_session_too() {
+    let project = Project::new();
+    fs::create_dir(project.root().join(".ralph")).unwrap();
+    project.write(".ralph/config.yaml", "verification: { isolation: clean }\n");
+    project.write(".gitignore", "built.txt\n.ralph\n");
+    project.commit();
+    start(&project, "s", &["--check", "test ! -e built.txt && test -f done.txt"]).output().expect(0);
+    let claim = || hook(&project, "claude", &stop("s", "<promise>DONE</promise>"));
+    project.write("built.txt", "what no commit has");
+    project.write("done.txt", "");
+    let answer = claim();
+    assert!(reason(&answer).contains("done.txt"), "what is not committed is named: {answer}");
+    project.commit();
+    assert_eq!(claim()["systemMessage"], "Ralph Loop Complete! Task completed after 2 iteration(s)");
+    assert!(project.root().join("built.txt").exists());
+}
+
+// spec: H6
+// fault: 116
+#[test]
+fn a_check_in_a_clean_room_is_cancelled_with_its_loop_and_held_to_the_time_of_the_hook() {
+    let project = Project::new();
+    project.write("done.txt", "");
+    project.commit();
+    let ready = project.outside("checking").display().to_string();
+    start(&project, "s", &["--check", &format!("touch {ready}; sleep 600")])
+        .env("RALPH_VERIFICATION_ISOLATION", "clean")
+        .output()
+        .expect(0);
+    let claim = || stop("s", "<promise>DONE</promise>").to_string();
+    let slow = project.ralph(["hook", "claude", "--seconds", "4"]).input(claim()).output().expect(0);
+    assert!(slow.stdout.contains("longer than the session's program waits"), "{}", slow.stdout);
+    // Where the machine is busy, the time was over before the check began.
+    drop(fs::remove_file(project.outside("checking")));
+    let running = project.ralph(["hook", "claude"]).input(claim()).start();
+    project.wait_for("checking");
+    project.ralph(["loop", "cancel", "--session", "s"]).command().output().unwrap();
+    assert_eq!(running.wait().expect(0).stdout, "{}\n");
+    assert_eq!(status(&project, "s")["outcome"], "cancelled");
+}
+
 // spec: H6
 // fault: 116
 #[test]
@@ -224,6 +267,59 @@ fn checks_that_do_not_fit_into_the_time_of_a_hook_go_on_with_the_next_stop() {
     let answer = call("60");
     assert!(answer["systemMessage"].as_str().unwrap().contains("Complete!"), "{answer}");
     assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), 1, "what has passed is not run again");
+}
+
+/// Begins a loop with two checks of which the second cannot pass yet, and claims: the first has passed.
+fn one_of_two_has_passed(project: &Project, first: &str) {
+    start(project, "s", &["--check", first, "--check", "test -f ignored-later"]).output().expect(0);
+    let answer = hook(project, "claude", &stop("s", "<promise>DONE</promise>"));
+    assert!(reason(&answer).contains("test -f ignored-later"), "{answer}");
+}
+
+/// Lets the second check pass and claims again. Tells whether the loop is complete.
+fn is_complete_now(project: &Project) -> bool {
+    project.write("ignored-later", "");
+    let answer = hook(project, "claude", &stop("s", "<promise>DONE</promise>"));
+    answer["systemMessage"].as_str().is_some_and(|said| said.contains("Complete!"))
+}
+
+// spec: H6, V11
+#[test]
+fn a_check_that_has_passed_counts_again_only_for_the_same_files_of_the_same_loop_where_the_user_lets_it() {
+    let outside = |project: &Project| format!("test -f {}", project.outside("there").display());
+    let ignoring = || {
+        let project = Project::new();
+        fs::create_dir(project.root().join("inner")).unwrap();
+        project.write(".gitignore", "ignored-*\n");
+        fs::write(project.outside("there"), "").unwrap();
+        project
+    };
+    let project = ignoring();
+    one_of_two_has_passed(&project, &outside(&project));
+    fs::remove_file(project.outside("there")).unwrap();
+    assert!(is_complete_now(&project), "what passed for these files holds");
+
+    let project = ignoring();
+    one_of_two_has_passed(&project, &outside(&project));
+    fs::remove_file(project.outside("there")).unwrap();
+    let checks = ["--check", &outside(&project), "--check", "test -f ignored-later"];
+    start(&project, "s", &checks).output().expect(0);
+    assert!(!is_complete_now(&project), "another loop has seen nothing");
+
+    let project = ignoring();
+    let folder = project.home().join(".config/ralph");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.yaml"), "verification: {cache: false}\n").unwrap();
+    one_of_two_has_passed(&project, &outside(&project));
+    fs::remove_file(project.outside("there")).unwrap();
+    assert!(!is_complete_now(&project), "the user wants every check to run");
+
+    let project = ignoring();
+    project.write("inner/file", "good");
+    project.git(&["init", "--quiet", "inner"]);
+    one_of_two_has_passed(&project, "grep -q good inner/file");
+    project.write("inner/file", "bad");
+    assert!(!is_complete_now(&project), "nobody sees whether a repository within has changed");
 }
 
 // spec: H6
@@ -290,4 +386,31 @@ fn the_cap_of_a_program_is_told_and_is_no_completion() {
         (&told["active"], &told["iteration"], &told["outcome"]),
         (&json!(true), &json!(9), &Value::Null)
     );
+}
+
+// spec: H6
+#[test]
+fn a_session_that_works_with_tools_hears_of_no_cap() {
+    let project = Project::new();
+    start(&project, "s", &[]).output().expect(0);
+    let path = project.outside("transcript.jsonl");
+    let line = |role: &str, content: Value| {
+        format!("{}\n", json!({"type": role, "message": {"role": role, "content": content}}))
+    };
+    let turn = [
+        line("user", json!("go on")),
+        line("assistant", json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}])),
+        line("user", json!([{"type": "tool_result", "tool_use_id": "t", "content": "ok"}])),
+        line("assistant", json!([{"type": "text", "text": "on it"}])),
+    ];
+    for number in 0..10 {
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(&path, before + &turn.concat()).unwrap();
+        let mut event = stop("s", "on it");
+        event["transcript_path"] = json!(path);
+        event["stop_hook_active"] = json!(number > 0);
+        let answer = hook(&project, "claude", &event);
+        assert_eq!(answer["systemMessage"], format!("Ralph Loop: Iteration {}/100", number + 2));
+        assert!(!reason(&answer).contains("unless you use a tool"), "{answer}");
+    }
 }

@@ -11,11 +11,11 @@ use super::book;
 use super::start_args::{StartArgs, promise};
 use crate::cli::around::refuse_recursion;
 use crate::cli::usual_plan::acceptance;
-use crate::cli::{out, trust};
+use crate::cli::{demand, out, trust};
 use crate::config::{Part, Settings, Use};
 use crate::error::Failure;
 use crate::project::Project;
-use crate::session::{Book, Entry, Key, now, sealer, standing};
+use crate::session::{Book, Entry, Key, end_forsaken, now, sealer, standing};
 
 pub fn run(args: &StartArgs) -> Result<u8, Failure> {
     let whole = args.whole()?;
@@ -87,6 +87,7 @@ fn project(args: &StartArgs, folder: &Path) -> Result<Option<Project>, Failure> 
 
 fn entry(args: &StartArgs, settings: &Settings, (key, root): (&Key, PathBuf)) -> Result<Entry, Failure> {
     let criteria = args.criteria()?;
+    demand::ensure(settings, &criteria)?;
     let acceptance = acceptance(settings)?;
     let sealing = (!criteria.is_empty()).then(|| {
         let sealed = sealer(&root, &acceptance, &criteria);
@@ -115,6 +116,7 @@ fn entry(args: &StartArgs, settings: &Settings, (key, root): (&Key, PathBuf)) ->
 
 /// Puts the loop in the place of the one that the session has.
 fn keep(book: &Book, key: &Key, entry: Entry) -> Result<Started, Failure> {
+    end_forsaken(book);
     book.tidy();
     let before = book.known(key).ok().flatten().filter(|(_, entry)| entry.state.is_active());
     if let Some((other, _)) = before.as_ref().filter(|(other, _)| other != key) {
@@ -125,7 +127,8 @@ fn keep(book: &Book, key: &Key, entry: Entry) -> Result<Started, Failure> {
     book.change(key, |_| (Some(kept), ()))?;
     let replaced = before.map(|(_, old)| Notice::replaced(old.state.iteration(), old.state.max_iterations()));
     let state = &entry.state;
-    let started = Notice::started(state.max_iterations(), state.rules.promise.as_str());
+    let started =
+        Notice::started(state.max_iterations(), state.rules.promise.as_str()).checked_by(&state.criteria);
     let notices = replaced.into_iter().chain([started]).collect();
     Ok(Started { entry, notices })
 }

@@ -1,5 +1,6 @@
 //! `ralph hook`: what a session's program calls. Whatever goes wrong here, the session may stop: a fault of ours never traps
 //! anybody.
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -8,11 +9,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use ralph_core::outcome::exit_code;
-use ralph_core::session::summons;
+use ralph_core::session::{Notice, summons};
 
 use super::{hosts, summoned};
 use crate::cli::out;
 use crate::error::Failure;
+use crate::install::LONGEST;
+use crate::redact;
+use crate::sanitize::sanitize;
 use crate::session::{
     Book, Call, HOOK_SECONDS, Heard, HookError, Incoming, Journal, Payload, Protocol, Reply, hear, place,
     protocol,
@@ -21,8 +25,8 @@ use crate::session::{
 /// Answers one event of a running agent session; the session's program calls this
 ///
 /// One JSON event is read from standard input, and the answer in the program's own form is printed: whether the session may
-/// stop, or the prompt with which it goes on. Where ralph itself fails, the session may stop, and the reason is in
-/// ralph/sessions/hook.log of your state folder.
+/// stop, or the prompt with which it goes on. Where ralph itself fails, the session may stop; you are told why if a loop may be
+/// going on, and the reason is in ralph/sessions/hook.log of your state folder.
 #[derive(Debug, Args)]
 pub struct HookArgs {
     /// The session's program
@@ -49,15 +53,45 @@ pub fn answer(args: &HookArgs) -> Result<u8, Failure> {
     });
     let (reply, notes) = answered.unwrap_or_else(|failure| {
         out::failure(&failure);
-        (Reply::Allow { notices: Vec::new() }, vec![format!("the session may stop: {failure}")])
+        helpless(host, &failure)
     });
-    if !notes.is_empty() {
-        note(host, &notes);
+    Ok(tell(host, &reply, &notes))
+}
+
+/// Answers a program whose call cannot be understood, and returns the exit code that it wants. Nothing where no program that
+/// we know has called.
+pub fn excuse(args: &[OsString], why: &str) -> Option<u8> {
+    let [_, verb, rest @ ..] = args else { return None };
+    let host = rest.iter().filter(|_| verb == "hook").find_map(|word| protocol(word.to_str()?))?;
+    let (reply, notes) = helpless(host, &Failure::usage(why));
+    Some(tell(host, &reply, &notes))
+}
+
+/// Notes what is wrong around a hook and does not keep it from answering.
+pub fn bear(args: &HookArgs, failure: &Failure) {
+    out::failure(failure);
+    if let Some(host) = protocol(&args.host) {
+        note(host, &[failure.to_string()]);
     }
-    let said = host.say(&reply);
+}
+
+/// The session may stop, and is told why if a loop may be going on.
+fn helpless(host: &dyn Protocol, failure: &Failure) -> Answered {
+    let concerns = |folder| Book::at(folder).may_concern(host.name());
+    let is_missed = place(|name| std::env::var_os(name)).is_ok_and(concerns);
+    let notice = Notice::helpless(&redact::text(&sanitize(&summoned::words(failure))));
+    let notices = Some(notice).filter(|_| is_missed).into_iter().collect();
+    (Reply::Allow { notices }, vec![format!("the session may stop: {failure}")])
+}
+
+fn tell(host: &dyn Protocol, reply: &Reply, notes: &[String]) -> u8 {
+    if !notes.is_empty() {
+        note(host, notes);
+    }
+    let said = host.say(reply);
     // It is the session's own prompt that goes back to it: nothing is hidden from it here.
     let _ = out::Watched.write_all(said.stdout.as_bytes()).and_then(|()| out::Watched.flush());
-    Ok(said.exit_code)
+    said.exit_code
 }
 
 /// Keeps what somebody should know. Where there is no place for it, it is only printed.
@@ -93,7 +127,7 @@ fn respond(args: &HookArgs, host: &'static dyn Protocol, began: Instant) -> Resu
         place(|name| std::env::var_os(name)).map_err(|error| Failure::new(exit_code::STATE, &error))?,
     );
     let variable = |name: &str| std::env::var_os(name);
-    let time = Duration::from_secs(args.seconds);
+    let time = Duration::from_secs(args.seconds.min(LONGEST));
     let call = Call { book: &book, host, session: &session, began, time, variable: &variable };
     let response = call.respond(incoming).map_err(|error| match error {
         HookError::Book(error) => error.into(),

@@ -12,7 +12,7 @@ use ralph_core::outcome::exit_code;
 use crate::error::Failure;
 use crate::session::{Book, BookError, EntryError, HOSTS, Key, place};
 
-pub use hook::{HookArgs, answer};
+pub use hook::{HookArgs, answer, bear, excuse};
 
 /// Starts, cancels and shows loops inside running agent sessions
 ///

@@ -10,12 +10,12 @@ use ralph_core::outcome::exit_code;
 use ralph_core::session::{ArgumentError, parse_arguments};
 
 use super::SessionArgs;
+use crate::cli::budget_args::BudgetArgs;
 use crate::cli::config_args::ConfigArgs;
-use crate::cli::values::{iterations, money, time, tokens};
+use crate::cli::values::{iterations, time};
 use crate::config::Settings;
 use crate::engine::read_bounded;
 use crate::error::Failure;
-use crate::money::Money;
 
 /// Begins a loop in a session, in place of the one that it may have
 ///
@@ -57,15 +57,8 @@ pub struct StartArgs {
     /// Files that must not change before a claim, as in a .gitignore, in place of the configured ones; repeat for more
     #[arg(long, value_name = "GLOB")]
     guard: Vec<String>,
-    /// Most money of the loop in dollars, where the session's program tells what it costs [built-in: no limit]
-    #[arg(long, value_name = "USD", allow_hyphen_values = true, value_parser = money)]
-    max_cost: Option<Money>,
-    /// Most tokens of the loop, in and out together, where the session's program tells them: 200000, 500k, 2M [built-in: no limit]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = tokens)]
-    max_tokens: Option<u64>,
-    /// Longest time of the loop [built-in: 12h]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = time)]
-    max_duration: Option<Duration>,
+    #[command(flatten)]
+    budget: BudgetArgs,
     /// Prints one object
     #[arg(long)]
     pub json: bool,
@@ -143,9 +136,7 @@ impl StartArgs {
         settings.session.promise.flag(self.completion_promise.clone(), "--completion-promise");
         let guard = (!self.guard.is_empty()).then(|| self.guard.clone());
         settings.verification.guard.flag(guard, "--guard");
-        settings.limits.max_cost_usd.flag(self.max_cost.map(Some), "--max-cost");
-        settings.limits.max_tokens.flag(self.max_tokens.map(Some), "--max-tokens");
-        settings.limits.max_duration.flag(self.max_duration, "--max-duration");
+        self.budget.apply(settings);
     }
 
     /// Returns the checks.
@@ -182,6 +173,20 @@ fn refused(error: &ArgumentError) -> Failure {
     let failure = Failure::new(exit_code::USAGE, error);
     match error {
         ArgumentError::Unknown { .. } => {
+            failure.hint("put the task into quotation marks if that belongs to it").hint(USAGE)
+        }
+        ArgumentError::Split { name } => failure
+            .hint(format!("put its whole value into quotation marks: --{name} \"…\""))
+            .hint("put the task on one side of the options"),
+        ArgumentError::Unclosed { name } => failure
+            .hint(format!("write --{name} \"…\", or --{name} '…' where the value holds such marks itself")),
+        ArgumentError::Typographic { name } => {
+            failure.hint(format!("write plain ones: --{name} \"…\" or --{name} '…'"))
+        }
+        ArgumentError::Swallowed { .. } => {
+            failure.hint("close the quotation mark of the task, or put the task into '…'").hint(USAGE)
+        }
+        ArgumentError::Dash { .. } => {
             failure.hint("put the task into quotation marks if that belongs to it").hint(USAGE)
         }
         ArgumentError::NoValue { .. } | ArgumentError::NoTask => failure.hint(USAGE),

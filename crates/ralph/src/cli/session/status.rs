@@ -8,7 +8,7 @@ use super::{SessionArgs, book};
 use crate::cli::out;
 use crate::error::Failure;
 use crate::sanitize::sanitize;
-use crate::session::{Book, BookError, Entry, now};
+use crate::session::{Book, BookError, Entry, end_forsaken, now};
 use crate::view::ago;
 
 /// Shows the loops that are going on in sessions, or the newest one of a session and how it ended
@@ -40,6 +40,7 @@ fn shown(session: &SessionArgs) -> Result<(Vec<Entry>, Vec<BookError>), Failure>
     if let Some(key) = session.named() {
         return Ok((book.known(&key)?.map(|(_, entry)| entry).into_iter().collect(), Vec::new()));
     }
+    end_forsaken(&book);
     let (entries, bad) = book.all()?;
     Ok((entries.into_iter().filter(|entry| entry.state.is_active()).collect(), bad))
 }

@@ -16,7 +16,10 @@ pub fn answer(asked: Summons<'_>, (host, session): (&str, &str), folder: Option<
         Summons::Cancel => cancelled(&key),
         Summons::Status => told(&key),
     };
-    done.unwrap_or_else(|failure| Reply::Answered { words: words(&failure), notices: Vec::new() })
+    done.unwrap_or_else(|failure| Reply::Answered {
+        words: format!("ralph: {}", words(&failure)),
+        notices: Vec::new(),
+    })
 }
 
 fn start(arguments: &str, key: &Key, folder: Option<&Path>) -> Result<Reply, Failure> {
@@ -40,7 +43,8 @@ fn told(key: &Key) -> Result<Reply, Failure> {
     Ok(Reply::Answered { words: text.trim_end().to_owned(), notices: Vec::new() })
 }
 
-fn words(failure: &Failure) -> String {
+/// Returns what is wrong and what can be done about it.
+pub fn words(failure: &Failure) -> String {
     let hints = failure.hints.iter().map(|hint| format!("\nhint: {hint}"));
-    format!("ralph: {failure}{}", hints.collect::<String>())
+    format!("{failure}{}", hints.collect::<String>())
 }

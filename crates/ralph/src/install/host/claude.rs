@@ -1,7 +1,7 @@
 //! Claude Code: hooks in its settings, commands in Markdown; or everything as a plugin.
 use serde_json::{Value, json};
 
-use super::{Host, PATIENCE, Site};
+use super::{Host, Site};
 use crate::install::commands::COMMANDS;
 use crate::install::part::Part;
 use crate::install::place::Scope;
@@ -12,6 +12,7 @@ pub(super) const CLAUDE: Host = Host {
     name: NAME,
     home: |place| place.home("CLAUDE_CONFIG_DIR", ".claude"),
     project: ".claude",
+    ticks: 1,
     parts,
     advice,
     obstacle: |_| None,
@@ -30,7 +31,7 @@ fn parts(site: &Site<'_>) -> Vec<Part> {
 }
 
 fn hook(site: &Site<'_>) -> Value {
-    json!({ "type": "command", "command": site.own.hook(NAME), "timeout": PATIENCE })
+    json!({ "type": "command", "command": site.command(NAME), "timeout": site.seconds })
 }
 
 fn commands(site: &Site<'_>) -> impl Iterator<Item = Part> {

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Host, PATIENCE, Site};
+use super::{Host, Site};
 use crate::install::part::Part;
 use crate::install::place::Scope;
 
@@ -13,13 +13,14 @@ pub(super) const CODEX: Host = Host {
     name: NAME,
     home: |place| place.home("CODEX_HOME", ".codex"),
     project: ".codex",
+    ticks: 1,
     parts,
     advice,
     obstacle,
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
-    let hook = json!({ "type": "command", "command": site.own.hook(NAME), "timeout": PATIENCE });
+    let hook = json!({ "type": "command", "command": site.command(NAME), "timeout": site.seconds });
     site.skills('$').chain([site.hooks("hooks.json", &hook, &["UserPromptSubmit", "Stop"])]).collect()
 }
 

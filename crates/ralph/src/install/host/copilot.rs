@@ -1,8 +1,9 @@
 //! GitHub Copilot CLI: a file of hooks beside others, and skills for commands.
 use serde_json::json;
 
-use super::{Host, PATIENCE, Site};
+use super::{Host, Site};
 use crate::install::part::Part;
+use crate::install::patience::flag;
 use crate::install::place::Scope;
 
 const NAME: &str = "copilot";
@@ -11,6 +12,7 @@ pub(super) const COPILOT: Host = Host {
     name: NAME,
     home: |place| place.home("COPILOT_HOME", ".copilot"),
     project: ".github",
+    ticks: 1,
     parts,
     advice,
     obstacle: |_| None,
@@ -18,7 +20,7 @@ pub(super) const COPILOT: Host = Host {
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
     // Its events do not say which they are.
-    let entry = |event| json!([{ "type": "command", "bash": format!("{} {event}", site.own.hook(NAME)), "timeoutSec": PATIENCE }]);
+    let entry = |event| json!([{ "type": "command", "bash": format!("{} {event}{}", site.own.hook(NAME), flag(site.seconds)), "timeoutSec": site.seconds }]);
     let events = ["userPromptSubmitted", "agentStop", "errorOccurred"];
     let hooks: serde_json::Map<_, _> =
         events.iter().map(|event| ((*event).to_owned(), entry(event))).collect();

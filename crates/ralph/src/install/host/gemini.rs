@@ -1,7 +1,7 @@
 //! Gemini CLI: hooks in its settings, with times in milliseconds; commands in TOML.
 use serde_json::json;
 
-use super::{Host, PATIENCE, Site};
+use super::{Host, Site};
 use crate::install::commands::COMMANDS;
 use crate::install::part::Part;
 use crate::install::place::Scope;
@@ -12,13 +12,14 @@ pub(super) const GEMINI: Host = Host {
     name: NAME,
     home: |place| Ok(place.home("GEMINI_CLI_HOME", "")?.join(".gemini")),
     project: ".gemini",
+    ticks: 1000,
     parts,
     advice,
     obstacle: |_| None,
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
-    let hook = json!({ "type": "command", "name": "ralph", "command": site.own.hook(NAME), "timeout": PATIENCE * 1000 });
+    let hook = json!({ "type": "command", "name": "ralph", "command": site.command(NAME), "timeout": site.seconds * GEMINI.ticks });
     let commands = COMMANDS.iter().map(|command| {
         let text = toml_text(&command.text(site.own, "{{args}}"));
         let toml = format!("description = {:?}\nprompt = {text}\n", command.about);

@@ -15,14 +15,12 @@ use super::error::InstallError;
 use super::merge::Hook;
 use super::own::Own;
 use super::part::{Content, Part};
+use super::patience::flag;
 use super::place::{Place, Scope};
 use crate::suggest;
 
 pub const HOSTS: &[&Host] =
     &[&claude::CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &copilot::COPILOT, &opencode::OPENCODE];
-
-/// How long a hook may take to answer, in seconds: checks run meanwhile.
-pub(super) const PATIENCE: u64 = 600;
 
 /// One program, and what it needs to know ralph.
 pub struct Host {
@@ -31,6 +29,8 @@ pub struct Host {
     home: fn(&Place<'_>) -> Result<PathBuf, InstallError>,
     /// Where they are in a project.
     project: &'static str,
+    /// How many of its settings' units of time are a second.
+    pub(super) ticks: u64,
     parts: fn(&Site<'_>) -> Vec<Part>,
     /// Says what people have to do themselves, if anything.
     advice: fn(&Scope) -> Option<String>,
@@ -43,6 +43,8 @@ struct Site<'a> {
     scope: &'a Scope,
     folder: &'a Path,
     own: &'a Own,
+    /// How long the host waits for a hook.
+    seconds: u64,
 }
 
 /// Finds a host by its name.
@@ -67,8 +69,9 @@ impl Host {
         }
     }
 
-    pub(super) fn parts(&self, place: &Place<'_>, folder: &Path, own: &Own) -> Vec<Part> {
-        (self.parts)(&Site { scope: &place.scope, folder, own })
+    /// Returns everything that belongs to it, with hooks for which the host waits so many seconds.
+    pub(super) fn parts(&self, place: &Place<'_>, folder: &Path, (own, seconds): (&Own, u64)) -> Vec<Part> {
+        (self.parts)(&Site { scope: &place.scope, folder, own, seconds })
     }
 
     /// Says what people have to do themselves, if anything.
@@ -86,6 +89,11 @@ impl Host {
 impl Site<'_> {
     fn at(&self, name: &str) -> PathBuf {
         self.folder.join(name)
+    }
+
+    /// Returns the command of a hook.
+    fn command(&self, host: &str) -> String {
+        format!("{}{}", self.own.hook(host), flag(self.seconds))
     }
 
     /// Puts hooks into a file with settings, as most hosts have them.

@@ -12,6 +12,7 @@ pub(super) const OPENCODE: Host = Host {
     name: "opencode",
     home: |place| Ok(place.home("XDG_CONFIG_HOME", ".config")?.join("opencode")),
     project: ".opencode",
+    ticks: 1000,
     parts,
     advice,
     obstacle: |_| None,
@@ -19,6 +20,7 @@ pub(super) const OPENCODE: Host = Host {
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
     let plugin = PLUGIN.replace("\"{{ralph}}\"", &Value::from(site.own.path()).to_string());
+    let plugin = plugin.replace("\"{{seconds}}\"", &site.seconds.to_string());
     let commands = COMMANDS.iter().map(|command| {
         let text = command.markdown(site.own, "$ARGUMENTS", &[("description", command.about)]);
         Part::whole(site.at(&format!("command/{}.md", command.name)), text)

@@ -1,7 +1,7 @@
 //! Qwen Code: hooks and commands almost as Claude has them.
 use serde_json::json;
 
-use super::{Host, PATIENCE, Site};
+use super::{Host, Site};
 use crate::install::commands::COMMANDS;
 use crate::install::part::Part;
 use crate::install::place::Scope;
@@ -12,6 +12,7 @@ pub(super) const QWEN: Host = Host {
     name: NAME,
     home: |place| place.home("QWEN_HOME", ".qwen"),
     project: ".qwen",
+    ticks: 1,
     parts,
     advice,
     obstacle: |_| None,
@@ -19,7 +20,7 @@ pub(super) const QWEN: Host = Host {
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
     let hook =
-        json!({ "type": "command", "name": "ralph", "command": site.own.hook(NAME), "timeout": PATIENCE });
+        json!({ "type": "command", "name": "ralph", "command": site.command(NAME), "timeout": site.seconds });
     let commands = COMMANDS.iter().map(|command| {
         let text = command.markdown(site.own, "{{args}}", &[("description", command.about)]);
         Part::whole(site.at(&format!("commands/{}.md", command.name)), text)

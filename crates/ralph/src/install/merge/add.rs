@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::layout::Layout;
-use super::parse::{Document, Kind, Malformed, malformed};
+use super::parse::{Document, Kind, Malformed, comments, malformed};
 use super::{HOOKS, Hook, Made, events};
 
 /// A part of the new text that was not in the old one.
@@ -26,11 +26,21 @@ pub struct Merged {
 pub fn add(text: &str, hooks: &[Hook]) -> Result<Merged, Malformed> {
     let mut merged = Merged { text: text.to_owned(), inserted: Vec::new(), made: Made::default() };
     if Document::parse(text)?.root.is_none() {
-        merged.insert(text.len(), "{}");
-        merged.insert(text.len() + 2, "\n");
+        // What stands behind a comment to the end of its line would be part of it.
+        if ends_in_line_comment(text) {
+            merged.insert(text.len(), "\n");
+        }
+        let end = merged.text.len();
+        merged.insert(end, "{}");
+        merged.insert(end + 2, "\n");
     }
     hooks.iter().try_for_each(|hook| merged.hook(hook))?;
     Ok(merged)
+}
+
+fn ends_in_line_comment(text: &str) -> bool {
+    let last = comments(text, 0, text.len()).pop().filter(|last| last.is_line);
+    last.is_some_and(|last| !text.get(last.end..).unwrap_or_default().contains('\n'))
 }
 
 impl Merged {
@@ -38,7 +48,9 @@ impl Merged {
         let text = self.text.clone();
         let document = Document::parse(&text)?;
         let layout = Layout::of(&text, &document);
-        let Some(root) = &document.root else { return Ok(()) };
+        let Some(root) = &document.root else {
+            return Err(malformed(&text, text.len(), "there is no object to put hooks into"));
+        };
         let list = json!([hook.entry]);
         let inserted = match events(&text, &document)? {
             None => {

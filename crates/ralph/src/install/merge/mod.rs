@@ -38,6 +38,18 @@ pub fn has(text: &str, hooks: &[Hook], is_ours: impl Fn(&str) -> bool) -> Result
     Ok(found.len() == hooks.len() && hooks.iter().all(is_there))
 }
 
+/// Returns the hooks of ours that stand in the settings.
+pub fn ours(text: &str, is_ours: impl Fn(&str) -> bool) -> Result<Vec<Value>, Malformed> {
+    let document = Document::parse(text)?;
+    let Some(events) = events(text, &document)? else { return Ok(Vec::new()) };
+    let groups = items(events).iter().flat_map(|event| items(&event.value));
+    let found = groups.flat_map(|group| remove::hooks(&group.value));
+    Ok(found
+        .filter(|hook| remove::command(hook).is_some_and(&is_ours))
+        .map(|hook| hook.to_json(text))
+        .collect())
+}
+
 /// Returns the object with the events, if there is one.
 fn events<'a>(text: &str, document: &'a Document) -> Result<Option<&'a Node>, Malformed> {
     let Some(root) = &document.root else { return Ok(None) };

@@ -65,11 +65,15 @@ fn within(text: &str, group: &Node, is_ours: &dyn Fn(&str) -> bool) -> Option<Ve
 
 /// Returns the commands of a group of hooks.
 pub(super) fn commands(group: &Node) -> impl Iterator<Item = &str> {
-    let inner = items(group).iter().filter(|item| item.key.as_deref() == Some(HOOKS));
-    inner.flat_map(|list| items(&list.value)).filter_map(|hook| command(&hook.value))
+    hooks(group).filter_map(command)
 }
 
-fn command(hook: &Node) -> Option<&str> {
+pub(super) fn hooks(group: &Node) -> impl Iterator<Item = &Node> {
+    let inner = items(group).iter().filter(|item| item.key.as_deref() == Some(HOOKS));
+    inner.flat_map(|list| items(&list.value)).map(|hook| &hook.value)
+}
+
+pub(super) fn command(hook: &Node) -> Option<&str> {
     let written = items(hook).iter().find(|item| item.key.as_deref() == Some("command"))?;
     match &written.value.kind {
         Kind::Text(command) => Some(command),

@@ -3,10 +3,11 @@
 import { spawn } from "node:child_process"
 
 const RALPH = "{{ralph}}"
-const PATIENCE = 600_000
+/** How long ralph may take. */
+const SECONDS = "{{seconds}}"
 const COMMANDS = {
-  ralph: ["start", "--arguments", "-"],
-  "cancel-ralph": ["cancel"],
+  ralph: ["start", "--json", "--arguments", "-"],
+  "cancel-ralph": ["cancel", "--json"],
   "ralph-status": ["status"],
 }
 
@@ -15,7 +16,7 @@ const ask = (args, input, cwd) =>
   new Promise((resolve) => {
     const said = { out: "", err: "", code: null }
     try {
-      const child = spawn(RALPH, args, { cwd, stdio: ["pipe", "pipe", "pipe"], timeout: PATIENCE })
+      const child = spawn(RALPH, args, { cwd, stdio: ["pipe", "pipe", "pipe"], timeout: SECONDS * 1000 })
       child.stdout.setEncoding("utf8").on("data", (text) => (said.out += text))
       child.stderr.setEncoding("utf8").on("data", (text) => (said.err += text))
       child.on("error", (error) => resolve({ ...said, err: `${said.err}${error}` }))
@@ -27,16 +28,27 @@ const ask = (args, input, cwd) =>
     }
   })
 
-const pause = (time) => new Promise((resolve) => setTimeout(resolve, time))
+/** Returns what a command came to: words for the agent, and toasts. */
+const cameTo = (said) => {
+  try {
+    const { notices, first_prompt } = JSON.parse(said.out)
+    const told = notices.map(({ title, message }) => `${title}: ${message}`)
+    return { words: [...told, first_prompt ?? ""].join("\n\n").trim(), toasts: notices }
+  } catch {
+    const words = `${said.out}${said.err}`.trim() || "nothing: it could not be started"
+    const variant = said.code === 0 ? "info" : "warning"
+    return { words, toasts: [{ title: "Ralph", message: words.split("\n")[0], variant }], isRefused: said.code !== 0 }
+  }
+}
 
-/** Returns the agent's own last words, and by which of its messages: no thoughts, no tools, nothing that was put in. */
+/** Returns the agent's own last words of this turn (no thoughts, no tools, nothing that was put in), and what names it. */
 const lastWords = async (client, id) => {
-  const answer = await client.session.messages({ path: { id } })
-  const spoken = (answer.data ?? []).filter((message) => message.info.role === "assistant")
+  const messages = (await client.session.messages({ path: { id } })).data ?? []
+  const turn = messages.slice(messages.findLastIndex((message) => message.info.role === "user") + 1)
   const texts = (message) => message.parts.filter((part) => part.type === "text" && !part.synthetic)
-  const last = spoken.findLast((message) => texts(message).length > 0)
-  if (!last) return {}
-  return { last_message: texts(last).map((part) => part.text).join(""), prompt_id: last.info.id }
+  const last = turn.findLast((message) => texts(message).length > 0)
+  const words = last && texts(last).map((part) => part.text).join("")
+  return { last_message: words, message_id: messages.at(-1)?.info.id }
 }
 
 const happened = async (event) => {
@@ -60,13 +72,12 @@ export const RalphPlugin = async ({ client, directory }) => {
   const tell = async (news) => {
     const words = news.event === "idle" ? await lastWords(client, news.session_id) : {}
     const input = { ...news, ...words, cwd: directory }
-    const said = await ask(["hook", "opencode"], JSON.stringify(input), directory)
+    const said = await ask(["hook", "opencode", "--seconds", `${SECONDS}`], JSON.stringify(input), directory)
     if (said.err) await note(said.err)
     if (!said.out.trim()) return
     const answer = JSON.parse(said.out)
     await show(answer.toast)
     if (answer.action !== "continue") return
-    await pause(answer.delay_ms ?? 500)
     const body = { parts: [{ type: "text", text: answer.prompt }] }
     await client.session.promptAsync({ path: { id: news.session_id }, body })
   }
@@ -84,9 +95,12 @@ export const RalphPlugin = async ({ client, directory }) => {
       const [verb, ...rest] = args
       const session = ["--session", input.sessionID, "--host", "opencode"]
       const said = await ask(["loop", verb, ...session, ...rest], input.arguments ?? "", directory)
-      const words = `${said.out}${said.err}`.trim()
-      output.parts.push({ type: "text", text: `Ralph says:\n${words || "nothing: it could not be started"}` })
-      await show({ title: "Ralph", message: words.split("\n")[0], variant: said.code === 0 ? "info" : "warning" })
+      const { words, toasts, isRefused } = cameTo(said)
+      // What the command asks of the agent is void then.
+      if (isRefused) output.parts.length = 0
+      const advice = isRefused ? "\n\nTell the user what ralph says, in one sentence, and do nothing else." : ""
+      output.parts.push({ type: "text", text: `Ralph says:\n${words}${advice}` })
+      for (const toast of toasts) await show(toast)
     },
   }
 }

@@ -2,15 +2,15 @@
 //! without a tool call it lets the session end whatever a hook says.
 use std::ffi::OsString;
 
+use ralph_core::session::{Cap, Counting};
 use serde_json::Value;
 
-use super::{
-    Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Used, Words, cap_of, common, record_with,
-};
+use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Used, cap_of, common, pick_with};
+use crate::json;
 
 pub struct Claude;
 
-const BLOCK_CAP: u32 = 8;
+const BLOCK_CAP: Cap = Cap { most: 8, counting: Counting::UntilTool };
 
 impl Protocol for Claude {
     fn name(&self) -> &'static str {
@@ -19,7 +19,7 @@ impl Protocol for Claude {
 
     fn facts(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
         let block_cap = Some(cap_of(variable, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", BLOCK_CAP));
-        Facts { block_cap, words: Words::InEvent, is_cumulative: false }
+        Facts { block_cap, ..Facts::USUAL }
     }
 
     fn hear(&self, payload: Payload) -> Incoming {
@@ -36,42 +36,36 @@ impl Protocol for Claude {
 
     /// Sub-agents are paid for too.
     fn used(&self, line: &[u8]) -> Option<Used> {
-        let record = record_with(line, "\"usage\"")?;
-        let message = &record["message"];
-        let usage = &message["usage"];
-        Used::of(&record, &message["id"], [&usage["input_tokens"], &usage["output_tokens"]])
+        let [message, at] = pick_with(line, "\"usage\"", ["message", "timestamp"]);
+        let [id, usage] = json::pick_in(message, ["id", "usage"]);
+        Used::of([id, at], json::pick_in(usage, ["input_tokens", "output_tokens"]))
     }
 }
 
 /// Reads an event of this shape, which others have taken over.
 pub(super) fn hear(payload: Payload) -> Incoming {
     match payload.hook_event_name.as_deref() {
-        Some("Stop") => Incoming::Stop(stop(payload)),
-        Some("StopFailure") => {
-            Incoming::Error { name: payload.error.map(super::payload::Trouble::name).unwrap_or_default() }
-        }
+        Some("Stop") => Incoming::Stop(payload.into()),
+        Some("StopFailure") => Incoming::Error { name: payload.trouble() },
         Some("UserPromptSubmit") => Incoming::Prompt { text: payload.prompt.unwrap_or_default() },
         Some(_) | None => Incoming::Other,
     }
 }
 
-pub(super) fn stop(payload: Payload) -> Stop {
-    Stop {
-        message: payload.last_assistant_message,
-        transcript: payload.transcript_path,
-        is_continued: payload.stop_hook_active.unwrap_or_default(),
-        marks: payload.prompt_id.into_iter().collect(),
-    }
-}
+/// What a hook's own prompt begins with, of which it says that it is none.
+const CONTINUED: &str = "Stop hook feedback:";
 
 /// Reads a line of a session's file: a message of the conversation has its role, and each of its blocks a line.
-pub(super) fn line_of(line: &[u8]) -> Line {
+fn line_of(line: &[u8]) -> Line {
     let Ok(record) = serde_json::from_slice::<Value>(line) else { return Line::Aside };
+    let content = &record["message"]["content"];
+    if record["isMeta"] == true && text_of(content).is_some_and(|text| text.starts_with(CONTINUED)) {
+        return Line::Prompted;
+    }
     let is_aside = ["isSidechain", "isMeta", "isApiErrorMessage"].iter().any(|key| record[key] == true);
     if is_aside || record["message"]["model"] == "<synthetic>" {
         return Line::Aside;
     }
-    let content = &record["message"]["content"];
     let has =
         |kind: &str| content.as_array().is_some_and(|all| all.iter().any(|block| block["type"] == kind));
     match record["type"].as_str() {

@@ -4,9 +4,8 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{
-    Facts, Incoming, Line, Payload, Protocol, Reply, Said, Used, Words, claude, common, record_with,
-};
+use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Used, claude, common, pick_with};
+use crate::json;
 
 pub struct Codex;
 
@@ -16,7 +15,7 @@ impl Protocol for Codex {
     }
 
     fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts { block_cap: None, words: Words::InEvent, is_cumulative: false }
+        Facts::USUAL
     }
 
     fn hear(&self, payload: Payload) -> Incoming {
@@ -43,10 +42,9 @@ impl Protocol for Codex {
     }
 
     fn used(&self, line: &[u8]) -> Option<Used> {
-        let record = record_with(line, "token_usage_record")?;
-        let told = &record["payload"];
-        let usage = &told["usage"];
-        Used::of(&record, &told["response_id"], [&usage["input_tokens"], &usage["output_tokens"]])
+        let [told, at] = pick_with(line, "token_usage_record", ["payload", "timestamp"]);
+        let [id, usage] = json::pick_in(told, ["response_id", "usage"]);
+        Used::of([id, at], json::pick_in(usage, ["input_tokens", "output_tokens"]))
     }
 }
 

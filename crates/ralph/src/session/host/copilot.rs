@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Words, common};
+use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Words, common};
 
 pub struct Copilot;
 
@@ -14,20 +14,18 @@ impl Protocol for Copilot {
     }
 
     fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts { block_cap: None, words: Words::InTranscript, is_cumulative: false }
+        Facts { words: Words::InTranscript, ..Facts::USUAL }
     }
 
     fn hear(&self, payload: Payload) -> Incoming {
         let is_stop = payload.stop_reason.is_some() || payload.stop_hook_active.is_some();
         match (payload.hook_event_name.as_deref(), payload.prompt.is_some()) {
-            (Some("agentStop" | "Stop"), _) => Incoming::Stop(stop(payload)),
+            (Some("agentStop" | "Stop"), _) => Incoming::Stop(payload.into()),
             (Some("userPromptSubmitted" | "UserPromptSubmit"), _) | (None, true) => {
                 Incoming::Prompt { text: payload.prompt.unwrap_or_default() }
             }
-            (Some("errorOccurred"), _) => {
-                Incoming::Error { name: payload.error.map(super::payload::Trouble::name).unwrap_or_default() }
-            }
-            (None, false) if is_stop => Incoming::Stop(stop(payload)),
+            (Some("errorOccurred"), _) => Incoming::Error { name: payload.trouble() },
+            (None, false) if is_stop => Incoming::Stop(payload.into()),
             (Some(_) | None, _) => Incoming::Other,
         }
     }
@@ -49,15 +47,6 @@ impl Protocol for Copilot {
             Some(kind) if kind.starts_with("tool.") => Line::Work,
             Some(_) | None => Line::Aside,
         }
-    }
-}
-
-fn stop(payload: Payload) -> Stop {
-    Stop {
-        message: payload.last_assistant_message,
-        transcript: payload.transcript_path,
-        is_continued: payload.stop_hook_active.unwrap_or_default(),
-        marks: payload.prompt_id.into_iter().collect(),
     }
 }
 

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Used, Words, common, record_with};
+use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Used, Words, common, pick_with};
+use crate::json;
 
 pub struct Gemini;
 
@@ -14,17 +15,15 @@ impl Protocol for Gemini {
     }
 
     fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts { block_cap: None, words: Words::InTranscript, is_cumulative: true }
+        Facts { words: Words::InTranscript, is_cumulative: true, ..Facts::USUAL }
     }
 
-    fn hear(&self, payload: Payload) -> Incoming {
+    fn hear(&self, mut payload: Payload) -> Incoming {
         match payload.hook_event_name.as_deref() {
-            Some("AfterAgent") => Incoming::Stop(Stop {
-                message: payload.prompt_response,
-                transcript: payload.transcript_path,
-                is_continued: payload.stop_hook_active.unwrap_or_default(),
-                marks: payload.prompt_id.into_iter().collect(),
-            }),
+            Some("AfterAgent") => {
+                let message = payload.prompt_response.take();
+                Incoming::Stop(Stop { message, ..payload.into() })
+            }
             Some("BeforeAgent") => Incoming::Prompt { text: payload.prompt.unwrap_or_default() },
             Some(_) | None => Incoming::Other,
         }
@@ -44,9 +43,8 @@ impl Protocol for Gemini {
     }
 
     fn used(&self, line: &[u8]) -> Option<Used> {
-        let record = record_with(line, "\"tokens\"")?;
-        let tokens = &record["tokens"];
-        Used::of(&record, &record["id"], [&tokens["input"], &tokens["output"]])
+        let [id, at, tokens] = pick_with(line, "\"tokens\"", ["id", "timestamp", "tokens"]);
+        Used::of([id, at], json::pick_in(tokens, ["input", "output"]))
     }
 }
 

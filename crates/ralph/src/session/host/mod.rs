@@ -12,8 +12,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ralph_core::attempt::Spend;
-use ralph_core::session::Notice;
+use ralph_core::session::{Cap, Notice};
 use serde_json::{Map, Value, json};
+
+use crate::json::{self, Raw};
 
 pub use payload::Payload;
 
@@ -43,11 +45,19 @@ pub trait Protocol: Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// How often in a row it lets a session be continued; nothing where it has no limit.
-    pub block_cap: Option<u32>,
+    pub block_cap: Option<Cap>,
     /// Where its messages are found.
     pub words: Words,
     /// Whether what it says of the last message repeats all messages of the turn.
     pub is_cumulative: bool,
+    /// Whether its plugin puts prompts into a session, which must be at rest for a moment before.
+    pub is_injected: bool,
+}
+
+impl Facts {
+    /// What is true of most programs.
+    const USUAL: Self =
+        Self { block_cap: None, words: Words::InEvent, is_cumulative: false, is_injected: false };
 }
 
 /// Where the agent's last message is found.
@@ -85,8 +95,22 @@ pub struct Stop {
     pub transcript: Option<PathBuf>,
     /// Whether the turn was a continuation itself.
     pub is_continued: bool,
-    /// What tells this stop from others of the same session.
-    pub marks: Vec<String>,
+    /// Names the turn. One that is continued may keep its name.
+    pub turn: Option<String>,
+    /// Names the last message.
+    pub message_id: Option<String>,
+}
+
+impl From<Payload> for Stop {
+    fn from(payload: Payload) -> Self {
+        Self {
+            message: payload.last_assistant_message,
+            transcript: payload.transcript_path,
+            is_continued: payload.stop_hook_active.unwrap_or_default(),
+            turn: payload.prompt_id,
+            message_id: payload.message_id,
+        }
+    }
 }
 
 /// What a program is to be told.
@@ -95,7 +119,7 @@ pub enum Reply {
     /// The session may stop, or go on as it likes.
     Allow { notices: Vec<Notice> },
     /// The session is continued with this prompt.
-    Continue { prompt: String, notices: Vec<Notice>, delay_ms: u64 },
+    Continue { prompt: String, notices: Vec<Notice> },
     /// A prompt of the user's goes on its way, and this with it.
     Accompany { context: String, notices: Vec<Notice> },
     /// A prompt of the user's was meant for ralph alone; this is the answer.
@@ -131,22 +155,21 @@ pub struct Used {
 }
 
 impl Used {
-    /// Reads the tokens of a record, where it has any.
-    fn of(record: &Value, message: &Value, [input, output]: [&Value; 2]) -> Option<Self> {
-        let (input_tokens, output_tokens) = (input.as_u64(), output.as_u64());
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    /// Makes it of the members of a record, where they tell anything.
+    fn of([message, at]: [Option<Raw<'_>>; 2], [input, output]: [Option<Raw<'_>>; 2]) -> Option<Self> {
+        let (input_tokens, output_tokens) = (json::count(input), json::count(output));
         (input_tokens.is_some() || output_tokens.is_some()).then(|| Self {
-            message: text(message),
-            at: text(&record["timestamp"]),
+            message: json::string(message).unwrap_or_default(),
+            at: json::string(at).unwrap_or_default(),
             spend: Spend { input_tokens, output_tokens, cost_micros: None },
         })
     }
 }
 
-/// Reads a line as JSON, if it holds a word at all: most lines do not.
-fn record_with(line: &[u8], word: &str) -> Option<Value> {
-    memchr::memmem::find(line, word.as_bytes())?;
-    serde_json::from_slice(line).ok()
+/// Picks members of a line that holds a word at all: most lines do not, and nothing of them is read.
+fn pick_with<'a, const N: usize>(line: &'a [u8], word: &str, keys: [&str; N]) -> [Option<Raw<'a>>; N] {
+    let is_told = memchr::memmem::find(line, word.as_bytes()).is_some();
+    json::pick_in(Some(line).filter(|_| is_told), keys)
 }
 
 /// All programs.
@@ -164,7 +187,7 @@ fn common(reply: &Reply, (go_on, prompt_event): (&str, &str)) -> Said {
     let mut object = Map::new();
     let notices = match reply {
         Reply::Allow { notices } => notices,
-        Reply::Continue { prompt, notices, .. } => {
+        Reply::Continue { prompt, notices } => {
             object.insert("decision".to_owned(), go_on.into());
             object.insert("reason".to_owned(), prompt.as_str().into());
             notices
@@ -192,7 +215,7 @@ fn lines(notices: &[Notice]) -> String {
 }
 
 /// Reads the limit that the user has set for continuations in a row.
-fn cap_of(variable: &dyn Fn(&str) -> Option<OsString>, name: &str, usual: u32) -> u32 {
+fn cap_of(variable: &dyn Fn(&str) -> Option<OsString>, name: &str, usual: Cap) -> Cap {
     let set = variable(name).and_then(|value| value.to_str()?.trim().parse().ok());
-    set.filter(|cap| *cap > 0).unwrap_or(usual)
+    Cap { most: set.filter(|most| *most > 0).unwrap_or(usual.most), ..usual }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::json;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Words, lines};
+use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, lines};
 
 pub struct OpenCode;
 
@@ -14,22 +14,14 @@ impl Protocol for OpenCode {
     }
 
     fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts { block_cap: None, words: Words::InEvent, is_cumulative: false }
+        Facts { is_injected: true, ..Facts::USUAL }
     }
 
     fn hear(&self, payload: Payload) -> Incoming {
         match payload.hook_event_name.as_deref() {
-            Some("idle") => Incoming::Stop(Stop {
-                message: payload.last_assistant_message,
-                transcript: None,
-                is_continued: false,
-                marks: payload.prompt_id.into_iter().collect(),
-            }),
-            Some("error") => {
-                Incoming::Error { name: payload.error.map(super::payload::Trouble::name).unwrap_or_default() }
-            }
+            Some("idle") => Incoming::Stop(payload.into()),
+            Some("error") => Incoming::Error { name: payload.trouble() },
             Some("deleted") => Incoming::Deleted,
-            Some("prompt") => Incoming::Prompt { text: payload.prompt.unwrap_or_default() },
             Some(_) | None => Incoming::Other,
         }
     }
@@ -37,14 +29,13 @@ impl Protocol for OpenCode {
     /// A toast has its parts; what is told behind it stands in its message.
     fn say(&self, reply: &Reply) -> Said {
         let (mut object, notices) = match reply {
-            Reply::Allow { notices } => (json!({ "action": "stop" }), notices),
-            Reply::Continue { prompt, notices, delay_ms } => {
-                (json!({ "action": "continue", "prompt": prompt, "delay_ms": delay_ms }), notices)
+            Reply::Continue { prompt, notices } => {
+                (json!({ "action": "continue", "prompt": prompt }), notices)
             }
-            Reply::Accompany { context, notices } => {
-                (json!({ "action": "continue", "prompt": context, "delay_ms": 0 }), notices)
+            // Prompts are not shown to it: the plugin hands commands over before they become one.
+            Reply::Allow { notices } | Reply::Accompany { notices, .. } | Reply::Answered { notices, .. } => {
+                (json!({ "action": "stop" }), notices)
             }
-            Reply::Answered { words, notices } => (json!({ "action": "stop", "message": words }), notices),
         };
         if let Some((first, rest)) = notices.split_first() {
             let mut toast = json!(first);

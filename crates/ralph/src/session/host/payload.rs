@@ -1,59 +1,75 @@
-//! What programs write to a hook, all of them together: each fills some of it, in its own spelling.
+//! What programs write to a hook, all of them together: each fills some of it, in its own spelling. One odd field, one name
+//! too many or one broken letter does not hide the rest.
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Payload {
-    #[serde(alias = "sessionId", deserialize_with = "lenient")]
     pub session_id: Option<String>,
-    #[serde(alias = "hookEventName", alias = "event", deserialize_with = "lenient")]
     pub hook_event_name: Option<String>,
-    #[serde(alias = "transcriptPath", deserialize_with = "lenient")]
     pub transcript_path: Option<PathBuf>,
-    #[serde(deserialize_with = "lenient")]
     pub cwd: Option<PathBuf>,
-    #[serde(deserialize_with = "lenient")]
     pub prompt: Option<String>,
-    #[serde(alias = "last_message", deserialize_with = "lenient")]
     pub last_assistant_message: Option<String>,
-    #[serde(deserialize_with = "lenient")]
     pub prompt_response: Option<String>,
-    #[serde(alias = "stopHookActive", deserialize_with = "lenient")]
     pub stop_hook_active: Option<bool>,
-    #[serde(alias = "stopReason", deserialize_with = "lenient")]
     pub stop_reason: Option<String>,
     /// What tells one turn from another.
-    #[serde(alias = "turn_id", alias = "message_id", deserialize_with = "lenient")]
     pub prompt_id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    pub error: Option<Trouble>,
-}
-
-/// An error, by its name alone or with more.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Trouble {
-    Name(String),
-    More {
-        #[serde(default)]
-        name: String,
-    },
-}
-
-impl Trouble {
-    pub(super) fn name(self) -> String {
-        match self {
-            Self::Name(name) | Self::More { name } => name,
-        }
-    }
+    pub message_id: Option<String>,
+    /// The name of an error.
+    pub error: Option<String>,
 }
 
 impl Payload {
     /// Reads what a program wrote.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+        let read = serde_json::from_slice(bytes).or_else(|error| {
+            let whole = whole_letters(&String::from_utf8_lossy(bytes));
+            serde_json::from_str(&whole).map_err(|_| error)
+        });
+        read.map(Self::of)
+    }
+
+    /// Of several names for one thing the first that holds such a thing counts.
+    fn of(Fields(mut fields): Fields) -> Self {
+        let mut take = |names: &[&str]| names.iter().find_map(|name| text(fields.remove(*name)?));
+        let session_id = take(&["session_id", "sessionId"]);
+        let hook_event_name = take(&["hook_event_name", "hookEventName", "event"]);
+        let transcript_path = take(&["transcript_path", "transcriptPath"]).map(PathBuf::from);
+        let cwd = take(&["cwd"]).map(PathBuf::from);
+        let prompt = take(&["prompt"]);
+        let last_assistant_message = take(&["last_assistant_message", "last_message"]);
+        let prompt_response = take(&["prompt_response"]);
+        let stop_reason = take(&["stop_reason", "stopReason"]);
+        let prompt_id = take(&["prompt_id", "turn_id"]);
+        let message_id = take(&["message_id"]);
+        let is_active = ["stop_hook_active", "stopHookActive"];
+        Self {
+            session_id,
+            hook_event_name,
+            transcript_path,
+            cwd,
+            prompt,
+            last_assistant_message,
+            prompt_response,
+            stop_reason,
+            prompt_id,
+            message_id,
+            stop_hook_active: is_active.iter().find_map(|name| fields.get(*name)?.as_bool()),
+            error: fields.remove("error").and_then(name_of),
+        }
+    }
+
+    /// Returns the name of the error, as far as it has one.
+    pub(super) fn trouble(self) -> String {
+        self.error.unwrap_or_default()
     }
 
     /// Returns the session, unless its name is empty.
@@ -63,18 +79,117 @@ impl Payload {
     }
 }
 
-/// Takes nothing for what is of another kind than it should be: one odd field does not make the others unreadable.
-fn lenient<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either<T> {
-        Meant(T),
-        Odd(serde::de::IgnoredAny),
+/// An error is told by its name alone, or with more.
+fn name_of(error: Value) -> Option<String> {
+    match error {
+        Value::Object(mut more) => text(more.remove("name")?),
+        other => text(other),
     }
-    Ok(match Option::<Either<T>>::deserialize(from)? {
-        Some(Either::Meant(value)) => Some(value),
-        Some(Either::Odd(_)) | None => None,
-    })
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// All names that are looked at. What else is written may be long, and is passed over.
+const NAMES: &[&str] = &[
+    "session_id",
+    "sessionId",
+    "hook_event_name",
+    "hookEventName",
+    "event",
+    "transcript_path",
+    "transcriptPath",
+    "cwd",
+    "prompt",
+    "last_assistant_message",
+    "last_message",
+    "prompt_response",
+    "stop_hook_active",
+    "stopHookActive",
+    "stop_reason",
+    "stopReason",
+    "prompt_id",
+    "message_id",
+    "turn_id",
+    "error",
+];
+
+/// The fields of an event that are looked at. Of two with the same name the first counts.
+struct Fields(BTreeMap<&'static str, Value>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Collector)
+    }
+}
+
+struct Collector;
+
+impl<'de> Visitor<'de> for Collector {
+    type Value = Fields;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an event, which is an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some(key) = map.next_key::<Cow<'_, str>>()? {
+            match NAMES.iter().find(|name| **name == key) {
+                Some(name) => {
+                    let value = map.next_value()?;
+                    fields.entry(*name).or_insert(value);
+                }
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(Fields(fields))
+    }
+}
+
+/// Puts a mark in the place of every half letter: programs write them where they cut a text in the middle of one.
+fn whole_letters(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        whole.push_str(before);
+        let length = match (half(escape), escape.get(6..).and_then(half)) {
+            (Some(Half::First), Some(Half::Second)) => 12,
+            (Some(Half::First | Half::Second), _) => {
+                whole.push(char::REPLACEMENT_CHARACTER);
+                rest = escape.get(6..).unwrap_or_default();
+                continue;
+            }
+            // The backslash and what it protects.
+            (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        let (kept, after) = escape.split_at(length);
+        whole.push_str(kept);
+        rest = after;
+    }
+    whole.push_str(rest);
+    whole
+}
+
+/// One of the two numbers by which a letter far behind in Unicode is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    First,
+    Second,
+}
+
+fn half(escape: &str) -> Option<Half> {
+    let digits = escape.strip_prefix("\\u")?.get(..4)?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::First),
+        0xdc00..=0xdfff => Some(Half::Second),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -90,8 +205,49 @@ mod tests {
         let read = Payload::parse(text).unwrap();
         assert_eq!((read.session(), read.stop_hook_active, read.prompt.as_deref()), (Some("s"), None, None));
         assert_eq!(Payload::parse(br#"{"sessionId":" "}"#).unwrap().session(), None);
-        for bad in ["", "{", "[]x", "null", "7"] {
+        for bad in ["", "{", "[]x", "null", "7", "[]", "{\"a\":\"\\ud83d", "\\", "\\u", "{\"\\ud8"] {
             assert!(Payload::parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    // spec: H9
+    // fault: 108
+    #[test]
+    fn one_name_too_many_does_not_hide_the_others() {
+        let text = br#"{"event":{"id":1},"sessionId":"b","session_id":"a","session_id":"c","turn_id":"t","prompt_id":"p",
+            "message_id":"m","hookEventName":"Old","hook_event_name":"Stop","stopHookActive":false,"stop_hook_active":true,
+            "last_message":"y","last_assistant_message":"x","error":{"name":"AbortError","data":{}}}"#;
+        let read = Payload::parse(text).unwrap();
+        assert_eq!((read.session(), read.hook_event_name.as_deref()), (Some("a"), Some("Stop")));
+        assert_eq!((read.prompt_id.as_deref(), read.stop_hook_active), (Some("p"), Some(true)));
+        assert_eq!(read.last_assistant_message.as_deref(), Some("x"));
+        assert_eq!(read.trouble(), "AbortError");
+        let read = Payload::parse(br#"{"session_id":7,"sessionId":"s","event":"idle"}"#).unwrap();
+        assert_eq!((read.session(), read.hook_event_name.as_deref()), (Some("s"), Some("idle")));
+    }
+
+    // spec: H9
+    // fault: 108
+    #[test]
+    fn a_letter_that_was_cut_in_two_does_not_hide_the_others() {
+        let said = |message: &[u8]| {
+            let text = [br#"{"session_id":"s","last_message":""#, message, br#""}"#].concat();
+            Payload::parse(&text).unwrap().last_assistant_message.unwrap()
+        };
+        assert_eq!(said(br"a \ud83d"), "a \u{fffd}");
+        assert_eq!(said(br"\ude00 b \ud83d\n"), "\u{fffd} b \u{fffd}\n");
+        assert_eq!(said(br"\ud83d\ud83d\ude00 \\ud83d \u0041"), "\u{fffd}\u{1f600} \\ud83d A");
+        assert_eq!(said(b"a \xe4 \\\" \xf0\x9f"), "a \u{fffd} \" \u{fffd}");
+    }
+
+    proptest::proptest! {
+        // spec: H9
+        // fault: 108
+        #[test]
+        fn no_text_brings_it_down(text in ".*", escapes in "(\\\\|u|d8|3d|de00|\"|x){0,12}") {
+            for text in [text, format!("{{\"session_id\":\"{escapes}\"}}")] {
+                drop(Payload::parse(text.as_bytes()));
+            }
         }
     }
 }

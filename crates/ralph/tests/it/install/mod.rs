@@ -1,5 +1,6 @@
 //! `ralph install` and `ralph uninstall`: what is there stays, and what came goes without a trace.
 mod faults;
+mod patience;
 mod story;
 mod tasks;
 

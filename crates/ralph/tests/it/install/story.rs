@@ -153,6 +153,23 @@ fn where_nobody_knows_any_more_what_was_installed_it_is_recognised() {
 
 // spec: H2
 #[test]
+fn settings_that_are_a_mere_remark_get_hooks_and_come_back() {
+    for text in ["// nothing", "// nothing\r", "", "\n// a\n/* b */"] {
+        let project = Project::new();
+        write(&project, "home/.claude/settings.json", text);
+        let before = everything(&project);
+        project.ralph(["install", "claude"]).output().expect(0);
+        let settings = read(&project, "home/.claude/settings.json");
+        assert_eq!(settings.matches(" hook claude").count(), 3, "{settings}");
+        let again = project.ralph(["install", "claude"]).output().expect(0).stdout;
+        assert!(!again.contains("changed"), "{again}");
+        project.ralph(["uninstall", "claude"]).output().expect(0);
+        assert_eq!(everything(&project), before, "{text:?}");
+    }
+}
+
+// spec: H2
+#[test]
 fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
     let project = Project::new();
     write(&project, "home/dotfiles/claude.json", SETTINGS);

@@ -1,4 +1,6 @@
 //! OpenCode.
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use super::in_session::{GREET, greeted, greeting, status, words};
@@ -60,15 +62,46 @@ fn command(scene: &Scene, url: &str, args: &[&str], words_behind: &str) -> Strin
     event["sessionID"].as_str().unwrap().to_owned()
 }
 
-// spec: A10, H1, H2, H5
+/// Writes down what OpenCode shows to people.
+fn witness(scene: &Scene) -> PathBuf {
+    let toasts = scene.project.outside("toasts");
+    let plugin = format!(
+        "import {{ appendFileSync }} from \"node:fs\"\n\
+         export const Witness = async () => ({{ event: async ({{ event }}) => {{\n\
+         if (event.type === \"tui.toast.show\") appendFileSync({:?}, JSON.stringify(event.properties) + \"\\n\")\n}} }})\n",
+        toasts.display().to_string()
+    );
+    scene.settings(".config/opencode/plugin/witness.js", &plugin);
+    toasts
+}
+
+fn shown(toasts: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(toasts).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+// spec: A10, H1, H2, H5, H7
 #[test]
 fn a_lie_ends_no_session_and_the_work_is_proven() {
     let scene = Scene::new(&OPENCODE, greeting);
     scene.ralph(&["install", "opencode"]).output().expect(0);
+    let toasts = witness(&scene);
     let (server, url) = serve(&scene);
     let id = command(&scene, &url, &["ralph"], GREET);
     wait_long(PATIENCE, "the loop is over", || status(&scene, &id)["status"] != "active");
     greeted(&scene, &id);
+    wait_long(PATIENCE, "the end is shown", || shown(&toasts).len() >= 3);
+    let toast = |title: &str, message: &str, (variant, duration): (&str, u32)| json!({"title": title, "message": message, "variant": variant, "duration": duration});
+    let expected = [
+        toast(
+            "Ralph Loop Started",
+            "Max 4 iterations. Complete with <promise>DONE</promise>, checked by `grep hello greeting.txt`",
+            ("info", 3000),
+        ),
+        toast("Ralph Loop", "Iteration 2/4", ("info", 2000)),
+        toast("Ralph Loop Complete!", "Task completed after 2 iteration(s)", ("success", 5000)),
+    ];
+    assert_eq!(shown(&toasts), expected);
     drop(server);
 }
 

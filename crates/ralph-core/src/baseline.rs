@@ -57,11 +57,11 @@ impl BaselineCheck {
     /// Returns what people read of it.
     #[must_use]
     pub fn words(&self) -> String {
-        let command = &self.evidence.command;
+        let check = self.evidence.called();
         match self.standing {
-            Standing::Fails => format!("`{command}` fails before the work: {}", self.evidence.reason),
-            Standing::ProvesNothing => format!("`{command}` passes already: this check proves nothing"),
-            Standing::CannotRun => format!("`{command}` cannot be evaluated: {}", self.evidence.reason),
+            Standing::Fails => format!("`{check}` fails before the work: {}", self.evidence.reason),
+            Standing::ProvesNothing => format!("`{check}` passes already: this check proves nothing"),
+            Standing::CannotRun => format!("`{check}` cannot be evaluated: {}", self.evidence.reason),
         }
     }
 }
@@ -95,6 +95,14 @@ mod tests {
         let check = trial(Verdict::Accepted, Lack::Else);
         assert_eq!(check.words(), "`make test` passes already: this check proves nothing");
         assert_eq!(obstacle(&[check]), None);
+    }
+
+    // spec: V8
+    #[test]
+    fn a_check_with_a_name_is_called_by_it_before_the_work_too() {
+        let mut check = trial(Verdict::Accepted, Lack::Else);
+        check.evidence.name = Some("unit".to_string());
+        assert_eq!(check.words(), "`unit` passes already: this check proves nothing");
     }
 
     // spec: V8

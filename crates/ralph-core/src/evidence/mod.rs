@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Spend;
+use crate::criterion::label;
 
 pub use external::{CheckEnding, Seen, judge_check};
 pub use plugin::{LONGEST_ANSWER, judge_plugin};
@@ -158,6 +159,12 @@ impl CheckEvidence {
         }
     }
 
+    /// Returns what messages call the check: what was run stands in full in the evidence itself.
+    #[must_use]
+    pub fn called(&self) -> String {
+        label(self.name.as_deref(), &self.command)
+    }
+
     /// Tells whether it accepted only when it was looked at again.
     #[must_use]
     pub fn is_flaky(&self) -> bool {
@@ -223,7 +230,7 @@ impl Evidence {
                 1 => "1 check passed".to_string(),
                 count => format!("{count} checks passed"),
             },
-            Some(check) => format!("`{}`: {}", check.command, check.reason),
+            Some(check) => format!("`{}`: {}", check.called(), check.reason),
         }
     }
 
@@ -291,6 +298,16 @@ mod tests {
         assert_eq!(word.reason(), "1 check passed");
         word.checks[1].unverified = true;
         assert_eq!(word.reason(), "by the agent's own word");
+    }
+
+    // spec: V2
+    #[test]
+    fn a_reason_calls_a_check_by_its_name_and_never_recites_a_script() {
+        let mut evidence = evidence(&[Verdict::Rejected]);
+        evidence.checks[0].command = "set -e\nfor file in a b; do test -e $file; done".to_string();
+        assert_eq!(evidence.reason(), "`set -e …`: rejected");
+        evidence.checks[0].name = Some("files-exist".to_string());
+        assert_eq!(evidence.reason(), "`files-exist`: rejected");
     }
 
     // spec: L8, V3

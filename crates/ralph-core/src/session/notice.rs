@@ -42,7 +42,7 @@ impl Notice {
     /// Names what a claim must survive, so that people see whether it was understood as they meant it.
     #[must_use]
     pub fn checked_by(self, criteria: &[Criterion]) -> Self {
-        let shown: Vec<String> = criteria.iter().map(|check| format!("`{}`", check.shown())).collect();
+        let shown: Vec<String> = criteria.iter().map(|check| format!("`{}`", check.called())).collect();
         if shown.is_empty() {
             return self;
         }

@@ -89,6 +89,16 @@ fn a_loop_starts_at_iteration_1_and_tells_how_to_end_it() {
     assert_eq!((notice.title.as_str(), notice.duration), ("Ralph Loop Started", Some(3_000)));
 }
 
+// spec: H5, V2
+#[test]
+fn the_notice_of_the_start_names_each_check_and_recites_no_script() {
+    let script =
+        Criterion { name: Some("files-exist".to_string()), ..command("for file; do\n  test -s $file; done") };
+    let notice = Notice::started(9, "DONE").checked_by(&[command("make test"), script]);
+    let named = "Complete with <promise>DONE</promise>, checked by `make test` and `files-exist`";
+    assert!(notice.message.ends_with(named), "{}", notice.message);
+}
+
 // spec: H5, H7, L4
 #[test]
 fn a_session_that_stops_without_a_claim_is_continued_with_the_next_iteration() {

@@ -288,7 +288,7 @@ pub fn introduce(plan: &RunPlan) {
         out::note("no checks: the claim alone decides, and nothing is verified");
     }
     for check in &plan.checks {
-        out::note(&format!("check     {}", check.shown()));
+        out::note(&format!("check     {}", check.called()));
     }
     if let Some(place) = &plan.tree {
         out::note(&format!("tree      {}, branch {}", place.tree.path.display(), place.tree.branch()));

@@ -331,7 +331,7 @@ async fn set_up(
         let log = format!("{}.setup-{number}.log", verifier.name);
         let seen = external::check(verifier, &check, log, orders).await;
         if seen.verdict != Verdict::Accepted {
-            return Err(Box::new(CheckEvidence { name: Some("setup".to_owned()), ..seen }));
+            return Err(Box::new(CheckEvidence { name: Some(format!("setup {}", seen.called())), ..seen }));
         }
     }
     Ok(())

@@ -96,7 +96,7 @@ fn a_checkout_is_set_up_and_borrows_what_is_shared() {
     let failed =
         project.run_shell(&agent).args(["--no-baseline", "--check", "true", "--max-iterations", "1"]);
     let check = failed.output().expect(3).named("verdict")[0]["checks"][0].clone();
-    assert_eq!((&check["name"], &check["exit_code"]), (&"setup".into(), &9.into()));
+    assert_eq!((&check["name"], &check["exit_code"]), (&"setup exit 9".into(), &9.into()));
 }
 
 // spec: V10

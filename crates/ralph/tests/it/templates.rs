@@ -66,6 +66,25 @@ fn a_shell_command_gets_its_values_as_variables() {
     assert!(answer.stderr.contains("RALPH_PARAM_"), "{}", answer.stderr);
 }
 
+// spec: V6, V2
+#[test]
+fn a_check_of_a_template_is_called_by_its_name_and_shown_in_full() {
+    let project = Project::new();
+    let run = project.run_on("do the work", &["complete"]);
+    let told =
+        run.args(["--check-template", "files-exist files=gone", "--max-iterations", "1"]).output().expect(3);
+    assert!(told.stderr.contains("\ncheck     files-exist\n"), "{}", told.stderr);
+    assert!(told.stdout.contains("`files-exist`: Command exited with 1"), "{}", told.stdout);
+    assert!(
+        !told.stdout.contains("for file") && !told.stderr.contains("for file"),
+        "{}{}",
+        told.stdout,
+        told.stderr
+    );
+    let shown = project.ralph(["show"]).output().expect(0).stdout;
+    assert!(shown.contains("files-exist: `/bin/sh -c 'for file; do"), "{shown}");
+}
+
 // spec: V6
 #[test]
 fn ready_checks_prove_and_disprove() {

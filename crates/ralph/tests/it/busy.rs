@@ -5,6 +5,7 @@ use rustix::process::Signal;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 
+use crate::control_cancel::beside;
 use crate::harness::{Project, Running, wait_until};
 use crate::processes::state_of;
 use crate::work;
@@ -94,4 +95,20 @@ fn a_worker_outlasts_a_database_that_is_busy_for_longer_than_its_lease() {
         answer.stdout
     );
     assert_eq!(work::starts(&project), ["T-1 coder", "T-2 coder"]);
+}
+
+// spec: P1, L14
+// fault: 91
+#[test]
+fn a_worker_keeps_the_task_whose_lease_it_cannot_renew_because_others_write() {
+    let project = work::project(&[("T-1", "")]);
+    let call = work::work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s");
+    let working = work::holding(&project, "coder", call);
+    let holder = Holder::of(&project);
+    is_waiting(&working);
+    holder.let_go();
+    beside(&project, &["cancel", "T-1"]).expect(0);
+    let answer = working.wait().expect(3);
+    assert!(answer.named("task.lost").is_empty(), "{}", answer.stdout);
+    assert_eq!(work::starts(&project), ["T-1 coder"]);
 }

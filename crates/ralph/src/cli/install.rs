@@ -59,7 +59,7 @@ struct TargetArgs {
     /// Shows what would be changed, and changes nothing
     #[arg(long)]
     dry_run: bool,
-    /// Prints an object with host, scope, folder, files and advice
+    /// Prints an object with host, scope, folder, files, advice and warnings
     #[arg(long)]
     json: bool,
 }
@@ -80,6 +80,12 @@ enum Told {
     Nothing,
 }
 
+#[derive(Default)]
+struct Words {
+    advice: Option<String>,
+    warnings: Vec<String>,
+}
+
 impl TargetArgs {
     fn perform(
         &self,
@@ -89,14 +95,20 @@ impl TargetArgs {
         let host = install::find(&self.host)?;
         let variable = |name: &str| std::env::var_os(name);
         let place = Place { scope: self.scope(host)?, variable: &variable };
-        let wanted = plan(host, &place, &own()?)?;
+        let own = own()?;
+        let wanted = plan(host, &place, &own)?;
         if !self.dry_run {
             install::apply(&wanted)?;
         }
-        let advice = host.advice(&place.scope).filter(|_| told == Told::Advice);
+        let words = match told {
+            Told::Advice => {
+                Words { advice: host.advice(&place.scope), warnings: host.warnings(&place, &own) }
+            }
+            Told::Nothing => Words::default(),
+        };
         match self.json {
-            true => self.print_json(host, &place, (&wanted, advice))?,
-            false => self.print(&wanted, advice),
+            true => self.print_json(host, &place, (&wanted, &words))?,
+            false => self.print(&wanted, &words),
         }
         Ok(0)
     }
@@ -117,17 +129,17 @@ impl TargetArgs {
         &self,
         host: &Host,
         place: &Place<'_>,
-        (wanted, advice): (&Apply, Option<String>),
+        (wanted, words): (&Apply, &Words),
     ) -> Result<(), Failure> {
         let file = |report: &Report| json!({ "path": report.path, "done": report.done.name() });
         let files: Vec<_> = wanted.reports().iter().map(file).collect();
         let whole = json!({ "host": host.name, "scope": place.scope.name(), "folder": host.folder(place)?,
-            "dry_run": self.dry_run, "files": files, "advice": advice });
+            "dry_run": self.dry_run, "files": files, "advice": words.advice, "warnings": words.warnings });
         out::line(&whole.to_string());
         Ok(())
     }
 
-    fn print(&self, wanted: &Apply, advice: Option<String>) {
+    fn print(&self, wanted: &Apply, words: &Words) {
         let reports = wanted.reports();
         for report in &reports {
             out::say(&format!("{:<8}  {}", report.done.name(), report.path.display()));
@@ -144,9 +156,10 @@ impl TargetArgs {
         if self.dry_run {
             out::say("\nNothing was changed (--dry-run).");
         }
-        if let Some(advice) = advice {
+        if let Some(advice) = &words.advice {
             out::say(&format!("\nNote: {advice}."));
         }
+        words.warnings.iter().for_each(|warning| out::say(&format!("\nWarning: {warning}.")));
     }
 }
 

@@ -7,25 +7,26 @@ use crate::install::{self, HOSTS, Host, Place, Scope, State};
 pub(super) fn look(agent: &str, visit: &Visit) -> Vec<Finding> {
     let host = HOSTS.iter().find(|host| host.name == agent);
     let scopes = [Scope::User, Scope::Project(visit.root.clone())];
-    host.into_iter().flat_map(|host| scopes.iter().filter_map(|scope| finding(host, scope, visit))).collect()
+    host.into_iter().flat_map(|host| scopes.iter().flat_map(|scope| findings(host, scope, visit))).collect()
 }
 
-fn finding(host: &Host, scope: &Scope, visit: &Visit) -> Option<Finding> {
+fn findings(host: &Host, scope: &Scope, visit: &Visit) -> Vec<Finding> {
+    let Some(own) = &visit.own else { return Vec::new() };
     let variable = |name: &str| std::env::var_os(name);
     let place = Place { scope: scope.clone(), variable: &variable };
     let (name, scope) = (host.name, scope.name());
     let of = |status, what: String| Finding::new("hooks", status, format!("of the {scope}: {what}"));
-    match (install::state(host, &place, visit.own.as_ref()?), host.obstacle(&place)) {
-        (Ok(State::Absent), _) => None,
-        (Ok(State::Current), None) => Some(of(Status::Good, "those of this ralph".to_owned())),
-        (Ok(State::Current), Some(obstacle)) => Some(of(Status::Warning, obstacle.to_owned())),
-        (Ok(State::Outdated), _) => Some(
-            of(Status::Warning, "not those of this ralph, or not all of them".to_owned())
-                .hint(format!("bring them up to date: ralph install {name} --{scope}")),
+    let installed = match install::state(host, &place, own) {
+        Ok(State::Absent) => return Vec::new(),
+        Ok(State::Current) => host.obstacle(&place).map_or_else(
+            || of(Status::Good, "those of this ralph".to_owned()),
+            |obstacle| of(Status::Warning, obstacle.to_owned()),
         ),
-        (Err(error), _) => Some(
-            of(Status::Warning, error.to_string())
-                .hint(format!("`ralph install {name} --{scope}` says more, and what to do about it")),
-        ),
-    }
+        Ok(State::Outdated) => of(Status::Warning, "not those of this ralph, or not all of them".to_owned())
+            .hint(format!("bring them up to date: ralph install {name} --{scope}")),
+        Err(error) => of(Status::Warning, error.to_string())
+            .hint(format!("`ralph install {name} --{scope}` says more, and what to do about it")),
+    };
+    let warnings = host.warnings(&place, own).into_iter().map(|warning| of(Status::Warning, warning));
+    std::iter::once(installed).chain(warnings).collect()
 }

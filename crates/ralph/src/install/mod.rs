@@ -1,6 +1,7 @@
 //! Puts ralph into the programs that people sit in front of: hooks into their settings, slash commands beside them. It
 //! changes nothing that is not ours, undoes exactly what it did, and starts no program.
 mod apply;
+mod call;
 mod change;
 mod commands;
 mod error;

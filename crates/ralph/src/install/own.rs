@@ -1,31 +1,61 @@
-//! This very program, as others can start it: by an absolute path, whatever PATH and HOME they have.
+//! This very program, as others can start it, and which commands of hooks start it.
 use std::path::{Path, PathBuf};
 
+use super::call::{self, Called, called};
 use super::error::InstallError;
 use crate::shell_words;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Own {
     path: String,
+    named: Named,
+}
+
+/// Whom the name `ralph` leads to, in the shell of whoever installs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    This,
+    Other(PathBuf),
+    Nobody,
 }
 
 impl Own {
-    /// `known` are places at which the user finds ralph. One that leads here outlives an update better than where it leads.
-    pub fn find(known: impl IntoIterator<Item = PathBuf>) -> Result<Self, InstallError> {
+    /// `known` is where the user finds ralph. If that leads here, it outlives an update better than where it leads.
+    pub fn find(known: Option<PathBuf>) -> Result<Self, InstallError> {
         let own = std::env::current_exe().map_err(|source| InstallError::Own { source })?;
-        let is_here =
-            |path: &PathBuf| path.is_absolute() && path.canonicalize().is_ok_and(|real| real == own);
-        Self::at(known.into_iter().find(is_here).as_deref().unwrap_or(&own))
+        let is_here = |path: &Path| path.canonicalize().is_ok_and(|real| real == own);
+        match known {
+            Some(path) if path.is_absolute() && is_here(&path) => Self::at(&path, Named::This),
+            Some(other) => Self::at(&own, Named::Other(other)),
+            None => Self::at(&own, Named::Nobody),
+        }
     }
 
-    pub fn at(path: &Path) -> Result<Self, InstallError> {
+    fn at(path: &Path, named: Named) -> Result<Self, InstallError> {
         let unfit = |what| InstallError::Unfit { path: path.to_path_buf(), what };
         let text =
             path.to_str().ok_or_else(|| unfit("is no UTF-8 text, and cannot be written into settings"))?;
         if !path.is_absolute() || !path.is_file() {
             return Err(unfit("is not there any more: start ralph from where it is"));
         }
-        Ok(Self { path: text.to_owned() })
+        Ok(Self { path: text.to_owned(), named })
+    }
+
+    /// Says what keeps hooks from this ralph that name it by its name alone.
+    #[must_use]
+    pub fn misnamed(&self) -> Option<String> {
+        match &self.named {
+            Named::This => None,
+            Named::Nobody => Some(format!(
+                "`ralph` is not on your PATH, so hooks that are for everybody in a project do nothing: add the folder of {}",
+                self.path
+            )),
+            Named::Other(other) => Some(format!(
+                "`ralph` on your PATH is {}, and hooks that are for everybody in a project start that one: this is {}",
+                other.display(),
+                self.path
+            )),
+        }
     }
 
     /// Returns the path.
@@ -42,12 +72,6 @@ impl Own {
             true => self.path.clone(),
             false => format!("'{}'", self.path.replace('\'', r"'\''")),
         }
-    }
-
-    /// Returns the command of a hook.
-    #[must_use]
-    pub fn hook(&self, host: &str) -> String {
-        format!("{} hook {host}", self.quoted())
     }
 }
 
@@ -67,11 +91,16 @@ impl<'a> Ours<'a> {
     /// Tells whether a command is the hook of some ralph for this host, whatever it is told beside. With another command
     /// behind it, it is the user's.
     pub(super) fn is(&self, command: &str) -> bool {
-        let words = shell_words::split(command).unwrap_or_default();
+        let called = called(command);
+        let words = shell_words::split(called.text()).unwrap_or_default();
         let [program, hook, host, more @ ..] = words.as_slice() else { return false };
+        let is_ralph = match called {
+            Called::ByPath(_) => self.is_ralph(program),
+            Called::ByName(_) => program == call::NAME,
+        };
         hook == "hook"
             && host == self.host
-            && self.is_ralph(program)
+            && is_ralph
             && !command.trim().contains('\n')
             && !more.iter().any(|word| begins_another(word))
     }
@@ -89,6 +118,7 @@ fn begins_another(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::install::Scope;
 
     // spec: H2
     // fault: 115
@@ -101,8 +131,8 @@ mod tests {
             let path = folder.join("ralph");
             std::fs::write(&path, "#!/bin/sh\nprintf '%s' \"$*\"\n").unwrap();
             std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-            let own = Own::at(&path).unwrap();
-            let command = own.hook("claude");
+            let own = Own::at(&path, Named::Nobody).unwrap();
+            let command = call::by_path(&own, "claude");
             let is_of = |host| Ours::new(host, &own, None).is(&command);
             assert!(is_of("claude") && !is_of("codex"), "{command}");
             let said =
@@ -114,7 +144,7 @@ mod tests {
     // spec: H2
     #[test]
     fn hooks_of_others_are_none_of_ours() {
-        let own = Own { path: "/bin/loop".to_owned() };
+        let own = Own { path: "/bin/loop".to_owned(), named: Named::Nobody };
         let ours = Ours::new("claude", &own, Some("/old/loop"));
         for command in [
             "ralph hook claude",
@@ -136,7 +166,7 @@ mod tests {
     // spec: H2
     #[test]
     fn a_hook_is_ours_whatever_it_is_told_beside_and_whatever_this_ralph_is_called() {
-        let own = Own { path: "/my bin/loop".to_owned() };
+        let own = Own { path: "/my bin/loop".to_owned(), named: Named::Nobody };
         let ours = Ours::new("claude", &own, Some("/old/loop"));
         for command in [
             "/bin/ralph hook claude --seconds 1800",
@@ -146,6 +176,30 @@ mod tests {
             "/old/loop  hook claude --seconds 60",
         ] {
             assert!(ours.is(command), "{command}");
+        }
+    }
+
+    // spec: H2
+    #[test]
+    fn a_hook_that_names_ralph_by_its_name_is_ours_only_as_it_is_written() {
+        let own = Own { path: "/my bin/loop".to_owned(), named: Named::Nobody };
+        let ours = Ours::new("codex", &own, None);
+        let project = Scope::Project("/project".into());
+        let command = call::hook(&project, &own, "codex");
+        assert!(ours.is(&command) && !Ours::new("qwen", &own, None).is(&command), "{command}");
+        assert!(ours.is(&call::hook(&project, &own, "codex Stop --seconds 1800")));
+        for (old, new) in [
+            ("exec ralph", "exec other"),
+            ("exec ralph", "exec /bin/ralph"),
+            ("sh -c", "bash -c"),
+            ("hook codex", "hook codex; x"),
+            ("hook codex", "run codex"),
+            ("|| :'", "|| :' x"),
+            ("|| :'", "|| x'"),
+            ("2>&1 &&", "2>&1; x &&"),
+        ] {
+            let other = command.replacen(old, new, 1);
+            assert!(other != command && !ours.is(&other), "{other}");
         }
     }
 }

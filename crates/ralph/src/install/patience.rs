@@ -2,6 +2,7 @@
 //! settings outlives an update.
 use serde_json::Value;
 
+use super::call::called;
 use super::error::InstallError;
 use super::file::look;
 use super::host::Host;
@@ -51,7 +52,7 @@ fn edited(hook: &Value, ticks: u64) -> Option<u64> {
 }
 
 fn told(command: &str) -> Option<u64> {
-    let words = shell_words::split(command).ok()?;
+    let words = shell_words::split(called(command).text()).ok()?;
     let mut words = words.iter().map(String::as_str).skip_while(|word| !word.starts_with(FLAG));
     match words.next()?.strip_prefix(FLAG)? {
         "" => words.next()?.parse().ok(),
@@ -75,12 +76,14 @@ mod tests {
     // spec: H2
     #[test]
     fn a_time_that_somebody_has_set_is_found_in_the_settings_or_in_the_command() {
+        let by_name = "sh -c 'command -v ralph >/dev/null 2>&1 && exec ralph hook x --seconds 1800; cat >/dev/null 2>&1 || :'";
         let cases = [
             (json!({"command": "/bin/ralph hook x", "timeout": 600}), None),
             (json!({"command": "/bin/ralph hook x"}), None),
             (json!({"command": "/bin/ralph hook x", "timeout": 1800}), Some(1800)),
             (json!({"command": "/bin/ralph hook x --seconds 1800", "timeout": 600}), Some(1800)),
             (json!({"command": "/bin/ralph hook x --seconds=1800"}), Some(1800)),
+            (json!({"command": by_name}), Some(1800)),
             (json!({"command": "/bin/ralph hook x --seconds 1800", "timeout": 300}), Some(300)),
             (json!({"command": "/bin/ralph hook x --seconds soon", "timeout": "long"}), None),
             (json!({"command": "/bin/ralph hook x", "timeout": 0}), None),

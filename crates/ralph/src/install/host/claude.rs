@@ -1,9 +1,11 @@
 //! Claude Code: hooks in its settings, commands in Markdown; or everything as a plugin.
 use serde_json::{Value, json};
 
-use super::{Host, Site};
+use super::{Host, Shared, Site};
+use crate::install::call;
 use crate::install::commands::COMMANDS;
 use crate::install::part::Part;
+use crate::install::patience::flag;
 use crate::install::place::Scope;
 
 const NAME: &str = "claude";
@@ -15,6 +17,7 @@ pub(super) const CLAUDE: Host = Host {
     ticks: 1,
     parts,
     advice,
+    shared: Shared::One,
     obstacle: |_| None,
 };
 
@@ -23,7 +26,7 @@ const EVENTS: &[&str] = &["UserPromptSubmit", "Stop", "StopFailure"];
 fn parts(site: &Site<'_>) -> Vec<Part> {
     let settings = match site.scope {
         Scope::User => site.hooks("settings.json", &hook(site), EVENTS),
-        // The other file is for everybody, and nobody else has ralph at this path.
+        // The other file is for everybody; this one is kept out of git.
         Scope::Project(_) => site.hooks("settings.local.json", &hook(site), EVENTS),
         Scope::Plugin(_) => return plugin(site),
     };
@@ -31,7 +34,8 @@ fn parts(site: &Site<'_>) -> Vec<Part> {
 }
 
 fn hook(site: &Site<'_>) -> Value {
-    json!({ "type": "command", "command": site.command(NAME), "timeout": site.seconds })
+    let command = call::by_path(site.own, &format!("{NAME}{}", flag(site.seconds)));
+    json!({ "type": "command", "command": command, "timeout": site.seconds })
 }
 
 fn commands(site: &Site<'_>) -> impl Iterator<Item = Part> {
@@ -39,7 +43,7 @@ fn commands(site: &Site<'_>) -> impl Iterator<Item = Part> {
         let hint = Some(("argument-hint", command.hint)).filter(|(_, hint)| !hint.is_empty());
         let head = [("description", command.about), ("disable-model-invocation", "true")];
         let head: Vec<_> = head.into_iter().chain(hint).collect();
-        let text = command.markdown(site.own, "$ARGUMENTS", &head);
+        let text = command.markdown(&site.ralph(), "$ARGUMENTS", &head);
         Part::whole(site.at(&format!("commands/{}.md", command.name)), text)
     })
 }

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Host, Site};
+use super::{Host, Shared, Site};
 use crate::install::part::Part;
 use crate::install::place::Scope;
 
@@ -16,6 +16,7 @@ pub(super) const CODEX: Host = Host {
     ticks: 1,
     parts,
     advice,
+    shared: Shared::All,
     obstacle,
 };
 

@@ -1,9 +1,8 @@
 //! GitHub Copilot CLI: a file of hooks beside others, and skills for commands.
 use serde_json::json;
 
-use super::{Host, Site};
+use super::{Host, Shared, Site};
 use crate::install::part::Part;
-use crate::install::patience::flag;
 use crate::install::place::Scope;
 
 const NAME: &str = "copilot";
@@ -15,12 +14,13 @@ pub(super) const COPILOT: Host = Host {
     ticks: 1,
     parts,
     advice,
+    shared: Shared::All,
     obstacle: |_| None,
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
     // Its events do not say which they are.
-    let entry = |event| json!([{ "type": "command", "bash": format!("{} {event}{}", site.own.hook(NAME), flag(site.seconds)), "timeoutSec": site.seconds }]);
+    let entry = |event| json!([{ "type": "command", "bash": site.command(&format!("{NAME} {event}")), "timeoutSec": site.seconds }]);
     let events = ["userPromptSubmitted", "agentStop", "errorOccurred"];
     let hooks: serde_json::Map<_, _> =
         events.iter().map(|event| ((*event).to_owned(), entry(event))).collect();

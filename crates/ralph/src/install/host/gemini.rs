@@ -1,7 +1,7 @@
 //! Gemini CLI: hooks in its settings, with times in milliseconds; commands in TOML.
 use serde_json::json;
 
-use super::{Host, Site};
+use super::{Host, Shared, Site};
 use crate::install::commands::COMMANDS;
 use crate::install::part::Part;
 use crate::install::place::Scope;
@@ -15,13 +15,14 @@ pub(super) const GEMINI: Host = Host {
     ticks: 1000,
     parts,
     advice,
+    shared: Shared::All,
     obstacle: |_| None,
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
     let hook = json!({ "type": "command", "name": "ralph", "command": site.command(NAME), "timeout": site.seconds * GEMINI.ticks });
     let commands = COMMANDS.iter().map(|command| {
-        let text = toml_text(&command.text(site.own, "{{args}}"));
+        let text = toml_text(&command.text(&site.ralph(), "{{args}}"));
         let toml = format!("description = {:?}\nprompt = {text}\n", command.about);
         Part::whole(site.at(&format!("commands/{}.toml", command.name)), toml)
     });

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::call;
 use super::commands::COMMANDS;
 use super::error::InstallError;
 use super::merge::Hook;
@@ -34,8 +35,19 @@ pub struct Host {
     parts: fn(&Site<'_>) -> Vec<Part>,
     /// Says what people have to do themselves, if anything.
     advice: fn(&Scope) -> Option<String>,
+    /// Whose a project's file with the hooks is.
+    shared: Shared,
     /// Says what keeps the host from running the hooks, as far as that can be seen in its folder.
     obstacle: fn(&Path) -> Option<&'static str>,
+}
+
+/// Whose a project's file with the hooks is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    /// Everybody's who has the project.
+    All,
+    /// The user's alone.
+    One,
 }
 
 /// Where and for whom parts are made.
@@ -80,6 +92,13 @@ impl Host {
         (self.advice)(scope)
     }
 
+    /// Says what is in the way of the hooks, whoever has put it there.
+    #[must_use]
+    pub fn warnings(&self, place: &Place<'_>, own: &Own) -> Vec<String> {
+        let is_by_name = matches!(place.scope, Scope::Project(_)) && self.shared == Shared::All;
+        own.misnamed().filter(|_| is_by_name).into_iter().collect()
+    }
+
     /// Says what keeps the host from running the hooks, as far as that can be seen.
     pub fn obstacle(&self, place: &Place<'_>) -> Option<&'static str> {
         self.folder(place).ok().and_then(|folder| (self.obstacle)(&folder))
@@ -91,9 +110,14 @@ impl Site<'_> {
         self.folder.join(name)
     }
 
-    /// Returns the command of a hook.
-    fn command(&self, host: &str) -> String {
-        format!("{}{}", self.own.hook(host), flag(self.seconds))
+    /// Returns ralph as people and agents call it.
+    fn ralph(&self) -> String {
+        call::word(self.scope, self.own)
+    }
+
+    /// Returns the command of a hook, with the host's name and what else it is told.
+    fn command(&self, words: &str) -> String {
+        call::hook(self.scope, self.own, &format!("{words}{}", flag(self.seconds)))
     }
 
     /// Puts hooks into a file with settings, as most hosts have them.
@@ -106,7 +130,10 @@ impl Site<'_> {
     /// Makes a skill of every command.
     fn skills(&self, mark: char) -> impl Iterator<Item = Part> {
         COMMANDS.iter().map(move |command| {
-            Part::whole(self.at(&format!("skills/{}/SKILL.md", command.name)), command.skill(self.own, mark))
+            Part::whole(
+                self.at(&format!("skills/{}/SKILL.md", command.name)),
+                command.skill(&self.ralph(), mark),
+            )
         })
     }
 }

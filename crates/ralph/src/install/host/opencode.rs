@@ -1,7 +1,8 @@
 //! OpenCode: a plugin, which asks ralph, and commands in Markdown.
 use serde_json::Value;
 
-use super::{Host, Site};
+use super::{Host, Shared, Site};
+use crate::install::call;
 use crate::install::commands::COMMANDS;
 use crate::install::part::Part;
 use crate::install::place::Scope;
@@ -15,14 +16,16 @@ pub(super) const OPENCODE: Host = Host {
     ticks: 1000,
     parts,
     advice,
+    shared: Shared::All,
     obstacle: |_| None,
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
-    let plugin = PLUGIN.replace("\"{{ralph}}\"", &Value::from(site.own.path()).to_string());
+    let plugin =
+        PLUGIN.replace("\"{{ralph}}\"", &Value::from(call::program(site.scope, site.own)).to_string());
     let plugin = plugin.replace("\"{{seconds}}\"", &site.seconds.to_string());
     let commands = COMMANDS.iter().map(|command| {
-        let text = command.markdown(site.own, "$ARGUMENTS", &[("description", command.about)]);
+        let text = command.markdown(&site.ralph(), "$ARGUMENTS", &[("description", command.about)]);
         Part::whole(site.at(&format!("command/{}.md", command.name)), text)
     });
     commands.chain([Part::whole(site.at("plugin/ralph.js"), plugin)]).collect()

@@ -1,7 +1,7 @@
 //! Qwen Code: hooks and commands almost as Claude has them.
 use serde_json::json;
 
-use super::{Host, Site};
+use super::{Host, Shared, Site};
 use crate::install::commands::COMMANDS;
 use crate::install::part::Part;
 use crate::install::place::Scope;
@@ -15,6 +15,7 @@ pub(super) const QWEN: Host = Host {
     ticks: 1,
     parts,
     advice,
+    shared: Shared::All,
     obstacle: |_| None,
 };
 
@@ -22,7 +23,7 @@ fn parts(site: &Site<'_>) -> Vec<Part> {
     let hook =
         json!({ "type": "command", "name": "ralph", "command": site.command(NAME), "timeout": site.seconds });
     let commands = COMMANDS.iter().map(|command| {
-        let text = command.markdown(site.own, "{{args}}", &[("description", command.about)]);
+        let text = command.markdown(&site.ralph(), "{{args}}", &[("description", command.about)]);
         Part::whole(site.at(&format!("commands/{}.md", command.name)), text)
     });
     let events = &["UserPromptSubmit", "Stop", "StopFailure"];

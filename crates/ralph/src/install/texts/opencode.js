@@ -11,20 +11,31 @@ const COMMANDS = {
   "ralph-status": ["status"],
 }
 
+/** A project's plugin is everybody's, also of those who have no ralph: they hear of it only where they ask for it. */
+const failed = (said, error) => {
+  const isAbsent = RALPH === "ralph" && error?.code === "ENOENT"
+  return { ...said, isAbsent, err: isAbsent ? "ralph is not installed here: it is not on the PATH" : `${said.err}${error}` }
+}
+
 /** Starts ralph without a shell, gives it its input, and returns what it said. */
 const ask = (args, input, cwd) =>
   new Promise((resolve) => {
     const said = { out: "", err: "", code: null }
     try {
-      const child = spawn(RALPH, args, { cwd, stdio: ["pipe", "pipe", "pipe"], timeout: SECONDS * 1000 })
+      const child = spawn(RALPH, args, { cwd, stdio: ["pipe", "pipe", "pipe"] })
+      const timer = setTimeout(() => child.kill(), SECONDS * 1000)
+      const end = (came) => {
+        clearTimeout(timer)
+        resolve(came)
+      }
       child.stdout.setEncoding("utf8").on("data", (text) => (said.out += text))
       child.stderr.setEncoding("utf8").on("data", (text) => (said.err += text))
-      child.on("error", (error) => resolve({ ...said, err: `${said.err}${error}` }))
-      child.on("close", (code) => resolve({ ...said, code }))
+      child.on("error", (error) => end(failed(said, error)))
+      child.on("close", (code) => end({ ...said, code }))
       child.stdin.on("error", () => {})
       child.stdin.end(input)
     } catch (error) {
-      resolve({ ...said, err: String(error) })
+      resolve(failed(said, error))
     }
   })
 
@@ -73,6 +84,7 @@ export const RalphPlugin = async ({ client, directory }) => {
     const words = news.event === "idle" ? await lastWords(client, news.session_id) : {}
     const input = { ...news, ...words, cwd: directory }
     const said = await ask(["hook", "opencode", "--seconds", `${SECONDS}`], JSON.stringify(input), directory)
+    if (said.isAbsent) return
     if (said.err) await note(said.err)
     if (!said.out.trim()) return
     const answer = JSON.parse(said.out)

@@ -1,6 +1,7 @@
 //! `ralph install` and `ralph uninstall`: what is there stays, and what came goes without a trace.
 mod faults;
 mod patience;
+mod shared;
 mod story;
 mod tasks;
 

@@ -184,6 +184,8 @@ impl From<StoreError> for Failure {
             }
             StoreError::LeaseLost { .. } => failure
                 .hint("this one has stopped its agent and recorded nothing more; `ralph status` shows who works on it"),
+            StoreError::LeaseTaken { .. } => Self { exit_code: exit_code::PREFLIGHT, ..failure }
+                .hint("nothing was begun; `ralph status` shows who works on it"),
             StoreError::Copy { .. } => Self { exit_code: exit_code::PREFLIGHT, ..failure }
                 .hint("name a file that is not there yet, in a folder that you can write to"),
             StoreError::Newer { .. } => failure.hint("update ralph; the database was not touched"),

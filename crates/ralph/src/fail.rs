@@ -21,6 +21,7 @@ pub enum Point {
     StageBegins,
     AcceptBegins,
     EditHeld,
+    HoldLooked,
     SetUpGoesOn,
 }
 
@@ -47,6 +48,7 @@ impl Point {
             Self::StageBegins => "stage.begins",
             Self::AcceptBegins => "accept.begins",
             Self::EditHeld => "edit.held",
+            Self::HoldLooked => "hold.looked",
             Self::SetUpGoesOn => "setup.goes.on",
         }
     }

@@ -12,6 +12,7 @@ use super::detach::{DetachArgs, detach};
 use super::output_args::{OutputArgs, Show};
 use super::run::{hold, means, preflight_again, tell, with_keeper};
 use super::target::{PATIENCE, place, silent, within};
+use super::tree_hold::free;
 use super::{block_on, out, own_tree, pick, task, trust};
 use crate::config::{Part, Use};
 use crate::control::{Driven, Given, driven, give};
@@ -20,11 +21,12 @@ use crate::engine::{
     StoredAgent, TakenUp,
 };
 use crate::error::Failure;
+use crate::fail::{self, Point};
 use crate::git;
 use crate::process::{self, Keeper};
 use crate::project::Project;
 use crate::redact;
-use crate::store::{Addressee, RunRow, Store, StoredRun};
+use crate::store::{Addressee, Right, RunRow, Store, StoredRun};
 use crate::view::{event_line, processes, short_id};
 
 /// Goes on with a run that was paused or interrupted, or whose ralph died
@@ -167,7 +169,12 @@ async fn go_on(left: Left, (store, keeper): (Store, Keeper), show: Show) -> Resu
     let hold = hold(&plan).await?;
     let settings =
         RunSettings::of(&plan).json().map_err(|error| Failure::new(exit_code::PREFLIGHT, &error))?;
-    let stored = store.take_over(&row.id, &hold.owner().json(), &settings, None).await?;
+    if let Some(task) = &row.task {
+        free(&store, task).await?;
+    }
+    fail::point(Point::StageBegins);
+    let right = row.task.as_deref().map_or(Right::Any, |task| Right::Free { task });
+    let stored = store.take_over(&row.id, &hold.owner().json(), &settings, right).await?;
     let audience = match show {
         Show::Json => Audience::Nobody,
         Show::People(_) | Show::Background(_) => Audience::People,

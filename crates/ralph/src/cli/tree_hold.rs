@@ -6,6 +6,7 @@ use ralph_core::outcome::exit_code;
 use super::task::{at_rest, unknown};
 use crate::engine::Clock;
 use crate::error::Failure;
+use crate::fail::{self, Point};
 use crate::lock::{self, Held, LockError, Owner, Sharing};
 use crate::private;
 use crate::project::Project;
@@ -80,27 +81,38 @@ impl TreeHold {
 }
 
 async fn of_task(store: &Store, project: &Project, head: &TaskHead) -> Result<Claim, Failure> {
-    refuse_worked_on(store, project, head).await?;
+    at_rest(head, project)?;
+    free(store, &head.id).await?;
     let owner = Owner::of(&head.id, Clock::wall()).json();
-    store.hold_task(&head.id, &owner, LEASE).await?.ok_or_else(|| taken(&head.id))
+    fail::point(Point::HoldLooked);
+    let claim = store.hold_task(&head.id, &owner, LEASE).await?.ok_or_else(|| taken(&head.id, None))?;
+    // From now on none can begin. One that began since the first look shows itself.
+    let heads = store.tasks().await?;
+    let seen = heads.iter().find(|seen| seen.id == head.id).map_or(Ok(()), |seen| at_rest(seen, project));
+    if seen.is_err() {
+        store.give_back(&claim).await?;
+    }
+    seen.map(|()| claim)
 }
 
-/// Refuses a task that somebody works on, with or without a loop. The lease of a dead worker is over.
-async fn refuse_worked_on(store: &Store, project: &Project, head: &TaskHead) -> Result<(), Failure> {
-    at_rest(head, project)?;
+/// Refuses a task that a worker has, with or without a loop. The lease of a dead one is over.
+pub async fn free(store: &Store, task: &str) -> Result<(), Failure> {
     let leases = store.leases().await?.into_iter();
-    for lease in leases.filter(|lease| lease.claim.task == head.id && !lease.is_over) {
-        if !Owner::parse(&lease.owner).is_some_and(|owner| owner.process.is_gone()) {
-            return Err(taken(&head.id));
+    for lease in leases.filter(|lease| lease.claim.task == task && !lease.is_over) {
+        let owner = Owner::parse(&lease.owner);
+        if !owner.as_ref().is_some_and(|owner| owner.process.is_gone()) {
+            return Err(taken(task, owner.as_ref()));
         }
         store.end_lease(&lease.claim).await?;
     }
     Ok(())
 }
 
-fn taken(task: &str) -> Failure {
-    Failure::preflight(format!("a worker has task {task}"))
-        .hint(format!("wait until it is through, or end its work: ralph cancel {task}"))
+fn taken(task: &str, owner: Option<&Owner>) -> Failure {
+    let who = owner.map(|owner| format!(": {owner}")).unwrap_or_default();
+    Failure::preflight(format!("a worker has task {task}{who}")).hint(format!(
+        "`ralph status` shows how far it is: wait until it is through, or end its work with `ralph cancel {task}`"
+    ))
 }
 
 async fn of_run(project: &Project, run: &RunRow) -> Result<Held, Failure> {

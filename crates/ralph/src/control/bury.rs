@@ -8,7 +8,7 @@ use ralph_core::step::step;
 use crate::lock::{self, LockError, Owner, Sharing};
 use crate::process::{self, Swept};
 use crate::project::Project;
-use crate::store::{Entry, Lease, LoopRow, Store, StoreError, StoredRun};
+use crate::store::{Entry, Lease, LoopRow, Right, Store, StoreError, StoredRun};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuryError {
@@ -41,7 +41,7 @@ pub async fn bury(project: &Project, store: &Store, row: &LoopRow, at: Millis) -
     if is_worked_on(store, row).await? {
         return Err(BuryError::Driven);
     }
-    let stored = store.take_over(run, &owner.json(), &row.run.settings, None).await?;
+    let stored = store.take_over(run, &owner.json(), &row.run.settings, Right::Any).await?;
     let swept = process::sweep(run);
     let is_new = stored.state.can_go_on();
     if is_new {

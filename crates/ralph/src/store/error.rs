@@ -19,6 +19,8 @@ pub enum StoreError {
     TakenOver { run: String, owner: Option<String> },
     #[error("task {task} was taken over by another ralph")]
     LeaseLost { task: String },
+    #[error("another ralph has just taken task {task}")]
+    LeaseTaken { task: String },
     #[error("the database {} was changed while the run was going on, by something that is not ralph", path.display())]
     Changed { path: PathBuf, kept: Kept },
     #[error("the copy {} cannot be made", path.display())]

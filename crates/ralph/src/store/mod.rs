@@ -37,7 +37,7 @@ pub use read::EventRow;
 pub use record::{Entry, FIRST_FENCE, NewRun, NewStage};
 pub use rows::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow};
 pub use stats::{Grouping, KeyedPart};
-pub use take_over::StoredRun;
+pub use take_over::{Right, StoredRun};
 pub use task_rows::{StageRun, TaskHead, TaskRow};
 pub use tasks::TaskChange;
 pub use transfer::{EXPORT_VERSION, ImportedFact, RunHeader};

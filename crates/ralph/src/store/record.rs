@@ -31,7 +31,8 @@ pub struct NewRun<'a> {
 pub struct NewStage<'a> {
     pub task: &'a str,
     pub role: &'a Role,
-    /// The number under which its worker has the task. A worker who lost it can begin nothing.
+    /// The number under which its worker has the task. A worker who lost it can begin nothing, and neither can who works by
+    /// hand while somebody has it.
     pub lease: Option<i64>,
 }
 
@@ -91,7 +92,10 @@ impl Store {
                 self.remember(first.written(&state));
                 Ok(())
             }
-            (Err(error), Some(stage)) if is_lease(&error) => Err(self.lost(stage.task)),
+            (Err(error), Some(stage)) if is_lease(&error) => Err(match stage.lease {
+                Some(_) => self.lost(stage.task),
+                None => StoreError::LeaseTaken { task: stage.task.to_owned() },
+            }),
             (Err(source), _) => Err(self.failed(source)),
         }
     }

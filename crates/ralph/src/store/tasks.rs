@@ -6,6 +6,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use super::batch::{Statement, execute_one, sql};
+use super::claims::now;
 use super::task_rows::{LISTED, TaskHead, TaskRow, WHOLE, listed};
 use super::{NewStage, RunRow, Store, StoreError};
 
@@ -154,12 +155,20 @@ pub(super) fn belongs(run: &str, task: &str, role: &str) -> Statement {
 /// Returns the statements by which a run that begins becomes the stage of its task, and moves it.
 pub(super) fn begun(run: &str, stage: NewStage<'_>, at: Millis) -> Vec<Statement> {
     let NewStage { task, role, lease } = stage;
-    // Where the task has another number, there is no value for the column, and nothing of the run is stored.
-    let fenced = lease.map(|lease| {
-        sql!("UPDATE tasks SET fence = CASE WHEN fence = ? THEN fence END WHERE id = ?", lease, task)
-    });
+    // Where the task has another number, or somebody has it where nobody should, there is no value for the column, and
+    // nothing of the run is stored.
+    let fenced = match lease {
+        Some(lease) => {
+            sql!("UPDATE tasks SET fence = CASE WHEN fence = ? THEN fence END WHERE id = ?", lease, task)
+        }
+        None => sql!(
+            "UPDATE tasks SET fence = CASE WHEN owner IS NULL OR lease_until < ? THEN fence END WHERE id = ?",
+            now(),
+            task
+        ),
+    };
     let belongs = belongs(run, task, role.as_str());
-    fenced.into_iter().chain(std::iter::once(belongs)).chain(taken_up(run, at)).collect()
+    [fenced, belongs].into_iter().chain(taken_up(run, at)).collect()
 }
 
 /// Returns the statement by which a run that goes on moves its task, if it has one, and it is its role's turn

@@ -13,7 +13,7 @@ use super::task::Work;
 use crate::engine::{self, Asks, Beginning, Clock, Hold, Means, RunPlan, RunSettings, StageOf, TakenUp};
 use crate::fail::{self, Point};
 use crate::project::Project;
-use crate::store::{Advance, Claim, Keeping, RunRow, StoredRun};
+use crate::store::{Advance, Claim, Keeping, Right, RunRow, StoredRun};
 
 /// How a stage ended, with what is kept of it.
 pub(super) struct Told {
@@ -71,7 +71,8 @@ impl<W: Workshop> Work<W> {
         let hold = Hold::leased(&plan, Clock::wall()).await?;
         fail::point(Point::StageLeftFound);
         let owner = hold.owner().json();
-        let take_over = async || self.store.take_over(&run.id, &owner, &settings, Some(&self.claim)).await;
+        let take_over =
+            async || self.store.take_over(&run.id, &owner, &settings, Right::Has(&self.claim)).await;
         let mut stored = self.bear(take_over).await?;
         // Only now can nobody else start anything for this run.
         self.shop.sweep(&run.id);

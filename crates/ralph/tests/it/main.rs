@@ -15,6 +15,7 @@ mod background;
 mod baseline;
 mod budgets;
 mod busy;
+mod by_hand;
 mod changed;
 mod cheating;
 mod check_faults;

@@ -11,11 +11,12 @@ use crate::cli::around::refuse_recursion;
 use crate::cli::detach::detach;
 use crate::cli::resume::refuse_tracked;
 use crate::cli::run::{drive, execute, with_keeper};
+use crate::cli::tree_hold::free;
 use crate::cli::{block_on, out, pick};
 use crate::config::Settings;
 use crate::engine::RunPlan;
 use crate::error::Failure;
-use crate::lock::Owner;
+use crate::fail::{self, Point};
 use crate::project::Project;
 use crate::store::{RunRow, Store, TaskRow};
 use crate::view::short_id;
@@ -59,6 +60,7 @@ async fn prepare(args: &RunArgs, settings: &Settings, project: Project) -> Resul
     if let (true, Some(judge), Some(base)) = (args.role.judges(), &mut plan.judge, begun_at?) {
         judge.base = base;
     }
+    fail::point(Point::StageBegins);
     let out_of_turn = out_of_turn(&row, &args.role, accepted_last?.as_ref());
     warnings.iter().chain(&out_of_turn).for_each(|warning| out::note(&format!("warning: {warning}")));
     Ok(plan)
@@ -105,10 +107,7 @@ async fn ready(store: &Store, row: &TaskRow, project: &Project) -> Result<(), Fa
         return Err(Failure::preflight(format!("task {id} waits for {}", waits.join(", ")))
             .hint("these must be done first, or be taken out with `ralph task edit`"));
     }
-    if let Some(owner) = worker(store, id).await? {
-        return Err(Failure::preflight(format!("a worker has task {id}: {owner}"))
-            .hint("`ralph status` shows how far it is"));
-    }
+    free(store, id).await?;
     let run = heads.iter().find(|head| head.id == *id).and_then(|head| head.run.as_ref());
     match run.filter(|run| run.status == "running") {
         Some(run) if !pick::is_cut_short(project, &run.id) => {
@@ -117,12 +116,6 @@ async fn ready(store: &Store, row: &TaskRow, project: &Project) -> Result<(), Fa
         }
         Some(_) | None => Ok(()),
     }
-}
-
-/// Returns the worker who has a task, if one has it.
-async fn worker(store: &Store, task: &str) -> Result<Option<Owner>, Failure> {
-    let lease = store.leases().await?.into_iter().find(|lease| lease.claim.task == task && !lease.is_over);
-    Ok(lease.and_then(|lease| Owner::parse(&lease.owner)).filter(|owner| !owner.process.is_gone()))
 }
 
 /// Returns why the work was sent back, if that was the last that happened to the task.

@@ -36,6 +36,7 @@ use crate::view::short_id;
 Exit codes: 0 landed, 1 cannot be landed as things are (not done, a conflict, your uncommitted changes, no branch),
 3 the checks fail on the merged result, 5 git failed")]
 pub struct LandArgs {
+    /// Tasks that are done, in the order in which they are merged
     #[arg(required = true, value_name = "TASK")]
     tasks: Vec<String>,
     /// Prints one object for each task: task, landed, branch, commit, work, verified, checks, tree

@@ -113,6 +113,25 @@ fn no_answer_breaks_a_word_on_a_narrow_terminal() {
     }
 }
 
+// spec: U1, P1, P6
+#[test]
+fn a_worker_s_lines_fit_and_the_last_says_how_to_get_at_the_work() {
+    let project = crate::work::project(&[("T-1", "")]);
+    let agent = project.outside("agent.sh").display().to_string();
+    let call = project.ralph(["work", "--until-idle", "--agent", "text", "--agent-cmd", &agent]);
+    let call = call.env("RALPH_PIPELINE_STAGES", "coder");
+    let mut terminal = Terminal::start_with(call.command(), 50);
+    assert_eq!(terminal.wait().code(), Some(0), "{}", terminal.shown());
+    let rows = terminal.rows();
+    let wide: Vec<_> = rows.iter().filter(|row| !fits(row, 50)).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    stands(
+        &rows,
+        &["T-1 coder  baseline  `test -e done-T-1` fails", "                     before the work: Command"],
+    );
+    assert!(rows.join(" ").contains("`ralph land T-1` verifies it again and merges it"), "{rows:#?}");
+}
+
 // spec: U1, A4
 #[test]
 fn a_terminal_that_does_not_know_its_size_gets_whole_lines() {

@@ -80,7 +80,11 @@ impl Shop {
     }
 
     pub(super) async fn summarise(&self, store: &Store, finish: &Finish) -> Result<(), Failure> {
-        self.teller.summarise(store, finish).await
+        self.teller.summarise(store, finish).await?;
+        if self.settings.pipeline.land.value == Landing::Manual {
+            self.teller.to_land(finish);
+        }
+        Ok(())
     }
 }
 

@@ -160,6 +160,26 @@ impl Teller {
         heads.iter().filter_map(|head| waits(head, &statuses)).for_each(|line| out::say(&line));
         Ok(())
     }
+
+    /// Says what the user is left to do with what is done.
+    pub(super) fn to_land(&self, finish: &Finish) {
+        if self.audience == Audience::People {
+            let done = finish.tasks.iter().filter(|(_, end)| ending(end) == "done");
+            let done: Vec<&str> = done.map(|(task, _)| task.as_str()).collect();
+            land(&done).iter().for_each(|line| out::note(line));
+        }
+    }
+}
+
+/// How many tasks are named, so that the line stays one that people read.
+const NAMED: usize = 5;
+
+/// Says how what is done comes to whoever wanted it.
+fn land(done: &[&str]) -> Option<String> {
+    let named = if done.len() > NAMED { "TASK…".to_owned() } else { done.join(" ") };
+    let what = "what is done lies on branches of its own";
+    (!done.is_empty())
+        .then(|| format!("{what}: `ralph land {named}` verifies it again and merges it into yours"))
 }
 
 /// Says what limits the cost, and what does not.
@@ -253,40 +273,37 @@ fn usd(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// Lines with a name before them.
+/// Lines with a name before them. On a terminal they fit.
 struct Named {
     name: String,
-    out: io::Stderr,
     line: Vec<u8>,
 }
 
 impl Write for Named {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for byte in bytes {
-            self.line.push(*byte);
-            if *byte == b'\n' {
-                self.flush_line()?;
+            match *byte {
+                b'\n' => self.end_line(),
+                byte => self.line.push(byte),
             }
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        Ok(())
     }
 }
 
 impl Named {
     fn new(name: String) -> Self {
-        Self { name, out: io::stderr(), line: Vec::new() }
+        Self { name, line: Vec::new() }
     }
 
-    fn flush_line(&mut self) -> io::Result<()> {
+    fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        if line.trim_ascii().is_empty() {
-            return Ok(());
+        if !line.trim_ascii().is_empty() {
+            out::note(&format!("{}  {}", self.name, String::from_utf8_lossy(&line)));
         }
-        let named = [self.name.as_bytes(), b"  ", &line].concat();
-        self.out.write_all(&named)
     }
 }

@@ -94,7 +94,8 @@ impl TargetArgs {
     ) -> Result<u8, Failure> {
         let host = install::find(&self.host)?;
         let variable = |name: &str| std::env::var_os(name);
-        let place = Place { scope: self.scope(host)?, variable: &variable };
+        let around = Project::here().ok().map(|project| project.root);
+        let place = Place { scope: self.scope(host)?, around, variable: &variable };
         let own = own()?;
         let wanted = plan(host, &place, &own)?;
         if !self.dry_run {

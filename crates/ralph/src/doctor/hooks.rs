@@ -13,14 +13,14 @@ pub(super) fn look(agent: &str, visit: &Visit) -> Vec<Finding> {
 fn findings(host: &Host, scope: &Scope, visit: &Visit) -> Vec<Finding> {
     let Some(own) = &visit.own else { return Vec::new() };
     let variable = |name: &str| std::env::var_os(name);
-    let place = Place { scope: scope.clone(), variable: &variable };
+    let place = Place { scope: scope.clone(), around: Some(visit.root.clone()), variable: &variable };
     let (name, scope) = (host.name, scope.name());
     let of = |status, what: String| Finding::new("hooks", status, format!("of the {scope}: {what}"));
     let installed = match install::state(host, &place, own) {
         Ok(State::Absent) => return Vec::new(),
-        Ok(State::Current) => host.obstacle(&place).map_or_else(
+        Ok(State::Current) => host.obstacle(&place, own).map_or_else(
             || of(Status::Good, "those of this ralph".to_owned()),
-            |obstacle| of(Status::Warning, obstacle.to_owned()),
+            |obstacle| of(Status::Warning, obstacle),
         ),
         Ok(State::Outdated) => of(Status::Warning, "not those of this ralph, or not all of them".to_owned())
             .hint(format!("bring them up to date: ralph install {name} --{scope}")),

@@ -40,7 +40,7 @@ pub(super) fn seconds(
         found.extend(merge::ours(&text, |command| ours.is(command)).map_err(malformed)?);
     }
     let kept = old.and_then(|old| old.seconds).filter(|_| found.is_empty());
-    let edited = found.iter().filter_map(|hook| edited(hook, host.ticks)).max();
+    let edited = found.iter().filter_map(|found| edited(&found.hook, host.ticks)).max();
     Ok(edited.or(kept).unwrap_or(USUAL))
 }
 

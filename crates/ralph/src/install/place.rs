@@ -28,6 +28,8 @@ impl Scope {
 /// A scope, and the environment in which folders are found.
 pub struct Place<'a> {
     pub scope: Scope,
+    /// The root of the project around the user, if there is one.
+    pub around: Option<PathBuf>,
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 

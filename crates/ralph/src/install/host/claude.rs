@@ -1,12 +1,15 @@
 //! Claude Code: hooks in its settings, commands in Markdown; or everything as a plugin.
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use super::{Host, Shared, Site};
 use crate::install::call;
 use crate::install::commands::COMMANDS;
+use crate::install::merge;
 use crate::install::part::Part;
 use crate::install::patience::flag;
-use crate::install::place::Scope;
+use crate::install::place::{Place, Scope};
 
 const NAME: &str = "claude";
 
@@ -18,7 +21,8 @@ pub(super) const CLAUDE: Host = Host {
     parts,
     advice,
     shared: Shared::One,
-    obstacle: |_| None,
+    obstacle: |_, _| None,
+    ban,
 };
 
 const EVENTS: &[&str] = &["UserPromptSubmit", "Stop", "StopFailure"];
@@ -31,6 +35,24 @@ fn parts(site: &Site<'_>) -> Vec<Part> {
         Scope::Plugin(_) => return plugin(site),
     };
     commands(site).chain([settings]).collect()
+}
+
+/// Of its settings the nearest counts.
+fn ban(place: &Place<'_>) -> Option<String> {
+    let project = place.around.as_ref().map(|root| root.join(CLAUDE.project));
+    let nearest = project
+        .iter()
+        .flat_map(|folder| ["settings.local.json", "settings.json"].map(|name| folder.join(name)));
+    let user = (CLAUDE.home)(place).ok().map(|folder| folder.join("settings.json"));
+    let said = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).ok()?;
+        Some((merge::value_of(&text, "disableAllHooks")?.as_bool()?, path))
+    };
+    let (is_banned, path) = nearest.chain(user).find_map(said)?;
+    is_banned.then(|| {
+        let path = path.display();
+        format!("Claude runs no hook at all, because {path} says \"disableAllHooks\": true. Take that out, or set it to false")
+    })
 }
 
 fn hook(site: &Site<'_>) -> Value {

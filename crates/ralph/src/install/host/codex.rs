@@ -1,11 +1,11 @@
 //! Codex: hooks in a file of their own, which Codex runs only after the user has trusted them; skills for commands.
-use std::path::Path;
-
 use serde_json::json;
 
-use super::{Host, Shared, Site};
+use super::{Host, Shared, Site, codex_trust};
+use crate::install::merge;
+use crate::install::own::{Ours, Own};
 use crate::install::part::Part;
-use crate::install::place::Scope;
+use crate::install::place::{Place, Scope};
 
 const NAME: &str = "codex";
 
@@ -18,6 +18,7 @@ pub(super) const CODEX: Host = Host {
     advice,
     shared: Shared::All,
     obstacle,
+    ban: |_| None,
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {
@@ -34,9 +35,12 @@ fn advice(_scope: &Scope) -> Option<String> {
     )
 }
 
-/// Codex writes down which hooks are trusted, by the place of each.
-fn obstacle(folder: &Path) -> Option<&'static str> {
-    let trusted = std::fs::read_to_string(folder.join("config.toml")).unwrap_or_default();
-    let stop = format!("{}:stop:", folder.join("hooks.json").display());
-    (!trusted.contains(&stop)).then_some("Codex does not trust them yet: start `codex`, and type /hooks")
+/// Codex writes down in the user's own folder which hooks are trusted, also of those in projects.
+fn obstacle(place: &Place<'_>, own: &Own) -> Option<String> {
+    let config = (CODEX.home)(place).ok()?.join("config.toml");
+    let config = std::fs::read_to_string(config).unwrap_or_default();
+    let file = CODEX.folder(place).ok()?.join("hooks.json");
+    let ours = Ours::new(NAME, own, None);
+    let hooks = merge::ours(&std::fs::read_to_string(&file).ok()?, |command| ours.is(command)).ok()?;
+    codex_trust::refusal(&config, &file, &hooks)
 }

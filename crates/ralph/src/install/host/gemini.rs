@@ -16,7 +16,8 @@ pub(super) const GEMINI: Host = Host {
     parts,
     advice,
     shared: Shared::All,
-    obstacle: |_| None,
+    obstacle: |_, _| None,
+    ban: |_| None,
 };
 
 fn parts(site: &Site<'_>) -> Vec<Part> {

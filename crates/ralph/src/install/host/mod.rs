@@ -1,6 +1,7 @@
 //! The programs that ralph can be put into. A new one is a file beside this one and a line in [`HOSTS`].
 mod claude;
 mod codex;
+mod codex_trust;
 mod copilot;
 mod gemini;
 mod opencode;
@@ -37,8 +38,10 @@ pub struct Host {
     advice: fn(&Scope) -> Option<String>,
     /// Whose a project's file with the hooks is.
     shared: Shared,
-    /// Says what keeps the host from running the hooks, as far as that can be seen in its folder.
-    obstacle: fn(&Path) -> Option<&'static str>,
+    /// Says what the user has yet to do before the host runs the hooks, as far as that can be seen.
+    obstacle: fn(&Place<'_>, &Own) -> Option<String>,
+    /// Says what in the settings keeps the host from running any hook.
+    ban: fn(&Place<'_>) -> Option<String>,
 }
 
 /// Whose a project's file with the hooks is.
@@ -96,12 +99,14 @@ impl Host {
     #[must_use]
     pub fn warnings(&self, place: &Place<'_>, own: &Own) -> Vec<String> {
         let is_by_name = matches!(place.scope, Scope::Project(_)) && self.shared == Shared::All;
-        own.misnamed().filter(|_| is_by_name).into_iter().collect()
+        let misnamed = own.misnamed().filter(|_| is_by_name);
+        misnamed.into_iter().chain((self.ban)(place)).collect()
     }
 
-    /// Says what keeps the host from running the hooks, as far as that can be seen.
-    pub fn obstacle(&self, place: &Place<'_>) -> Option<&'static str> {
-        self.folder(place).ok().and_then(|folder| (self.obstacle)(&folder))
+    /// Says what the user has yet to do before the host runs the hooks, as far as that can be seen.
+    #[must_use]
+    pub fn obstacle(&self, place: &Place<'_>, own: &Own) -> Option<String> {
+        (self.obstacle)(place, own)
     }
 }
 

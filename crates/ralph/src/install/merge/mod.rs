@@ -38,16 +38,38 @@ pub fn has(text: &str, hooks: &[Hook], is_ours: impl Fn(&str) -> bool) -> Result
     Ok(found.len() == hooks.len() && hooks.iter().all(is_there))
 }
 
+/// A hook that stands in settings, and where: in which list, in which of its groups, and where there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub event: String,
+    pub group: usize,
+    pub at: usize,
+    pub hook: Value,
+}
+
 /// Returns the hooks of ours that stand in the settings.
-pub fn ours(text: &str, is_ours: impl Fn(&str) -> bool) -> Result<Vec<Value>, Malformed> {
+pub fn ours(text: &str, is_ours: impl Fn(&str) -> bool) -> Result<Vec<Standing>, Malformed> {
     let document = Document::parse(text)?;
     let Some(events) = events(text, &document)? else { return Ok(Vec::new()) };
-    let groups = items(events).iter().flat_map(|event| items(&event.value));
-    let found = groups.flat_map(|group| remove::hooks(&group.value));
-    Ok(found
-        .filter(|hook| remove::command(hook).is_some_and(&is_ours))
-        .map(|hook| hook.to_json(text))
-        .collect())
+    let mut found = Vec::new();
+    for event in items(events) {
+        for (group, of_group) in items(&event.value).iter().enumerate() {
+            let hooks = remove::hooks(&of_group.value).enumerate();
+            let own = hooks.filter(|(_, hook)| remove::command(hook).is_some_and(&is_ours));
+            found.extend(own.map(|(at, hook)| {
+                let event = event.key.clone().unwrap_or_default();
+                Standing { event, group, at, hook: hook.to_json(text) }
+            }));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns what the settings say under a key, if they can be understood.
+#[must_use]
+pub fn value_of(text: &str, key: &str) -> Option<Value> {
+    let root = Document::parse(text).ok()?.root?;
+    Some(root.member(text, key).ok()??.to_json(text))
 }
 
 /// Returns the object with the events, if there is one.

@@ -1,7 +1,9 @@
 //! The usual way in and out, for every program and both scopes.
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
+use ralph::digest::sha256;
 use serde_json::{Value, json};
 
 use super::{HOSTS, SETTINGS, call, everything, lived_in, read, write};
@@ -245,12 +247,61 @@ fn codex_is_never_made_to_trust_hooks_that_nobody_has_looked_at() {
     write(&project, "home/.codex/config.toml", "model = \"x\" # mine\n");
     project.ralph(["install", "codex"]).output().expect(0);
     assert_eq!(read(&project, "home/.codex/config.toml"), "model = \"x\" # mine\n");
+    call(&project, "install", "codex", "--project").output().expect(0);
     let doctor = |project: &Project| project.ralph(["doctor", "codex", "--json"]).output().stdout;
-    assert!(doctor(&project).contains("does not trust them yet"));
-    let trusted =
-        format!("[hooks.state.\"{}:stop:0:0\"]\n", project.home().join(".codex/hooks.json").display());
-    write(&project, "home/.codex/config.toml", &trusted);
-    assert!(!doctor(&project).contains("does not trust them yet"));
+    assert_eq!(doctor(&project).matches("does not trust them yet (UserPromptSubmit, Stop)").count(), 2);
+    let (user, shared) = (project.home().join(".codex/hooks.json"), project.root().join(".codex/hooks.json"));
+    let stop = trusted(&user, "Stop", "stop");
+    write(&project, "home/.codex/config.toml", &stop);
+    assert!(doctor(&project).contains("of the user: Codex does not trust them yet (UserPromptSubmit)"));
+    let prompt = trusted(&user, "UserPromptSubmit", "user_prompt_submit");
+    write(&project, "home/.codex/config.toml", &format!("{stop}{prompt}"));
+    assert!(doctor(&project).contains("of the user: those of this ralph"));
+    let all = format!("{stop}{prompt}{}", trusted(&shared, "Stop", "stop"));
+    let all = format!("{all}{}", trusted(&shared, "UserPromptSubmit", "user_prompt_submit"));
+    write(&project, "home/.codex/config.toml", &all);
+    assert!(doctor(&project).contains("of the project: those of this ralph"));
+    write(&project, "home/.codex/config.toml", &all.replace("sha256:", "sha256:0"));
+    assert_eq!(doctor(&project).matches("changed since (UserPromptSubmit, Stop)").count(), 2);
+}
+
+/// What Codex writes down once the user has trusted the hook of an event.
+fn trusted(file: &Path, event: &str, name: &str) -> String {
+    let settings: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let hook = &settings["hooks"][event][0]["hooks"][0];
+    let command = &hook["command"];
+    let text = format!(
+        r#"{{"event_name":"{name}","hooks":[{{"async":false,"command":{command},"timeout":600,"type":"command"}}]}}"#
+    );
+    let hash = sha256(text);
+    format!("[hooks.state.\"{}:{name}:0:0\"]\ntrusted_hash = \"sha256:{hash}\"\n", file.display())
+}
+
+// spec: H2
+#[test]
+fn who_has_forbidden_claude_all_hooks_is_told() {
+    let project = Project::new();
+    let told = |more: &[&str]| {
+        let said = project.ralph(["install", "claude", "--json"]).args(more).output().expect(0).json();
+        said["warnings"].to_string()
+    };
+    let doctor = || project.ralph(["doctor", "claude", "--json"]).output().stdout;
+    let user = "home/.claude/settings.json";
+    write(&project, user, "{ \"disableAllHooks\": true } // for now\n");
+    assert!(
+        told(&[]).contains(".claude/settings.json says") && told(&["--project"]).contains("disableAllHooks")
+    );
+    assert!(doctor().contains("Claude runs no hook at all"));
+    write(&project, "project/.claude/settings.json", "{ \"disableAllHooks\": false }");
+    assert_eq!(told(&["--dry-run"]), "[]", "the nearest counts");
+    write(&project, "project/.claude/settings.local.json", "{ \"disableAllHooks\": true }");
+    assert!(told(&["--dry-run"]).contains("settings.local.json says"));
+    write(&project, "project/.claude/settings.local.json", "{}");
+    write(&project, user, "{ \"disableAllHooks\": false }");
+    write(&project, "project/.claude/settings.json", "{ \"disableAllHooks\": true }");
+    assert!(told(&["--dry-run"]).contains("project/.claude/settings.json says"));
+    write(&project, "project/.claude/settings.json", "{}");
+    assert_eq!(told(&["--dry-run"]), "[]");
 }
 
 // spec: H2

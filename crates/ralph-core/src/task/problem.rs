@@ -1,4 +1,5 @@
 //! What is wrong with a task that was written, and what to write instead.
+use alloc::format;
 use alloc::string::String;
 
 /// A field that cannot stay as it is.
@@ -14,5 +15,11 @@ pub struct Problem {
 impl Problem {
     pub fn new(field: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { field: field.into(), what: what.into(), hint: hint.into() }
+    }
+
+    /// Returns it as a problem of the whole in which its field stands at a path.
+    #[must_use]
+    pub fn below(self, path: &str) -> Self {
+        Self { field: format!("{path}.{}", self.field), ..self }
     }
 }

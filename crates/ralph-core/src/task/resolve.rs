@@ -46,7 +46,7 @@ impl RoleRules {
     }
 }
 
-/// Makes a criterion of a template and its values. The field of a problem is not looked at.
+/// Makes a criterion of a template and its values. The field of a problem is `template`, or `with.NAME`.
 pub type FromTemplate<'a> = dyn Fn(&str, &BTreeMap<String, Values>) -> Result<Criterion, Problem> + 'a;
 
 /// What a stage is held to.
@@ -227,13 +227,13 @@ fn from_template(
     config: &VerificationConfig,
     within: &Within<'_>,
 ) -> Result<Criterion, Problem> {
-    let field = format!("{}.template", within.field);
     let made = (within.templates)(name, &config.values());
-    let made = made.map_err(|problem| Problem { field: field.clone(), ..problem })?;
+    let made = made.map_err(|problem| problem.below(within.field))?;
     let brought = made.method.name();
     match named.filter(|named| named.as_str() != brought) {
         Some(named) => {
             let what = format!("{name} is verified by {brought}, and the method is {}", named.as_str());
+            let field = format!("{}.template", within.field);
             Err(Problem::new(field, what, "leave the method out: a template brings its own"))
         }
         None => Ok(Criterion { retries: config.retries.unwrap_or(0).max(made.retries), ..made }),

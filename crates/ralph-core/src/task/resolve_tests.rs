@@ -4,8 +4,11 @@ use crate::task::{ACCEPTANCE, CompletionSpec, OneOrMore, WrittenTime};
 
 /// Knows one template.
 fn ready(name: &str, with: &BTreeMap<String, Values>) -> Result<Criterion, Problem> {
+    if name == "none" {
+        return Err(Problem::new("with.paths", "it takes none", "leave it out"));
+    }
     if name != "files" {
-        return Err(Problem::new("", format!("there is no template {name:?}"), "look again"));
+        return Err(Problem::new("template", format!("there is no template {name:?}"), "look again"));
     }
     let words = with.values().flatten().cloned();
     let command = CheckCommand::Argv(["ls".to_string()].into_iter().chain(words).collect());
@@ -252,6 +255,10 @@ fn a_template_makes_the_criterion_and_brings_its_method_along() {
     assert_eq!(
         refused(from_files(None, "file")),
         "completion.coder.verification_config.template: there is no template \"file\""
+    );
+    assert_eq!(
+        refused(from_files(None, "none")),
+        "completion.coder.verification_config.with.paths: it takes none"
     );
     let other = refused(from_files(Some(MethodName::Semantic), "files"));
     assert!(other.ends_with("files is verified by external, and the method is semantic"), "{other}");

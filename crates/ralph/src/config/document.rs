@@ -20,9 +20,13 @@ pub(super) struct At<'a> {
 
 impl At<'_> {
     pub(super) fn refuse(&self, node: &Node, refusal: Refusal) -> ConfigError {
-        let what =
-            if self.path.is_empty() { refusal.what } else { format!("{}: {}", self.path, refusal.what) };
-        Refusal { what, hint: refusal.hint }.at(self.source.place(node.line, Some(node.column)))
+        let what = if self.path.is_empty() {
+            refusal.what.clone()
+        } else {
+            format!("{}: {}", self.path, refusal.what)
+        };
+        let node = node.nearest(&refusal.part);
+        Refusal { what, ..refusal }.at(self.source.place(node.line, Some(node.column)))
     }
 
     pub(super) fn below(&self, name: &str) -> Self {

@@ -4,7 +4,7 @@ use crate::sanitize::sanitize;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct ConfigError {
-    /// `FILE:LINE:COLUMN`, a variable or a flag.
+    /// `FILE:LINE:COLUMN`, a variable or a flag; of what was in no file, the part that is to blame.
     pub place: String,
     pub what: String,
     pub hint: Option<String>,
@@ -18,11 +18,17 @@ const LONGEST: usize = 300;
 pub(super) struct Refusal {
     pub what: String,
     pub hint: Option<String>,
+    /// The part of the value that is to blame, as a path; empty for all of it.
+    pub part: String,
 }
 
 impl Refusal {
     pub(super) fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: None }
+        Self { what: what.into(), hint: None, part: String::new() }
+    }
+
+    pub(super) fn part(self, part: impl Into<String>) -> Self {
+        Self { part: part.into(), ..self }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {

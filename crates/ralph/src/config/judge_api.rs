@@ -35,7 +35,7 @@ impl Settings {
             };
             checked.map_err(|refusal| {
                 let what = format!("verification.judge.{key}: {}", refusal.what);
-                Refusal { what, hint: refusal.hint }.at(part.origin.to_string())
+                Refusal { what, ..refusal }.at(part.origin.to_string())
             })?;
         }
         Ok(())

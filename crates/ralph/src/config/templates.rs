@@ -32,21 +32,26 @@ pub struct KnownTemplate {
 }
 
 impl Templates {
-    /// Returns the check that a template makes of these values. What is wrong is told without a place.
+    /// Returns the check that a template makes of these values. What is wrong is told with the part that is to blame:
+    /// `template`, or `with.NAME`.
     pub fn criterion(&self, name: &str, with: &BTreeMap<String, Values>) -> Result<Check, ConfigError> {
-        self.check(name, with).map_err(|refusal| refusal.at(format!("template {name}")))
+        self.check(name, with).map_err(|refusal| {
+            let part = refusal.part.clone();
+            refusal.at(part)
+        })
     }
 
     pub(super) fn check(&self, name: &str, with: &BTreeMap<String, Values>) -> Result<Check, Refusal> {
-        let KnownTemplate { template, file } = self.find(name)?;
-        let criterion = template.fill(with).map_err(|error| explained(&error))?;
+        let KnownTemplate { template, file } = self.find(name).map_err(|refusal| refusal.part("template"))?;
+        let criterion = template.fill(with).map_err(|error| explained(&error).part(error.part()))?;
         let origin = file.map(|path| Origin::File { layer: FileLayer::Project, path, line: 1 });
         Ok(Check { criterion, template: origin })
     }
 
     /// Returns the template of that name.
     fn find(&self, name: &str) -> Result<KnownTemplate, Refusal> {
-        let in_file = |error: ConfigError| Refusal { what: error.to_string(), hint: error.hint };
+        let in_file =
+            |error: ConfigError| Refusal { hint: error.hint.clone(), ..Refusal::new(error.to_string()) };
         if let Some(path) = self.files().into_iter().find(|path| name_of(path) == Some(name)) {
             let template = load(&path).map_err(in_file)?;
             return Ok(KnownTemplate { template, file: Some(path) });

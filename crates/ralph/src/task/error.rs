@@ -1,8 +1,5 @@
 //! What is wrong with a task that somebody wrote, where, and what to write instead.
-use ralph_core::task::Problem;
-
 use crate::sanitize::sanitize;
-use crate::yaml::Node;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {what}")]
@@ -36,19 +33,5 @@ impl TaskError {
     #[must_use]
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
-    }
-
-    /// Places a problem of a task whose fields stand below a node.
-    pub(super) fn placed(problem: &Problem, file: &str, node: &Node) -> Self {
-        let at = node.nearest(&problem.field);
-        let place = format!("{file}:{}:{}", at.line, at.column);
-        Self::new(place, &problem.to_string()).hint(problem.hint.clone())
-    }
-}
-
-/// A problem that has no place in a file.
-impl From<Problem> for TaskError {
-    fn from(problem: Problem) -> Self {
-        Self::new(problem.field, &problem.what).hint(problem.hint)
     }
 }

@@ -13,13 +13,12 @@ pub fn join(new: &[Read], there: &[(String, Vec<String>)]) -> Result<(), TaskErr
         let id = task.task.id.as_str();
         if known.contains_key(id) {
             let what = format!("id: there is a task {id} already");
-            return Err(
-                TaskError::new(&task.place, &what).hint(format!("change it with `ralph task edit {id}`"))
-            );
+            return Err(TaskError::new(task.origin.place(), &what)
+                .hint(format!("change it with `ralph task edit {id}`")));
         }
         if let Some(first) = read.insert(id, task) {
-            let what = format!("id: {id} stands here twice, first at {}", first.place);
-            return Err(TaskError::new(&task.place, &what).hint("give each task an id of its own"));
+            let what = format!("id: {id} stands here twice, first at {}", first.origin.place());
+            return Err(TaskError::new(task.origin.place(), &what).hint("give each task an id of its own"));
         }
     }
     let old = there.iter().map(|(id, on)| (id.as_str(), on.as_slice()));
@@ -38,7 +37,7 @@ fn knotted(knot: &Knot, read: &BTreeMap<&str, &Read>) -> TaskError {
     };
     let place = read.get(task).and_then(|read| {
         let at = read.task.dependencies().iter().position(|id| id == on)?;
-        read.dependency_places.get(at).cloned().or_else(|| Some(read.place.clone()))
+        Some(read.origin.place_of(&format!("dependencies.{at}")))
     });
     let hint = match knot {
         Knot::Unknown { .. } => "name a task of this file or of the project; `ralph task list` lists them",

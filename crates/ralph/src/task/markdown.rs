@@ -1,9 +1,9 @@
 //! Markdown check lists: each item at the edge is a task, what is indented below it says when it is done.
-use ralph_core::task::{Approval, CompletionSpec, Problem, Status, Task, is_name, slug, validate};
+use ralph_core::task::{Approval, CompletionSpec, Status, Task, is_name, slug, validate};
 use serde_json::Map;
 
 use super::file::Given;
-use super::{Read, TaskError};
+use super::{Origin, Read, TaskError};
 
 /// Reads the check lists of a text. What looks like a task and is none is told.
 pub(super) fn tasks(text: &str, file: &str) -> Result<Given, TaskError> {
@@ -141,17 +141,9 @@ impl<'a> Item<'a> {
             completion: Some(completion),
             ..Task::default()
         };
-        let place = format!("{file}:{}:1", self.line);
-        let refused =
-            |problem: Problem| TaskError::new(place.clone(), &problem.to_string()).hint(problem.hint);
-        validate(&task).map_err(refused)?;
-        Ok(Read {
-            task,
-            metadata: Map::new(),
-            approval: Approval::Given,
-            place,
-            dependency_places: Vec::new(),
-        })
+        let origin = Origin::line(file, self.line);
+        validate(&task).map_err(|problem| origin.refuse(&problem))?;
+        Ok(Read { task, metadata: Map::new(), approval: Approval::Given, origin })
     }
 
     /// Takes `TASK-001: title` apart, also in bold; a title without an id gets one made of its words.
@@ -185,15 +177,15 @@ mod tests {
         let short: Vec<_> = tasks
             .iter()
             .map(|read| {
-                (read.task.id.as_str(), read.task.title.as_str(), read.task.status, read.place.as_str())
+                (read.task.id.as_str(), read.task.title.as_str(), read.task.status, read.origin.place())
             })
             .collect();
         assert_eq!(
             short,
             [
-                ("TASK-001", "Add a login", Status::Todo, "todo.md:3:1"),
-                ("T2", "Write: docs", Status::Done, "todo.md:7:1"),
-                ("tidy-up-the-api", "Tidy up the API!", Status::Todo, "todo.md:8:1"),
+                ("TASK-001", "Add a login", Status::Todo, "todo.md:3:1".to_owned()),
+                ("T2", "Write: docs", Status::Done, "todo.md:7:1".to_owned()),
+                ("tidy-up-the-api", "Tidy up the API!", Status::Todo, "todo.md:8:1".to_owned()),
             ]
         );
         let spec = tasks[0].task.completion.clone().unwrap();

@@ -2,9 +2,9 @@
 use ralph_core::task::{Approval, CompletionSpec, Problem, Status, Task, validate};
 use serde_json::{Map, Value};
 
-use super::fields::{Fields, place};
-use super::{Read, TaskError};
-use crate::yaml::Node;
+use super::fields::Fields;
+use super::{Origin, Read, TaskError};
+use crate::yaml::{Content, Node};
 
 /// What tells such a file from others.
 pub(super) const STORIES: &str = "userStories";
@@ -58,14 +58,12 @@ fn story(node: &Node, file: &str) -> Result<Read, TaskError> {
         completion: Some(completion),
         ..Task::default()
     };
-    validate(&task).map_err(|problem| TaskError::placed(&in_its_words(problem), file, node))?;
-    let listed = fields.list("dependsOn")?.unwrap_or_default();
+    validate(&task).map_err(|problem| Origin::of(file, node).refuse(&in_its_words(problem)))?;
     Ok(Read {
         task,
         metadata: notes(&fields)?,
         approval: Approval::Given,
-        place: place(file, node),
-        dependency_places: listed.iter().map(|node| place(file, node)).collect(),
+        origin: Origin::of(file, &in_our_words(node)),
     })
 }
 
@@ -79,4 +77,16 @@ fn in_its_words(problem: Problem) -> Problem {
     let field = problem.field.replace("completion.acceptance_criteria", "acceptanceCriteria");
     let field = field.replace("completion.outcome", "description").replace("dependencies", "dependsOn");
     Problem { field, ..problem }
+}
+
+/// Names what later errors point at as tasks call it.
+fn in_our_words(node: &Node) -> Node {
+    let mut node = node.clone();
+    if let Content::Map(entries) = &mut node.content {
+        entries
+            .iter_mut()
+            .filter(|entry| entry.key == "dependsOn")
+            .for_each(|entry| entry.key = "dependencies".to_owned());
+    }
+    node
 }

@@ -10,8 +10,8 @@ use ralph_core::task::{
 };
 use serde_json::{Map, Value};
 
-use super::TaskError;
-use super::fields::{Fields, place};
+use super::fields::Fields;
+use super::{Origin, TaskError};
 use crate::yaml::{Content, Entry, Node};
 
 const TASK: &[&str] = &[
@@ -63,16 +63,13 @@ const CONFIG: &[&str] = &[
 const STAGE: &[&str] = &["name", "method", "config", "required"];
 
 /// A task that was read, and where it stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Read {
     pub task: Task,
     pub metadata: Map<String, Value>,
     /// What the file says of it.
     pub approval: Approval,
-    /// `FILE:LINE:COLUMN` of the task.
-    pub place: String,
-    /// The same of its dependencies.
-    pub dependency_places: Vec<String>,
+    pub origin: Origin,
 }
 
 /// Reads a task and holds it against the rules.
@@ -81,10 +78,10 @@ pub(super) fn task(node: &Node, file: &str) -> Result<Read, TaskError> {
     for (field, value) in [("id", &read.task.id), ("title", &read.task.title)] {
         if value.is_empty() {
             let what = format!("{field}: it is missing, and every task has one");
-            return Err(TaskError::new(place(file, node), &what).hint(format!("write `{field}: …`")));
+            return Err(TaskError::new(read.origin.place(), &what).hint(format!("write `{field}: …`")));
         }
     }
-    validate(&read.task).map_err(|problem| TaskError::placed(&problem, file, node))?;
+    validate(&read.task).map_err(|problem| read.origin.refuse(&problem))?;
     Ok(read)
 }
 
@@ -92,7 +89,6 @@ pub(super) fn task(node: &Node, file: &str) -> Result<Read, TaskError> {
 pub(super) fn draft(node: &Node, file: &str) -> Result<Read, TaskError> {
     let fields = Fields::of(node, file, "", TASK)?;
     let completion = fields.get("completion").map(|node| completion_spec(node, file)).transpose()?;
-    let listed = fields.list("dependencies")?.unwrap_or_default();
     let statuses = Status::ALL.map(Status::as_str);
     let task = Task {
         id: fields.text("id")?.unwrap_or_default(),
@@ -109,8 +105,7 @@ pub(super) fn draft(node: &Node, file: &str) -> Result<Read, TaskError> {
         task,
         metadata: metadata(&fields)?,
         approval: approval(&fields)?,
-        place: place(file, node),
-        dependency_places: listed.iter().map(|node| place(file, node)).collect(),
+        origin: Origin::of(file, node),
     })
 }
 

@@ -88,6 +88,7 @@ mod state_others;
 mod stats;
 mod streams;
 mod task_files;
+mod task_mistakes;
 mod task_runs;
 mod tasks;
 mod templates;

@@ -80,7 +80,7 @@ fn a_template_in_a_task_is_looked_up_when_the_task_is_made_and_goes_out_as_it_ca
         (
             "files-exits",
             "files: [a]",
-            "t.yaml:1:3: completion.coder.verification_config.template: there is no template",
+            "t.yaml:7:39: completion.coder.verification_config.template: there is no template",
         ),
         ("files-exits", "files: [a]", "did you mean files-exist?"),
         ("files-exist", "file: a", "has no parameter \"file\""),

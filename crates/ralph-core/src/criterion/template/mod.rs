@@ -3,6 +3,7 @@
 mod built_in;
 mod fill;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -69,6 +70,20 @@ pub enum TemplateError {
     Hole { hole: String },
     #[error("{hole} is a list, and can only be words of a command by itself")]
     Inside { hole: String },
+}
+
+impl TemplateError {
+    /// Returns which part of `{template, with}` is to blame, as a path.
+    #[must_use]
+    pub fn part(&self) -> String {
+        match self {
+            Self::Unknown { name, .. }
+            | Self::Missing { name, .. }
+            | Self::Value { name, .. }
+            | Self::List { name } => format!("with.{name}"),
+            Self::Shell { .. } | Self::Hole { .. } | Self::Inside { .. } => String::from("template"),
+        }
+    }
 }
 
 impl ParameterKind {

@@ -143,3 +143,15 @@ proptest! {
         prop_assert_eq!(words(&filled), ["test", &value, &format!("a{value}b"), "last"]);
     }
 }
+
+// spec: V6
+#[test]
+fn what_is_wrong_with_a_template_names_the_part_that_is_to_blame() {
+    let health = find("http-health");
+    let part = |pairs: &[(&str, &[&str])]| health.fill(&with(pairs)).unwrap_err().part();
+    assert_eq!(part(&[("link", &["http://a"])]), "with.link");
+    assert_eq!(part(&[]), "with.url");
+    assert_eq!(part(&[("url", &["ftp://a"])]), "with.url");
+    assert_eq!(part(&[("url", &["http://a", "http://b"])]), "with.url");
+    assert_eq!(of(&["{{gone}}"], &[]).check().unwrap_err().part(), "template");
+}

@@ -1,10 +1,10 @@
 //! `ralph task create`.
 use clap::Args;
-use ralph_core::task::{Approval, Author, Status, Task};
+use ralph_core::task::{Approval, Author, Problem, Status, Task};
 use serde_json::Map;
 
 use super::field_args::{FieldArgs, FileArgs, from_file};
-use super::held::held;
+use super::held::{Written, held};
 use super::{author, made_store, moved_by};
 use crate::cli::{block_on, out};
 use crate::engine::Clock;
@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::project::Project;
 use crate::sanitize::sanitize;
 use crate::store::{TaskChange, TaskHead};
-use crate::task::{self, Read};
+use crate::task::{self, Origin, Read};
 
 /// Makes a task
 ///
@@ -88,10 +88,11 @@ impl CreateArgs {
             task: Task::default(),
             metadata: Map::new(),
             approval: Approval::Given,
-            place: "ralph task create".to_owned(),
-            dependency_places: Vec::new(),
+            origin: Origin::Command("ralph task create"),
         };
         let mut read = self.file.from_file.as_deref().map_or_else(|| Ok(nothing()), from_file)?;
+        let before = read.task.clone();
+        let written = Written { task: &before, origin: &read.origin };
         let task = &mut read.task;
         if let Some(id) = &self.id {
             task.id.clone_from(id);
@@ -102,10 +103,11 @@ impl CreateArgs {
         task.spec_id = self.spec.clone().or(task.spec_id.take());
         self.fields.apply(task)?;
         if task.completion.is_none() && !self.no_criteria {
-            return Err(Failure::usage("nobody says when this task is done")
-                .hint("give --outcome and --acceptance, or --no-criteria to go by the agent's word"));
+            let hint = "give --outcome and --acceptance, or --no-criteria to go by the agent's word";
+            let problem = Problem::new("completion", "nobody says when this task is done", hint);
+            return Err(written.refuse(&problem, task));
         }
-        held(task)?;
+        held(task, &written)?;
         Ok(read)
     }
 }

@@ -3,7 +3,7 @@ use clap::Args;
 use ralph_core::task::{Approval, Status, Task};
 
 use super::field_args::{FieldArgs, status};
-use super::held::held;
+use super::held::{Written, held};
 use super::{author, awaits, moved_by, picked};
 use crate::cli::tree_hold::Whose;
 use crate::cli::{block_on, out};
@@ -12,6 +12,7 @@ use crate::error::Failure;
 use crate::fail::{self, Point};
 use crate::project::Project;
 use crate::store::{TaskChange, TaskHead, TaskRow};
+use crate::task::Origin;
 
 /// Changes a task: what a flag says replaces what was there
 ///
@@ -85,7 +86,7 @@ impl EditArgs {
                 Failure::usage("nothing would change").hint("`ralph task edit --help` lists the flags")
             );
         }
-        held(&task)?;
+        held(&task, &Written { task: &row.task, origin: &Origin::Command("ralph task edit") })?;
         Ok(task)
     }
 }

@@ -5,14 +5,14 @@ use serde_json::json;
 
 use super::create::add;
 use super::field_args::FieldArgs;
-use super::held::held;
+use super::held::{Written, held};
 use super::{author, picked};
 use crate::cli::{block_on, out};
 use crate::error::Failure;
 use crate::project::Project;
 use crate::sanitize::sanitize;
 use crate::store::{Store, TaskRow};
-use crate::task::Read;
+use crate::task::{Origin, Read};
 
 /// Makes a task from one that was worked on; it inherits spec, priority and criteria
 #[derive(Debug, Args)]
@@ -67,14 +67,14 @@ impl FollowupArgs {
             ..Task::default()
         };
         self.fields.apply(&mut task)?;
-        held(&task)?;
+        let origin = Origin::Command("ralph task followup");
+        held(&task, &Written { task: parent, origin: &origin })?;
         Ok(Read {
             task,
             metadata: [("followup_of".to_owned(), json!(parent.id))].into_iter().collect(),
             // What nobody has approved there nobody has approved here.
             approval: row.approval,
-            place: "ralph task followup".to_owned(),
-            dependency_places: Vec::new(),
+            origin,
         })
     }
 }

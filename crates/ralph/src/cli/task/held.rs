@@ -1,5 +1,6 @@
 //! What a task is held against before it is stored, beside the rules of its fields: patterns and templates that can be used,
 //! and no secret.
+use ralph_core::outcome::exit_code;
 use ralph_core::task::{Problem, Task, validate};
 use serde_json::Value;
 
@@ -8,15 +9,40 @@ use crate::config::Templates;
 use crate::error::Failure;
 use crate::project::Project;
 use crate::redact;
+use crate::task::Origin;
 use crate::verify::Patterns;
 
+/// A task as it was before flags were put over it.
+pub struct Written<'a> {
+    pub task: &'a Task,
+    pub origin: &'a Origin,
+}
+
+impl Written<'_> {
+    /// Refuses a task: with the place of what was there before, or else as a mistake on the command line.
+    pub fn refuse(&self, problem: &Problem, task: &Task) -> Failure {
+        match self.origin {
+            Origin::File { .. } if self.has(&problem.field, task) => self.origin.refuse(problem).into(),
+            Origin::File { .. } | Origin::Command(_) => Failure::usage(problem).hint(problem.hint.clone()),
+        }
+    }
+
+    /// Tells whether no flag has changed what a field belongs to: a field of the task, or one of its completion.
+    fn has(&self, field: &str, task: &Task) -> bool {
+        let depth = if field.starts_with("completion.") { 2 } else { 1 };
+        let pointer: String = field.split('.').take(depth).map(|step| format!("/{step}")).collect();
+        let part = |task: &Task| serde_json::to_value(task).ok()?.pointer(&pointer).cloned();
+        part(self.task) == part(task)
+    }
+}
+
 /// Holds what flags made of a task against the rules.
-pub fn held(task: &Task) -> Result<(), Failure> {
+pub fn held(task: &Task, written: &Written<'_>) -> Result<(), Failure> {
     let templates = templates::of(&Project::here()?);
-    validate(task)
-        .and_then(|()| usable(task, &templates))
-        .map_err(|problem| Failure::usage(&problem).hint(problem.hint))?;
-    without_secrets(task).map_err(|problem| Failure::preflight(&problem).hint(problem.hint))
+    let rules = validate(task).and_then(|()| usable(task, &templates));
+    rules.map_err(|problem| written.refuse(&problem, task))?;
+    without_secrets(task)
+        .map_err(|problem| Failure { exit_code: exit_code::PREFLIGHT, ..written.refuse(&problem, task) })
 }
 
 /// Refuses patterns and templates that cannot be used so.

@@ -98,7 +98,7 @@ pub fn read_in(source: &Source<'_>, spec: Option<&str>) -> Result<Given, Failure
         read.task.spec_id = read.task.spec_id.take().or(spec.map(str::to_owned));
         usable(&read.task, &templates)
             .and_then(|()| without_secrets(&read.task))
-            .map_err(|problem| Failure::preflight(format!("{}: {problem}", read.place)).hint(problem.hint))?;
+            .map_err(|problem| read.origin.refuse(&problem))?;
     }
     Ok(given)
 }

@@ -21,8 +21,11 @@ pub fn filled(
 ) -> Result<Criterion, Problem> {
     let made = templates.criterion(name, with).map(|check| check.criterion);
     made.map_err(|error| {
-        let hint = error.hint.unwrap_or_else(|| "`ralph templates` lists them".to_owned());
-        Problem::new("template", error.what, hint)
+        let hint = error.hint.unwrap_or_else(|| format!("`ralph templates {name}` shows its parameters"));
+        // The field has the parameter's name already.
+        let parameter = error.place.strip_prefix("with.").map(|parameter| format!("{parameter}: "));
+        let what = parameter.and_then(|parameter| error.what.strip_prefix(&parameter)).unwrap_or(&error.what);
+        Problem::new(&*error.place, what, hint)
     })
 }
 

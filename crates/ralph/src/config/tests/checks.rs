@@ -85,17 +85,6 @@ fn what_is_no_check_is_refused_with_its_place_and_a_hint() {
             "checks: \"../x\" is no name of a plugin",
             "a plugin is an executable file in .ralph/verifiers, called by its name alone",
         ),
-        ("{template: pytset}", "checks: there is no template named \"pytset\"", "did you mean pytest?"),
-        (
-            "{template: pytest-coverage, with: {mni: 3}}",
-            "checks: the template pytest-coverage has no parameter \"mni\"",
-            "did you mean min?",
-        ),
-        (
-            "{template: pytest-coverage, with: {min: 180}}",
-            "checks: min: \"180\" is not a whole number between 0 and 100",
-            "",
-        ),
         ("{command: x, with: {a: b}}", "checks: `with:` belongs to a template", "add `template: NAME`"),
         (
             "{command: x, required: false}",
@@ -111,6 +100,32 @@ fn what_is_no_check_is_refused_with_its_place_and_a_hint() {
         ["{command: []}", "{command: ['']}", "{retries: 99, command: x}", "{template: make, with: [a]}"]
     {
         assert!(yaml(&format!("checks:\n  - {text}")).is_err(), "{text}");
+    }
+}
+
+// spec: V6
+#[test]
+fn a_template_that_cannot_be_used_so_is_told_at_the_part_that_is_to_blame() {
+    let table = [
+        ("{template: pytset}", "2:16: checks: there is no template named \"pytset\"", "did you mean pytest?"),
+        (
+            "{template: pytest-coverage, with: {mni: 3}}",
+            "2:45: checks: the template pytest-coverage has no parameter \"mni\"",
+            "did you mean min?",
+        ),
+        (
+            "{template: pytest-coverage, with: {min: 180}}",
+            "2:45: checks: min: \"180\" is not a whole number between 0 and 100",
+            "",
+        ),
+        (
+            "{template: files-exist, retries: 1}",
+            "2:5: checks: the template files-exist needs the parameter files: The files, from the work tree",
+            "write `with: {files: ...}`",
+        ),
+    ];
+    for (text, what, hint) in table {
+        refused(yaml(&format!("checks:\n  - {text}")), &format!("config.yaml:{what}"), hint);
     }
 }
 

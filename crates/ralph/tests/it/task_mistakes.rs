@@ -1,0 +1,138 @@
+//! Mistakes in files of tasks: each is told with the place at which it stands, by every command that reads such files.
+use crate::harness::Project;
+use crate::tasks::{listed, task};
+
+/// A task whose coder is verified as these lines say.
+fn verified_by(lines: &str) -> String {
+    format!(
+        "id: A\ntitle: a\nspec_id: s\ncompletion:\n  outcome: o\n  acceptance_criteria: [a]\n  coder:\n    \
+         verification_config:\n{lines}"
+    )
+}
+
+/// What is wrong, where it stands, the field, and the hint.
+const MISTAKES: &[(&str, &str, &str, &str)] = &[
+    (
+        "      retries: 1\n      template: files-exits\n      with: {files: [a]}\n",
+        "10:17",
+        "template: there is no template named \"files-exits\"",
+        "did you mean files-exist?",
+    ),
+    (
+        "      template: pytest-coverage\n      with:\n        paths: [tests]\n        mni: 3\n",
+        "12:14",
+        "with.mni: the template pytest-coverage has no parameter \"mni\"",
+        "did you mean min?",
+    ),
+    (
+        "      template: http-health\n      with:\n        status: 200\n",
+        "11:9",
+        "with.url: the template http-health needs the parameter url",
+        "write `with: {url: ...}`",
+    ),
+    (
+        "      template: files-exist\n      retries: 1\n",
+        "9:7",
+        "with.files: the template files-exist needs the parameter files",
+        "write `with: {files: ...}`",
+    ),
+    (
+        "      template: pytest-coverage\n      with:\n        paths: [a]\n        min: most\n",
+        "12:14",
+        "with.min: \"most\" is not a whole number between 0 and 100",
+        "`ralph templates pytest-coverage` shows its parameters",
+    ),
+    (
+        "      template: http-health\n      with:\n        url: ['http://a', 'http://b']\n",
+        "11:14",
+        "with.url: one value is wanted, not a list",
+        "`ralph templates http-health` shows its parameters",
+    ),
+    (
+        "      comand: make test\n",
+        "9:7",
+        "there is no field completion.coder.verification_config.comand",
+        "did you mean command?",
+    ),
+    (
+        "      wibble: 1\n",
+        "9:7",
+        "there is no field completion.coder.verification_config.wibble",
+        "choose one of command,",
+    ),
+    ("      command: make\n      timeout: soon\n", "10:16", "timeout: ", "such as 5m, or 300 for seconds"),
+];
+
+// spec: T4, V6
+#[test]
+fn a_mistake_in_a_file_of_tasks_is_told_with_its_place_its_field_and_a_hint() {
+    let project = Project::new();
+    for (lines, place, what, hint) in MISTAKES {
+        let whole = verified_by(lines);
+        project.write("t.yaml", format!("task:\n  {}\n", whole.trim_end().replace('\n', "\n  ")));
+        project.write("one.yaml", &whole);
+        let (line, column) = place.split_once(':').unwrap();
+        let (line, column): (u32, u32) = (line.parse().unwrap(), column.parse().unwrap());
+        let calls: [(&[&str], String); 2] = [
+            (&["import", "t.yaml"], format!("error: t.yaml:{}:{}: ", line + 1, column + 2)),
+            (&["create", "--from-file", "one.yaml"], format!("error: one.yaml:{place}: ")),
+        ];
+        for (args, begin) in calls {
+            let told = task(&project, args).expect(1).stderr;
+            assert!(told.starts_with(&begin), "{begin:?} does not begin\n{told}");
+            assert!(
+                told.contains(what) && told.contains(&format!("\nhint: {hint}")),
+                "{what}, {hint}:\n{told}"
+            );
+        }
+    }
+    assert_eq!(listed(&project, &[]).len(), 0, "nothing is stored");
+}
+
+// spec: T3, T4
+#[test]
+fn what_a_file_leaves_out_has_its_place_and_what_a_flag_says_has_its_flag() {
+    let project = Project::new();
+    project.write("bare.yaml", "# a task\ntitle: a\nspec_id: s\nid: A\n");
+    let bare = task(&project, &["create", "--from-file", "bare.yaml"]).expect(1).stderr;
+    assert!(
+        bare.starts_with("error: bare.yaml:2:1: completion: nobody says when this task is done"),
+        "{bare}"
+    );
+    project.write("id.yaml", "title: a\nid: no id\ncompletion: {outcome: o, acceptance_criteria: [a]}\n");
+    let id = task(&project, &["create", "--from-file", "id.yaml"]).expect(1).stderr;
+    assert!(id.starts_with("error: id.yaml:2:5: id: \"no id\" is no id"), "{id}");
+    project.write("good.yaml", verified_by("      command: make\n"));
+    let flags = ["create", "--from-file", "good.yaml", "--coder-verify-config", r#"{"template": "nope"}"#];
+    let flag = task(&project, &flags).expect(64).stderr;
+    let told = "error: completion.coder.verification_config.template: there is no template named \"nope\"";
+    assert!(flag.starts_with(told), "{flag}");
+    task(&project, &["create", "--from-file", "good.yaml"]).expect(0);
+    let again = task(&project, &["create", "--from-file", "good.yaml"]).expect(1).stderr;
+    assert!(again.starts_with("error: good.yaml:1:1: id: there is a task A already"), "{again}");
+}
+
+// spec: T4, X1
+#[test]
+fn a_pattern_and_a_secret_in_a_file_of_tasks_are_told_with_their_place() {
+    let project = Project::new();
+    let whole = |guard: &str, command: &str| {
+        format!(
+            "- id: A\n  title: a\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    guard:\n    - ok/**\n    \
+             - '{guard}'\n    coder:\n      verification_config: {{command: '{command}'}}\n"
+        )
+    };
+    project.write("t.yaml", whole("[a", "make"));
+    let pattern = task(&project, &["import", "t.yaml"]).expect(1).stderr;
+    assert!(pattern.starts_with("error: t.yaml:8:7: completion.guard.1: "), "{pattern}");
+    project.write(
+        "t.yaml",
+        whole("b", "curl -H \"Authorization: Bearer sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123\""),
+    );
+    let secret = task(&project, &["import", "t.yaml"]).expect(1).stderr;
+    assert!(
+        secret.starts_with("error: t.yaml:10:38: completion.coder.verification_config.command: "),
+        "{secret}"
+    );
+    assert!(!secret.contains("sk-ant"), "{secret}");
+}

@@ -14,6 +14,9 @@ use crate::seal::{Seal, Sealing};
 use crate::state::{Loop, Phase};
 use crate::step::step;
 
+/// How soon after a loop has begun the same beginning is the same one.
+const ECHO_MS: u64 = 10_000;
+
 /// How long after its time a session may still come back to its loop.
 const SILENCE_MS: u64 = 24 * 3_600_000;
 
@@ -103,6 +106,18 @@ impl SessionLoop {
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.machine.can_go_on()
+    }
+
+    /// Tells whether another loop that begins is this one, heard of again: where two hooks of ours are installed, both are told
+    /// of one prompt.
+    #[must_use]
+    pub fn is_echoed_by(&self, other: &Self) -> bool {
+        let is_untouched = self.is_active() && self.last_stop.is_none() && self.last_iteration.is_none();
+        let asked = |of: &Self| (of.prompt.clone(), of.rules.clone(), of.criteria.clone(), of.seal.clone());
+        is_untouched
+            && other.started.since(self.started) <= ECHO_MS
+            && asked(self) == asked(other)
+            && self.machine.policy == other.machine.policy
     }
 
     /// Tells whether its session has kept silent until long after its time was over. Who is still there hears of the end of

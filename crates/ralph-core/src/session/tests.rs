@@ -28,9 +28,9 @@ fn plan(max: u32) -> Plan {
     }
 }
 
-fn checked(max: u32) -> SessionLoop {
+fn sealed(digest: &str) -> Option<Sealing> {
     let seal = Seal {
-        digest: "d".to_string(),
+        digest: digest.to_string(),
         criteria_digest: "c".to_string(),
         base: None,
         files: Vec::new(),
@@ -39,8 +39,12 @@ fn checked(max: u32) -> SessionLoop {
         uncommitted: Vec::new(),
         notes: Vec::new(),
     };
+    Some(Sealing::Done { seal })
+}
+
+fn checked(max: u32) -> SessionLoop {
     let criteria = vec![command("make test"), command("make lint")];
-    begin(Plan { criteria, sealing: Some(Sealing::Done { seal }), ..plan(max) }, &moment(0))
+    begin(Plan { criteria, sealing: sealed("d"), ..plan(max) }, &moment(0))
 }
 
 fn command(text: &str) -> Criterion {
@@ -57,6 +61,37 @@ fn idle(message: &str) -> Idle {
 
 fn says(state: SessionLoop, message: &str) -> (SessionLoop, Answer) {
     decide(state, Happening::Idle(idle(message)), &moment(1_000))
+}
+
+// spec: H4
+// fault: 113
+#[test]
+fn the_same_beginning_twice_is_one_loop_and_another_one_is_not() {
+    let first = checked(5);
+    let later = |at: i64| {
+        begin(Plan { sealing: sealed("d"), criteria: first.criteria.clone(), ..plan(5) }, &moment(at))
+    };
+    assert!(first.is_echoed_by(&later(0)) && first.is_echoed_by(&later(10_000)));
+    assert!(!first.is_echoed_by(&later(10_001)), "somebody wants it begun anew");
+    let others = [
+        Plan {
+            prompt: "Fix the lexer.".to_string(),
+            sealing: sealed("d"),
+            criteria: first.criteria.clone(),
+            ..plan(5)
+        },
+        Plan { sealing: sealed("d"), criteria: first.criteria.clone(), ..plan(6) },
+        Plan { sealing: sealed("d"), criteria: vec![command("make test")], ..plan(5) },
+        Plan { sealing: sealed("changed"), criteria: first.criteria.clone(), ..plan(5) },
+    ];
+    for other in others {
+        let other = begin(other, &moment(1));
+        assert!(!first.is_echoed_by(&other), "{other:?}");
+    }
+    let (stopped, _) = says(first.clone(), "on it");
+    assert!(!stopped.is_echoed_by(&later(1_001)), "it has gone on since");
+    let (over, _) = decide(first.clone(), Happening::Cancelled, &moment(1));
+    assert!(!over.is_echoed_by(&later(2)));
 }
 
 #[track_caller]

@@ -103,7 +103,7 @@ impl TargetArgs {
         }
         let words = match told {
             Told::Advice => {
-                Words { advice: host.advice(&place.scope), warnings: host.warnings(&place, &own) }
+                Words { advice: host.advice(&place.scope), warnings: install::warnings(host, &place, &own) }
             }
             Told::Nothing => Words::default(),
         };

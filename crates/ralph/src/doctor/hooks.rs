@@ -27,6 +27,7 @@ fn findings(host: &Host, scope: &Scope, visit: &Visit) -> Vec<Finding> {
         Err(error) => of(Status::Warning, error.to_string())
             .hint(format!("`ralph install {name} --{scope}` says more, and what to do about it")),
     };
-    let warnings = host.warnings(&place, own).into_iter().map(|warning| of(Status::Warning, warning));
+    let warnings =
+        install::warnings(host, &place, own).into_iter().map(|warning| of(Status::Warning, warning));
     std::iter::once(installed).chain(warnings).collect()
 }

@@ -140,9 +140,9 @@ pub(super) fn without(
     }
 }
 
-/// Where nobody knows what was there before us, an empty list counts as ours.
+/// Where nobody knows what was there before us, an empty list counts as ours; the object around it may be the user's.
 fn made_by(hooks: &[Hook]) -> Made {
-    Made { hooks: true, events: hooks.iter().map(|hook| hook.event.to_owned()).collect() }
+    Made { hooks: false, events: hooks.iter().map(|hook| hook.event.to_owned()).collect() }
 }
 
 impl Change {

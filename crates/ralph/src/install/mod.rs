@@ -15,6 +15,7 @@ mod place;
 mod record;
 mod state;
 mod take_out;
+mod warnings;
 
 pub use apply::{Apply, Done, Report, apply};
 pub use error::InstallError;
@@ -23,6 +24,7 @@ pub use own::Own;
 pub use patience::{LONGEST, Patience, SHORTEST};
 pub use place::{Place, Scope};
 pub use state::{State, state};
+pub use warnings::warnings;
 
 /// Returns what `install` would do, without doing it.
 pub fn put_in(host: &Host, place: &Place, own: &Own, patience: Patience) -> Result<Apply, InstallError> {

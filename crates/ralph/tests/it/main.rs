@@ -41,6 +41,7 @@ mod guards;
 mod hook_excuses;
 mod hook_faults;
 mod hook_hosts;
+mod hook_twice;
 mod hook_words;
 mod hooks;
 mod init;

@@ -114,18 +114,22 @@ fn entry(args: &StartArgs, settings: &Settings, (key, root): (&Key, PathBuf)) ->
     Ok(Entry { standing: standing(&entry), ..entry })
 }
 
-/// Puts the loop in the place of the one that the session has.
+/// Puts the loop in the place of the one that the session has, unless it is that one, heard of again.
 fn keep(book: &Book, key: &Key, entry: Entry) -> Result<Started, Failure> {
     end_forsaken(book);
     book.tidy();
-    let before = book.known(key).ok().flatten().filter(|(_, entry)| entry.state.is_active());
-    if let Some((other, _)) = before.as_ref().filter(|(other, _)| other != key) {
+    let is_active = |entry: &Entry| entry.state.is_active();
+    let elsewhere = book.known(key).ok().flatten().filter(|(other, entry)| other != key && is_active(entry));
+    if let Some((other, _)) = &elsewhere {
         // The same session under a less exact name: one session has one loop.
         super::cancel::cancel(book, other)?;
     }
-    let kept = entry.clone();
-    book.change(key, |_| (Some(kept), ()))?;
-    let replaced = before.map(|(_, old)| Notice::replaced(old.state.iteration(), old.state.max_iterations()));
+    let (entry, here) = book.change(key, |there| match there {
+        Some(there) if there.state.is_echoed_by(&entry.state) => (None, (there, None)),
+        there => (Some(entry.clone()), (entry, there.filter(is_active))),
+    })?;
+    let before = here.or(elsewhere.map(|(_, old)| old));
+    let replaced = before.map(|old| Notice::replaced(old.state.iteration(), old.state.max_iterations()));
     let state = &entry.state;
     let started =
         Notice::started(state.max_iterations(), state.rules.promise.as_str()).checked_by(&state.criteria);

@@ -95,12 +95,14 @@ impl Host {
         (self.advice)(scope)
     }
 
-    /// Says what is in the way of the hooks, whoever has put it there.
-    #[must_use]
-    pub fn warnings(&self, place: &Place<'_>, own: &Own) -> Vec<String> {
-        let is_by_name = matches!(place.scope, Scope::Project(_)) && self.shared == Shared::All;
-        let misnamed = own.misnamed().filter(|_| is_by_name);
-        misnamed.into_iter().chain((self.ban)(place)).collect()
+    /// Tells whether its hooks name ralph by its name.
+    pub(super) fn is_by_name(&self, scope: &Scope) -> bool {
+        matches!(scope, Scope::Project(_)) && self.shared == Shared::All
+    }
+
+    /// Says what in the settings keeps it from running any hook.
+    pub(super) fn ban(&self, place: &Place<'_>) -> Option<String> {
+        (self.ban)(place)
     }
 
     /// Says what the user has yet to do before the host runs the hooks, as far as that can be seen.

@@ -146,6 +146,29 @@ fn hooks_of_a_project_that_name_a_path_are_brought_up_to_date_and_both_kinds_are
     }
 }
 
+// spec: H2
+#[test]
+fn who_has_it_for_himself_and_for_the_project_is_told() {
+    let project = Project::new();
+    let path = bin(&project, "equipped", Some(&own()));
+    let installed = |host: &str, scope: &str| {
+        let said = call(&project, "install", host, scope).args(["--json"]).env("PATH", &path).output();
+        said.expect(0).json()["warnings"].to_string()
+    };
+    for host in HOSTS {
+        assert_eq!(installed(host, "--project"), "[]", "{host}");
+        let told = installed(host, "--user");
+        assert!(
+            told.contains("called twice") && told.contains(&format!("uninstall {host} --user")),
+            "{told}"
+        );
+        assert!(installed(host, "--project").contains("called twice"), "{host}");
+        assert_eq!(findings(&project, host, &path).matches("called twice").count(), 2, "{host}");
+        call(&project, "uninstall", host, "--user").output().expect(0);
+        assert!(!findings(&project, host, &path).contains("called twice"), "{host}");
+    }
+}
+
 /// The findings about hooks, each with its status.
 fn findings(project: &Project, host: &str, path: &Path) -> String {
     let found = project.ralph(["doctor", host, "--json"]).env("PATH", path).output().json();

@@ -143,14 +143,23 @@ fn of_settings_that_were_edited_since_only_our_hooks_go_and_edited_commands_stay
 // spec: H2
 #[test]
 fn where_nobody_knows_any_more_what_was_installed_it_is_recognised() {
-    let project = Project::new();
-    write(&project, "home/.claude/settings.json", "{\n  \"model\": \"x\"\n}\n");
-    let before = everything(&project);
-    project.ralph(["install", "claude"]).output().expect(0);
-    fs::remove_dir_all(project.home().join(".local")).unwrap();
-    project.ralph(["uninstall", "claude"]).output().expect(0);
-    fs::remove_dir(project.home().join(".claude/commands")).unwrap();
-    assert_eq!(everything(&project), before);
+    for (text, left) in [
+        ("{\n  \"model\": \"x\"\n}\n", "{\n  \"model\": \"x\",\n  \"hooks\": {\n  }\n}\n"),
+        // An object without hooks may be the user's own.
+        ("{\n  \"hooks\": {}\n}\n", "{\n  \"hooks\": {\n  }\n}\n"),
+        ("{ \"hooks\": { \"Stop\": [{}] } }", "{ \"hooks\": { \"Stop\": [{}] } }"),
+    ] {
+        let project = Project::new();
+        write(&project, "home/.claude/settings.json", left);
+        let before = everything(&project);
+        write(&project, "home/.claude/settings.json", text);
+        project.ralph(["install", "claude"]).output().expect(0);
+        fs::remove_dir_all(project.home().join(".local")).unwrap();
+        project.ralph(["uninstall", "claude"]).output().expect(0);
+        fs::remove_dir(project.home().join(".claude/commands")).unwrap();
+        assert_eq!(read(&project, "home/.claude/settings.json"), left);
+        assert_eq!(everything(&project), before);
+    }
 }
 
 // spec: H2
@@ -289,7 +298,8 @@ fn who_has_forbidden_claude_all_hooks_is_told() {
     let user = "home/.claude/settings.json";
     write(&project, user, "{ \"disableAllHooks\": true } // for now\n");
     assert!(
-        told(&[]).contains(".claude/settings.json says") && told(&["--project"]).contains("disableAllHooks")
+        told(&[]).contains(".claude/settings.json says")
+            && told(&["--project", "--dry-run"]).contains("disableAllHooks")
     );
     assert!(doctor().contains("Claude runs no hook at all"));
     write(&project, "project/.claude/settings.json", "{ \"disableAllHooks\": false }");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::baseline::Trial;
 use ralph_core::commit::{Since, Wanted, objection};
-use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck, externals};
+use ralph_core::criterion::{Criterion, ExternalCheck, externals};
 use ralph_core::duty::Duty;
 use ralph_core::evidence::{CheckEvidence, Evidence, Kind, Verdict};
 use ralph_core::policy::Baseline;
@@ -326,15 +326,8 @@ async fn set_up(
     setup: &[String],
     orders: &mut Orders,
 ) -> Result<(), Box<CheckEvidence>> {
-    for (command, number) in setup.iter().zip(1_u32..) {
-        let check = ExternalCheck::of(CheckCommand::from(command.as_str()));
-        let log = format!("{}.setup-{number}.log", verifier.name);
-        let seen = external::check(verifier, &check, log, orders).await;
-        if seen.verdict != Verdict::Accepted {
-            return Err(Box::new(CheckEvidence { name: Some(format!("setup {}", seen.called())), ..seen }));
-        }
-    }
-    Ok(())
+    let commands = setup.iter().map(|command| ExternalCheck::of_command(command));
+    in_turn(verifier, commands, orders, async || true).await
 }
 
 /// Runs the commands that make a work tree fit for work, which may take longer than a check.
@@ -344,16 +337,29 @@ pub async fn set_up_tree(
     orders: UnboundedReceiver<Order>,
     may_go_on: impl AsyncFn() -> bool,
 ) -> Result<(), Box<CheckEvidence>> {
-    let orders = &mut Orders::new(orders);
-    for (command, number) in setup.iter().zip(1_u32..) {
-        if !may_go_on().await {
-            return Err(Box::new(blind(Kind::External, command, "somebody else has the tree".to_owned())));
-        }
-        let check = ExternalCheck { timeout_ms: LONGEST_SET_UP_MS, ..ExternalCheck::of_command(command) };
-        let seen = external::check(verifier, &check, format!("{}-setup-{number}.log", verifier.name), orders);
-        let seen = seen.await;
+    let patient = |command: &String| ExternalCheck {
+        timeout_ms: LONGEST_SET_UP_MS,
+        ..ExternalCheck::of_command(command)
+    };
+    in_turn(verifier, setup.iter().map(patient), &mut Orders::new(orders), may_go_on).await
+}
+
+/// Runs commands one after the other. The first that fails ends it.
+async fn in_turn(
+    verifier: &Verifier,
+    commands: impl Iterator<Item = ExternalCheck>,
+    orders: &mut Orders,
+    may_go_on: impl AsyncFn() -> bool,
+) -> Result<(), Box<CheckEvidence>> {
+    for (check, number) in commands.zip(1_u32..) {
+        let seen = if may_go_on().await {
+            let log = format!("{}.setup-{number}.log", verifier.name);
+            external::check(verifier, &check, log, orders).await
+        } else {
+            blind(Kind::External, &check.command.to_string(), "somebody else has the tree".to_owned())
+        };
         if seen.verdict != Verdict::Accepted {
-            return Err(Box::new(seen));
+            return Err(Box::new(CheckEvidence { name: Some(format!("setup {}", seen.called())), ..seen }));
         }
     }
     Ok(())

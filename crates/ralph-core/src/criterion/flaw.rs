@@ -72,14 +72,16 @@ mod tests {
     #[test]
     fn a_check_is_held_against_the_same_rules_wherever_it_is_written() {
         let key = |parts: Parts<'_>| flaw(&parts, core::iter::empty()).map(|flaw| flaw.key);
-        assert_eq!(key(Parts { retries: 10, working_dir: Some("a/../b"), ..Parts::default() }), None);
+        for folder in [".", "src", "a/../b", "./x//y"] {
+            assert_eq!(key(Parts { retries: 10, working_dir: Some(folder), ..Parts::default() }), None);
+        }
         assert_eq!(key(Parts { retries: 11, ..Parts::default() }), Some("retries"));
         assert_eq!(key(Parts { output_contains: Some(""), ..Parts::default() }), Some("output_contains"));
         assert_eq!(
             key(Parts { output_not_contains: Some(""), ..Parts::default() }),
             Some("output_not_contains")
         );
-        for folder in ["..", "a/../..", "/etc"] {
+        for folder in ["..", "../x", "a/../../b", "/etc"] {
             assert_eq!(key(Parts { working_dir: Some(folder), ..Parts::default() }), Some("working_dir"));
         }
         for name in ["", "A=B", "A\0"] {

@@ -7,7 +7,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::validate::is_acceptance;
-use super::{CheckFor, MethodName, Problem, Role, RoleSpec, StageSpec, Task, VerificationConfig};
+use super::{
+    CheckFor, MethodName, Problem, Role, RoleSpec, StageSpec, Task, VerificationConfig, WrittenTime,
+};
 use crate::claim::Promise;
 use crate::criterion::template::Values;
 use crate::criterion::{
@@ -246,20 +248,15 @@ fn external(config: &VerificationConfig, within: &Within<'_>) -> Result<External
         success_exit_code: config.success_exit_code.unwrap_or(0),
         output_contains: config.output_contains.clone(),
         output_not_contains: config.output_not_contains.clone(),
-        timeout_ms: time(config, within)?,
+        timeout_ms: time(config),
         working_dir: config.working_dir.clone(),
         env: config.env.clone().unwrap_or_default(),
         ..ExternalCheck::of(command)
     })
 }
 
-fn time(config: &VerificationConfig, within: &Within<'_>) -> Result<u64, Problem> {
-    let usual = ExternalCheck::USUAL_TIMEOUT_MS;
-    config.timeout.as_ref().map_or(Ok(usual), |time| {
-        time.ms().map_err(|error| {
-            Problem::new(format!("{}.timeout", within.field), error.to_string(), "such as 5m")
-        })
-    })
+fn time(config: &VerificationConfig) -> u64 {
+    config.timeout.as_ref().map_or(ExternalCheck::USUAL_TIMEOUT_MS, WrittenTime::ms)
 }
 
 /// Where nothing is said at all, the acceptance criteria are judged.
@@ -309,7 +306,7 @@ fn plugin(config: &VerificationConfig, within: &Within<'_>) -> Result<PluginChec
     Ok(PluginCheck {
         plugin: config.plugin.clone().ok_or_else(|| within.lacks("plugin"))?,
         config: config.config.clone().unwrap_or_else(|| "null".to_string()),
-        timeout_ms: time(config, within)?,
+        timeout_ms: time(config),
     })
 }
 

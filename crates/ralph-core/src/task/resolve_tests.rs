@@ -162,7 +162,7 @@ fn an_external_check_has_the_usual_values_where_none_are_written() {
     assert_eq!(method_of(settled(&Role::Coder, block, &RoleRules::usual())), Method::External(check.clone()));
     let config = VerificationConfig {
         success_exit_code: Some(3),
-        timeout: Some(WrittenTime::Seconds(2)),
+        timeout: WrittenTime::parse("2").ok(),
         retries: Some(1),
         ..config
     };

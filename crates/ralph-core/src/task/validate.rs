@@ -183,14 +183,7 @@ impl Checked<'_> {
             let field = format!("{field}.success_exit_code");
             return Err(Problem::new(field, "an exit code is between 0 and 255", "0 means success"));
         }
-        self.time(field)
-    }
-
-    fn time(&self, field: &str) -> Result<(), Problem> {
-        let Some(Err(error)) = self.config.timeout.as_ref().map(super::WrittenTime::ms) else {
-            return Ok(());
-        };
-        Err(Problem::new(format!("{field}.timeout"), format!("{error}"), "such as 5m, or 300 for seconds"))
+        Ok(())
     }
 
     fn semantic(&self, field: &str) -> Result<(), Problem> {
@@ -227,8 +220,7 @@ impl Checked<'_> {
         match self.config.plugin.as_deref() {
             None | Some("") => Err(self.lacks(field, "plugin", "name a program in .ralph/verifiers")),
             Some(name) => named(&format!("{field}.plugin"), name),
-        }?;
-        self.time(field)
+        }
     }
 
     /// Says what is missing, and that another method is possible where this one was not chosen.

@@ -110,21 +110,14 @@ fn a_field_of_another_method_is_refused_with_its_name() {
 
 // spec: V2
 #[test]
-fn a_check_stays_in_the_work_tree() {
-    let inside = |folder: &str| {
-        let config = VerificationConfig {
-            command: Some(CheckCommand::from("make")),
-            working_dir: Some(folder.to_string()),
-            ..Default::default()
-        };
-        with_role(&Role::Coder, of(None, config))
+fn a_flaw_of_a_check_is_told_at_its_field() {
+    let config = VerificationConfig {
+        command: Some(CheckCommand::from("make")),
+        working_dir: Some("..".to_string()),
+        ..Default::default()
     };
-    for good in [".", "src", "a/../b", "./x//y"] {
-        assert_eq!(inside(good), Ok(()), "{good}");
-    }
-    for bad in ["/tmp", "..", "a/../../b", "../x"] {
-        assert_eq!(field(inside(bad)), "completion.coder.verification_config.working_dir", "{bad}");
-    }
+    let refused = field(with_role(&Role::Coder, of(None, config)));
+    assert_eq!(refused, "completion.coder.verification_config.working_dir");
 }
 
 // spec: V4

@@ -109,11 +109,23 @@ impl StageSpec {
 }
 
 impl VerificationConfig {
+    /// Returns the names of all fields.
+    #[must_use]
+    pub fn names() -> [&'static str; 18] {
+        Self::default().fields().map(|(name, ..)| name)
+    }
+
     /// Returns the fields that were written, each with the methods to which it says something.
     #[must_use]
     pub fn written(&self) -> Vec<(&'static str, &'static [MethodName])> {
+        let written = self.fields().into_iter().filter(|(_, written, _)| *written);
+        written.map(|(name, _, of)| (name, of)).collect()
+    }
+
+    /// Returns for each field whether it was written, and to which methods it says something.
+    fn fields(&self) -> [(&'static str, bool, &'static [MethodName]); 18] {
         use MethodName::{External, MultiStage, Plugin, Semantic};
-        let fields: [(&str, bool, &[MethodName]); 18] = [
+        [
             ("command", self.command.is_some(), &[External]),
             ("success_exit_code", self.success_exit_code.is_some(), &[External]),
             ("output_contains", self.output_contains.is_some(), &[External]),
@@ -132,8 +144,7 @@ impl VerificationConfig {
             ("retries", self.retries.is_some(), &[External, Semantic, MultiStage, Plugin]),
             ("template", self.template.is_some(), &[External, Semantic, MultiStage, Plugin]),
             ("with", self.with.is_some(), &[External, Semantic, MultiStage, Plugin]),
-        ];
-        fields.into_iter().filter(|(_, written, _)| *written).map(|(name, _, of)| (name, of)).collect()
+        ]
     }
 
     /// Returns the values of the template's parameters.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ralph_core::criterion::CheckCommand;
+use ralph_core::duration::DurationError;
 use ralph_core::isolation::Isolation;
 use ralph_core::task::{
     Approval, CheckFor, CompletionSpec, MethodName, OneOrMore, Role, RoleSpec, StageSpec, Status, Task,
@@ -40,26 +41,6 @@ const COMPLETION: &[&str] = &[
 ];
 const ROLE: &[&str] =
     &["promise", "description", "verification_method", "verification_config", "max_iterations"];
-const CONFIG: &[&str] = &[
-    "command",
-    "success_exit_code",
-    "output_contains",
-    "output_not_contains",
-    "timeout",
-    "working_dir",
-    "env",
-    "check_for",
-    "negative_patterns",
-    "model",
-    "require_all",
-    "parallel",
-    "stages",
-    "plugin",
-    "config",
-    "retries",
-    "template",
-    "with",
-];
 const STAGE: &[&str] = &["name", "method", "config", "required"];
 
 /// A task that was read, and where it stands.
@@ -174,7 +155,7 @@ pub(super) fn verification_config(
     file: &str,
     path: &str,
 ) -> Result<VerificationConfig, TaskError> {
-    let fields = Fields::of(node, file, path, CONFIG)?;
+    let fields = Fields::of(node, file, path, &VerificationConfig::names())?;
     let stages = fields.list("stages")?.map(|items| {
         let stage = |(at, item)| stage_spec(item, file, &format!("{path}.stages.{at}"));
         items.iter().enumerate().map(stage).collect::<Result<Vec<_>, _>>()
@@ -184,7 +165,7 @@ pub(super) fn verification_config(
         success_exit_code: exit_code(&fields)?,
         output_contains: fields.text("output_contains")?,
         output_not_contains: fields.text("output_not_contains")?,
-        timeout: fields.any_text("timeout")?.map(|text| WrittenTime::of(&text)),
+        timeout: timeout(&fields)?,
         working_dir: fields.text("working_dir")?,
         env: fields.table("env")?,
         check_for: check_for(&fields)?,
@@ -199,6 +180,14 @@ pub(super) fn verification_config(
         template: fields.text("template")?,
         with: fields.get("with").map(|node| values(node, file, &fields.path("with"))).transpose()?,
     })
+}
+
+fn timeout(fields: &Fields<'_>) -> Result<Option<WrittenTime>, TaskError> {
+    let Some(text) = fields.any_text("timeout")? else { return Ok(None) };
+    let refused = |error: DurationError| {
+        fields.refuse("timeout", &error.to_string()).hint("such as 5m, or 300 for seconds")
+    };
+    WrittenTime::parse(&text).map(Some).map_err(refused)
 }
 
 fn exit_code(fields: &Fields<'_>) -> Result<Option<i32>, TaskError> {

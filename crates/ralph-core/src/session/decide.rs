@@ -110,8 +110,11 @@ fn on_idle(state: SessionLoop, idle: Idle, moment: &Moment) -> (SessionLoop, Ans
     let is_same = idle.stop.is_some() && idle.stop == state.last_stop;
     // A clock that went back must not leave a session alone for ever.
     let left_ms = state.recovering_until.map_or(0, |until| until.since(moment.at));
-    if is_same || (1..=RECOVERY_MS).contains(&left_ms) {
-        return (state, Answer::silent());
+    let is_recovering = (1..=RECOVERY_MS).contains(&left_ms);
+    if is_same || is_recovering {
+        let notice = if is_same { Notice::answered } else { Notice::recovering };
+        let notices = vec![notice(state.iteration(), state.max_iterations())];
+        return (state, Answer { notices, ..Answer::silent() });
     }
     let (state, answer) = match turn_over(noted(state, &idle), idle) {
         (state, Some(kind)) => advance(state, kind, moment),

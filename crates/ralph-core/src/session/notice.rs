@@ -84,6 +84,26 @@ impl Notice {
         Self::new("Ralph Loop", message, Variant::Warning, Some(5_000))
     }
 
+    /// Somebody has asked about this stop before, or asks right now.
+    #[must_use]
+    pub fn answered(iteration: u32, max_iterations: u32) -> Self {
+        let message = format!(
+            "This stop is answered already. The loop is at iteration {iteration}/{max_iterations}, and stays active: \
+             if the session rests, send any message to go on, or cancel it"
+        );
+        Self::new("Ralph Loop", message, Variant::Info, Some(2_000))
+    }
+
+    /// The session may get over its error by itself.
+    #[must_use]
+    pub fn recovering(iteration: u32, max_iterations: u32) -> Self {
+        let message = format!(
+            "The session met an error just now, and is left alone to recover. The loop is at iteration {iteration}/{max_iterations}, \
+             and stays active: if the session rests, send any message to go on, or cancel it"
+        );
+        Self::new("Ralph Loop", message, Variant::Warning, Some(5_000))
+    }
+
     /// Ralph itself could not answer.
     #[must_use]
     pub fn helpless(why: &str) -> Self {

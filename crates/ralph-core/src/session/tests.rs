@@ -323,7 +323,8 @@ fn after_another_error_idle_means_nothing_for_five_seconds() {
     assert_eq!(answer, Answer::silent());
     let stops = |state, at| decide(state, Happening::Idle(idle("hm")), &moment(at));
     let (state, answer) = stops(state, 14_999);
-    assert_eq!((answer, state.iteration()), (Answer::silent(), 1));
+    let told = |notice| Answer { notices: vec![notice], ..Answer::silent() };
+    assert_eq!((answer, state.iteration()), (told(Notice::recovering(1, 5)), 1));
     let (state, answer) = stops(state, 15_000);
     assert!(continued(&answer).contains("ITERATION 2/5"));
     assert_eq!(state.recovering_until, None);
@@ -345,7 +346,8 @@ fn the_same_stop_told_twice_is_answered_once() {
     let (state, answer) = decide(started(5), stop(), &moment(1));
     continued(&answer);
     let (state, answer) = decide(state, stop(), &moment(2));
-    assert_eq!((answer, state.iteration()), (Answer::silent(), 2));
+    let told = Answer { notices: vec![Notice::answered(2, 5)], ..Answer::silent() };
+    assert_eq!((answer, state.iteration()), (told, 2));
     let next = Happening::Idle(Idle { stop: Some("stop-2".to_string()), ..idle("hm") });
     continued(&decide(state, next, &moment(3)).1);
 }

@@ -87,7 +87,8 @@ impl Call<'_> {
         let keeper = if entry.state.criteria.is_empty() { None } else { Some(Keeper::start()?) };
         let Some(_turn) = self.book.turn(&key)? else {
             let notes = vec!["another hook is deciding about this stop".to_owned()];
-            return Ok(Response { notes, ..Response::allow() });
+            let notice = Notice::answered(entry.state.iteration(), entry.state.max_iterations());
+            return Ok(Response { reply: Reply::Allow { notices: vec![notice] }, notes });
         };
         let (message, notes) = self.message(stop, &entry);
         let counted = self.counted(stop, &entry);

@@ -252,7 +252,9 @@ fn a_hook_that_is_called_twice_for_one_stop_counts_it_once() {
     let mut event = stop("s", "on it");
     event["transcript_path"] = json!(path);
     assert_eq!(hook(&project, "claude", &event)["decision"], "block");
-    assert_eq!(hook(&project, "claude", &event), json!({}));
+    let again = hook(&project, "claude", &event);
+    assert!(again["decision"].is_null(), "{again}");
+    assert!(again["systemMessage"].as_str().unwrap().contains("This stop is answered already"), "{again}");
     assert_eq!(status(&project, "s")["iteration"], 2);
     fs::OpenOptions::new()
         .append(true)

@@ -141,6 +141,25 @@ fn qwen_repeats_what_was_said_and_only_what_is_new_counts() {
     assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
 }
 
+// spec: H6
+#[test]
+fn of_qwen_s_cap_the_last_continuation_is_overridden_and_the_one_before_it_tells() {
+    let turns = |cap: &str, most: i32| -> Vec<bool> {
+        let project = Project::new();
+        begin(&project, "qwen", &[]);
+        let turn = |turn: i32| {
+            let mut event = stop("s", &"on it ".repeat(usize::try_from(turn).unwrap()));
+            event["stop_hook_active"] = json!(turn > 1);
+            let call = project.ralph(["hook", "qwen"]).env("QWEN_CODE_STOP_HOOK_BLOCK_CAP", cap);
+            let said = call.input(event.to_string()).output().expect(0).stdout;
+            said.contains(&format!("was continued {turn} times in a row, which is all"))
+        };
+        (1..=most).map(turn).collect()
+    };
+    assert_eq!(turns("", 7), [false, false, false, false, false, false, true]);
+    assert_eq!(turns("3", 2), [false, true]);
+}
+
 // spec: H1, H6, H9
 #[test]
 fn qwen_is_read_from_its_transcript_where_the_event_has_no_message_and_its_tokens_count() {
@@ -232,7 +251,9 @@ fn opencode_is_told_what_to_inject_and_what_to_show() {
         json!({"title": "Ralph Loop", "message": "Iteration 2/9", "variant": "info", "duration": 2000})
     );
     tell(json!({"event": "error", "session_id": "s", "error": {"name": "APIError"}}));
-    assert_eq!(idle("Working."), json!({"action": "stop"}), "the session may recover by itself");
+    let answer = idle("Working.");
+    assert_eq!(answer["action"], "stop", "the session may recover by itself: {answer}");
+    assert!(answer["toast"]["message"].as_str().unwrap().contains("left alone to recover"), "{answer}");
     tell(json!({"event": "error", "session_id": "s", "error": {"name": "MessageAbortedError"}}));
     assert_eq!(status(&project, "s")["outcome"], "cancelled");
     begin(&project, "opencode", &[]);

@@ -238,7 +238,9 @@ fn a_loop_can_be_cancelled_while_its_checks_run() {
     let mut second = project.ralph(["hook", "claude"]).command();
     second.stdin(fs::File::open(project.outside("event")).unwrap());
     let second = second.output().unwrap();
-    assert_eq!(second.stdout, b"{}\n", "who comes second lets the session stop");
+    let second: Value = serde_json::from_slice(&second.stdout).unwrap();
+    assert!(second["decision"].is_null(), "who comes second lets the session stop: {second}");
+    assert!(second["systemMessage"].as_str().unwrap().contains("answered already"), "{second}");
     project.ralph(["loop", "cancel", "--session", "s"]).command().output().unwrap();
     assert_eq!(running.wait().expect(0).stdout, "{}\n");
     assert_eq!(status(&project, "s")["outcome"], "cancelled");

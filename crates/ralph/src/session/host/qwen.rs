@@ -10,6 +10,7 @@ use crate::json;
 
 pub struct Qwen;
 
+/// Of so many continuations in a row the last one is overridden already.
 const BLOCK_CAP: Cap = Cap { most: 8, counting: Counting::UntilUser };
 
 impl Protocol for Qwen {
@@ -18,7 +19,8 @@ impl Protocol for Qwen {
     }
 
     fn facts(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        let block_cap = Some(cap_of(variable, "QWEN_CODE_STOP_HOOK_BLOCK_CAP", BLOCK_CAP));
+        let cap = cap_of(variable, "QWEN_CODE_STOP_HOOK_BLOCK_CAP", BLOCK_CAP);
+        let block_cap = Some(Cap { most: cap.most.saturating_sub(1), ..cap });
         Facts { block_cap, is_cumulative: true, ..Facts::USUAL }
     }
 

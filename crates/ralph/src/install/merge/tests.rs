@@ -256,7 +256,8 @@ proptest! {
     #[test]
     fn whatever_the_file_looks_like_it_comes_back_and_nothing_of_others_is_lost(text in settings()) {
         // A comment mark inside of a string is no comment, which the count below does not know.
-        let countable = !text.contains("\"a\":") || !read(&text).unwrap()["a"].to_string().contains('/');
+        let given = read(&text).unwrap();
+        let countable = ["a", "b"].iter().all(|key| !given[key].to_string().contains('/'));
         let merged = add(&text, &hooks()).unwrap();
         prop_assert!(has(&merged.text, &hooks(), is_ours).unwrap(), "{}", merged.text);
         prop_assert_eq!(undo(&merged.text, &merged.inserted).unwrap(), text.clone());

@@ -111,15 +111,23 @@ fn hooked(
     }
     let (clean, was_new) = without(&there, known, (ours, hooks)).map_err(malformed)?;
     let merged = merge::add(&clean, hooks).map_err(malformed)?;
-    if !merge::has(&merged.text, hooks, |command| ours.is(command)).map_err(malformed)? {
-        let what = "has a shape into which ralph cannot put its hooks: please report that";
-        return Err(InstallError::Unfit { path: part.path.clone(), what });
-    }
+    whole_again(&part.path, &merged.text, (ours, hooks))?;
     let is_new = found.text.is_none() || was_new;
     let kind = EntryKind::Hooks { is_new, inserted: merged.inserted, made: merged.made };
     let entry = Entry { path: part.path.clone(), sha256: sha256(&merged.text), kind };
     let done = if found.text.is_none() { Done::Wrote } else { Done::Changed };
     Ok((Change::new(&part.path, found, Some(merged.text), done), entry))
+}
+
+/// Reads what would be written, and refuses it where a hook is missing or nobody could read it.
+fn whole_again(path: &Path, text: &str, (ours, hooks): (&Ours<'_>, &[Hook])) -> Result<(), InstallError> {
+    match merge::has(text, hooks, |command| ours.is(command)) {
+        Ok(true) => Ok(()),
+        Ok(false) | Err(_) => {
+            let what = "has a shape into which ralph cannot put its hooks: please report that";
+            Err(InstallError::Unfit { path: path.to_path_buf(), what })
+        }
+    }
 }
 
 /// Returns settings without our hooks: as they were before where nobody has edited them since, else without what is ours.
@@ -148,5 +156,29 @@ fn made_by(hooks: &[Hook]) -> Made {
 impl Change {
     pub(super) fn new(path: &Path, found: Found, after: Option<String>, done: Done) -> Self {
         Self { path: path.to_path_buf(), real: found.real, before: found.text, after, done }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // spec: H2
+    #[test]
+    fn settings_in_which_a_hook_would_be_missing_or_that_nobody_could_read_are_not_written() {
+        let program = std::env::current_exe().unwrap();
+        let own = Own::find(Some(program)).unwrap();
+        let ours = Ours::new("claude", &own, None);
+        let command = crate::install::call::by_path(&own, "claude");
+        let hook =
+            |event| Hook { event, entry: json!({ "hooks": [{ "type": "command", "command": command }] }) };
+        let hooks = [hook("Stop"), hook("StopFailure")];
+        let fit = |text: &str| whole_again(Path::new("/settings.json"), text, (&ours, &hooks)).is_ok();
+        let whole = merge::add("// mine\n", &hooks).unwrap().text;
+        assert!(fit(&whole), "{whole}");
+        let half = merge::add("// mine\n", &hooks[..1]).unwrap().text;
+        assert!(!fit(&half) && !fit("// mine {}") && !fit("") && !fit(&format!("{whole}}}")));
     }
 }

@@ -289,6 +289,28 @@ fn what_was_said_before_the_loop_or_before_the_last_prompt_is_no_claim() {
     scene.stage.said.borrow_mut().push(message);
     idle(&loops);
     assert!(loops.is_active("s").unwrap(), "the agent has said nothing to it");
+    let message = |role, content: &str| Message { role, content: content.to_owned() };
+    let late = [message(Role::Assistant, "<promise>DONE</promise>"), message(Role::User, "And the tests?")];
+    scene.stage.said.borrow_mut().extend(late);
+    scene.stage.is_slow.set(true);
+    idle(&loops);
+    assert!(loops.is_active("s").unwrap(), "it has not answered the last prompt");
+}
+
+// spec: H3, H5
+// fault: 116
+#[test]
+fn a_loop_that_is_cancelled_while_the_session_comes_to_rest_is_not_continued() {
+    let scene = Scene::new(&["Working."]);
+    let loops = scene.started(5).with_delay(Duration::from_millis(1));
+    let told = async {
+        let cancel = async { loops.cancel("s") };
+        tokio::join!(loops.handle(SessionEvent::Idle { session: "s".to_owned() }), cancel)
+    };
+    let (handled, cancelled) = now(told);
+    assert!(handled.is_ok() && cancelled.unwrap());
+    assert_eq!(scene.titles()[1..], ["Ralph Loop", "Ralph Loop Cancelled"]);
+    assert!(scene.stage.injected.borrow().is_empty());
 }
 
 // spec: H3, H5

@@ -164,7 +164,7 @@ fn of_qwen_s_cap_the_last_continuation_is_overridden_and_the_one_before_it_tells
 #[test]
 fn qwen_is_read_from_its_transcript_where_the_event_has_no_message_and_its_tokens_count() {
     let project = Project::new();
-    begin(&project, "qwen", &[]);
+    begin(&project, "qwen", &["--check", "test -f done.txt"]);
     let chat = project.outside("chat.jsonl");
     let line = |kind: &str, id: &str, parts: Value| {
         let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 7, "totalTokenCount": 107});
@@ -182,17 +182,28 @@ fn qwen_is_read_from_its_transcript_where_the_event_has_no_message_and_its_token
     line(
         "assistant",
         "a1",
-        json!([{"text": "I could say <promise>DONE</promise>", "thought": true}, {"text": "Working."}]),
+        json!([{"text": "Working. "}, {"text": "All is done.\n<promise>DONE</promise>", "thought": true}]),
     );
-    let answer = stopped();
-    assert!(answer["reason"].as_str().unwrap().contains("did not output the completion promise"), "{answer}");
+    let unsaid = || {
+        let answer = stopped();
+        let reason = answer["reason"].as_str().unwrap();
+        assert!(reason.contains("did not output the completion promise"), "{answer}");
+    };
+    unsaid();
+    let claim = json!([{"text": "Done. <promise>DONE</promise>"}]);
     line("user", "u2", json!([{"text": "[RALPH LOOP …"}]));
-    line("assistant", "a2", json!([{"functionCall": {"name": "edit"}}]));
-    line("tool_result", "t2", json!([{"functionResponse": {"output": "<promise>DONE</promise>"}}]));
-    line("assistant", "a3", json!([{"text": "Done. <promise>DONE</promise>"}]));
+    line("assistant", "a2", claim.clone());
+    assert!(stopped()["reason"].as_str().unwrap().contains("was rejected"));
+    line("user", "u3", json!([{"text": "[RALPH LOOP …"}]));
+    line("assistant", "a3", json!([{"functionCall": {"name": "edit"}}]));
+    line("tool_result", "t3", json!([{"functionResponse": {"output": "<promise>DONE</promise>"}}]));
+    unsaid();
+    project.write("done.txt", "");
+    line("user", "u4", json!([{"text": "[RALPH LOOP …"}]));
+    line("assistant", "a4", claim);
     assert!(stopped()["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"));
     let told = status(&project, "s");
-    assert_eq!((&told["input_tokens"], &told["output_tokens"]), (&json!(600), &json!(42)), "{told}");
+    assert_eq!((&told["input_tokens"], &told["output_tokens"]), (&json!(900), &json!(63)), "{told}");
 }
 
 // spec: H1

@@ -81,6 +81,9 @@ fn an_idle_that_opencode_tells_of_twice_counts_once_whether_the_agent_spoke_or_n
     begin(&project, &[]);
     let spoken = vec![asked("u1"), says("a1", "Working.")];
     let silent = [spoken.clone(), vec![asked("u2"), works("a2")]].concat();
+    let unnamed = |id: &str| message("user", id, &json!([]));
+    let silent_again = [silent.clone(), vec![unnamed("u3"), works("a3")]].concat();
+    let still_silent = [silent_again.clone(), vec![unnamed("u4"), works("a4")]].concat();
     let done = played(
         &project,
         &[
@@ -88,12 +91,14 @@ fn an_idle_that_opencode_tells_of_twice_counts_once_whether_the_agent_spoke_or_n
             (spoken, 1),
             (silent.clone(), 2),
             (silent, 2),
-            (vec![asked("u3")], 3),
-            (vec![asked("u3")], 3),
+            (silent_again, 3),
+            (still_silent, 4),
+            (vec![asked("u5")], 5),
+            (vec![asked("u5")], 5),
         ],
     );
-    assert_eq!(done["prompts"].as_array().unwrap().len(), 3, "{done}");
-    assert_eq!(status(&project, "s")["iteration"], 4);
+    assert_eq!(done["prompts"].as_array().unwrap().len(), 5, "{done}");
+    assert_eq!(status(&project, "s")["iteration"], 6);
     assert_eq!(done["notes"], json!([]));
 }
 

@@ -42,6 +42,23 @@ fn what_may_change_and_did_stands_in_the_receipt_and_in_show() {
 }
 
 // spec: V9
+// fault: 76
+#[test]
+fn a_setting_of_git_may_change_where_it_is_named() {
+    let deed = "git config filter.lfs.clean cat; git config filter.other.clean cat; echo done > work";
+    let run = |project: &Project, allowed: &str, code| {
+        let call = claims_after(project, deed).args(["--check", "sh verify.sh"]);
+        call.env("RALPH_VERIFICATION_ALLOW_CHANGES", allowed).output().expect(code)
+    };
+    let why = reason(&run(&project(), "filter.lfs.*", 3));
+    assert!(why.contains("filter.other.clean was added") && !why.contains("filter.lfs"), "{why}");
+    let project = project();
+    run(&project, "filter.lfs.*,filter.other.clean", 0);
+    let told = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
+    assert!(told.contains("the git setting filter.lfs.clean was added"), "{told}");
+}
+
+// spec: V9
 #[test]
 fn what_may_change_and_did_not_is_not_told() {
     let project = project();
@@ -98,6 +115,38 @@ fn a_task_may_allow_its_work_to_change_what_decides() {
     let shown = project.ralph(["task", "show", "T-1"]).output().expect(0).stdout;
     assert!(shown.contains("\nallowed   verify.sh\n"), "{shown}");
     assert!(shown.contains("allowed   at iteration 1: verify.sh was changed"), "{shown}");
+}
+
+// spec: V9, T2
+// fault: 76
+#[test]
+fn what_is_allowed_is_no_more_than_what_was_named() {
+    let project = task(&["--allow-changes", "verify.sh", "--guard", "tests"]);
+    let answer = coder(&project, &format!("{WEAKENED}; echo 2 > tests/a")).output().expect(3);
+    let why = reason(&answer);
+    assert!(why.contains("tests/a was changed") && !why.contains("verify.sh"), "{why}");
+    let project = self::project();
+    let call =
+        claims_after(&project, &format!("{WEAKENED}; echo done > work")).args(["--check", "sh verify.sh"]);
+    let answer = call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "tests/**,work").output().expect(3);
+    assert!(reason(&answer).contains("verify.sh was changed"), "{}", reason(&answer));
+}
+
+// spec: V9, T2
+// fault: 76
+#[test]
+fn what_the_configuration_guards_and_allows_holds_for_a_task_that_says_more() {
+    let project = task(&["--guard", "work", "--allow-changes", "tests/**"]);
+    let configured = |call: Call<'_>, code| {
+        let guard = call.env("RALPH_VERIFICATION_GUARD", "tests");
+        guard.env("RALPH_VERIFICATION_ALLOW_CHANGES", "verify.sh").output().expect(code)
+    };
+    let guarded = task(&["--guard", "work"]);
+    let both = reason(&configured(coder(&guarded, "echo 2 > tests/a; echo 2 > work"), 3));
+    assert!(both.contains("tests/a was changed") && both.contains("work was changed"), "{both}");
+    configured(coder(&project, &format!("{WEAKENED}; echo 2 > tests/a")), 0);
+    let told = receipt(&project)[1]["reason"].as_str().unwrap().to_owned();
+    assert!(told.contains("tests/a was changed") && told.contains("verify.sh was changed"), "{told}");
 }
 
 // spec: V9, V10, T2, T3
@@ -178,5 +227,7 @@ fn an_agent_that_allows_itself_to_change_what_decides_needs_approval() {
     let approve = ["task", "approve", "T-1", "--yes"];
     let shown = project.ralph(approve).output().expect(0).stdout;
     assert!(shown.contains("  allow_changes\n      verify.sh\n"), "{shown}");
+    project.restore();
     coder(&project, WEAKENED).output().expect(0);
+    assert!(receipt(&project)[1]["reason"].as_str().unwrap().contains("verify.sh was changed"));
 }

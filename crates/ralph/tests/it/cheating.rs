@@ -193,6 +193,7 @@ fn what_the_user_allows_may_change() {
 fn ralphs_own_configuration_and_verifiers_are_sealed() {
     for (deed, why) in [
         ("echo 'checks: [\"true\"]' > .ralph/config.yaml", ".ralph/config.yaml was changed"),
+        ("echo 'RALPH_AGENT=text' > .ralph/config", ".ralph/config was added"),
         ("mkdir -p .ralph/verifiers; touch .ralph/verifiers/mine", ".ralph/verifiers/mine was added"),
         (
             "mkdir -p .ralph/workflows; touch .ralph/workflows/mine.yaml",

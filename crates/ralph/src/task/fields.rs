@@ -1,7 +1,7 @@
 //! A table of fields: what each may hold. Fields that nobody knows are errors with a suggestion.
 use std::collections::BTreeMap;
 
-use super::TaskError;
+use super::{TaskError, read};
 use crate::suggest;
 use crate::yaml::{Content, Entry, Node, Written};
 
@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
     fn unknown(&self, entry: &Entry, known: &[&str]) -> TaskError {
         let at = format!("{}:{}:{}", self.file, entry.line, entry.column);
         TaskError::new(at, &format!("there is no field {}{}", self.path, entry.key))
-            .hint(suggest::hint(&entry.key, known))
+            .hint(meant(&entry.key, known))
     }
 
     pub(super) fn entries(&self) -> &'a [Entry] {
@@ -172,6 +172,14 @@ impl<'a> Fields<'a> {
             below.words(&entry.key, &entry.node).map(|text| (entry.key.clone(), text.to_owned()))
         };
         below.entries.iter().map(pair).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+/// Returns the field that was probably meant, or where one of that name belongs.
+fn meant(key: &str, known: &[&str]) -> String {
+    match (suggest::near(key, known), read::home(key)) {
+        (None, Some(home)) => format!("it belongs below {home}"),
+        (Some(_), _) | (None, None) => suggest::hint(key, known),
     }
 }
 

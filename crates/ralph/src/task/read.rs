@@ -43,6 +43,17 @@ const ROLE: &[&str] =
     &["promise", "description", "verification_method", "verification_config", "max_iterations"];
 const STAGE: &[&str] = &["name", "method", "config", "required"];
 
+/// Returns where a field of this name stands, for whoever wrote it a level too high or too low.
+pub(super) fn home(name: &str) -> Option<&'static str> {
+    let homes: [(&[&str], &str); 4] = [
+        (TASK, "the task itself"),
+        (COMPLETION, "completion"),
+        (ROLE, "a role, such as completion.coder"),
+        (&VerificationConfig::names(), "verification_config, or the config of a stage"),
+    ];
+    homes.iter().find(|(names, _)| names.contains(&name)).map(|(_, home)| *home)
+}
+
 /// A task that was read, and where it stands.
 #[derive(Debug, Clone)]
 pub struct Read {

@@ -1,7 +1,7 @@
 //! A task, whole, with what became of every claim.
 use std::fmt::Write;
 
-use ralph_core::criterion::{Criterion, Method};
+use ralph_core::criterion::{Criterion, Method, SemanticCheck};
 use ralph_core::isolation::Isolation;
 use ralph_core::task::{Approval, CompletionSpec, Problem, Resolved, Role, Status};
 use serde_json::{Map, Value, json};
@@ -144,9 +144,10 @@ impl TaskView {
             }
         }
         text.push('\n');
+        let acceptance = task.completion.as_ref().map_or(&[][..], |spec| &spec.acceptance_criteria);
         for (role, held) in &self.roles {
             let held = match held {
-                Ok(resolved) => held_to(resolved),
+                Ok(resolved) => held_to(resolved, acceptance),
                 Err(problem) => format!("{problem}\n{:<10}{}", "", problem.hint),
             };
             let _ = writeln!(text, "{:<8}  {held}", role.as_str());
@@ -170,20 +171,45 @@ fn accepted(spec: &CompletionSpec) -> Vec<(&'static str, String)> {
     [guarded, allowed, checked].into_iter().flatten().collect()
 }
 
-/// Says what a role is held to: its promise first, then one criterion a line, stages indented.
-fn held_to(resolved: &Resolved) -> String {
+/// Says what a role is held to: its promise first, then each criterion in full, stages indented.
+fn held_to(resolved: &Resolved, acceptance: &[String]) -> String {
     let most = one_or_many(i64::from(resolved.max_iterations), "iteration");
     let mut text = format!("{} · at most {most}", resolved.promise.as_str());
-    resolved.criteria.iter().for_each(|criterion| write_criterion(&mut text, criterion, 10));
+    let mut write = Criteria { text: &mut text, acceptance };
+    resolved.criteria.iter().for_each(|criterion| write.one(criterion, 10));
     text
 }
 
-fn write_criterion(text: &mut String, criterion: &Criterion, depth: usize) {
-    let what = criterion.shown();
-    let line = what.lines().next().unwrap_or_default();
-    let cut = if what.lines().count() > 1 { " …" } else { "" };
-    let _ = write!(text, "\n{:<depth$}{}: {line}{cut}", "", criterion.method.name());
-    if let Method::MultiStage(staged) = &criterion.method {
-        staged.stages.iter().for_each(|stage| write_criterion(text, &stage.criterion, depth + 2));
+struct Criteria<'a> {
+    text: &'a mut String,
+    /// Stand above already.
+    acceptance: &'a [String],
+}
+
+impl Criteria<'_> {
+    fn one(&mut self, criterion: &Criterion, depth: usize) {
+        let shown = criterion.shown();
+        let mut lines = shown.trim_end().lines();
+        let first = lines.next().unwrap_or_default();
+        self.line(depth, &format!("{}: {first}", criterion.method.name()));
+        lines.for_each(|line| self.line(depth + 2, line));
+        match &criterion.method {
+            Method::MultiStage(staged) => {
+                staged.stages.iter().for_each(|stage| self.one(&stage.criterion, depth + 2));
+            }
+            Method::Semantic(check) => self.judged(check, depth + 2),
+            Method::StringMatch | Method::External(_) | Method::Plugin(_) => {}
+        }
+    }
+
+    fn judged(&mut self, check: &SemanticCheck, depth: usize) {
+        let is_known = check.check_for == self.acceptance;
+        let asked = check.check_for.iter().filter(|_| !is_known);
+        asked.for_each(|criterion| self.line(depth, &format!("- {}", criterion.trim())));
+        check.negative_patterns.iter().for_each(|words| self.line(depth, &format!("- never {words:?}")));
+    }
+
+    fn line(&mut self, depth: usize, words: &str) {
+        let _ = write!(self.text, "\n{:<depth$}{words}", "");
     }
 }

@@ -89,6 +89,32 @@ fn a_mistake_in_a_file_of_tasks_is_told_with_its_place_its_field_and_a_hint() {
     assert_eq!(listed(&project, &[]).len(), 0, "nothing is stored");
 }
 
+// spec: T4
+#[test]
+fn a_field_that_stands_at_the_wrong_level_is_sent_where_it_belongs() {
+    let project = Project::new();
+    let cases = [
+        ("title: a\ncoder: {promise: X}\n", "2:1: there is no field coder", "completion"),
+        ("title: a\noutcome: o\n", "2:1: there is no field outcome", "completion"),
+        (
+            "command: make\n",
+            "1:1: there is no field command",
+            "verification_config, or the config of a stage",
+        ),
+        ("completion:\n  priority: 1\n", "2:3: there is no field completion.priority", "the task itself"),
+        (
+            "completion:\n  outcome: o\n  acceptance_criteria: [a]\n  max_iterations: 3\n",
+            "4:3: there is no field completion.max_iterations",
+            "a role, such as completion.coder",
+        ),
+    ];
+    for (text, what, home) in cases {
+        project.write("one.yaml", text);
+        let told = task(&project, &["create", "--from-file", "one.yaml"]).expect(1).stderr;
+        assert_eq!(told, format!("error: one.yaml:{what}\nhint: it belongs below {home}\n"));
+    }
+}
+
 // spec: T3, T4
 #[test]
 fn what_a_file_leaves_out_has_its_place_and_what_a_flag_says_has_its_flag() {

@@ -67,9 +67,12 @@ fn a_task_is_shown_with_what_done_means_for_each_role() {
         "outcome   All API endpoints require valid JWT tokens for access",
         "  - Passwords are hashed with bcrypt",
         "coder     AUTH_IMPLEMENTED · at most 15 iterations",
-        "          external: test -f src/auth/middleware.py && …",
+        "          external: test -f src/auth/middleware.py &&",
+        "            test -f src/auth/jwt.py &&",
         "reviewer  AUTH_REVIEWED · at most 5 iterations",
         "          semantic: 5 judged criteria",
+        "            - no hardcoded secrets or keys",
+        "            - never \"TODO\"",
         "qa        AUTH_QA_COMPLETE · at most 5 iterations",
         "          multi_stage: 3 stages",
     ] {

@@ -230,7 +230,12 @@ impl Evidence {
                 1 => "1 check passed".to_string(),
                 count => format!("{count} checks passed"),
             },
-            Some(check) => format!("`{}`: {}", check.called(), check.reason),
+            Some(check) => match check.method {
+                Kind::Seal | Kind::Commit => format!("{}: {}", check.command, check.reason),
+                Kind::StringMatch | Kind::External | Kind::Semantic | Kind::MultiStage | Kind::Plugin => {
+                    format!("`{}`: {}", check.called(), check.reason)
+                }
+            },
         }
     }
 
@@ -308,6 +313,9 @@ mod tests {
         assert_eq!(evidence.reason(), "`set -e …`: rejected");
         evidence.checks[0].name = Some("files-exist".to_string());
         assert_eq!(evidence.reason(), "`files-exist`: rejected");
+        let seal =
+            CheckEvidence::plain(Kind::Seal, "the seal".to_string(), Verdict::Rejected, "broken".to_string());
+        assert_eq!(Evidence { checks: [seal].into() }.reason(), "the seal: broken");
     }
 
     // spec: L8, V3

@@ -132,7 +132,7 @@ fn what_a_file_leaves_out_has_its_place_and_what_a_flag_says_has_its_flag() {
     let flags = ["create", "--from-file", "good.yaml", "--coder-verify-config", r#"{"template": "nope"}"#];
     let flag = task(&project, &flags).expect(64).stderr;
     let told = "error: completion.coder.verification_config.template: there is no template named \"nope\"";
-    assert!(flag.starts_with(told), "{flag}");
+    assert!(flag.starts_with(told) && flag.contains("; its flag is --coder-verify-config\n"), "{flag}");
     task(&project, &["create", "--from-file", "good.yaml"]).expect(0);
     let again = task(&project, &["create", "--from-file", "good.yaml"]).expect(1).stderr;
     assert!(again.starts_with("error: good.yaml:1:1: id: there is a task A already"), "{again}");

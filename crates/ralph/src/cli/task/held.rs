@@ -23,7 +23,10 @@ impl Written<'_> {
     pub fn refuse(&self, problem: &Problem, task: &Task) -> Failure {
         match self.origin {
             Origin::File { .. } if self.has(&problem.field, task) => self.origin.refuse(problem).into(),
-            Origin::File { .. } | Origin::Command(_) => Failure::usage(problem).hint(problem.hint.clone()),
+            Origin::File { .. } | Origin::Command(_) => {
+                let flag = flag_of(&problem.field).map(|flag| format!("; its flag is {flag}"));
+                Failure::usage(problem).hint(format!("{}{}", problem.hint, flag.unwrap_or_default()))
+            }
         }
     }
 
@@ -33,6 +36,30 @@ impl Written<'_> {
         let pointer: String = field.split('.').take(depth).map(|step| format!("/{step}")).collect();
         let part = |task: &Task| serde_json::to_value(task).ok()?.pointer(&pointer).cloned();
         part(self.task) == part(task)
+    }
+}
+
+/// Returns the flag that gives a field.
+fn flag_of(field: &str) -> Option<String> {
+    let mut steps = field.split('.');
+    match (steps.next()?, steps.next(), steps.next(), steps.next()) {
+        ("dependencies", ..) => Some("--depends".to_owned()),
+        (name @ ("priority" | "assignee" | "description"), ..) => Some(format!("--{name}")),
+        ("completion", Some("acceptance_criteria"), ..) => Some("--acceptance".to_owned()),
+        ("completion", Some(name @ ("outcome" | "guard" | "allow_changes" | "isolation")), ..) => {
+            Some(format!("--{}", name.replace('_', "-")))
+        }
+        ("completion", Some(role), Some(name), below) => {
+            let name = match (name, below) {
+                ("verification_method", _) => "verify",
+                ("verification_config", Some("command")) => "verify-cmd",
+                ("verification_config", _) => "verify-config",
+                ("max_iterations", _) => "max-iterations",
+                (name, _) => name,
+            };
+            Some(format!("--{role}-{name}"))
+        }
+        _ => None,
     }
 }
 
@@ -89,4 +116,29 @@ fn deepest(value: &Value, is_so: &dyn Fn(&Value) -> bool) -> Vec<String> {
     };
     let found = parts.into_iter().find(|(_, part)| is_so(part));
     found.map_or_else(Vec::new, |(name, part)| [vec![name], deepest(part, is_so)].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: T3
+    fn a_field_is_given_by_its_flag() {
+        let table = [
+            ("dependencies.1", Some("--depends")),
+            ("priority", Some("--priority")),
+            ("completion.acceptance_criteria.0", Some("--acceptance")),
+            ("completion.allow_changes.2", Some("--allow-changes")),
+            ("completion.coder.promise", Some("--coder-promise")),
+            ("completion.qa.verification_method", Some("--qa-verify")),
+            ("completion.coder.verification_config.command", Some("--coder-verify-cmd")),
+            ("completion.tester.verification_config.with.min", Some("--tester-verify-config")),
+            ("completion.reviewer.max_iterations", Some("--reviewer-max-iterations")),
+            ("completion", None),
+            ("id", None),
+        ];
+        for (field, flag) in table {
+            assert_eq!(flag_of(field).as_deref(), flag, "{field}");
+        }
+    }
 }

@@ -71,6 +71,7 @@ const SESSION: Host = Host {
     begin: |id| words(&["-p", "--dangerously-skip-permissions", "--session-id", id]),
     resume: |id| words(&["-p", "--dangerously-skip-permissions", "--resume", id]),
     id: None,
+    trust: |_| (),
 };
 
 sessions!(SESSION);

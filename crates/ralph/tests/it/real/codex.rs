@@ -1,7 +1,7 @@
 //! Codex.
 use serde_json::{Value, json};
 
-use super::in_session::{GREET, Host, greeting, sessions, words};
+use super::in_session::{GREET, Host, greeting, sessions, shared_sessions, words};
 use super::scene::{Needs, Real, Scene, Sessions, Set};
 use super::stories::DONE;
 use super::tests;
@@ -79,9 +79,17 @@ const SESSION: Host = Host {
     begin: |_| words(&[TRUSTING, &["-"]].concat()),
     resume: |id| words(&[TRUSTING, &["resume", id, "-"]].concat()),
     id: Some(thread),
+    trust: |scene| {
+        let path = scene.project.home().join(".codex/config.toml");
+        let settings = std::fs::read_to_string(&path).unwrap();
+        let root = scene.project.root();
+        let trusted = format!("{settings}\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", root.display());
+        std::fs::write(&path, trusted).unwrap();
+    },
 };
 
 sessions!(SESSION);
+shared_sessions!(SESSION);
 
 fn thread(answer: &Answer) -> String {
     let first: Value = serde_json::from_str(answer.stdout.lines().next().unwrap()).unwrap();

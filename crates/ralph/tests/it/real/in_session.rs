@@ -18,6 +18,8 @@ pub struct Host {
     pub resume: fn(&str) -> Vec<String>,
     /// Finds the session's id in what it printed, where it chooses its own.
     pub id: Option<fn(&Answer) -> String>,
+    /// Writes down that the user trusts the project, where its hooks do not run without.
+    pub trust: fn(&Scene),
 }
 
 /// Makes a list of arguments.
@@ -90,6 +92,26 @@ pub fn a_lie_ends_no_session_and_the_work_is_proven(host: &Host) {
     greeted(&scene, &id);
 }
 
+/// What a project shares names ralph by its name: whoever has it on PATH is answered, and nobody else notices anything.
+// spec: A10, H1, H2
+// fault: 115
+pub fn a_project_s_hooks_find_ralph_by_its_name_and_are_silent_where_there_is_none(host: &Host) {
+    let shared = || {
+        let scene = Scene::new(host.real, greeting);
+        scene.ralph(&["install", host.real.name, "--project"]).output().expect(0);
+        (host.trust)(&scene);
+        scene
+    };
+    let scene = shared();
+    let other = host.begin(&scene, "Say hello.");
+    assert_eq!(scene.server.asked().len(), 1, "nobody asked it to go on");
+    assert_eq!(status(&scene, &other), Value::Null);
+    let scene = shared();
+    scene.link_ralph();
+    let id = host.begin(&scene, &host.command(&format!("ralph {GREET}")));
+    greeted(&scene, &id);
+}
+
 /// A loop of another session in the same folder does not touch this one, and one that is cancelled goes on no more.
 // spec: A10, H2, H3, H4
 // fault: 112
@@ -113,6 +135,17 @@ pub fn a_session_beside_a_loop_is_let_alone_and_a_cancelled_loop_is_over(host: &
     let other = status(&scene, "another-session");
     assert_eq!((&other["status"], &other["iteration"]), (&json!("active"), &json!(1)), "{other}");
 }
+
+/// Makes a test of the hooks that a project shares.
+macro_rules! shared_sessions {
+    ($host:ident) => {
+        #[test]
+        fn a_project_s_hooks_find_ralph_by_its_name_and_are_silent_where_there_is_none() {
+            $crate::real::in_session::a_project_s_hooks_find_ralph_by_its_name_and_are_silent_where_there_is_none(&$host);
+        }
+    };
+}
+pub(super) use shared_sessions;
 
 /// Makes a test of each story for one host.
 macro_rules! sessions {

@@ -95,6 +95,11 @@ impl Scene {
         symlink(path, self.bin().join(name)).unwrap();
     }
 
+    /// Puts ralph itself onto PATH, under its name.
+    pub fn link_ralph(&self) {
+        symlink(env!("CARGO_BIN_EXE_ralph"), self.bin().join("ralph")).unwrap();
+    }
+
     fn bin(&self) -> PathBuf {
         self.project.outside("bin")
     }

@@ -1,6 +1,8 @@
 //! GitHub Copilot CLI, with a provider of our own.
 use super::{Needs, Real, Scene, Sessions, Set, tests};
-use crate::real::in_session::{Host, sessions, words};
+use serde_json::json;
+
+use crate::real::in_session::{Host, sessions, shared_sessions, words};
 
 const COPILOT: Real = Real {
     name: "copilot",
@@ -32,6 +34,11 @@ const SESSION: Host = Host {
     begin: |id| words(&["--output-format", "json", "--yolo", "--no-ask-user", "--session-id", id]),
     resume: |id| words(&["--output-format", "json", "--yolo", "--no-ask-user", &format!("--resume={id}")]),
     id: None,
+    trust: |scene| {
+        let folders = json!({ "trusted_folders": [scene.project.root()] });
+        scene.settings(".copilot/config.json", &folders.to_string());
+    },
 };
 
 sessions!(SESSION);
+shared_sessions!(SESSION);

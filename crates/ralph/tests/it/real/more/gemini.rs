@@ -2,7 +2,7 @@
 use serde_json::json;
 
 use super::{Needs, Real, Scene, Sessions, Set, tests};
-use crate::real::in_session::{Host, sessions, words};
+use crate::real::in_session::{Host, sessions, shared_sessions, words};
 
 const GEMINI: Real = Real {
     name: "gemini",
@@ -35,6 +35,11 @@ const SESSION: Host = Host {
     },
     resume: |id| words(&["-o", "stream-json", "-y", "-m", "gemini-2.5-pro", "--skip-trust", "--resume", id]),
     id: None,
+    trust: |scene| {
+        let folders = json!({ scene.project.root().display().to_string(): "TRUST_FOLDER" });
+        scene.settings(".gemini/trustedFolders.json", &folders.to_string());
+    },
 };
 
 sessions!(SESSION);
+shared_sessions!(SESSION);

@@ -2,7 +2,7 @@
 use serde_json::json;
 
 use super::{Needs, Real, Scene, Sessions, Set, tests};
-use crate::real::in_session::{Host, sessions, words};
+use crate::real::in_session::{Host, sessions, shared_sessions, words};
 
 const QWEN: Real = Real {
     name: "qwen",
@@ -37,6 +37,8 @@ const SESSION: Host = Host {
     begin: |id| words(&["-o", "stream-json", "-y", "--session-id", id]),
     resume: |id| words(&["-o", "stream-json", "-y", "--resume", id]),
     id: None,
+    trust: |_| (),
 };
 
 sessions!(SESSION);
+shared_sessions!(SESSION);

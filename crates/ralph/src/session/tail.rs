@@ -251,4 +251,16 @@ mod tests {
         let late = Late { lasting: patience, ..Late::at(1, temp.path()) };
         assert_eq!(late.words(patience), LastWords::Said("DONE".to_owned()));
     }
+
+    // spec: H1, H9
+    #[test]
+    fn what_a_tool_answers_ends_no_turn_of_qwen_s() {
+        let turn = [
+            r#"{"uuid":"u","type":"user","message":{"parts":[{"text":"Do it."}]}}"#,
+            r#"{"uuid":"a","type":"assistant","message":{"parts":[{"text":"DONE"},{"functionCall":{}}]}}"#,
+            r#"{"uuid":"t","type":"tool_result","message":{"parts":[{"functionResponse":{}}]}}"#,
+        ];
+        let found = in_lines(turn.join("\n").as_bytes(), false, protocol("qwen").unwrap());
+        assert_eq!(found, Some((LastWords::Said("DONE".to_owned()), End::Else)));
+    }
 }

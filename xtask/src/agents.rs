@@ -9,7 +9,7 @@ use crate::shell::{Line, root};
 
 /// One npm project.
 pub(crate) struct Set {
-    /// Its folder below `crates/ralph/testing`.
+    /// Its folder below `crates/ralph-cli/testing`.
     folder: &'static str,
     /// The variable by which the tests learn where it is.
     pub(crate) variable: &'static str,
@@ -46,7 +46,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 
 /// Returns the folder where the set is installed, and installs it if it is not there yet.
 pub(crate) fn install(set: &Set) -> Result<PathBuf> {
-    let source = root().join("crates/ralph/testing").join(set.folder);
+    let source = root().join("crates/ralph-cli/testing").join(set.folder);
     let cache = cache()?;
     let wanted = cache.join(format!("{}-{}", set.folder, lock_hash(&source)?));
     // Whoever comes second waits, and then finds it there.
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn the_locks_name_no_registry_and_pin_every_direct_dependency() {
         for set in [USUAL, MORE] {
-            let folder = root().join("crates/ralph/testing").join(set.folder);
+            let folder = root().join("crates/ralph-cli/testing").join(set.folder);
             let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap();
             assert!(!lock.contains("\"resolved\""), "{}", set.folder);
             let package = fs::read_to_string(folder.join("package.json")).unwrap();
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_set_is_named_by_its_lock() {
-        let name = |set: &Set| lock_hash(&root().join("crates/ralph/testing").join(set.folder)).unwrap();
+        let name = |set: &Set| lock_hash(&root().join("crates/ralph-cli/testing").join(set.folder)).unwrap();
         assert_ne!(name(&USUAL), name(&MORE));
         assert_eq!(name(&USUAL).len(), 16);
     }

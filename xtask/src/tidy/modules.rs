@@ -82,11 +82,11 @@ mod tests {
     #[test]
     fn a_test_file_that_main_does_not_name_is_found() {
         let files = [
-            ("crates/ralph/tests/it/main.rs", "mod claims;\n"),
-            ("crates/ralph/tests/it/claims.rs", ""),
-            ("crates/ralph/tests/it/signals.rs", ""),
+            ("crates/ralph-cli/tests/it/main.rs", "mod claims;\n"),
+            ("crates/ralph-cli/tests/it/claims.rs", ""),
+            ("crates/ralph-cli/tests/it/signals.rs", ""),
         ];
-        found(&files, &["crates/ralph/tests/it/signals.rs"]);
+        found(&files, &["crates/ralph-cli/tests/it/signals.rs"]);
     }
 
     #[test]

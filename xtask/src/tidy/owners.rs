@@ -1,37 +1,44 @@
-//! Some things belong to one room: printing to `cli` and `report`, signals to `process`.
+//! Some things belong to one crate: printing to the command line, signals to `ralph-process`.
 use super::{Finding, lines_with};
 use crate::tree::{File, Tree};
 
 struct Ownership {
     rule: &'static str,
     words: &'static [&'static str],
-    /// The rooms, as paths, where they may be used.
+    /// The paths below `crates/` where they may be used.
     owners: &'static [&'static str],
     mend: &'static str,
 }
 
-const ROOMS: &str = "crates/ralph/src/";
+const CRATES: &str = "crates/";
 
 const OWNERSHIPS: &[Ownership] = &[
     Ownership {
         rule: "printing",
         words: &["println!", "eprintln!", "print!", "eprint!", "io::stdout", "io::stderr"],
-        owners: &["cli/", "report/", "main.rs"],
-        mend: "return it to the caller; only `cli`, `report` and `main` print",
+        owners: &["ralph-cli/"],
+        mend: "return it to the caller; only the command line prints",
     },
     Ownership {
         rule: "signals",
         words: &["libc::SIG", "Signal::"],
-        // `engine/signals.rs` turns what people send to ralph into events; `fail.rs` stops ralph where a test asks for it.
-        owners: &["process/", "engine/signals.rs", "fail.rs"],
-        mend: "ask the `process` room; only it knows signals",
+        // The rules call a mark in a text a signal; `signals.rs` turns what people send to ralph into events; `fail.rs` stops ralph where a test asks for it; the rest are tests
+        // and their programs.
+        owners: &[
+            "ralph-core/",
+            "ralph-process/",
+            "ralph-engine/src/engine/signals.rs",
+            "ralph-util/src/fail.rs",
+            "ralph-cli/testing/",
+            "ralph-cli/tests/",
+        ],
+        mend: "call `ralph-process`; only it knows signals",
     },
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let rooms = tree.rust().filter_map(|file| Some((file, file.path.strip_prefix(ROOMS)?)));
-    rooms
-        .flat_map(|(file, inside)| OWNERSHIPS.iter().flat_map(move |owned| breaches(file, inside, owned)))
+    let ours = tree.rust().filter_map(|file| Some((file, file.path.strip_prefix(CRATES)?)));
+    ours.flat_map(|(file, inside)| OWNERSHIPS.iter().flat_map(move |owned| breaches(file, inside, owned)))
         .collect()
 }
 
@@ -45,7 +52,7 @@ fn breaches(file: &File, inside: &str, owned: &Ownership) -> Vec<Finding> {
         path: file.path.clone(),
         line,
         rule: owned.rule,
-        says: format!("`{word}` does not belong in this room"),
+        says: format!("`{word}` does not belong in this crate"),
         mend: owned.mend.to_owned(),
     })
     .collect()
@@ -60,21 +67,21 @@ mod tests {
     }
 
     #[test]
-    fn only_cli_report_and_main_print() {
+    fn only_the_command_line_prints() {
         for word in ["println!(\"a\")", "eprintln!()", "print!()", "io::stdout().lock()", "std::io::stderr()"]
         {
-            assert_eq!(rules("crates/ralph/src/engine/drive.rs", word), ["printing"], "{word}");
-            assert!(rules("crates/ralph/src/cli/out.rs", word).is_empty());
-            assert!(rules("crates/ralph/tests/it/main.rs", word).is_empty());
+            assert_eq!(rules("crates/ralph-engine/src/engine/drive.rs", word), ["printing"], "{word}");
+            assert!(rules("crates/ralph-cli/src/cli/out.rs", word).is_empty());
+            assert!(rules("crates/ralph-cli/tests/it/main.rs", word).is_empty());
         }
     }
 
     #[test]
     fn only_process_knows_signals() {
-        assert_eq!(rules("crates/ralph/src/agent/x.rs", "kill(Signal::KILL)"), ["signals"]);
-        assert_eq!(rules("crates/ralph/src/agent/x.rs", "kill(libc::SIGKILL)"), ["signals"]);
-        assert!(rules("crates/ralph/src/agent/x.rs", "PoliteSignal::Term").is_empty());
-        assert!(rules("crates/ralph/src/process/tree.rs", "Signal::KILL").is_empty());
-        assert!(rules("crates/ralph/src/engine/signals.rs", "libc::SIGTSTP").is_empty());
+        assert_eq!(rules("crates/ralph-agents/src/x.rs", "kill(Signal::KILL)"), ["signals"]);
+        assert_eq!(rules("crates/ralph-agents/src/x.rs", "kill(libc::SIGKILL)"), ["signals"]);
+        assert!(rules("crates/ralph-agents/src/x.rs", "PoliteSignal::Term").is_empty());
+        assert!(rules("crates/ralph-process/src/tree.rs", "Signal::KILL").is_empty());
+        assert!(rules("crates/ralph-engine/src/engine/signals.rs", "libc::SIGTSTP").is_empty());
     }
 }

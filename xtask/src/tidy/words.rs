@@ -32,7 +32,7 @@ const BANS: &[Ban] = &[
     Ban {
         rule: "far reach",
         words: &["super::super::"],
-        mend: "name the way from the root, `crate::room::thing`",
+        mend: "name the path from the root, `crate::module::thing`",
         except: &[],
     },
     Ban {
@@ -41,15 +41,15 @@ const BANS: &[Ban] = &[
         mend: "wait for the condition itself: a channel, a child's end, a file that the harness waits for",
         except: &[
             // It plays agents that hang and dawdle.
-            "crates/ralph/testing/fake_agent/",
+            "crates/ralph-cli/testing/fake_agent/",
             // The one place where tests look again until a condition holds.
-            "crates/ralph/tests/it/harness.rs",
+            "crates/ralph-cli/tests/it/harness.rs",
             // People read the demo while it runs.
-            "crates/ralph/src/demo/",
+            "crates/ralph-app/src/demo/",
             // It waits for the end of processes that are not its children: the kernel tells it nothing.
-            "crates/ralph/src/process/sweep.rs",
+            "crates/ralph-process/src/sweep.rs",
             // Not every system can wait for the end of a process with a deadline.
-            "crates/ralph/src/process/handle.rs",
+            "crates/ralph-process/src/handle.rs",
         ],
     },
 ];
@@ -104,6 +104,6 @@ mod tests {
 
     #[test]
     fn who_must_sleep_may() {
-        found("crates/ralph/testing/fake_agent/life.rs", "std::thread::sleep(x)", &[]);
+        found("crates/ralph-cli/testing/fake_agent/life.rs", "std::thread::sleep(x)", &[]);
     }
 }

@@ -1,0 +1,41 @@
+//! One record of Cline's stream, of either generation.
+use crate::members::{members, whole_line};
+
+members!(
+    Record {
+        kind: b"type",
+        task: b"taskId",
+        stamp: b"ts",
+        say: b"say",
+        ask: b"ask",
+        text: b"text",
+        partial: b"partial",
+        hook: b"hookEventName",
+        parent: b"parentAgentId",
+        finish_reason: b"finishReason",
+        message: b"message",
+        model_id: b"modelId",
+    }
+    nested { event: b"event" => Event, model: b"model" => Model }
+);
+whole_line!(Record);
+
+members!(
+    /// What `agent_event` wraps.
+    Event {
+        kind: b"type",
+        content: b"contentType",
+        text: b"text",
+        reasoning: b"reasoning",
+        tool: b"toolName",
+        input: b"input",
+        output: b"output",
+        error: b"error",
+        error_class: b"errorClass",
+        input_tokens: b"inputTokens",
+        output_tokens: b"outputTokens",
+        total_cost: b"totalCost",
+    }
+);
+
+members!(Model { id: b"id" });

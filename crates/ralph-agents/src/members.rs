@@ -1,0 +1,58 @@
+//! Declares the members of a JSON object that a parser needs. All of them, nested objects included, are found
+//! in one pass over the bytes; each is kept as written, and one that stands twice makes the record unreadable.
+
+/// `members!(Name { field: b"key", … } nested { field: b"key" => OtherName, … })`
+macro_rules! members {
+    (
+        $(#[$about:meta])*
+        $name:ident { $($field:ident: $key:literal),* $(,)? }
+        $(nested { $($inner:ident: $inner_key:literal => $inner_name:ident),+ $(,)? })?
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Default, Clone, Copy)]
+        pub(super) struct $name<'a> {
+            $(pub(super) $field: Option<ralph_util::json::Raw<'a>>,)*
+            $($(pub(super) $inner: Option<$inner_name<'a>>,)+)?
+        }
+
+        impl<'a> $name<'a> {
+            /// Reads the object at the cursor. Any other value has no members.
+            pub(super) fn read(
+                cursor: &mut ralph_util::json::Cursor<'a>,
+            ) -> Result<Self, ralph_util::json::Malformed> {
+                let mut found = Self::default();
+                if cursor.peek() != Some(b'{') {
+                    return cursor.skip().map(|()| found);
+                }
+                cursor.object(|cursor, key| match key {
+                    $($key => ralph_util::json::once(&mut found.$field, cursor.raw()?),)*
+                    $($($inner_key => {
+                        let inner = $inner_name::read(cursor)?;
+                        ralph_util::json::once(&mut found.$inner, inner)
+                    })+)?
+                    _ => cursor.skip(),
+                })?;
+                Ok(found)
+            }
+        }
+    };
+}
+
+/// Adds to such a declaration how a whole line is read.
+macro_rules! whole_line {
+    ($name:ident) => {
+        impl<'a> $name<'a> {
+            pub(super) fn of_line(line: &'a [u8]) -> Result<Self, ralph_util::json::Malformed> {
+                let mut cursor = ralph_util::json::Cursor::new(line);
+                if cursor.peek() != Some(b'{') {
+                    return Err(ralph_util::json::Malformed);
+                }
+                let found = Self::read(&mut cursor)?;
+                cursor.end()?;
+                Ok(found)
+            }
+        }
+    };
+}
+
+pub(super) use {members, whole_line};

@@ -1,0 +1,384 @@
+//! The effective settings: one field per key that has an effect. Layers are applied from the lowest to the
+//! highest; each replaces value and origin together.
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ralph_core::budget::{self, Budget, Shared, UnknownCost};
+use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
+use ralph_core::criterion::Criterion;
+use ralph_core::judge::{Api, OnError};
+use ralph_core::policy::{Baseline, Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
+
+use super::checks::Check;
+use super::origin::{Origin, Setting};
+use super::pipeline::PipelineSettings;
+use super::project_commands::ProjectCommand;
+use super::roles::Roles;
+use super::templates::Templates;
+use ralph_agents::{Format, Permission};
+use ralph_core::isolation::Isolation;
+use ralph_util::memory_size::MemorySize;
+use ralph_util::money::Money;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub agent: Setting<String>,
+    pub model: Setting<Option<String>>,
+    pub permission: Setting<Option<Permission>>,
+    /// What was changed about agents, or added, by name.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// The names of the agents that take over while those before them are rate limited.
+    pub fallback: Setting<Vec<String>>,
+    /// What the agent of `run` knows of earlier iterations.
+    pub context: Setting<Context>,
+    pub default_max_iterations: Setting<u32>,
+    pub limits: Limits,
+    /// How many iterations in a row may change nothing.
+    pub stall_iterations: Setting<u32>,
+    pub signals: Signals,
+    pub checks: Setting<Vec<Check>>,
+    pub verification: Verification,
+    pub judge: JudgeSettings,
+    /// Where ready checks are found.
+    pub templates: Templates,
+    /// The folder of the plugins.
+    pub verifiers: Option<PathBuf>,
+    /// What is said about the roles of tasks.
+    pub roles: Roles,
+    pub pipeline: PipelineSettings,
+    pub session: SessionSettings,
+    pub specs_dir: Setting<String>,
+    /// Variables for prompts.
+    pub vars: BTreeMap<String, Setting<String>>,
+    /// Everything that the project's own file wants to have started, also where a higher layer says otherwise.
+    pub of_project: Vec<ProjectCommand>,
+    /// What all layers below the flags said, to tell later whether they have changed.
+    pub fingerprints: Vec<String>,
+    /// What is not wrong, but probably not meant.
+    pub warnings: Vec<String>,
+}
+
+/// How claims are checked beside the checks themselves.
+#[derive(Debug, Clone)]
+pub struct Verification {
+    pub baseline: Setting<bool>,
+    pub guard: Setting<Vec<String>>,
+    pub allow_changes: Setting<Vec<String>>,
+    /// Whether only the claimed commit is checked, in a checkout of its own.
+    pub isolation: Setting<Isolation>,
+    pub setup: Setting<Vec<String>>,
+    pub share: Setting<Vec<String>>,
+    pub cache: Setting<bool>,
+    pub role_checks: Setting<bool>,
+    /// Nothing begins where the agent's word alone would decide.
+    pub require_criteria: Setting<bool>,
+}
+
+impl Default for Verification {
+    fn default() -> Self {
+        Self {
+            baseline: Setting::built_in(true),
+            guard: Setting::default(),
+            allow_changes: Setting::default(),
+            isolation: Setting::built_in(Isolation::Workspace),
+            setup: Setting::default(),
+            share: Setting::default(),
+            cache: Setting::built_in(true),
+            role_checks: Setting::built_in(true),
+            require_criteria: Setting::built_in(false),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub iteration_timeout: Setting<Duration>,
+    pub idle_timeout: Setting<Duration>,
+    pub after_result: Setting<Duration>,
+    pub retrying_timeout: Setting<Duration>,
+    pub handshake_timeout: Setting<Duration>,
+    pub max_rate_limit_wait: Setting<Duration>,
+    pub grace: Setting<Duration>,
+    pub max_retries: Setting<u32>,
+    pub max_memory: Setting<Option<MemorySize>>,
+    pub log_limit: Setting<MemorySize>,
+    pub max_cost_usd: Setting<Option<Money>>,
+    pub max_tokens: Setting<Option<u64>>,
+    pub max_duration: Setting<Duration>,
+    pub require_known_cost: Setting<bool>,
+    /// For all runs of a task together, and of a spec.
+    pub task: SharedLimits,
+    pub spec: SharedLimits,
+}
+
+/// What several runs may use together.
+#[derive(Debug, Clone, Default)]
+pub struct SharedLimits {
+    pub max_cost_usd: Setting<Option<Money>>,
+    pub max_tokens: Setting<Option<u64>>,
+    pub max_duration: Setting<Option<Duration>>,
+    pub max_iterations: Setting<Option<u32>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Signals {
+    pub matching: Setting<Matching>,
+    pub scope: Setting<Scope>,
+    pub nonce: Setting<bool>,
+    pub contradictions: Setting<Contradictions>,
+}
+
+/// Loops inside agent sessions.
+#[derive(Debug, Clone)]
+pub struct SessionSettings {
+    pub enabled: Setting<bool>,
+    pub max_iterations: Setting<u32>,
+    pub promise: Setting<String>,
+    pub continuation_delay: Setting<Duration>,
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            enabled: Setting::built_in(true),
+            max_iterations: Setting::built_in(100),
+            promise: Setting::built_in("DONE".to_owned()),
+            continuation_delay: Setting::built_in(Duration::from_millis(500)),
+        }
+    }
+}
+
+/// Who judges, and what its silence means.
+#[derive(Debug, Clone)]
+pub struct JudgeSettings {
+    pub agent: Setting<String>,
+    /// The API that is asked instead of an agent.
+    pub api: Setting<Option<Api>>,
+    pub url: Setting<Option<String>>,
+    /// The variable that holds the key. The key itself is nowhere in the settings.
+    pub key_env: Setting<Option<String>>,
+    pub model: Setting<Option<String>>,
+    pub on_error: Setting<OnError>,
+    pub timeout: Setting<Duration>,
+}
+
+/// What was written about one agent. A part that nobody wrote is `None` and built-in: the preset's holds.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSettings {
+    /// Where its name was written last.
+    pub mentioned: Origin,
+    /// The adapter.
+    pub kind: Setting<Option<String>>,
+    pub cli: Setting<Option<String>>,
+    pub args: Setting<Option<Vec<String>>>,
+    pub env: BTreeMap<String, Setting<String>>,
+    /// `json` is written as `None` with an origin: the adapter's own format.
+    pub output_format: Setting<Option<Format>>,
+    pub response_filter: Setting<Option<String>>,
+    pub display_filter: Setting<Option<String>>,
+    pub model: Setting<Option<String>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            agent: Setting::built_in("claude".to_owned()),
+            model: Setting::default(),
+            permission: Setting::default(),
+            agents: BTreeMap::new(),
+            fallback: Setting::default(),
+            context: Setting::built_in(Context::Continue),
+            default_max_iterations: Setting::built_in(10),
+            limits: Limits::default(),
+            stall_iterations: Setting::built_in(3),
+            signals: Signals::default(),
+            checks: Setting::default(),
+            verification: Verification::default(),
+            judge: JudgeSettings::default(),
+            templates: Templates::default(),
+            verifiers: None,
+            roles: Roles::default(),
+            pipeline: PipelineSettings::default(),
+            session: SessionSettings::default(),
+            specs_dir: Setting::built_in("specs".to_owned()),
+            vars: BTreeMap::new(),
+            of_project: Vec::new(),
+            fingerprints: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Default for JudgeSettings {
+    fn default() -> Self {
+        Self {
+            agent: Setting::built_in("claude".to_owned()),
+            api: Setting::default(),
+            url: Setting::default(),
+            key_env: Setting::default(),
+            model: Setting::default(),
+            on_error: Setting::default(),
+            timeout: Setting::built_in(Duration::from_secs(300)),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let timeouts = Timeouts::default();
+        let time = |ms| Setting::built_in(Duration::from_millis(ms));
+        Self {
+            iteration_timeout: time(timeouts.iteration_ms),
+            idle_timeout: time(timeouts.silence_ms),
+            after_result: time(timeouts.after_result_ms),
+            retrying_timeout: time(timeouts.repeating_ms),
+            handshake_timeout: time(timeouts.handshake_ms),
+            max_rate_limit_wait: time(RateLimits::default().max_wait_ms),
+            grace: time(5_000),
+            max_retries: Setting::built_in(3),
+            max_memory: Setting::default(),
+            log_limit: Setting::built_in(MemorySize::GIGABYTE),
+            max_cost_usd: Setting::default(),
+            max_tokens: Setting::default(),
+            max_duration: Setting::built_in(Duration::from_secs(12 * 3_600)),
+            require_known_cost: Setting::built_in(false),
+            task: SharedLimits::default(),
+            spec: SharedLimits::default(),
+        }
+    }
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self {
+            matching: Setting::built_in(Matching::Loose),
+            scope: Setting::built_in(Scope::Final),
+            nonce: Setting::built_in(false),
+            contradictions: Setting::built_in(Contradictions::On { extra: Vec::new() }),
+        }
+    }
+}
+
+impl Settings {
+    /// Applies one layer. A model belongs to the agent for which it was chosen: a layer that chooses another
+    /// agent and no model forgets it.
+    pub fn layer<E>(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        let (agent, model) = (self.agent.value.clone(), self.model.clone());
+        apply(self)?;
+        if self.agent.value != agent && self.model == model {
+            self.model = Setting::default();
+        }
+        Ok(())
+    }
+
+    /// Returns what was written about the agent that is chosen now, to change it.
+    pub fn agent_now(&mut self) -> &mut AgentSettings {
+        self.agents.entry(self.agent.value.clone()).or_default()
+    }
+
+    /// Returns what a claim must survive.
+    #[must_use]
+    pub fn criteria(&self) -> Vec<Criterion> {
+        self.checks.value.iter().map(|check| check.criterion.clone()).collect()
+    }
+
+    /// Returns how claims are read.
+    #[must_use]
+    pub fn claim_rules(&self, promise: Promise) -> ClaimRules {
+        ClaimRules {
+            matching: self.signals.matching.value,
+            scope: self.signals.scope.value,
+            contradictions: self.signals.contradictions.value.clone(),
+            ..ClaimRules::new(promise)
+        }
+    }
+
+    /// Returns the policy of a run of at most so many iterations, with or without checks.
+    #[must_use]
+    pub fn policy(&self, max_iterations: u32, proof: Proof) -> Policy {
+        let ms = |time: &Setting<Duration>| u64::try_from(time.value.as_millis()).unwrap_or(u64::MAX);
+        Policy {
+            max_retries: self.limits.max_retries.value,
+            timeouts: Timeouts {
+                iteration_ms: ms(&self.limits.iteration_timeout),
+                silence_ms: ms(&self.limits.idle_timeout),
+                after_result_ms: ms(&self.limits.after_result),
+                repeating_ms: ms(&self.limits.retrying_timeout),
+                handshake_ms: ms(&self.limits.handshake_timeout),
+            },
+            proof,
+            baseline: if self.verification.baseline.value { Baseline::Run } else { Baseline::Skip },
+            nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },
+            rate_limits: RateLimits {
+                max_wait_ms: ms(&self.limits.max_rate_limit_wait),
+                agents: std::iter::once(&self.agent.value).chain(&self.fallback.value).cloned().collect(),
+            },
+            budget: self.budget(),
+            stall_after: self.stall_iterations.value,
+            ..Policy::new(max_iterations)
+        }
+    }
+
+    /// Returns how many iterations may change nothing in classic mode: any number, unless somebody said otherwise.
+    #[must_use]
+    pub fn classic_stall(&self) -> u32 {
+        let is_said = self.stall_iterations.origin != Origin::BuiltIn;
+        if is_said { self.stall_iterations.value } else { 0 }
+    }
+
+    fn budget(&self) -> Budget {
+        let limits = &self.limits;
+        Budget {
+            max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
+            max_tokens: limits.max_tokens.value,
+            max_duration_ms: u64::try_from(limits.max_duration.value.as_millis()).ok(),
+            max_iterations: None,
+            unknown_cost: self.unknown_cost(),
+        }
+    }
+
+    fn unknown_cost(&self) -> UnknownCost {
+        if self.limits.require_known_cost.value { UnknownCost::Refuse } else { UnknownCost::Bear }
+    }
+
+    /// Returns the budgets that a stage of a task shares with others.
+    #[must_use]
+    pub fn shared_budgets(&self, task: &str, spec: Option<&str>) -> Vec<Shared> {
+        let of_task = (budget::Scope::Task(task.to_owned()), &self.limits.task);
+        let of_spec = spec.map(|spec| (budget::Scope::Spec(spec.to_owned()), &self.limits.spec));
+        let scopes = std::iter::once(of_task).chain(of_spec);
+        scopes
+            .map(|(scope, limits)| Shared { scope, budget: self.shared_budget(limits) })
+            .filter(|shared| shared.budget.is_limit())
+            .collect()
+    }
+
+    fn shared_budget(&self, limits: &SharedLimits) -> Budget {
+        let time = limits.max_duration.value.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        Budget {
+            max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
+            max_tokens: limits.max_tokens.value,
+            max_duration_ms: time,
+            max_iterations: limits.max_iterations.value,
+            // What nobody knows matters where money is counted.
+            unknown_cost: match limits.max_cost_usd.value {
+                Some(_) => self.unknown_cost(),
+                None => UnknownCost::Bear,
+            },
+        }
+    }
+
+    /// Returns the variables for prompts, by name.
+    #[must_use]
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        self.vars.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect()
+    }
+}
+
+impl AgentSettings {
+    /// Tells whether a part was written, by its origin.
+    pub(super) fn is_written<T>(part: &Setting<T>) -> bool {
+        part.origin != Origin::BuiltIn
+    }
+}

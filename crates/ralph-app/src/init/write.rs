@@ -1,0 +1,71 @@
+//! Writes the files of `ralph init`, each only where there is none.
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::found::Found;
+use super::texts::{Place, texts};
+use ralph_engine::project::Project;
+
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be written", path.display())]
+pub struct WriteError {
+    pub path: PathBuf,
+    pub source: io::Error,
+}
+
+/// What became of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// From the project's root.
+    pub path: PathBuf,
+    pub made: Made,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    New,
+    /// It was there, and stays as it is.
+    Kept,
+}
+
+/// Writes what is missing. A classic `config` counts as a configuration: two would be an error.
+pub fn write(project: &Project, found: &Found, agents: &str) -> Result<Vec<Written>, WriteError> {
+    let home = project.home.strip_prefix(&project.root).unwrap_or(&project.home).to_path_buf();
+    let shown = if home.as_os_str().is_empty() { String::new() } else { format!("{}/", home.display()) };
+    let mut written = Vec::new();
+    for (place, text) in texts(found, &shown, agents) {
+        let path = match place {
+            Place::Home("config.yaml") if project.home.join("config").is_file() => {
+                written.push(Written { path: home.join("config"), made: Made::Kept });
+                continue;
+            }
+            Place::Home(name) => home.join(name),
+            Place::Root(path) if project.root.join(&path).parent().is_some_and(Path::is_dir) => continue,
+            Place::Root(path) => PathBuf::from(path),
+        };
+        let made = create(&project.root.join(&path), &text)
+            .map_err(|source| WriteError { path: project.root.join(&path), source })?;
+        written.push(Written { path, made });
+    }
+    Ok(written)
+}
+
+/// Does not follow a link that somebody put in the file's place.
+fn create(path: &Path, text: &str) -> io::Result<Made> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => {
+            let written = file.write_all(text.as_bytes());
+            if written.is_err() {
+                // Half a file would be kept the next time.
+                let _ = std::fs::remove_file(path);
+            }
+            written.map(|()| Made::New)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Made::Kept),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,71 @@
+//! The raw log of a running attempt, read while it grows: what the agent says, for whoever looks from outside.
+//! Only as much is read as people can follow.
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use ralph_agents::{AgentEvent, Parser};
+use ralph_engine::engine::Watcher;
+use ralph_util::private;
+
+/// What is further behind than this is not read at all.
+const BEHIND: u64 = 256 * 1024;
+/// Where reading then goes on, before the end.
+const TAIL: u64 = 16 * 1024;
+/// More than this nobody can see at once.
+const SHOWN_AT_ONCE: usize = 200;
+
+/// Reads one attempt's log.
+pub struct LiveLog {
+    path: PathBuf,
+    /// It is made with the agent's first byte.
+    file: Option<File>,
+    read: u64,
+    parser: Box<dyn Parser>,
+}
+
+impl LiveLog {
+    #[must_use]
+    pub fn new(path: PathBuf, parser: Box<dyn Parser>) -> Self {
+        Self { path, file: None, read: 0, parser }
+    }
+
+    /// Shows what has been written since the last time. A log that cannot be read shows nothing.
+    pub fn catch_up(&mut self, watcher: &mut dyn Watcher) {
+        let bytes = self.new_bytes().unwrap_or_default();
+        let mut events = Vec::new();
+        self.parser.push(&bytes, &mut events);
+        show(&events, watcher);
+    }
+
+    /// Shows the rest: the agent has ended, and its log is whole.
+    pub fn finish(mut self, watcher: &mut dyn Watcher) {
+        self.catch_up(watcher);
+        let mut events = Vec::new();
+        self.parser.finish(&mut events);
+        show(&events, watcher);
+    }
+
+    fn new_bytes(&mut self) -> io::Result<Vec<u8>> {
+        let file = match self.file.take() {
+            Some(file) => self.file.insert(file),
+            None => self.file.insert(private::regular_file(&self.path)?),
+        };
+        let length = file.metadata()?.len();
+        let mut bytes = Vec::new();
+        if length.saturating_sub(self.read) <= BEHIND {
+            self.read += file.take(BEHIND).read_to_end(&mut bytes)? as u64;
+            return Ok(bytes);
+        }
+        self.read = file.seek(SeekFrom::Start(length - TAIL))?;
+        self.read += file.take(TAIL).read_to_end(&mut bytes)? as u64;
+        // The line in which reading begins is not whole.
+        let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
+        Ok(bytes.split_off(whole))
+    }
+}
+
+fn show(events: &[AgentEvent], watcher: &mut dyn Watcher) {
+    let last = events.get(events.len().saturating_sub(SHOWN_AT_ONCE)..).unwrap_or_default();
+    last.iter().for_each(|event| watcher.agent(event));
+}

@@ -1,0 +1,334 @@
+//! Several workers on one project: each task has one of them at a time, and one that lost its task can write nothing more.
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use ralph_core::event::Millis;
+use ralph_core::fact::Fact;
+use ralph_core::pipeline::Pipeline;
+use ralph_core::policy::Policy;
+use ralph_core::state::Loop;
+use ralph_core::task::{Approval, Role, Status, Task};
+use ralph_store::{Advance, Among, Entry, FIRST_FENCE, Keeping, NewRun, Opening, Store, StoreError};
+use rustix::process::Signal;
+use sqlx::{ConnectOptions, Connection, Row};
+
+use crate::clock;
+use crate::harness::{Project, Running, wait_long, wait_until};
+use crate::processes::state_of;
+use crate::state_damage::Dice;
+use crate::work::{git, holding, project, starts, statuses, wish, work};
+
+/// Returns one number for each row that a query gives.
+pub fn counted(project: &Project, sql: &'static str) -> BTreeMap<String, i64> {
+    runtime().block_on(async {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(project.state().join("ralph.db"));
+        let mut connection = options.read_only(true).connect().await.unwrap();
+        let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    })
+}
+
+// spec: L14
+// fault: 94
+#[test]
+fn a_worker_that_slept_past_its_lease_records_nothing_and_lets_go() {
+    let project = project(&[("T-1", "")]);
+    let sleeper =
+        holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
+    sleeper.signal(Signal::STOP);
+    let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    let answer = second.wait_without_invariants().expect(0);
+    assert_eq!(answer.named("task.over")[0]["status"], "done");
+    sleeper.signal(Signal::CONT);
+    let woken = sleeper.wait().expect(0);
+    assert_eq!(woken.named("task.lost")[0]["task"], "T-1");
+    assert!(woken.named("task.over").is_empty());
+    let ends = "SELECT run, COUNT(*) FROM events WHERE kind = 'run.finished' GROUP BY run";
+    let ends = counted(&project, ends);
+    assert_eq!((ends.len(), ends.values().max()), (4, Some(&1)), "every stage ended once");
+    assert_eq!(statuses(&project)[0].1, "done");
+    let expected = ["coder", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    assert_eq!(starts(&project), expected);
+}
+
+/// Returns where every branch, every accepted work and every tree stands.
+fn places(project: &Project) -> String {
+    let refs = git(project, &["for-each-ref", "refs/heads", "refs/ralph"]);
+    let trees = git(project, &["worktree", "list", "--porcelain"]);
+    let staged = git(project, &["-C", &tree_of(project), "ls-files", "--stage"]);
+    [refs, trees, staged].join("\n")
+}
+
+fn tree_of(project: &Project) -> String {
+    let listed = git(project, &["worktree", "list", "--porcelain"]);
+    listed.lines().filter_map(|line| line.strip_prefix("worktree ")).next_back().unwrap().to_owned()
+}
+
+/// Lets a worker sleep from a point of its work until another one has done the task, and wakes it. It moves nothing then.
+fn sleeps_at(project: &Project, point: &str) {
+    let call = work(project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s");
+    let sleeper = call.env("RALPH_FAIL", format!("{point}:1:stop")).start();
+    wait_until("it sleeps", || state_of(sleeper.pid()) == Some('T'));
+    let second = work(project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    let answer = second.wait_without_invariants().expect(0);
+    assert_eq!(answer.named("task.over")[0]["status"], "done");
+    let before = places(project);
+    sleeper.signal(Signal::CONT);
+    let woken = sleeper.wait().expect(0);
+    assert_eq!(woken.named("task.lost")[0]["task"], "T-1", "{}", woken.stdout);
+    assert_eq!(places(project), before);
+}
+
+// spec: P6
+// fault: 94
+#[test]
+fn a_worker_that_slept_between_the_end_of_a_stage_and_its_acceptance_moves_no_branch() {
+    for point in ["complete.recorded.unannounced", "accept.begins"] {
+        let project = project(&[("T-1", "")]);
+        sleeps_at(&project, point);
+        assert_eq!(git(&project, &["show", "ralph/T-1:test-T-1"]), "test T-1", "the tester's work is there");
+    }
+}
+
+// spec: P1
+// fault: 94
+#[test]
+fn a_worker_that_slept_before_it_took_a_stage_up_disturbs_nobody() {
+    let project = project(&[("T-1", "")]);
+    let dead = holding(&project, "coder", work(&project, &["--until-idle"]));
+    dead.signal(Signal::KILL);
+    dead.wait_without_invariants();
+    sleeps_at(&project, "stage.left.found");
+    let expected = ["coder", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    assert_eq!(starts(&project), expected);
+}
+
+// spec: U3, L11
+// fault: 94
+#[test]
+fn a_stage_that_was_taken_from_a_sleeping_worker_is_known_to_be_at_work() {
+    let project = project(&[("T-1", "")]);
+    let sleeper =
+        holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
+    sleeper.signal(Signal::STOP);
+    wish(&project, "wish-hold-T-1-coder");
+    let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
+    wait_until("another coder is at work", || starts(&project).len() == 2);
+    sleeper.signal(Signal::CONT);
+    sleeper.wait_without_invariants().expect(0);
+    let said = |args: &[&str]| project.ralph(args).start().wait_without_invariants();
+    wait_until("it is shown as alive", || !said(&["status"]).stdout.contains("died"));
+    let cancelled = said(&["cancel", "T-1"]).expect(0);
+    assert!(cancelled.stdout.contains("Cancelled Ralph loop for"), "{}", cancelled.stdout);
+    let answer = second.wait().expect(3);
+    assert_eq!(answer.named("task.over")[0]["status"], "cancelled", "who drives it has heard of it");
+}
+
+// spec: P1
+#[test]
+fn a_worker_that_is_slow_to_renew_does_not_take_its_own_tasks_from_itself() {
+    let project = project(&[("T-1", ""), ("T-2", "")]);
+    let call = work(&project, &["--until-idle", "--slots", "4"]).env("RALPH_PIPELINE_LEASE", "1ms");
+    let answer = call.output().expect(0);
+    assert_eq!(answer.named("task.taken").len(), 2);
+    assert_eq!(starts(&project).len(), 8);
+}
+
+// fault: 96
+#[test]
+fn a_worker_whose_clock_is_wrong_takes_nobody_s_task() {
+    let project = project(&[("T-1", "")]);
+    wish(&project, "wish-hold-T-1-coder");
+    let library = clock::library(&project);
+    let shift = project.outside("shift");
+    let running = work(&project, &["--until-idle"]).start();
+    wait_until("the coder is at work", || project.outside("marks/holding").exists());
+    for seconds in ["600", "-600"] {
+        fs::write(&shift, seconds).unwrap();
+        let other = work(&project, &["--until-idle"]).env("LD_PRELOAD", &library).env("CLOCK_SHIFT", &shift);
+        let answer = other.start().wait_without_invariants().expect(0);
+        assert!(answer.named("task.taken").is_empty(), "{}", answer.stdout);
+    }
+    running.signal(Signal::INT);
+    running.wait().expect(130);
+    assert_eq!(starts(&project), ["T-1 coder"]);
+}
+
+// spec: P1
+// fault: 95
+#[test]
+fn workers_that_are_stopped_and_killed_at_random_finish_every_task_once() {
+    let ids: Vec<String> = (1..=24).map(|number| format!("T-{number:02}")).collect();
+    let tasks: Vec<(&str, &str)> = ids.iter().map(|id| (id.as_str(), "")).collect();
+    let project = project(&tasks);
+    let begin = || {
+        let call = work(&project, &["--slots", "2"]).env("RALPH_PIPELINE_STAGES", "coder,qa");
+        call.env("RALPH_PIPELINE_LEASE", "2s").start()
+    };
+    let mut workers: Vec<Running<'_>> = (0..4).map(|_| begin()).collect();
+    let mut stopped = vec![0_u64; workers.len()];
+    let mut dice = Dice(95);
+    let finished = || counted(&project, "SELECT status, COUNT(*) FROM tasks GROUP BY status");
+    wait_long(Duration::from_secs(180), "every task is done", || {
+        let at = usize::try_from(dice.roll(4)).unwrap();
+        match (dice.roll(400), stopped[at]) {
+            (0, 0) => {
+                workers[at].signal(Signal::KILL);
+                let dead = std::mem::replace(&mut workers[at], begin());
+                dead.wait_without_invariants();
+            }
+            (1..=9, 0) => {
+                workers[at].signal(Signal::STOP);
+                stopped[at] = 2 + dice.roll(100);
+            }
+            (_, 1) => {
+                workers[at].signal(Signal::CONT);
+                stopped[at] = 0;
+            }
+            (_, 0) => {}
+            (_, left) => stopped[at] = left - 1,
+        }
+        assert!(workers.iter().all(Running::is_alive), "a worker has given up");
+        finished().get("done") == Some(&24)
+    });
+    for worker in workers {
+        worker.signal(Signal::CONT);
+        worker.signal(Signal::TERM);
+        worker.wait_without_invariants().expect(143);
+    }
+    let completed =
+        "SELECT task || ' ' || role, COUNT(*) FROM runs WHERE status = 'completed' GROUP BY task, role";
+    let completed = counted(&project, completed);
+    assert_eq!((completed.len(), completed.values().max()), (48, Some(&1)), "{completed:?}");
+    let attempts = counted(&project, "SELECT 'all', COUNT(*) FROM attempts")["all"];
+    let started = i64::try_from(starts(&project).len()).unwrap();
+    assert!(started <= attempts, "{started} starts, and only {attempts} of them are recorded");
+    // Every invariant holds in the end.
+    project.ralph(["task", "list"]).output().expect(0);
+}
+
+fn task(id: &str) -> Task {
+    Task { id: id.to_owned(), title: id.to_owned(), ..Task::default() }
+}
+
+// spec: P1
+// fault: 95
+#[test]
+fn of_sixteen_workers_exactly_one_finishes_each_of_a_thousand_tasks() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let store = Store::open(folder.path(), Opening::Create).await.unwrap().unwrap();
+        let add = |number: u32| {
+            let (task, metadata) = (task(&format!("T-{number}")), "{}".to_owned());
+            ralph_store::TaskChange::Add { task, metadata, approval: Approval::Given }
+        };
+        let all = |_: &[_]| Ok::<_, StoreError>((0..1_000).map(add).collect());
+        store.change_tasks(Millis(0), all).await.unwrap();
+    });
+    let finished = std::thread::scope(|scope| {
+        let folder = folder.path();
+        let work = |seed: u64| scope.spawn(move || runtime().block_on(works(folder, Dice(seed))));
+        let workers: Vec<_> = (1..=16).map(work).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<Vec<String>>()
+    });
+    let mut each = finished.clone();
+    each.sort();
+    each.dedup();
+    assert_eq!((each.len(), finished.len()), (1_000, 1_000), "every task once");
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Takes tasks until there are none, and returns those that it finished. It often sleeps past its lease, and writes then.
+async fn works(folder: &Path, mut dice: Dice) -> Vec<String> {
+    let worker = Store::open(folder, Opening::Existing).await.unwrap().unwrap();
+    let mut finished = Vec::new();
+    let mut asleep = Vec::new();
+    while let Some(claimed) =
+        worker.claim_next("{}", Duration::from_secs(600), Among::default()).await.unwrap()
+    {
+        if dice.roll(4) == 0 {
+            worker.end_lease(&claimed.claim).await.unwrap();
+            asleep.push(claimed);
+        } else {
+            finished.extend(finish(&worker, &claimed).await);
+        }
+        if dice.roll(8) == 0
+            && let Some(woken) = asleep.pop()
+        {
+            finished.extend(finish(&worker, &woken).await);
+        }
+    }
+    for woken in asleep {
+        finished.extend(finish(&worker, &woken).await);
+    }
+    finished
+}
+
+/// Finishes a task, and returns it if it was this worker's still.
+async fn finish(worker: &Store, claimed: &ralph_store::Claimed) -> Option<String> {
+    let pipeline = Pipeline::new(vec![Role::Coder], 3, 2).unwrap();
+    let progress = pipeline.begin(Status::Todo, None);
+    let to =
+        Advance { progress: &progress, status: Some(Status::Done), metadata: None, lease: Keeping::Returned };
+    match worker.advance(&claimed.claim, &to, Millis(1)).await {
+        Ok(()) => Some(claimed.claim.task.clone()),
+        Err(StoreError::LeaseLost { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Begins a run and stores many steps of it. Between two of them it lets others work for as long as `rest` says.
+async fn many_steps(
+    store: &Store,
+    run: &str,
+    steps: u32,
+    mut rest: impl FnMut() -> u64,
+) -> Result<(), StoreError> {
+    let new =
+        NewRun { kind: "run", agent: "text", promise: "DONE", settings: "{}", owner: "{}", stage: None };
+    for number in 1..=steps {
+        let (next, state) = (Fact::IterationStarted { iteration: number }, Loop::new(Policy::new(number)));
+        let entry = Entry {
+            run,
+            fence: FIRST_FENCE,
+            seq: number.into(),
+            at: Millis(1),
+            facts: &[&next],
+            state: &state,
+            orders: &[],
+            passed_on: None,
+        };
+        match number {
+            1 => store.begin(&new, &entry).await?,
+            _ => store.record(&entry).await?,
+        }
+        for _ in 0..rest() {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(())
+}
+
+// spec: L14
+// fault: 36
+#[test]
+fn a_loop_that_writes_while_another_is_writing_is_not_taken_for_a_vandal() {
+    let folder = tempfile::tempdir().unwrap();
+    runtime().block_on(async {
+        let store = Store::open(folder.path(), Opening::Create).await.unwrap().unwrap();
+        let mut dice = Dice(36);
+        // One writes without a pause. The other comes at any moment of that, also between a write and its end.
+        let (steady, now_and_then) = tokio::join!(
+            many_steps(&store, "steady", 6_000, || 0),
+            many_steps(&store, "now-and-then", 1_500, || dice.roll(60))
+        );
+        steady.unwrap();
+        now_and_then.unwrap();
+    });
+}

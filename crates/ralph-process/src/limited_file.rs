@@ -1,0 +1,352 @@
+//! A file that keeps its beginning and its end within a size: what comes after the head goes into small files of its own,
+//! of which the oldest are removed, and at the end they are put behind the head, with a line that says what is missing.
+//! Only a process that dies in between leaves such pieces behind, numbered in their order.
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::log_budget::LogBudget;
+use ralph_util::private;
+
+/// The end has an eighth of the room, and at most so much: it is small beside the head because it is written twice.
+const END: u64 = 8;
+const LONGEST_END: u64 = 16 << 20;
+/// It is kept in so many pieces, and needs room for one more while they are joined.
+const PIECES: usize = 9;
+/// No mark is longer.
+const MARK: u64 = 128;
+/// How much is copied at once.
+const BUFFER: usize = 256 * 1024;
+
+/// What a full disk gets back: enough for the records of many steps.
+const ROOM: u64 = 512 * 1024;
+
+pub(super) struct LimitedFile {
+    path: PathBuf,
+    file: File,
+    /// What this file may take, and how much of that is its head.
+    share: u64,
+    written: u64,
+    /// Where the last whole line of the head ends.
+    last_line: u64,
+    tail: Option<TailPieces>,
+    budget: LogBudget,
+}
+
+struct TailPieces {
+    path: PathBuf,
+    size: u64,
+    pieces: VecDeque<Piece>,
+    /// How many were begun.
+    number: u64,
+    /// All that ever came, and what was thrown away again.
+    received: u64,
+    removed: u64,
+}
+
+struct Piece {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    /// What is left out at its beginning.
+    skipped: u64,
+}
+
+impl LimitedFile {
+    pub(super) fn create(path: &Path, budget: &LogBudget) -> io::Result<Self> {
+        Ok(Self::on(private::file(path)?, path, budget))
+    }
+
+    /// Goes on with a file that is open.
+    pub(super) fn on(file: File, path: &Path, budget: &LogBudget) -> Self {
+        let budget = budget.clone();
+        let share = budget.reserve();
+        Self { path: path.to_path_buf(), file, share, written: 0, last_line: 0, tail: None, budget }
+    }
+
+    /// Writes; where the disk is full, gives some of it back: the state of the run needs it more.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.pass_on(bytes);
+        if written.as_ref().is_err_and(is_full) {
+            self.make_room();
+        }
+        written
+    }
+
+    fn make_room(&mut self) {
+        match &mut self.tail {
+            Some(tail) => tail.pieces.drain(..).for_each(|piece| drop(fs::remove_file(piece.path))),
+            None => {
+                let _ = self.file.set_len(self.written.saturating_sub(ROOM));
+            }
+        }
+    }
+
+    fn pass_on(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if self.tail.is_none() {
+            let room = usize::try_from(self.head().saturating_sub(self.written)).unwrap_or(usize::MAX);
+            let (head, rest) = bytes.split_at(bytes.len().min(room));
+            self.file.write_all(head)?;
+            if let Some(end) = memchr::memrchr(b'\n', head) {
+                self.last_line = self.written + end as u64 + 1;
+            }
+            self.written += head.len() as u64;
+            bytes = rest;
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (path, size) = (&self.path, self.end() / (PIECES as u64 + 1));
+        self.tail.get_or_insert_with(|| TailPieces::new(path, size)).write(bytes)
+    }
+
+    /// Returns how much the head may take.
+    fn head(&self) -> u64 {
+        (self.share - self.end()).saturating_sub(MARK)
+    }
+
+    fn end(&self) -> u64 {
+        (self.share / END).min(LONGEST_END)
+    }
+
+    /// Joins head and tail. Calling it again does nothing.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        let joined = match self.tail.take() {
+            Some(mut tail) => self.join(&mut tail),
+            None => Ok(()),
+        };
+        self.budget.give_back(self.share.saturating_sub(self.written));
+        self.share = self.written;
+        joined
+    }
+
+    fn join(&mut self, tail: &mut TailPieces) -> io::Result<()> {
+        if tail.removed > 0 {
+            let skipped = self.cut(tail)?;
+            self.mark(tail.removed + skipped)?;
+        }
+        while let Some(piece) = tail.pieces.pop_front() {
+            self.written += piece.move_to(&mut self.file)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts where a line ends, unless that would cost more than half of what there is. Returns what that costs.
+    fn cut(&mut self, tail: &mut TailPieces) -> io::Result<u64> {
+        let half_line = self.written - self.last_line;
+        let mut skipped = tail.skip_half_line()?;
+        if self.last_line > self.written / 2 {
+            self.file.set_len(self.last_line)?;
+            self.written = self.last_line;
+            skipped += half_line;
+        }
+        Ok(skipped)
+    }
+
+    fn mark(&mut self, missing: u64) -> io::Result<()> {
+        let begun = self.written > self.last_line;
+        let is_records = self.path.extension().is_some_and(|extension| extension == "ndjson");
+        let line = if is_records {
+            format!("{{\"type\":\"ralph.cut\",\"missing_bytes\":{missing}}}\n")
+        } else {
+            format!(
+                "[ralph: {missing} bytes are missing here, because the logs of the run reached their limit]\n"
+            )
+        };
+        self.file.write_all(if begun { b"\n" } else { b"" })?;
+        self.file.write_all(line.as_bytes())?;
+        self.written += line.len() as u64 + u64::from(begun);
+        Ok(())
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+impl Drop for LimitedFile {
+    fn drop(&mut self) {
+        // Whoever wants to know why it failed has asked before.
+        let _ = self.finish();
+    }
+}
+
+impl TailPieces {
+    fn new(head: &Path, size: u64) -> Self {
+        Self { path: head.to_path_buf(), size, pieces: VecDeque::new(), number: 0, received: 0, removed: 0 }
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.received += bytes.len() as u64;
+        if self.size == 0 {
+            self.removed = self.received;
+            return Ok(());
+        }
+        while !bytes.is_empty() {
+            let size = self.size;
+            let piece = self.current()?;
+            let room = usize::try_from(size - piece.length).unwrap_or(usize::MAX);
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            piece.file.write_all(now)?;
+            piece.length += now.len() as u64;
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// Returns the piece that is written to, and makes room for a new one where it is full.
+    fn current(&mut self) -> io::Result<&mut Piece> {
+        let is_full = self.pieces.back().is_none_or(|piece| piece.length >= self.size);
+        if is_full {
+            if self.pieces.len() == PIECES
+                && let Some(oldest) = self.pieces.pop_front()
+            {
+                self.removed += oldest.length;
+                fs::remove_file(&oldest.path)?;
+            }
+            self.number += 1;
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".tail-{}", self.number));
+            let path = PathBuf::from(name);
+            self.pieces.push_back(Piece { file: private::file(&path)?, path, length: 0, skipped: 0 });
+        }
+        self.pieces.back_mut().ok_or_else(|| io::Error::other("no piece of the log is open"))
+    }
+
+    /// Skips the rest of a line whose beginning is gone, if it ends within the first piece.
+    fn skip_half_line(&mut self) -> io::Result<u64> {
+        let Some(first) = self.pieces.front_mut() else { return Ok(0) };
+        let mut file = File::open(&first.path)?;
+        let mut buffer = vec![0; BUFFER];
+        let mut before = 0;
+        loop {
+            let count = file.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(0);
+            }
+            if let Some(end) = memchr::memchr(b'\n', buffer.get(..count).unwrap_or_default()) {
+                first.skipped = before + end as u64 + 1;
+                return Ok(first.skipped);
+            }
+            before += count as u64;
+        }
+    }
+}
+
+impl Drop for TailPieces {
+    /// Where the disk fails, the pieces go: the head is what is left.
+    fn drop(&mut self) {
+        for piece in &self.pieces {
+            let _ = fs::remove_file(&piece.path);
+        }
+    }
+}
+
+impl Piece {
+    fn move_to(self, end: &mut File) -> io::Result<u64> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.skipped))?;
+        let copied = copy(&mut file, end);
+        fs::remove_file(&self.path)?;
+        copied
+    }
+}
+
+/// Copies by large pieces. The short cuts of the standard library do not work on files that are only appended to.
+fn copy(from: &mut File, to: &mut File) -> io::Result<u64> {
+    let mut buffer = vec![0; BUFFER];
+    let mut copied = 0;
+    loop {
+        let count = from.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(copied);
+        }
+        to.write_all(buffer.get(..count).unwrap_or_default())?;
+        copied += count as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(name: &str, limit: u64, lines: impl Iterator<Item = String>) -> (String, u64) {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join(name);
+        let budget = LogBudget::new(limit * 2, temp.path());
+        let mut file = LimitedFile::create(&path, &budget).unwrap();
+        let mut most = 0;
+        for line in lines {
+            file.write(line.as_bytes()).unwrap();
+            let sizes =
+                fs::read_dir(temp.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+            most = most.max(sizes.sum());
+        }
+        file.finish().unwrap();
+        drop(file);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1, "nothing but the log is left");
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(LogBudget::new(limit * 2, temp.path()).reserve(), (limit * 2 - text.len() as u64) / 2);
+        assert_eq!(budget.reserve(), (limit * 2 - text.len() as u64) / 2, "the unused part is given back");
+        (text, most)
+    }
+
+    // fault: 41
+    // spec: D5
+    #[test]
+    fn head_and_tail_are_kept_and_the_cut_says_how_much_is_missing() {
+        let all: Vec<String> = (0..5_000).map(|number| format!("{{\"line\":{number}}}\n")).collect();
+        let total: usize = all.iter().map(String::len).sum();
+        let (text, most) = written("a.ndjson", 8_000, all.iter().cloned());
+        assert!(most <= 8_000 && text.len() <= 8_000, "{most}, {}", text.len());
+        assert!(text.len() > 6_000, "most of the room is used: {}", text.len());
+        let records: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let cut = records.iter().position(|record| record["type"] == "ralph.cut").unwrap();
+        let marker = text.lines().nth(cut).unwrap().len() + 1;
+        assert_eq!(records[cut]["missing_bytes"], total + marker - text.len());
+        assert_eq!((&records[0]["line"], &records[records.len() - 1]["line"]), (&0.into(), &4_999.into()));
+        let numbers: Vec<i64> = records.iter().filter_map(|record| record["line"].as_i64()).collect();
+        assert_eq!(numbers.windows(2).filter(|pair| pair[0] + 1 != pair[1]).count(), 1, "there is one cut");
+    }
+
+    // spec: D5
+    #[test]
+    fn what_fits_is_whole_and_bears_no_mark() {
+        for count in [0, 1, 100, 140] {
+            let all: Vec<String> = (0..count).map(|number| format!("line {number:03}\n")).collect();
+            assert_eq!(written("a.log", 1_500, all.iter().cloned()).0, all.concat(), "{count}");
+        }
+    }
+
+    // spec: D5
+    #[test]
+    fn one_endless_line_is_cut_in_the_middle_and_marked_on_a_line_of_its_own() {
+        let (text, _) = written("a.stderr", 4_000, (0..1_000).map(|_| "x".repeat(100)));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        let missing = 100_000 - lines[0].len() - lines[2].len();
+        assert_eq!(
+            lines[1],
+            format!(
+                "[ralph: {missing} bytes are missing here, because the logs of the run reached their limit]"
+            )
+        );
+    }
+
+    // spec: D5
+    #[test]
+    fn where_no_room_is_left_only_the_mark_is_written() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("a.log");
+        let mut file = LimitedFile::create(&path, &LogBudget::new(1, temp.path())).unwrap();
+        file.write(b"something").unwrap();
+        file.finish().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text,
+            "[ralph: 9 bytes are missing here, because the logs of the run reached their limit]\n"
+        );
+    }
+}

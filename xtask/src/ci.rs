@@ -2,88 +2,88 @@
 //! failure and says which command shows it alone.
 use std::time::Instant;
 
-use crate::failure::{Failure, Result};
-use crate::shell::{Line, seconds};
+use crate::command_line::{CommandLine, format_seconds};
+use crate::error::{Result, XtaskError};
 use crate::{out, spec, test, tidy};
 
 /// One thing that must pass.
-struct Step {
+struct CiStep {
     name: &'static str,
-    run: fn() -> Result<Done>,
+    run: fn() -> Result<CiStepResult>,
 }
 
 /// What became of a step that did not fail.
-enum Done {
+enum CiStepResult {
     Passed,
     /// It could not be run here, for this reason.
-    NotRun(&'static str),
+    Skipped(&'static str),
 }
 
-const STEPS: &[Step] = &[
-    Step { name: "fmt", run: fmt },
-    Step { name: "tidy", run: || tidy::check().map(|()| Done::Passed) },
-    Step { name: "spec", run: || spec::check().map(|()| Done::Passed) },
-    Step { name: "deny", run: deny },
-    Step {
+const STEPS: &[CiStep] = &[
+    CiStep { name: "fmt", run: check_format },
+    CiStep { name: "tidy", run: || tidy::check().map(|()| CiStepResult::Passed) },
+    CiStep { name: "spec", run: || spec::check().map(|()| CiStepResult::Passed) },
+    CiStep { name: "deny", run: check_dependencies },
+    CiStep {
         name: "clippy",
-        run: || quietly("cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings"),
+        run: || run_quietly("cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings"),
     },
-    Step { name: "docs", run: docs },
-    Step { name: "test", run: tests },
+    CiStep { name: "docs", run: build_docs },
+    CiStep { name: "test", run: run_all_tests },
 ];
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if let Some(arg) = args.first() {
-        return Err(Failure::new(format!("ci takes no argument, and {arg} was given")));
+        return Err(XtaskError::new(format!("ci takes no argument, and {arg} was given")));
     }
     let begun = Instant::now();
-    STEPS.iter().try_for_each(perform)?;
-    out::line(&format!("{:<8} all passed in {}", "ci", seconds(begun.elapsed())));
+    STEPS.iter().try_for_each(run_step)?;
+    out::print_line(&format!("{:<8} all passed in {}", "ci", format_seconds(begun.elapsed())));
     Ok(())
 }
 
-fn perform(step: &Step) -> Result<()> {
-    out::begin(&format!("{:<8} ", step.name));
+fn run_step(step: &CiStep) -> Result<()> {
+    out::print_line_start(&format!("{:<8} ", step.name));
     let begun = Instant::now();
     let came = (step.run)();
-    let time = seconds(begun.elapsed());
+    let time = format_seconds(begun.elapsed());
     match &came {
-        Ok(Done::Passed) => out::line(&format!("passed in {time}")),
-        Ok(Done::NotRun(why)) => out::line(&format!("not run: {why}")),
-        Err(_) => out::line(&format!("FAILED after {time}")),
+        Ok(CiStepResult::Passed) => out::print_line(&format!("passed in {time}")),
+        Ok(CiStepResult::Skipped(why)) => out::print_line(&format!("not run: {why}")),
+        Err(_) => out::print_line(&format!("FAILED after {time}")),
     }
     came.map(drop)
 }
 
-fn quietly(line: &str) -> Result<Done> {
-    Line::of(line).quietly().map(|()| Done::Passed)
+fn run_quietly(line: &str) -> Result<CiStepResult> {
+    CommandLine::parse(line).run_quietly().map(|()| CiStepResult::Passed)
 }
 
 /// Names the files; what is wrong in them is mended by the command, not by reading.
-fn fmt() -> Result<Done> {
-    let formatted = quietly("cargo fmt --all -- --check --files-with-diff");
-    formatted.map_err(|failure| failure.hint("`cargo fmt --all` mends it"))
+fn check_format() -> Result<CiStepResult> {
+    let formatted = run_quietly("cargo fmt --all -- --check --files-with-diff");
+    formatted.map_err(|failure| failure.with_hint("`cargo fmt --all` mends it"))
 }
 
-fn docs() -> Result<Done> {
-    let line = Line::of("cargo doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings");
-    line.quietly().map(|()| Done::Passed)
+fn build_docs() -> Result<CiStepResult> {
+    let line = CommandLine::parse("cargo doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings");
+    line.run_quietly().map(|()| CiStepResult::Passed)
 }
 
 /// The advisories need a database from the network; licences, bans and sources do not.
-fn deny() -> Result<Done> {
-    if !Line::of("cargo deny --version").works() {
-        return Ok(Done::NotRun("cargo-deny is not installed (`cargo install --locked cargo-deny`)"));
+fn check_dependencies() -> Result<CiStepResult> {
+    if !CommandLine::parse("cargo deny --version").can_run() {
+        return Ok(CiStepResult::Skipped("cargo-deny is not installed (`cargo install --locked cargo-deny`)"));
     }
-    quietly("cargo deny --log-level error check licenses bans sources")
+    run_quietly("cargo deny --log-level error check licenses bans sources")
 }
 
 /// Runs what the README tells people to run.
-fn tests() -> Result<Done> {
-    out::line("cargo xtask test");
-    let ran = test::run(&test::Wish::default());
-    out::begin(&format!("{:<8} ", "test"));
-    ran.map(|()| Done::Passed)
+fn run_all_tests() -> Result<CiStepResult> {
+    out::print_line("cargo xtask test");
+    let ran = test::run_selected_tests(&test::TestSelection::default());
+    out::print_line_start(&format!("{:<8} ", "test"));
+    ran.map(|()| CiStepResult::Passed)
 }
 
 #[cfg(test)]

@@ -1,124 +1,129 @@
 //! Reads the kind of a failure from an HTTP status or from the words of an error record. Never used on an
 //! agent's prose: people write about rate limits too.
-use super::event::ErrorKind;
+use super::event::AgentErrorKind;
 
 /// Words and what they mean, the most particular first. Codes match only as whole numbers.
-const WORDS: &[(&str, ErrorKind)] = &[
-    ("daily quota", ErrorKind::RateLimit),
-    ("maximum budget", ErrorKind::Budget),
-    ("maximum number of turns", ErrorKind::Budget),
-    ("quota exceeded", ErrorKind::Budget),
-    ("current quota", ErrorKind::Budget),
-    ("insufficient_quota", ErrorKind::Budget),
-    ("insufficient credit", ErrorKind::Budget),
-    ("credit balance", ErrorKind::Budget),
-    ("billing", ErrorKind::Budget),
-    ("payment required", ErrorKind::Budget),
-    ("prompt is too long", ErrorKind::Context),
-    ("context window", ErrorKind::Context),
-    ("context length", ErrorKind::Context),
-    ("context_length", ErrorKind::Context),
-    ("maximum context", ErrorKind::Context),
-    ("too many tokens", ErrorKind::Context),
-    ("rate limit", ErrorKind::RateLimit),
-    ("rate_limit", ErrorKind::RateLimit),
-    ("ratelimit", ErrorKind::RateLimit),
-    ("too many requests", ErrorKind::RateLimit),
-    ("resource_exhausted", ErrorKind::RateLimit),
-    ("exhausted your capacity", ErrorKind::RateLimit),
-    ("usage limit", ErrorKind::RateLimit),
-    ("hit your limit", ErrorKind::RateLimit),
-    ("hour limit", ErrorKind::RateLimit),
-    ("weekly limit", ErrorKind::RateLimit),
-    ("429", ErrorKind::RateLimit),
-    ("unauthorized", ErrorKind::Auth),
-    ("authentication", ErrorKind::Auth),
-    ("api key", ErrorKind::Auth),
-    ("api_key", ErrorKind::Auth),
-    ("api-key", ErrorKind::Auth),
-    ("bearer token", ErrorKind::Auth),
-    ("not logged in", ErrorKind::Auth),
-    ("no auth type", ErrorKind::Auth),
-    ("no provider configured", ErrorKind::Auth),
-    ("please run /login", ErrorKind::Auth),
-    ("please log in", ErrorKind::Auth),
-    ("token has expired", ErrorKind::Auth),
-    ("forbidden", ErrorKind::Auth),
-    ("401", ErrorKind::Auth),
-    ("403", ErrorKind::Auth),
-    ("overloaded", ErrorKind::Overloaded),
-    ("at capacity", ErrorKind::Overloaded),
-    ("high demand", ErrorKind::Overloaded),
-    ("internal server error", ErrorKind::Overloaded),
-    ("internal error", ErrorKind::Overloaded),
-    ("service unavailable", ErrorKind::Overloaded),
-    ("bad gateway", ErrorKind::Overloaded),
-    ("500", ErrorKind::Overloaded),
-    ("502", ErrorKind::Overloaded),
-    ("503", ErrorKind::Overloaded),
-    ("529", ErrorKind::Overloaded),
-    ("selected model", ErrorKind::Model),
-    ("model metadata", ErrorKind::Model),
-    ("model not found", ErrorKind::Model),
-    ("model_not_found", ErrorKind::Model),
-    ("unknown model", ErrorKind::Model),
-    ("no such model", ErrorKind::Model),
-    ("timed out", ErrorKind::Network),
-    ("timeout", ErrorKind::Network),
-    ("disconnected", ErrorKind::Network),
-    ("connection", ErrorKind::Network),
-    ("network", ErrorKind::Network),
-    ("econn", ErrorKind::Network),
-    ("enotfound", ErrorKind::Network),
-    ("socket", ErrorKind::Network),
-    ("error sending request", ErrorKind::Network),
-    ("504", ErrorKind::Network),
+const MESSAGE_PATTERNS: &[(&str, AgentErrorKind)] = &[
+    ("daily quota", AgentErrorKind::RateLimit),
+    ("maximum budget", AgentErrorKind::Budget),
+    ("maximum number of turns", AgentErrorKind::Budget),
+    ("quota exceeded", AgentErrorKind::Budget),
+    ("current quota", AgentErrorKind::Budget),
+    ("insufficient_quota", AgentErrorKind::Budget),
+    ("insufficient credit", AgentErrorKind::Budget),
+    ("credit balance", AgentErrorKind::Budget),
+    ("billing", AgentErrorKind::Budget),
+    ("payment required", AgentErrorKind::Budget),
+    ("prompt is too long", AgentErrorKind::Context),
+    ("context window", AgentErrorKind::Context),
+    ("context length", AgentErrorKind::Context),
+    ("context_length", AgentErrorKind::Context),
+    ("maximum context", AgentErrorKind::Context),
+    ("too many tokens", AgentErrorKind::Context),
+    ("rate limit", AgentErrorKind::RateLimit),
+    ("rate_limit", AgentErrorKind::RateLimit),
+    ("ratelimit", AgentErrorKind::RateLimit),
+    ("too many requests", AgentErrorKind::RateLimit),
+    ("resource_exhausted", AgentErrorKind::RateLimit),
+    ("exhausted your capacity", AgentErrorKind::RateLimit),
+    ("usage limit", AgentErrorKind::RateLimit),
+    ("hit your limit", AgentErrorKind::RateLimit),
+    ("hour limit", AgentErrorKind::RateLimit),
+    ("weekly limit", AgentErrorKind::RateLimit),
+    ("429", AgentErrorKind::RateLimit),
+    ("unauthorized", AgentErrorKind::Auth),
+    ("authentication", AgentErrorKind::Auth),
+    ("api key", AgentErrorKind::Auth),
+    ("api_key", AgentErrorKind::Auth),
+    ("api-key", AgentErrorKind::Auth),
+    ("bearer token", AgentErrorKind::Auth),
+    ("not logged in", AgentErrorKind::Auth),
+    ("no auth type", AgentErrorKind::Auth),
+    ("no provider configured", AgentErrorKind::Auth),
+    ("please run /login", AgentErrorKind::Auth),
+    ("please log in", AgentErrorKind::Auth),
+    ("token has expired", AgentErrorKind::Auth),
+    ("forbidden", AgentErrorKind::Auth),
+    ("401", AgentErrorKind::Auth),
+    ("403", AgentErrorKind::Auth),
+    ("overloaded", AgentErrorKind::Overloaded),
+    ("at capacity", AgentErrorKind::Overloaded),
+    ("high demand", AgentErrorKind::Overloaded),
+    ("internal server error", AgentErrorKind::Overloaded),
+    ("internal error", AgentErrorKind::Overloaded),
+    ("service unavailable", AgentErrorKind::Overloaded),
+    ("bad gateway", AgentErrorKind::Overloaded),
+    ("500", AgentErrorKind::Overloaded),
+    ("502", AgentErrorKind::Overloaded),
+    ("503", AgentErrorKind::Overloaded),
+    ("529", AgentErrorKind::Overloaded),
+    ("selected model", AgentErrorKind::Model),
+    ("model metadata", AgentErrorKind::Model),
+    ("model not found", AgentErrorKind::Model),
+    ("model_not_found", AgentErrorKind::Model),
+    ("unknown model", AgentErrorKind::Model),
+    ("no such model", AgentErrorKind::Model),
+    ("timed out", AgentErrorKind::Network),
+    ("timeout", AgentErrorKind::Network),
+    ("disconnected", AgentErrorKind::Network),
+    ("connection", AgentErrorKind::Network),
+    ("network", AgentErrorKind::Network),
+    ("econn", AgentErrorKind::Network),
+    ("enotfound", AgentErrorKind::Network),
+    ("socket", AgentErrorKind::Network),
+    ("error sending request", AgentErrorKind::Network),
+    ("504", AgentErrorKind::Network),
 ];
 
 /// Returns the kind of a failure that only words describe.
-pub(super) fn by_words(message: &str) -> ErrorKind {
+pub(super) fn kind_from_message(message: &str) -> AgentErrorKind {
     let message = message.to_lowercase();
-    WORDS.iter().find(|(word, _)| contains(&message, word)).map_or(ErrorKind::Unknown, |(_, kind)| *kind)
+    MESSAGE_PATTERNS
+        .iter()
+        .find(|(word, _)| contains_pattern(&message, word))
+        .map_or(AgentErrorKind::Unknown, |(_, kind)| *kind)
 }
 
 /// Returns the kind of a failure that a line of stderr tells of.
-pub fn error_kind(line: &str) -> ErrorKind {
-    by_words(line)
+pub fn kind_from_stderr_line(line: &str) -> AgentErrorKind {
+    kind_from_message(line)
 }
 
 /// Returns the kind of a failure with an HTTP status. Where the status says little, the words decide.
-pub(super) fn by_status(status: Option<u64>, message: &str) -> ErrorKind {
-    match (status, by_words(message)) {
-        (Some(400 | 413 | 422), kind @ (ErrorKind::Context | ErrorKind::Budget | ErrorKind::Model)) => kind,
-        (Some(429), ErrorKind::Budget) | (Some(402), _) => ErrorKind::Budget,
-        (Some(401 | 403), _) => ErrorKind::Auth,
-        (Some(404), _) => ErrorKind::Model,
-        (Some(408 | 504), _) => ErrorKind::Network,
-        (Some(429), _) => ErrorKind::RateLimit,
-        (Some(500..), _) => ErrorKind::Overloaded,
-        (Some(400 | 413 | 422), _) => ErrorKind::Unknown,
+pub(super) fn kind_from_status(status: Option<u64>, message: &str) -> AgentErrorKind {
+    match (status, kind_from_message(message)) {
+        (Some(400 | 413 | 422), kind @ (AgentErrorKind::Context | AgentErrorKind::Budget | AgentErrorKind::Model)) => {
+            kind
+        }
+        (Some(429), AgentErrorKind::Budget) | (Some(402), _) => AgentErrorKind::Budget,
+        (Some(401 | 403), _) => AgentErrorKind::Auth,
+        (Some(404), _) => AgentErrorKind::Model,
+        (Some(408 | 504), _) => AgentErrorKind::Network,
+        (Some(429), _) => AgentErrorKind::RateLimit,
+        (Some(500..), _) => AgentErrorKind::Overloaded,
+        (Some(400 | 413 | 422), _) => AgentErrorKind::Unknown,
         (Some(_) | None, kind) => kind,
     }
 }
 
 /// Returns the kind of a failure after which the agent asks again. A quota that is worth it is a limit, and what is not
 /// known was no answer at all.
-pub(super) fn of_repeat(message: &str) -> ErrorKind {
-    match by_words(message) {
-        ErrorKind::RateLimit | ErrorKind::Budget => ErrorKind::RateLimit,
-        ErrorKind::Overloaded => ErrorKind::Overloaded,
-        _ => ErrorKind::Network,
+pub(super) fn kind_of_retried_failure(message: &str) -> AgentErrorKind {
+    match kind_from_message(message) {
+        AgentErrorKind::RateLimit | AgentErrorKind::Budget => AgentErrorKind::RateLimit,
+        AgentErrorKind::Overloaded => AgentErrorKind::Overloaded,
+        _ => AgentErrorKind::Network,
     }
 }
 
 /// Returns whether a failure means that the session to resume is gone.
-pub fn session_is_lost(message: &str) -> bool {
+pub fn is_lost_session_message(message: &str) -> bool {
     let message = message.to_lowercase();
-    LOST.iter().any(|words| message.contains(words))
+    LOST_SESSION_PATTERNS.iter().any(|words| message.contains(words))
 }
 
 /// What agents say, each in its own words, of a session that is not there.
-const LOST: &[&str] = &[
+const LOST_SESSION_PATTERNS: &[&str] = &[
     "no conversation found",
     "session not found",
     "no rollout found",
@@ -129,7 +134,7 @@ const LOST: &[&str] = &[
     "no session found",
 ];
 
-fn contains(message: &str, word: &str) -> bool {
+fn contains_pattern(message: &str, word: &str) -> bool {
     if !word.bytes().all(|byte| byte.is_ascii_digit()) {
         return message.contains(word);
     }
@@ -141,45 +146,45 @@ mod tests {
     use super::*;
 
     #[test] // spec: L6, A8
-    fn real_messages_are_told_apart() {
+    fn real_messages_are_classified() {
         let table = [
-            ("exceeded retry limit, last status: 429 Too Many Requests", ErrorKind::RateLimit),
-            ("You’ve hit your usage limit. Visit … or try again at Nov 16th, 2026", ErrorKind::RateLimit),
-            ("You've hit your limit · resets 3pm (Asia/Tokyo)", ErrorKind::RateLimit),
-            ("You've hit your 5-hour limit · resets 12:46am (UTC)", ErrorKind::RateLimit),
-            ("Quota exceeded. Check your plan and billing details.", ErrorKind::Budget),
-            ("[API Error: You have exhausted your daily quota on this model.]", ErrorKind::RateLimit),
-            ("Credit balance is too low", ErrorKind::Budget),
-            ("Reached maximum number of turns (2)", ErrorKind::Budget),
-            ("unexpected status 401 Unauthorized: Incorrect API key", ErrorKind::Auth),
-            ("Invalid API key · Fix external API key", ErrorKind::Auth),
-            ("invalid x-api-key", ErrorKind::Auth),
-            ("error: No provider configured. Run 'goose configure' first.", ErrorKind::Auth),
-            ("No auth type is selected. Please configure an auth type", ErrorKind::Auth),
-            ("Error: No authentication information found.", ErrorKind::Auth),
-            ("Codex ran out of room in the model's context window.", ErrorKind::Context),
-            ("Selected model is at capacity. Please try a different model.", ErrorKind::Overloaded),
-            ("We’re currently experiencing high demand", ErrorKind::Overloaded),
-            ("There's an issue with the selected model (x)", ErrorKind::Model),
-            ("stream disconnected before completion: Transport error", ErrorKind::Network),
-            ("Request timed out", ErrorKind::Network),
-            ("500 internal error", ErrorKind::Overloaded),
-            ("line 4291 has 15000 bytes", ErrorKind::Unknown),
-            ("", ErrorKind::Unknown),
+            ("exceeded retry limit, last status: 429 Too Many Requests", AgentErrorKind::RateLimit),
+            ("You’ve hit your usage limit. Visit … or try again at Nov 16th, 2026", AgentErrorKind::RateLimit),
+            ("You've hit your limit · resets 3pm (Asia/Tokyo)", AgentErrorKind::RateLimit),
+            ("You've hit your 5-hour limit · resets 12:46am (UTC)", AgentErrorKind::RateLimit),
+            ("Quota exceeded. Check your plan and billing details.", AgentErrorKind::Budget),
+            ("[API Error: You have exhausted your daily quota on this model.]", AgentErrorKind::RateLimit),
+            ("Credit balance is too low", AgentErrorKind::Budget),
+            ("Reached maximum number of turns (2)", AgentErrorKind::Budget),
+            ("unexpected status 401 Unauthorized: Incorrect API key", AgentErrorKind::Auth),
+            ("Invalid API key · Fix external API key", AgentErrorKind::Auth),
+            ("invalid x-api-key", AgentErrorKind::Auth),
+            ("error: No provider configured. Run 'goose configure' first.", AgentErrorKind::Auth),
+            ("No auth type is selected. Please configure an auth type", AgentErrorKind::Auth),
+            ("Error: No authentication information found.", AgentErrorKind::Auth),
+            ("Codex ran out of room in the model's context window.", AgentErrorKind::Context),
+            ("Selected model is at capacity. Please try a different model.", AgentErrorKind::Overloaded),
+            ("We’re currently experiencing high demand", AgentErrorKind::Overloaded),
+            ("There's an issue with the selected model (x)", AgentErrorKind::Model),
+            ("stream disconnected before completion: Transport error", AgentErrorKind::Network),
+            ("Request timed out", AgentErrorKind::Network),
+            ("500 internal error", AgentErrorKind::Overloaded),
+            ("line 4291 has 15000 bytes", AgentErrorKind::Unknown),
+            ("", AgentErrorKind::Unknown),
         ];
         for (message, kind) in table {
-            assert_eq!(by_words(message), kind, "{message}");
+            assert_eq!(kind_from_message(message), kind, "{message}");
         }
     }
 
     #[test] // spec: A8
-    fn a_status_says_more_than_words() {
-        assert_eq!(by_status(Some(429), "slow down"), ErrorKind::RateLimit);
-        assert_eq!(by_status(Some(429), "insufficient_quota"), ErrorKind::Budget);
-        assert_eq!(by_status(Some(400), "prompt is too long"), ErrorKind::Context);
-        assert_eq!(by_status(Some(400), "messages: bad"), ErrorKind::Unknown);
-        assert_eq!(by_status(Some(529), "Overloaded"), ErrorKind::Overloaded);
-        assert_eq!(by_status(None, "Connection refused"), ErrorKind::Network);
+    fn a_status_takes_precedence_over_the_message() {
+        assert_eq!(kind_from_status(Some(429), "slow down"), AgentErrorKind::RateLimit);
+        assert_eq!(kind_from_status(Some(429), "insufficient_quota"), AgentErrorKind::Budget);
+        assert_eq!(kind_from_status(Some(400), "prompt is too long"), AgentErrorKind::Context);
+        assert_eq!(kind_from_status(Some(400), "messages: bad"), AgentErrorKind::Unknown);
+        assert_eq!(kind_from_status(Some(529), "Overloaded"), AgentErrorKind::Overloaded);
+        assert_eq!(kind_from_status(None, "Connection refused"), AgentErrorKind::Network);
     }
 
     #[test] // spec: L10
@@ -193,8 +198,8 @@ mod tests {
             "Error: No session, task, or name matched '9999'.",
         ];
         for words in lost {
-            assert!(session_is_lost(words), "{words}");
+            assert!(is_lost_session_message(words), "{words}");
         }
-        assert!(!session_is_lost("Reached maximum number of turns (2)"));
+        assert!(!is_lost_session_message("Reached maximum number of turns (2)"));
     }
 }

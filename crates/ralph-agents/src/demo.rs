@@ -1,46 +1,46 @@
 //! The built-in scripted agent: this binary plays one, so that everything can be tried without an account.
 //! It speaks Claude's format. What it does is written where the command lives; here is only how to start it.
-use super::about::About;
-use super::card::Card;
-use super::format::Format;
-use super::grant::Grants;
-use super::job::{Invocation, Job};
-use super::registry::{Agent, Program, Sessions};
+use super::launch::{AgentInvocation, LaunchRequest};
+use super::output_format::OutputFormat;
+use super::permission::PermissionGrants;
+use super::profile::AgentProfile;
+use super::registry::{Agent, AgentProgram, SessionSupport};
+use super::spec::AgentSpec;
 
-const ARGS: &[&str] = &["demo-agent"];
+const DEFAULT_ARGS: &[&str] = &["demo-agent"];
 
-const ABOUT: About = About {
-    package: None,
-    tested: None,
+const PROFILE: AgentProfile = AgentProfile {
+    npm_package: None,
+    tested_version: None,
     install_hint: "it is part of ralph itself",
     login_hint: "it needs no account",
     login_variables: &[],
     login_files: &[],
-    tells_cost: true,
+    reports_cost: true,
 };
 
-const CARD: Card = Card {
+const SPEC: AgentSpec = AgentSpec {
     name: "demo",
-    program: Program::OwnBinary,
-    format: Format::Claude,
-    args: ARGS,
-    grants: Grants::own(
+    program: AgentProgram::OwnBinary,
+    output_format: OutputFormat::Claude,
+    default_args: DEFAULT_ARGS,
+    grants: PermissionGrants::unsupported(
         "the demo agent takes no permissions from ralph",
         "edits files of its own demonstration only",
     ),
-    sessions: Sessions::Fresh,
-    about: ABOUT,
+    session_support: SessionSupport::Unsupported,
+    profile: PROFILE,
 };
 
-pub(super) struct Demo;
+pub(super) struct DemoAgent;
 
-impl Agent for Demo {
-    fn card(&self) -> &'static Card {
-        &CARD
+impl Agent for DemoAgent {
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
     }
 
-    fn invocation(&self, job: &Job<'_>) -> Invocation {
-        self.start(job).finished_by(job, &[])
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        self.base_invocation(request).with_user_additions(request, &[])
     }
 }
 
@@ -50,11 +50,15 @@ mod tests {
 
     #[test] // spec: A9
     fn the_demo_agent_is_this_binary_in_another_role() {
-        let start = Demo.invocation(&Job { program: Some("/opt/ralph"), prompt: "go", ..Job::default() });
+        let start = DemoAgent.build_invocation(&LaunchRequest {
+            program_override: Some("/opt/ralph"),
+            prompt: "go",
+            ..LaunchRequest::default()
+        });
         assert_eq!(
             (start.program.as_str(), start.args.as_slice()),
             ("/opt/ralph", ["demo-agent".to_owned()].as_slice())
         );
-        assert_eq!(Demo.format(), Format::Claude);
+        assert_eq!(DemoAgent.output_format(), OutputFormat::Claude);
     }
 }

@@ -1,8 +1,8 @@
 //! What an agent did, in the same words for every agent.
-pub use ralph_core::attempt::ErrorKind;
+pub use ralph_core::attempt::AgentErrorKind;
 use serde::Serialize;
 
-use super::reset::Reset;
+use super::limit_reset::LimitReset;
 
 /// One fact read from an agent's output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,17 +29,17 @@ pub enum AgentEvent {
     /// The provider refuses further requests until then.
     RateLimit {
         #[serde(flatten)]
-        reset: Reset,
+        reset: LimitReset,
         message: String,
     },
     /// Something went wrong. Only a fatal error ends the attempt.
-    Error { kind: ErrorKind, message: String, fatal: bool },
+    Error { kind: AgentErrorKind, message: String, fatal: bool },
     /// The agent's own final record. More may follow; then the last one counts.
     Finished { ok: bool },
 }
 
 /// Says that the agent got on, once for whatever comes in a row.
-pub(super) fn at_work(out: &mut Vec<AgentEvent>) {
+pub(super) fn push_at_work_once(out: &mut Vec<AgentEvent>) {
     if out.last() != Some(&AgentEvent::AtWork) {
         out.push(AgentEvent::AtWork);
     }
@@ -51,15 +51,16 @@ mod tests {
 
     #[test] // spec: A5, A8
     fn an_error_kind_is_written_by_its_name() {
-        for kind in [ErrorKind::RateLimit, ErrorKind::Auth, ErrorKind::Unknown, ErrorKind::Overloaded] {
+        for kind in
+            [AgentErrorKind::RateLimit, AgentErrorKind::Auth, AgentErrorKind::Unknown, AgentErrorKind::Overloaded]
+        {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
     }
 
     #[test] // spec: A5, A8
     fn an_event_is_one_flat_object_named_by_its_kind() {
-        let event =
-            AgentEvent::Error { kind: ErrorKind::RateLimit, message: "slow down".into(), fatal: true };
+        let event = AgentEvent::Error { kind: AgentErrorKind::RateLimit, message: "slow down".into(), fatal: true };
         let json = serde_json::to_string(&event).unwrap();
         assert_eq!(json, r#"{"event":"error","kind":"rate_limit","message":"slow down","fatal":true}"#);
         assert_eq!(serde_json::to_string(&AgentEvent::Prompted).unwrap(), r#"{"event":"prompted"}"#);

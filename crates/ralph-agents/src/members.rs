@@ -11,26 +11,26 @@ macro_rules! members {
         $(#[$about])*
         #[derive(Debug, Default, Clone, Copy)]
         pub(super) struct $name<'a> {
-            $(pub(super) $field: Option<ralph_util::json::Raw<'a>>,)*
+            $(pub(super) $field: Option<ralph_util::json::RawJson<'a>>,)*
             $($(pub(super) $inner: Option<$inner_name<'a>>,)+)?
         }
 
         impl<'a> $name<'a> {
             /// Reads the object at the cursor. Any other value has no members.
             pub(super) fn read(
-                cursor: &mut ralph_util::json::Cursor<'a>,
-            ) -> Result<Self, ralph_util::json::Malformed> {
+                cursor: &mut ralph_util::json::JsonCursor<'a>,
+            ) -> Result<Self, ralph_util::json::MalformedJson> {
                 let mut found = Self::default();
                 if cursor.peek() != Some(b'{') {
-                    return cursor.skip().map(|()| found);
+                    return cursor.skip_value().map(|()| found);
                 }
-                cursor.object(|cursor, key| match key {
-                    $($key => ralph_util::json::once(&mut found.$field, cursor.raw()?),)*
+                cursor.visit_object(|cursor, key| match key {
+                    $($key => ralph_util::json::set_once(&mut found.$field, cursor.take_raw()?),)*
                     $($($inner_key => {
                         let inner = $inner_name::read(cursor)?;
-                        ralph_util::json::once(&mut found.$inner, inner)
+                        ralph_util::json::set_once(&mut found.$inner, inner)
                     })+)?
-                    _ => cursor.skip(),
+                    _ => cursor.skip_value(),
                 })?;
                 Ok(found)
             }
@@ -42,13 +42,13 @@ macro_rules! members {
 macro_rules! whole_line {
     ($name:ident) => {
         impl<'a> $name<'a> {
-            pub(super) fn of_line(line: &'a [u8]) -> Result<Self, ralph_util::json::Malformed> {
-                let mut cursor = ralph_util::json::Cursor::new(line);
+            pub(super) fn of_line(line: &'a [u8]) -> Result<Self, ralph_util::json::MalformedJson> {
+                let mut cursor = ralph_util::json::JsonCursor::new(line);
                 if cursor.peek() != Some(b'{') {
-                    return Err(ralph_util::json::Malformed);
+                    return Err(ralph_util::json::MalformedJson);
                 }
                 let found = Self::read(&mut cursor)?;
-                cursor.end()?;
+                cursor.expect_end()?;
                 Ok(found)
             }
         }

@@ -1,14 +1,14 @@
 //! What an agent type gives by default. A user may replace each part alone; what is written always wins.
-use super::format::Format;
-use super::grant::Grants;
+use super::output_format::OutputFormat;
+use super::permission::PermissionGrants;
 
 /// The settings of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Preset {
+pub struct AgentPreset {
     /// The program. `None` where the user must name it.
     pub cli: Option<String>,
     pub args: Vec<String>,
-    pub output_format: Format,
+    pub output_format: OutputFormat,
     /// A jq expression whose values are the agent's own text.
     pub response_filter: Option<String>,
     /// A jq expression whose values are what people see.
@@ -17,23 +17,23 @@ pub struct Preset {
 
 /// What the user wrote. `None` keeps the preset's part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Overrides {
+pub struct PresetOverrides {
     pub cli: Option<String>,
     pub args: Option<Vec<String>>,
-    pub output_format: Option<Format>,
+    pub output_format: Option<OutputFormat>,
     pub response_filter: Option<String>,
     pub display_filter: Option<String>,
 }
 
-impl Preset {
-    pub(super) fn new(output_format: Format, args: &[&str]) -> Self {
+impl AgentPreset {
+    pub(super) fn new(output_format: OutputFormat, args: &[&str]) -> Self {
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         Self { cli: None, args, output_format, response_filter: None, display_filter: None }
     }
 
     /// Adds the flags of what the agent may do where the user says nothing.
-    pub(super) fn granted(mut self, grants: &Grants) -> Self {
-        let flags = grants.grant(None).map_or(&[][..], |grant| grant.flags);
+    pub(super) fn with_default_grant(mut self, grants: &PermissionGrants) -> Self {
+        let flags = grants.effective_grant(None).map_or(&[][..], |grant| grant.flags);
         self.args.extend(flags.iter().map(|&flag| flag.to_owned()));
         self
     }
@@ -43,7 +43,7 @@ impl Preset {
     }
 
     /// Returns these settings with the user's own in place of those he named.
-    pub fn overridden_by(self, user: &Overrides) -> Self {
+    pub fn overridden_by(self, user: &PresetOverrides) -> Self {
         let user = user.clone();
         Self {
             cli: user.cli.or(self.cli),
@@ -59,35 +59,38 @@ impl Preset {
 mod tests {
     use super::*;
 
-    fn preset() -> Preset {
-        Preset {
+    fn sample_preset() -> AgentPreset {
+        AgentPreset {
             response_filter: Some(".a".into()),
-            ..Preset::new(Format::Claude, &["-p"]).with_cli("claude")
+            ..AgentPreset::new(OutputFormat::Claude, &["-p"]).with_cli("claude")
         }
     }
 
     #[test] // spec: A2
-    fn nothing_written_changes_nothing() {
-        assert_eq!(preset().overridden_by(&Overrides::default()), preset());
+    fn empty_overrides_change_nothing() {
+        assert_eq!(sample_preset().overridden_by(&PresetOverrides::default()), sample_preset());
     }
 
     #[test] // spec: A2
     fn each_part_can_be_replaced_alone() {
-        let cli = Overrides { cli: Some("./mine".into()), ..Overrides::default() };
-        assert_eq!(preset().overridden_by(&cli), Preset { cli: Some("./mine".into()), ..preset() });
-        let args = Overrides { args: Some(vec![]), ..Overrides::default() };
-        assert_eq!(preset().overridden_by(&args), Preset { args: vec![], ..preset() });
-        let format = Overrides { output_format: Some(Format::Text), ..Overrides::default() };
-        assert_eq!(preset().overridden_by(&format), Preset { output_format: Format::Text, ..preset() });
-        let filter = Overrides { response_filter: Some(".b".into()), ..Overrides::default() };
+        let cli = PresetOverrides { cli: Some("./mine".into()), ..PresetOverrides::default() };
+        assert_eq!(sample_preset().overridden_by(&cli), AgentPreset { cli: Some("./mine".into()), ..sample_preset() });
+        let args = PresetOverrides { args: Some(vec![]), ..PresetOverrides::default() };
+        assert_eq!(sample_preset().overridden_by(&args), AgentPreset { args: vec![], ..sample_preset() });
+        let format = PresetOverrides { output_format: Some(OutputFormat::Text), ..PresetOverrides::default() };
         assert_eq!(
-            preset().overridden_by(&filter),
-            Preset { response_filter: Some(".b".into()), ..preset() }
+            sample_preset().overridden_by(&format),
+            AgentPreset { output_format: OutputFormat::Text, ..sample_preset() }
         );
-        let display = Overrides { display_filter: Some(".c".into()), ..Overrides::default() };
+        let filter = PresetOverrides { response_filter: Some(".b".into()), ..PresetOverrides::default() };
         assert_eq!(
-            preset().overridden_by(&display),
-            Preset { display_filter: Some(".c".into()), ..preset() }
+            sample_preset().overridden_by(&filter),
+            AgentPreset { response_filter: Some(".b".into()), ..sample_preset() }
+        );
+        let display = PresetOverrides { display_filter: Some(".c".into()), ..PresetOverrides::default() };
+        assert_eq!(
+            sample_preset().overridden_by(&display),
+            AgentPreset { display_filter: Some(".c".into()), ..sample_preset() }
         );
     }
 }

@@ -1,92 +1,92 @@
 //! The plain adapter: any command that reads a prompt and prints. All it prints is the agent's own text.
 use memchr::memchr_iter;
 
-use super::about::About;
-use super::card::Card;
 use super::event::AgentEvent;
-use super::format::Format;
-use super::grant::Grants;
-use super::job::{Invocation, Job};
-use super::parser::{Counts, Parser};
-use super::registry::{Agent, Program, Sessions};
+use super::launch::{AgentInvocation, LaunchRequest};
+use super::output_format::OutputFormat;
+use super::parser::{RecordCounts, StreamParser};
+use super::permission::PermissionGrants;
+use super::profile::AgentProfile;
+use super::registry::{Agent, AgentProgram, SessionSupport};
+use super::spec::AgentSpec;
 
-const ABOUT: About = About {
-    package: None,
-    tested: None,
+const PROFILE: AgentProfile = AgentProfile {
+    npm_package: None,
+    tested_version: None,
     install_hint: "name the program with --agent-cmd PATH",
     login_hint: "it needs none that ralph knows of",
     login_variables: &[],
     login_files: &[],
-    tells_cost: false,
+    reports_cost: false,
 };
 
-const CARD: Card = Card {
+const SPEC: AgentSpec = AgentSpec {
     name: "text",
-    program: Program::Required,
-    format: Format::Text,
-    args: &[],
-    grants: Grants::own(
+    program: AgentProgram::UserProvided,
+    output_format: OutputFormat::Text,
+    default_args: &[],
+    grants: PermissionGrants::unsupported(
         "a plain program takes no permissions from ralph",
         "does whatever the program does: ralph cannot limit it",
     ),
-    sessions: Sessions::Fresh,
-    about: ABOUT,
+    session_support: SessionSupport::Unsupported,
+    profile: PROFILE,
 };
 
-pub(super) struct Text;
+pub(super) struct TextAgent;
 
-impl Agent for Text {
-    fn card(&self) -> &'static Card {
-        &CARD
+impl Agent for TextAgent {
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
     }
 
     /// A plain command has no flags that we know: model, permission and session mean nothing to it.
-    fn invocation(&self, job: &Job<'_>) -> Invocation {
-        self.start(job).finished_by(job, &[])
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        self.base_invocation(request).with_user_additions(request, &[])
     }
 
     /// Whether it has tools only the user knows, who made it a judge.
-    fn one_shot(&self, job: &Job<'_>) -> Option<Invocation> {
-        let job = Job { extra_args: &[], ..*job };
-        Some(self.invocation(&job))
+    fn build_one_shot(&self, request: &LaunchRequest<'_>) -> Option<AgentInvocation> {
+        let request = LaunchRequest { extra_args: &[], ..*request };
+        Some(self.build_invocation(&request))
     }
 }
 
 /// Reads everything as message 1.
 #[derive(Debug, Default)]
-pub(super) struct TextParser {
+pub(super) struct PlainTextParser {
     /// The first bytes of a character that the next chunk completes. Never more than three.
-    begun: Vec<u8>,
-    newlines: u64,
-    line_is_open: bool,
+    partial_char: Vec<u8>,
+    newline_count: u64,
+    has_open_line: bool,
 }
 
-impl Parser for TextParser {
+impl StreamParser for PlainTextParser {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
         let Some(&last) = bytes.last() else { return };
-        self.newlines += memchr_iter(b'\n', bytes).count() as u64;
-        self.line_is_open = last != b'\n';
+        self.newline_count += memchr_iter(b'\n', bytes).count() as u64;
+        self.has_open_line = last != b'\n';
         let joined;
         let mut bytes = bytes;
-        if !self.begun.is_empty() {
-            joined = [std::mem::take(&mut self.begun).as_slice(), bytes].concat();
+        if !self.partial_char.is_empty() {
+            joined = [std::mem::take(&mut self.partial_char).as_slice(), bytes].concat();
             bytes = &joined;
         }
-        let (whole, begun) = bytes.split_at(bytes.len() - unfinished(bytes));
-        self.begun = begun.to_vec();
-        say(whole, out);
+        let (whole, begun) = bytes.split_at(bytes.len() - incomplete_char_len(bytes));
+        self.partial_char = begun.to_vec();
+        push_text_event(whole, out);
     }
 
     fn finish(&mut self, out: &mut Vec<AgentEvent>) {
-        say(&std::mem::take(&mut self.begun), out);
+        push_text_event(&std::mem::take(&mut self.partial_char), out);
     }
 
-    fn counts(&self) -> Counts {
-        Counts { recognised: self.newlines + u64::from(self.line_is_open), unknown: 0, cut: 0 }
+    fn record_counts(&self) -> RecordCounts {
+        RecordCounts { recognised: self.newline_count + u64::from(self.has_open_line), unknown: 0, oversized: 0 }
     }
 }
 
-fn say(bytes: &[u8], out: &mut Vec<AgentEvent>) {
+fn push_text_event(bytes: &[u8], out: &mut Vec<AgentEvent>) {
     if bytes.is_empty() {
         return;
     }
@@ -97,7 +97,7 @@ fn say(bytes: &[u8], out: &mut Vec<AgentEvent>) {
 }
 
 /// Returns how many bytes at the end begin a character whose rest may still come.
-fn unfinished(bytes: &[u8]) -> usize {
+fn incomplete_char_len(bytes: &[u8]) -> usize {
     let tail = bytes.get(bytes.len().saturating_sub(3)..).unwrap_or_default();
     for length in 1..=tail.len() {
         let Some(end) = tail.get(tail.len() - length..) else { return 0 };
@@ -115,8 +115,8 @@ fn unfinished(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn read(chunks: &[&[u8]]) -> (String, Counts) {
-        let (mut parser, mut out, mut text) = (TextParser::default(), Vec::new(), String::new());
+    fn parse_chunks(chunks: &[&[u8]]) -> (String, RecordCounts) {
+        let (mut parser, mut out, mut text) = (PlainTextParser::default(), Vec::new(), String::new());
         for chunk in chunks {
             parser.push(chunk, &mut out);
         }
@@ -125,36 +125,36 @@ mod tests {
             let AgentEvent::Text { message: 1, text: part } = event else { panic!("{event:?}") };
             text.push_str(&part);
         }
-        (text, parser.counts())
+        (text, parser.record_counts())
     }
 
     #[test] // spec: S8
     fn characters_split_over_chunks_stay_whole() {
         let text = "привет – 完了 🎉\n<promise>DONE</promise>\n";
         let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
-        assert_eq!(read(&bytes), (text.to_owned(), Counts { recognised: 2, unknown: 0, cut: 0 }));
+        assert_eq!(parse_chunks(&bytes), (text.to_owned(), RecordCounts { recognised: 2, unknown: 0, oversized: 0 }));
     }
 
     #[test] // spec: S8
-    fn bad_bytes_become_marks_and_hide_nothing() {
-        let (text, _) = read(&[b"ok \xff\xfe \xed\xa0\x80\n<promise>", b"DONE</promise>\n\xe5"]);
+    fn invalid_bytes_become_replacement_characters_and_hide_nothing() {
+        let (text, _) = parse_chunks(&[b"ok \xff\xfe \xed\xa0\x80\n<promise>", b"DONE</promise>\n\xe5"]);
         assert!(text.ends_with("\n<promise>DONE</promise>\n\u{fffd}"), "{text:?}");
-        let (text, _) = read(&[b"a\x00b\n"]);
+        let (text, _) = parse_chunks(&[b"a\x00b\n"]);
         assert_eq!(text, "a\u{fffd}b\n");
     }
 
     #[test] // spec: A5
-    fn silence_is_no_record() {
-        assert_eq!(read(&[b"", b""]).1.recognised, 0);
-        assert_eq!(read(&[b"x"]).1.recognised, 1);
+    fn empty_output_has_no_records() {
+        assert_eq!(parse_chunks(&[b"", b""]).1.recognised, 0);
+        assert_eq!(parse_chunks(&[b"x"]).1.recognised, 1);
     }
 
     #[test] // spec: S8
-    fn chunk_borders_change_no_text() {
+    fn chunk_boundaries_do_not_change_the_text() {
         let bytes = b"a\xf0\x9f\x8e\x89\xf0\x9f\xff\xe5\xae\x8c \xf0\x9f\x8e";
-        let whole = read(&[bytes]);
+        let whole = parse_chunks(&[bytes]);
         for at in 0..bytes.len() {
-            assert_eq!(read(&[&bytes[..at], &bytes[at..]]), whole, "split at {at}");
+            assert_eq!(parse_chunks(&[&bytes[..at], &bytes[at..]]), whole, "split at {at}");
         }
     }
 }

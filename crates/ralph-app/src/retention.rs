@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ralph_util::private;
+use ralph_util::private_files;
 
 /// The folder in which each run has its own.
 #[derive(Debug)]
@@ -17,11 +17,11 @@ pub struct RunFolders {
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
     #[error("{} is not a folder of ralph's own but a link or a file", path.display())]
-    NotOurs { path: PathBuf },
+    NotOwnFolder { path: PathBuf },
     #[error("{} cannot be removed", path.display())]
-    Stays { path: PathBuf, source: io::Error },
+    CannotRemove { path: PathBuf, source: io::Error },
     #[error("the end of {} cannot be put behind it", path.display())]
-    NotJoined { path: PathBuf, source: io::Error },
+    CannotJoin { path: PathBuf, source: io::Error },
 }
 
 impl RunFolders {
@@ -29,97 +29,96 @@ impl RunFolders {
     pub fn find(state: &Path) -> Result<Self, RetentionError> {
         let path = state.join("runs");
         match fs::symlink_metadata(&path) {
-            Ok(found) if !found.is_dir() => Err(RetentionError::NotOurs { path }),
+            Ok(found) if !found.is_dir() => Err(RetentionError::NotOwnFolder { path }),
             Ok(_) | Err(_) => Ok(Self { path }),
         }
     }
 
     /// Returns how many bytes the logs of a run take, if it has any.
-    pub fn size(&self, run: &str) -> Result<Option<u64>, RetentionError> {
-        let Some(path) = self.folder(run) else { return Ok(None) };
+    pub fn logs_size(&self, run: &str) -> Result<Option<u64>, RetentionError> {
+        let Some(path) = self.run_folder(run) else { return Ok(None) };
         match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => Ok(Some(size_of(&path))),
-            Ok(_) => Err(RetentionError::NotOurs { path }),
+            Ok(found) if found.is_dir() => Ok(Some(folder_size(&path))),
+            Ok(_) => Err(RetentionError::NotOwnFolder { path }),
             Err(_) => Ok(None),
         }
     }
 
     /// Removes the folder of a run. Links in it are removed, not followed.
-    pub fn remove(&self, run: &str) -> Result<(), RetentionError> {
-        let Some(path) = self.folder(run) else { return Ok(()) };
+    pub fn remove_run_folder(&self, run: &str) -> Result<(), RetentionError> {
+        let Some(path) = self.run_folder(run) else { return Ok(()) };
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-            return Err(RetentionError::NotOurs { path });
+            return Err(RetentionError::NotOwnFolder { path });
         }
-        fs::remove_dir_all(&path).map_err(|source| RetentionError::Stays { path, source })
+        fs::remove_dir_all(&path).map_err(|source| RetentionError::CannotRemove { path, source })
     }
 
     /// Puts the ends of logs that a killed process left in pieces behind their logs. Returns how many logs got one.
-    pub fn join_ends(&self, run: &str) -> Result<u64, RetentionError> {
-        let logs = self.logs_in_pieces(run);
+    pub fn join_log_tails(&self, run: &str) -> Result<u64, RetentionError> {
+        let logs = self.unjoined_logs(run);
         for (log, pieces) in &logs {
-            join(log, pieces).map_err(|source| RetentionError::NotJoined { path: log.clone(), source })?;
+            join_pieces(log, pieces).map_err(|source| RetentionError::CannotJoin { path: log.clone(), source })?;
         }
         Ok(logs.len() as u64)
     }
 
     /// Returns how many logs [`RunFolders::join_ends`] would change.
     #[must_use]
-    pub fn ends_to_join(&self, run: &str) -> u64 {
-        self.logs_in_pieces(run).len() as u64
+    pub fn count_unjoined_tails(&self, run: &str) -> u64 {
+        self.unjoined_logs(run).len() as u64
     }
 
     /// Returns the logs whose end lies beside them, and the numbers of its pieces in their order.
-    fn logs_in_pieces(&self, run: &str) -> BTreeMap<PathBuf, BTreeSet<u64>> {
-        let folder =
-            self.folder(run).filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()));
+    fn unjoined_logs(&self, run: &str) -> BTreeMap<PathBuf, BTreeSet<u64>> {
+        let folder = self.run_folder(run).filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()));
         let files = folder.into_iter().flat_map(fs::read_dir).flatten().flatten();
         let files = files.filter(|file| file.file_type().is_ok_and(|kind| kind.is_file()));
         let mut logs = BTreeMap::<PathBuf, BTreeSet<u64>>::new();
-        for (log, number) in files.filter_map(|file| piece(&file.path())) {
+        for (log, number) in files.filter_map(|file| parse_piece_name(&file.path())) {
             logs.entry(log).or_default().insert(number);
         }
         logs
     }
 
     /// An id that is none could lead anywhere.
-    fn folder(&self, run: &str) -> Option<PathBuf> {
+    fn run_folder(&self, run: &str) -> Option<PathBuf> {
         run.parse::<uuid::Uuid>().ok().map(|_| self.path.join(run))
     }
 }
 
 /// Returns the log that a file is a piece of, and its number, if it is named like one.
-fn piece(path: &Path) -> Option<(PathBuf, u64)> {
-    let (log, number) = path.file_name()?.to_str()?.rsplit_once(PIECE)?;
+fn parse_piece_name(path: &Path) -> Option<(PathBuf, u64)> {
+    let (log, number) = path.file_name()?.to_str()?.rsplit_once(PIECE_NAME_INFIX)?;
     let number = number.parse().ok().filter(|parsed: &u64| parsed.to_string() == number)?;
     Some((path.with_file_name(log), number))
 }
 
 /// What stands between the name of a log and the number of a piece.
-const PIECE: &str = ".tail-";
+const PIECE_NAME_INFIX: &str = ".tail-";
 
-fn join(log: &Path, pieces: &BTreeSet<u64>) -> io::Result<()> {
-    let mut end = private::file(log)?;
+fn join_pieces(log: &Path, pieces: &BTreeSet<u64>) -> io::Result<()> {
+    let mut end = private_files::open_for_append(log)?;
     let is_records = log.extension().is_some_and(|extension| extension == "ndjson");
-    let mark = if is_records { "{\"type\":\"ralph.cut\",\"missing_bytes\":null}" } else { KILLED };
+    let mark = if is_records { "{\"type\":\"ralph.cut\",\"missing_bytes\":null}" } else { KILLED_MARKER };
     end.write_all(format!("\n{mark}\n").as_bytes())?;
     for number in pieces {
         let mut name = log.as_os_str().to_owned();
-        name.push(format!("{PIECE}{number}"));
+        name.push(format!("{PIECE_NAME_INFIX}{number}"));
         let piece = PathBuf::from(name);
-        io::copy(&mut private::regular_file(&piece)?, &mut end)?;
+        io::copy(&mut private_files::open_regular_file(&piece)?, &mut end)?;
         fs::remove_file(piece)?;
     }
     Ok(())
 }
 
 /// Nobody knows what was thrown away before: the process that counted it is dead.
-const KILLED: &str =
+const KILLED_MARKER: &str =
     "[ralph: it was killed here; bytes may be missing, or repeated, before the end of the log that follows]";
 
 /// Returns how many bytes a file takes, if it is one in a real folder.
 #[must_use]
 pub fn file_size(file: &Path) -> u64 {
-    private::regular_file(file).and_then(|file| file.metadata()).map_or(0, |found| found.len())
+    private_files::open_regular_file(file).and_then(|file| file.metadata()).map_or(0, |found| found.len())
 }
 
 /// Removes the notes of a run. A link in their place goes, and what it leads to stays.
@@ -133,22 +132,24 @@ pub fn remove_session_logs(logs: &[PathBuf]) -> Result<(), RetentionError> {
 }
 
 /// Removes the old execution log, if nothing was written to it for so long. Returns its size.
-pub fn remove_old_log(log: &Path, older_than: Duration, doing: Doing) -> Result<u64, RetentionError> {
-    let Ok(found) = private::regular_file(log).and_then(|file| file.metadata()) else { return Ok(0) };
+pub fn remove_old_execution_log(log: &Path, older_than: Duration, mode: RemovalMode) -> Result<u64, RetentionError> {
+    let Ok(found) = private_files::open_regular_file(log).and_then(|file| file.metadata()) else {
+        return Ok(0);
+    };
     let age = found.modified().ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
     if age < older_than {
         return Ok(0);
     }
-    match doing {
-        Doing::Really => remove_file(log).map(|()| found.len()),
-        Doing::DryRun => Ok(found.len()),
+    match mode {
+        RemovalMode::Remove => remove_file(log).map(|()| found.len()),
+        RemovalMode::DryRun => Ok(found.len()),
     }
 }
 
 /// Whether something is removed, or only counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
-    Really,
+pub enum RemovalMode {
+    Remove,
     DryRun,
 }
 
@@ -157,10 +158,10 @@ fn remove_file(file: &Path) -> Result<(), RetentionError> {
     let path = file.to_path_buf();
     let folder = file.parent().map(fs::symlink_metadata);
     match folder {
-        Some(Ok(folder)) if !folder.is_dir() => Err(RetentionError::NotOurs { path }),
+        Some(Ok(folder)) if !folder.is_dir() => Err(RetentionError::NotOwnFolder { path }),
         Some(Ok(_)) => match fs::remove_file(file) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(RetentionError::Stays { path, source })
+                Err(RetentionError::CannotRemove { path, source })
             }
             Ok(()) | Err(_) => Ok(()),
         },
@@ -168,11 +169,11 @@ fn remove_file(file: &Path) -> Result<(), RetentionError> {
     }
 }
 
-fn size_of(folder: &Path) -> u64 {
+fn folder_size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.filter_map(|entry| {
         let found = entry.metadata().ok()?;
-        Some(if found.is_dir() { size_of(&entry.path()) } else { found.len() })
+        Some(if found.is_dir() { folder_size(&entry.path()) } else { found.len() })
     });
     sizes.sum()
 }
@@ -181,11 +182,11 @@ fn size_of(folder: &Path) -> u64 {
 mod tests {
     use super::*;
 
-    const RUN: &str = "01a1e1f1-f55e-70b6-9ee9-0efd709b7eba";
+    const SAMPLE_RUN_ID: &str = "01a1e1f1-f55e-70b6-9ee9-0efd709b7eba";
 
-    fn state() -> (tempfile::TempDir, PathBuf) {
+    fn sample_state() -> (tempfile::TempDir, PathBuf) {
         let temp = tempfile::tempdir().unwrap();
-        let run = temp.path().join("runs").join(RUN);
+        let run = temp.path().join("runs").join(SAMPLE_RUN_ID);
         fs::create_dir_all(&run).unwrap();
         fs::write(run.join("iteration-001.ndjson"), "12345").unwrap();
         fs::write(run.join("iteration-001.ndjson.tail-12"), "678").unwrap();
@@ -195,32 +196,33 @@ mod tests {
     // spec: D5
     #[test]
     fn a_run_is_measured_and_removed() {
-        let (temp, run) = state();
+        let (temp, run) = sample_state();
         let folders = RunFolders::find(temp.path()).unwrap();
-        assert_eq!(folders.size(RUN).unwrap(), Some(8));
-        folders.remove(RUN).unwrap();
+        assert_eq!(folders.logs_size(SAMPLE_RUN_ID).unwrap(), Some(8));
+        folders.remove_run_folder(SAMPLE_RUN_ID).unwrap();
         assert!(!run.exists());
-        assert_eq!(folders.size(RUN).unwrap(), None);
+        assert_eq!(folders.logs_size(SAMPLE_RUN_ID).unwrap(), None);
     }
 
     // fault: 41
     // spec: D5
     #[test]
     fn the_pieces_that_a_killed_process_left_become_the_end_of_their_log_in_their_order() {
-        let (temp, run) = state();
-        for (name, text) in
-            [("iteration-001.ndjson.tail-9", "abc"), ("a.stderr", "x"), ("a.stderr.tail-1", "y")]
-        {
+        let (temp, run) = sample_state();
+        for (name, text) in [("iteration-001.ndjson.tail-9", "abc"), ("a.stderr", "x"), ("a.stderr.tail-1", "y")] {
             fs::write(run.join(name), text).unwrap();
         }
         fs::write(run.join("iteration-001.ndjson.tail-x"), "no piece").unwrap();
         let folders = RunFolders::find(temp.path()).unwrap();
-        assert_eq!(folders.ends_to_join(RUN), 2);
-        assert_eq!((folders.join_ends(RUN).unwrap(), folders.ends_to_join(RUN)), (2, 0));
+        assert_eq!(folders.count_unjoined_tails(SAMPLE_RUN_ID), 2);
+        assert_eq!(
+            (folders.join_log_tails(SAMPLE_RUN_ID).unwrap(), folders.count_unjoined_tails(SAMPLE_RUN_ID)),
+            (2, 0)
+        );
         let text = |name: &str| fs::read_to_string(run.join(name)).unwrap();
         let mark = "{\"type\":\"ralph.cut\",\"missing_bytes\":null}";
         assert_eq!(text("iteration-001.ndjson"), format!("12345\n{mark}\nabc678"));
-        assert_eq!(text("a.stderr"), format!("x\n{KILLED}\ny"));
+        assert_eq!(text("a.stderr"), format!("x\n{KILLED_MARKER}\ny"));
         assert_eq!(fs::read_dir(&run).unwrap().count(), 3, "the pieces are gone");
     }
 
@@ -245,7 +247,7 @@ mod tests {
         let elsewhere = temp.path().join("elsewhere");
         std::os::unix::fs::symlink(&folder, &elsewhere).unwrap();
         fs::write(&notes, "four").unwrap();
-        assert!(matches!(remove_notes(&elsewhere.join("run.md")), Err(RetentionError::NotOurs { .. })));
+        assert!(matches!(remove_notes(&elsewhere.join("run.md")), Err(RetentionError::NotOwnFolder { .. })));
         assert!(notes.exists());
     }
 
@@ -253,18 +255,18 @@ mod tests {
     // spec: D5
     #[test]
     fn links_are_never_followed_out_of_the_state() {
-        let (temp, run) = state();
+        let (temp, run) = sample_state();
         let outside = temp.path().join("precious");
         fs::create_dir(&outside).unwrap();
         fs::write(outside.join("file"), "x").unwrap();
         std::os::unix::fs::symlink(&outside, run.join("link")).unwrap();
         let folders = RunFolders::find(temp.path()).unwrap();
-        folders.remove(RUN).unwrap();
+        folders.remove_run_folder(SAMPLE_RUN_ID).unwrap();
         assert!(outside.join("file").exists(), "a link inside is removed, not followed");
         std::os::unix::fs::symlink(&outside, &run).unwrap();
-        assert!(matches!(folders.size(RUN), Err(RetentionError::NotOurs { .. })));
-        assert!(matches!(folders.remove(RUN), Err(RetentionError::NotOurs { .. })));
-        assert_eq!(folders.ends_to_join(RUN), 0);
+        assert!(matches!(folders.logs_size(SAMPLE_RUN_ID), Err(RetentionError::NotOwnFolder { .. })));
+        assert!(matches!(folders.remove_run_folder(SAMPLE_RUN_ID), Err(RetentionError::NotOwnFolder { .. })));
+        assert_eq!(folders.count_unjoined_tails(SAMPLE_RUN_ID), 0);
         assert!(outside.join("file").exists());
     }
 
@@ -272,15 +274,15 @@ mod tests {
     // spec: D5
     #[test]
     fn a_folder_of_runs_that_leads_elsewhere_is_refused_and_an_id_is_no_path() {
-        let (temp, _) = state();
+        let (temp, _) = sample_state();
         let folders = RunFolders::find(temp.path()).unwrap();
         for id in ["..", "../runs", "", "/", "."] {
-            assert_eq!(folders.size(id).unwrap(), None);
-            folders.remove(id).unwrap();
+            assert_eq!(folders.logs_size(id).unwrap(), None);
+            folders.remove_run_folder(id).unwrap();
         }
-        assert!(temp.path().join("runs").join(RUN).exists());
+        assert!(temp.path().join("runs").join(SAMPLE_RUN_ID).exists());
         let other = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(temp.path().join("runs"), other.path().join("runs")).unwrap();
-        assert!(matches!(RunFolders::find(other.path()), Err(RetentionError::NotOurs { .. })));
+        assert!(matches!(RunFolders::find(other.path()), Err(RetentionError::NotOwnFolder { .. })));
     }
 }

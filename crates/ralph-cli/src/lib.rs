@@ -1,4 +1,4 @@
 //! The `ralph` binary: commands, arguments, terminal output and exit codes.
-pub mod cli;
+pub mod commands;
 pub mod error;
 pub mod report;

@@ -2,5 +2,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ralph::cli::main(std::env::args_os())
+    ralph::commands::main(std::env::args_os())
 }

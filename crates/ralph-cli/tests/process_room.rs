@@ -117,13 +117,12 @@ fn tell(story: &Story) -> ExitCode {
     let scene = Scene::new(&keeper);
     let run_id = scene.run_id.clone();
     let telling = (story.tell)(scene);
-    let told = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(async { tokio::time::timeout(PATIENCE, telling).await })
-    }));
+    let told =
+        catch_unwind(AssertUnwindSafe(|| runtime.block_on(async { tokio::time::timeout(PATIENCE, telling).await })));
     let ok = matches!(told, Ok(Ok(())));
     if !ok {
         // A story that failed leaves nothing behind either.
-        drop(ralph_process::sweep(&run_id));
+        drop(ralph_process::kill_run_processes(&run_id));
     }
     println!("test {} ... {}", story.name, if ok { "ok" } else { "FAILED" });
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,16 +1,16 @@
 //! The pause before a retry: 1, 2, 4 … seconds, at most 60, spread by dice so that many loops do not retry in
 //! step.
 
-const FIRST_MS: u64 = 1_000;
-const LONGEST_MS: u64 = 60_000;
+const FIRST_DELAY_MS: u64 = 1_000;
+const MAX_DELAY_MS: u64 = 60_000;
 
 /// Returns the pause before retry number `retry` (from 1), between half and the whole of the doubled delay.
 #[must_use]
-pub fn retry_delay_ms(retry: u32, dice: u32) -> u64 {
+pub fn retry_delay_ms(retry: u32, random: u32) -> u64 {
     let doublings = retry.saturating_sub(1).min(16);
-    let full = FIRST_MS.saturating_mul(1 << doublings).min(LONGEST_MS);
+    let full = FIRST_DELAY_MS.saturating_mul(1 << doublings).min(MAX_DELAY_MS);
     let half = full / 2;
-    half + u64::from(dice) * half / u64::from(u32::MAX)
+    half + u64::from(random) * half / u64::from(u32::MAX)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use alloc::string::String;
 use core::time::Duration;
 
 /// Longer waits are mistakes.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3_600);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
@@ -33,11 +33,10 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         return Err(malformed());
     }
     let too_long = || DurationError::TooLong { text: text.to_owned() };
-    let ms =
-        number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit_ms)).ok_or_else(too_long)?;
+    let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit_ms)).ok_or_else(too_long)?;
     match Duration::from_millis(ms) {
         Duration::ZERO => Err(DurationError::Zero { text: text.to_owned() }),
-        long if long > LONGEST => Err(too_long()),
+        long if long > MAX_DURATION => Err(too_long()),
         fine => Ok(fine),
     }
 }
@@ -48,8 +47,7 @@ mod tests {
 
     #[test]
     fn every_unit_is_understood_and_a_bare_number_is_seconds() {
-        for (text, ms) in [("500ms", 500), ("30s", 30_000), ("7", 7_000), ("10m", 600_000), ("2h", 7_200_000)]
-        {
+        for (text, ms) in [("500ms", 500), ("30s", 30_000), ("7", 7_000), ("10m", 600_000), ("2h", 7_200_000)] {
             assert_eq!(parse(text), Ok(Duration::from_millis(ms)));
         }
     }

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::claim::Nonce;
-use crate::event::{AttemptKey, Timer};
+use crate::claim::PromiseNonce;
+use crate::event::{AttemptKey, LoopTimer};
 use crate::fact::Fact;
-use crate::policy::Baseline;
+use crate::loop_state::AgentSession;
+use crate::policy::BaselineMode;
 use crate::prompt::PromptPlan;
-use crate::state::Session;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
@@ -23,18 +23,18 @@ pub enum Effect {
     Prepare {
         /// From 1; more when it was cut short before.
         round: u32,
-        baseline: Baseline,
+        baseline: BaselineMode,
     },
     /// Starts the agent with the prompt that the plan describes.
     StartAgent {
         key: AttemptKey,
         plan: PromptPlan,
-        nonce: Option<Nonce>,
+        nonce: Option<PromiseNonce>,
         /// What people said meanwhile.
         #[serde(default)]
         guidance: Vec<String>,
         /// The agent's own session to resume; without one it starts afresh.
-        session: Option<Session>,
+        session: Option<AgentSession>,
         /// Which agent: 0 is the preferred one, the fallbacks follow.
         agent: u32,
     },
@@ -57,11 +57,11 @@ pub enum Effect {
         key: AttemptKey,
     },
     StartTimer {
-        timer: Timer,
+        timer: LoopTimer,
         after_ms: u64,
     },
     CancelTimer {
-        timer: Timer,
+        timer: LoopTimer,
     },
     /// The run is over. Nothing follows.
     Finish,

@@ -6,27 +6,27 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::{AttemptReport, Spend};
-use crate::baseline::Trial;
-use crate::budget::Used;
+use crate::attempt::{AttemptReport, ModelSpend};
+use crate::baseline::BaselineTrial;
+use crate::budget::BudgetUsage;
+use crate::control_command::ControlCommand;
 use crate::evidence::Evidence;
-use crate::order::Order;
-use crate::seal::Sealing;
+use crate::seal::SealingResult;
 
 /// A moment in milliseconds since 1970, as the driver's clock told it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Millis(pub i64);
+pub struct UnixMillis(pub i64);
 
-impl Millis {
+impl UnixMillis {
     /// Returns the time since `earlier`; a clock that went backwards gives zero, never a negative duration.
     #[must_use]
-    pub fn since(self, earlier: Self) -> u64 {
+    pub fn elapsed_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 
     #[must_use]
-    pub fn plus(self, ms: u64) -> Self {
+    pub fn add_millis(self, ms: u64) -> Self {
         Self(self.0.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 }
@@ -47,26 +47,26 @@ impl AttemptKey {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// The driver leaves out the time for which it stood stopped (Ctrl-Z): limits do not count it.
-    pub at: Millis,
+    pub at: UnixMillis,
     /// The clock on the wall, by which providers tell when a limit ends. It may jump.
-    pub wall: Millis,
+    pub wall_clock: UnixMillis,
     /// Randomness for the rules that need some (jitter, nonce).
-    pub dice: u32,
+    pub random: u32,
     /// What the next iteration would stand on, as the driver found it at this moment.
-    pub ground: Ground,
+    pub plan_availability: PlanAvailability,
     /// What other runs have used of the budgets that this one shares, in their order.
     #[serde(default)]
-    pub others: Vec<Used>,
+    pub used_by_others: Vec<BudgetUsage>,
     pub kind: EventKind,
 }
 
 /// Whether an iteration may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ground {
-    Firm,
+pub enum PlanAvailability {
+    Available,
     /// The run follows an implementation plan, and that is not there.
-    NoPlan,
+    Missing,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub enum EventKind {
     Started,
     /// A driver takes up a loop that another one left: whatever ran then is gone. `changed` says what is no longer
     /// as it was when the loop was left; `orders` is what was asked for since.
-    Recovered { changed: Vec<String>, orders: Vec<Order> },
+    Recovered { changed: Vec<String>, orders: Vec<ControlCommand> },
     /// The agent of this attempt is gone with all its descendants.
     AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
     /// The agent printed its final record but is still alive.
@@ -92,17 +92,17 @@ pub enum EventKind {
     /// It has opened one, or said why not.
     HandshakeDone { key: AttemptKey },
     /// What the agent has used so far, together with what the run had used before, is all that it may use.
-    Overspent { key: AttemptKey, spend: Spend },
+    Overspent { key: AttemptKey, spend: ModelSpend },
     /// What must not change is sealed, and the external checks have run once.
-    Prepared { sealing: Sealing, baseline: Vec<Trial> },
+    Prepared { sealing: SealingResult, baseline: Vec<BaselineTrial> },
     /// The checks of a claim have run.
     Verified { key: AttemptKey, evidence: Evidence },
     /// A timer that the rules started has run out.
-    TimerFired { timer: Timer },
+    TimerFired { timer: LoopTimer },
     /// The user or the system asked the run to stop.
     Interrupted { signal: StopSignal },
     /// Somebody asked for something from another process.
-    Ordered { order: Order },
+    Ordered { order: ControlCommand },
     /// Nobody drives the loop any more, and it shall never go on.
     Abandoned,
     /// The ground is gone: work tree or state cannot be used any more.
@@ -141,7 +141,7 @@ impl EventKind {
 /// The timers of a loop. Each names its attempt; one that fires late is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "timer", rename_all = "snake_case")]
-pub enum Timer {
+pub enum LoopTimer {
     /// The whole iteration has taken too long.
     Iteration { key: AttemptKey },
     /// The agent has printed nothing for too long. The driver restarts it with every output.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::{Ending, Leftovers, Spend};
+use crate::attempt::{AttemptEnding, LeftoverProcesses, ModelSpend};
 use crate::baseline::BaselineCheck;
 use crate::evidence::{CheckEvidence, Verdict};
 use crate::outcome::Outcome;
@@ -47,14 +47,7 @@ pub enum Fact {
     /// Every agent is rate limited, and the run waits. `agent` is the one that `attempt` starts then; `reset_at` is what
     /// the provider told, in seconds since 1970.
     #[serde(rename = "limit.waiting")]
-    LimitWaiting {
-        iteration: u32,
-        attempt: u32,
-        agent: String,
-        delay_ms: u64,
-        reset_at: Option<i64>,
-        reason: String,
-    },
+    LimitWaiting { iteration: u32, attempt: u32, agent: String, delay_ms: u64, reset_at: Option<i64>, reason: String },
     /// Another agent takes over, or the preferred one comes back.
     #[serde(rename = "agent.changed")]
     AgentChanged { iteration: u32, attempt: u32, agent: String, reason: String },
@@ -80,7 +73,7 @@ pub enum Fact {
         iterations: u32,
         exit_code: u8,
         #[serde(flatten)]
-        spend: Spend,
+        spend: ModelSpend,
     },
 }
 
@@ -108,7 +101,7 @@ pub enum NextStep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptResult {
     pub status: IterationStatus,
-    pub ending: Ending,
+    pub ending: AttemptEnding,
     /// Why it failed, where it did.
     pub failure: Option<String>,
     pub session: Option<String>,
@@ -116,11 +109,11 @@ pub struct AttemptResult {
     #[serde(default)]
     pub messages: Option<u32>,
     #[serde(flatten)]
-    pub spend: Spend,
+    pub spend: ModelSpend,
     /// The end of the agent's last own message.
     pub final_text: String,
     pub stderr_tail: String,
-    pub leftovers: Leftovers,
+    pub leftovers: LeftoverProcesses,
     /// Lines of its output that were no record of the expected format.
     #[serde(default)]
     pub unknown_records: u64,

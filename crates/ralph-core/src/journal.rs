@@ -3,58 +3,56 @@
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::outcome::Outcome;
-use crate::receipt::{self, Tally};
+use crate::receipt::{self, ReceiptBuilder};
 
 /// Why a list of facts is no journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unsound {
+pub enum JournalViolation {
     #[error("a journal begins with run.started")]
-    NoBeginning,
+    MissingRunStarted,
     #[error("run.started stands only at the beginning")]
-    TwoBeginnings,
+    DuplicateRunStarted,
     #[error("a run is sealed once, and has one baseline, before its first iteration")]
-    SealedLate,
+    SealOutOfOrder,
     #[error("iterations are numbered from 1 without gaps")]
-    Gap,
+    IterationGap,
     #[error("an iteration ends before it has begun, or twice")]
-    EndWithoutBeginning,
+    UnexpectedIterationEnd,
     #[error("the run has finished, but its last iteration has not ended")]
-    Unended,
+    UnendedIteration,
     #[error("attempts belong to the iteration that is going on and are numbered from 1 without gaps")]
-    Attempts,
+    AttemptNumbering,
     #[error("only run.resumed, or a cancel, follows run.finished, and only where the run was interrupted")]
-    AfterTheEnd,
+    FactAfterEnd,
     #[error("run.finished counts other iterations than the journal holds")]
-    Miscounted,
+    IterationCountMismatch,
     #[error("the run is called completed, but no claim was accepted")]
-    Unclaimed,
+    CompletedWithoutClaim,
     #[error("the run is called completed, but its checks did not accept the claim")]
-    Unproven,
-    #[error(
-        "a receipt stands right before the completion that it is of, and says what the facts before it say"
-    )]
-    Receipt,
+    CompletedWithoutProof,
+    #[error("a receipt stands right before the completion that it is of, and says what the facts before it say")]
+    ReceiptMismatch,
 }
 
 /// What the facts so far amount to.
 #[derive(Default)]
-struct Reading {
+struct JournalValidator {
     has_checks: bool,
-    sealed: u32,
-    baselines: u32,
-    begun: u32,
-    ended: u32,
-    attempts: u32,
-    claim_accepted: bool,
-    proven: bool,
+    seal_count: u32,
+    baseline_count: u32,
+    iterations_begun: u32,
+    iterations_ended: u32,
+    attempts_begun: u32,
+    is_claim_accepted: bool,
+    is_proven: bool,
     /// The iteration that ended last was cut short.
     is_cut_short: bool,
-    end: End,
+    run_end: RunEndState,
 }
 
 /// Whether the run has ended, and for good.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum RunEndState {
     #[default]
     Open,
     Interrupted,
@@ -62,56 +60,56 @@ enum End {
 }
 
 /// Holds facts against the rules of a journal.
-pub fn check(facts: &[Fact]) -> Result<(), Unsound> {
+pub fn check_facts(facts: &[Fact]) -> Result<(), JournalViolation> {
     let Some((Fact::RunStarted { checks, .. }, rest)) = facts.split_first() else {
-        return Err(Unsound::NoBeginning);
+        return Err(JournalViolation::MissingRunStarted);
     };
-    let mut reading = Reading { has_checks: !checks.is_empty(), ..Reading::default() };
-    rest.iter().try_for_each(|fact| reading.read(fact))?;
-    if receipts_agree(facts) { Ok(()) } else { Err(Unsound::Receipt) }
+    let mut validator = JournalValidator { has_checks: !checks.is_empty(), ..JournalValidator::default() };
+    rest.iter().try_for_each(|fact| validator.check_fact(fact))?;
+    if receipts_match_facts(facts) { Ok(()) } else { Err(JournalViolation::ReceiptMismatch) }
 }
 
 /// Tells whether every receipt says what the facts around it say.
-fn receipts_agree(facts: &[Fact]) -> bool {
-    let mut tally = Tally::default();
+fn receipts_match_facts(facts: &[Fact]) -> bool {
+    let mut tally = ReceiptBuilder::default();
     let next = facts.iter().skip(1).map(Some).chain([None]);
     facts.iter().zip(next).all(|(fact, next)| {
-        tally.heed(fact);
+        tally.observe_fact(fact);
         let Fact::Receipt { receipt, .. } = fact else { return true };
-        next.and_then(receipt::End::of).is_some_and(|end| tally.agrees(&end, receipt))
+        next.and_then(receipt::CompletedRun::from_fact).is_some_and(|end| tally.matches_receipt(&end, receipt))
     })
 }
 
-impl Reading {
-    fn read(&mut self, fact: &Fact) -> Result<(), Unsound> {
-        match (self.end, fact) {
-            (End::Open, _)
+impl JournalValidator {
+    fn check_fact(&mut self, fact: &Fact) -> Result<(), JournalViolation> {
+        match (self.run_end, fact) {
+            (RunEndState::Open, _)
             | (
-                End::Interrupted,
+                RunEndState::Interrupted,
                 Fact::RunResumed { .. } | Fact::RunFinished { outcome: Outcome::Cancelled, .. },
             ) => {}
-            (End::Interrupted | End::Final, _) => return Err(Unsound::AfterTheEnd),
+            (RunEndState::Interrupted | RunEndState::Final, _) => return Err(JournalViolation::FactAfterEnd),
         }
         match fact {
-            Fact::RunStarted { .. } => Err(Unsound::TwoBeginnings),
+            Fact::RunStarted { .. } => Err(JournalViolation::DuplicateRunStarted),
             Fact::RunResumed { .. } => {
-                self.reopen();
+                self.reopen_run();
                 Ok(())
             }
-            Fact::RunSealed { .. } => Self::prepare(self.begun, &mut self.sealed),
-            Fact::Baseline { .. } => Self::prepare(self.begun, &mut self.baselines),
-            Fact::AttemptStarted { iteration, attempt } => self.attempt(*iteration, *attempt),
-            Fact::IterationStarted { iteration } => self.begin(*iteration),
-            Fact::IterationEnded { iteration, status, .. } => self.end(*iteration, *status),
+            Fact::RunSealed { .. } => Self::count_preparation(self.iterations_begun, &mut self.seal_count),
+            Fact::Baseline { .. } => Self::count_preparation(self.iterations_begun, &mut self.baseline_count),
+            Fact::AttemptStarted { iteration, attempt } => self.begin_attempt(*iteration, *attempt),
+            Fact::IterationStarted { iteration } => self.begin_iteration(*iteration),
+            Fact::IterationEnded { iteration, status, .. } => self.end_iteration(*iteration, *status),
             Fact::Claim { claim, .. } => {
-                self.claim_accepted = claim.accepted;
+                self.is_claim_accepted = claim.accepted;
                 Ok(())
             }
             Fact::Verdict { verdict, .. } => {
-                self.proven = *verdict == Verdict::Accepted;
+                self.is_proven = *verdict == Verdict::Accepted;
                 Ok(())
             }
-            Fact::RunFinished { outcome, iterations, .. } => self.finish(*outcome, *iterations),
+            Fact::RunFinished { outcome, iterations, .. } => self.finish_run(*outcome, *iterations),
             Fact::AttemptEnded { .. }
             | Fact::RetryScheduled { .. }
             | Fact::LimitWaiting { .. }
@@ -124,47 +122,52 @@ impl Reading {
         }
     }
 
-    fn prepare(begun: u32, so_far: &mut u32) -> Result<(), Unsound> {
-        *so_far += 1;
-        if begun == 0 && *so_far == 1 { Ok(()) } else { Err(Unsound::SealedLate) }
+    fn count_preparation(begun: u32, count: &mut u32) -> Result<(), JournalViolation> {
+        *count += 1;
+        if begun == 0 && *count == 1 { Ok(()) } else { Err(JournalViolation::SealOutOfOrder) }
     }
 
     /// The iteration that a signal cut short goes on.
-    fn reopen(&mut self) {
-        if self.end == End::Interrupted && self.is_cut_short {
-            self.ended = self.begun.saturating_sub(1);
+    fn reopen_run(&mut self) {
+        if self.run_end == RunEndState::Interrupted && self.is_cut_short {
+            self.iterations_ended = self.iterations_begun.saturating_sub(1);
         }
-        self.end = End::Open;
+        self.run_end = RunEndState::Open;
     }
 
-    fn attempt(&mut self, iteration: u32, attempt: u32) -> Result<(), Unsound> {
-        let goes_on = iteration == self.begun && iteration == self.ended + 1;
-        self.attempts += 1;
-        if goes_on && attempt == self.attempts { Ok(()) } else { Err(Unsound::Attempts) }
+    fn begin_attempt(&mut self, iteration: u32, attempt: u32) -> Result<(), JournalViolation> {
+        let goes_on = iteration == self.iterations_begun && iteration == self.iterations_ended + 1;
+        self.attempts_begun += 1;
+        if goes_on && attempt == self.attempts_begun { Ok(()) } else { Err(JournalViolation::AttemptNumbering) }
     }
 
-    fn begin(&mut self, iteration: u32) -> Result<(), Unsound> {
-        if iteration != self.begun + 1 || self.ended != self.begun {
-            return Err(Unsound::Gap);
+    fn begin_iteration(&mut self, iteration: u32) -> Result<(), JournalViolation> {
+        if iteration != self.iterations_begun + 1 || self.iterations_ended != self.iterations_begun {
+            return Err(JournalViolation::IterationGap);
         }
-        *self = Self { begun: iteration, has_checks: self.has_checks, ended: self.ended, ..Self::default() };
+        *self = Self {
+            iterations_begun: iteration,
+            has_checks: self.has_checks,
+            iterations_ended: self.iterations_ended,
+            ..Self::default()
+        };
         Ok(())
     }
 
-    fn end(&mut self, iteration: u32, status: IterationStatus) -> Result<(), Unsound> {
+    fn end_iteration(&mut self, iteration: u32, status: IterationStatus) -> Result<(), JournalViolation> {
         self.is_cut_short = status == IterationStatus::Interrupted;
-        let expected = iteration == self.begun && iteration == self.ended + 1;
-        self.ended = iteration;
-        if expected { Ok(()) } else { Err(Unsound::EndWithoutBeginning) }
+        let expected = iteration == self.iterations_begun && iteration == self.iterations_ended + 1;
+        self.iterations_ended = iteration;
+        if expected { Ok(()) } else { Err(JournalViolation::UnexpectedIterationEnd) }
     }
 
-    fn finish(&mut self, outcome: Outcome, iterations: u32) -> Result<(), Unsound> {
-        self.end = if outcome == Outcome::Interrupted { End::Interrupted } else { End::Final };
+    fn finish_run(&mut self, outcome: Outcome, iterations: u32) -> Result<(), JournalViolation> {
+        self.run_end = if outcome == Outcome::Interrupted { RunEndState::Interrupted } else { RunEndState::Final };
         match outcome {
-            _ if iterations != self.begun => Err(Unsound::Miscounted),
-            _ if self.ended != self.begun => Err(Unsound::Unended),
-            Outcome::Completed if !self.claim_accepted => Err(Unsound::Unclaimed),
-            Outcome::Completed if self.has_checks && !self.proven => Err(Unsound::Unproven),
+            _ if iterations != self.iterations_begun => Err(JournalViolation::IterationCountMismatch),
+            _ if self.iterations_ended != self.iterations_begun => Err(JournalViolation::UnendedIteration),
+            Outcome::Completed if !self.is_claim_accepted => Err(JournalViolation::CompletedWithoutClaim),
+            Outcome::Completed if self.has_checks && !self.is_proven => Err(JournalViolation::CompletedWithoutProof),
             Outcome::Completed
             | Outcome::Exhausted
             | Outcome::Failed
@@ -183,11 +186,11 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::attempt::Spend;
+    use crate::attempt::ModelSpend;
     use crate::fact::{ClaimFact, NextStep};
-    use crate::step::scenes::seal;
+    use crate::step::test_builders::sample_seal;
 
-    fn journal(verdict: Verdict) -> Vec<Fact> {
+    fn sample_journal(verdict: Verdict) -> Vec<Fact> {
         let claim = ClaimFact { claimed: true, accepted: true, why: "said so".to_string() };
         [
             Fact::RunStarted {
@@ -206,7 +209,7 @@ mod tests {
                 reason: "so".to_string(),
                 iterations: 1,
                 exit_code: 0,
-                spend: Spend::default(),
+                spend: ModelSpend::default(),
             },
         ]
         .into()
@@ -215,66 +218,70 @@ mod tests {
     // spec: D4
     #[test]
     fn a_journal_that_ralph_wrote_is_sound_and_so_is_its_beginning() {
-        let whole = journal(Verdict::Accepted);
+        let whole = sample_journal(Verdict::Accepted);
         for length in 1..=whole.len() {
-            assert_eq!(check(&whole[..length]), Ok(()));
+            assert_eq!(check_facts(&whole[..length]), Ok(()));
         }
     }
 
     // spec: D4
     #[test]
     fn a_completion_without_claim_or_proof_is_no_journal() {
-        assert_eq!(check(&journal(Verdict::Rejected)), Err(Unsound::Unproven));
-        let mut unclaimed = journal(Verdict::Accepted);
+        assert_eq!(check_facts(&sample_journal(Verdict::Rejected)), Err(JournalViolation::CompletedWithoutProof));
+        let mut unclaimed = sample_journal(Verdict::Accepted);
         unclaimed.remove(2);
-        assert_eq!(check(&unclaimed), Err(Unsound::Unclaimed));
+        assert_eq!(check_facts(&unclaimed), Err(JournalViolation::CompletedWithoutClaim));
     }
 
-    fn interrupted() -> Fact {
+    fn run_interrupted() -> Fact {
         Fact::RunFinished {
             outcome: Outcome::Interrupted,
             reason: "so".to_string(),
             iterations: 1,
             exit_code: 130,
-            spend: Spend::default(),
+            spend: ModelSpend::default(),
         }
     }
 
-    fn resumed() -> Fact {
+    fn run_resumed() -> Fact {
         Fact::RunResumed { iteration: 1, attempt: 2, next: NextStep::Agent, changed: Vec::new() }
     }
 
     // spec: D4, L13
     #[test]
     fn only_an_interrupted_run_goes_on_after_its_end_and_its_iteration_ends_again() {
-        let whole = journal(Verdict::Accepted);
+        let whole = sample_journal(Verdict::Accepted);
         let cut = Fact::IterationEnded { iteration: 1, status: IterationStatus::Interrupted, duration_ms: 1 };
         let attempt = |attempt| Fact::AttemptStarted { iteration: 1, attempt };
         let mut facts = Vec::from(&whole[..2]);
-        facts.extend([attempt(1), cut, interrupted(), resumed(), attempt(2)]);
+        facts.extend([attempt(1), cut, run_interrupted(), run_resumed(), attempt(2)]);
         facts.extend_from_slice(&whole[2..]);
         for length in 1..=facts.len() {
-            assert_eq!(check(&facts[..length]), Ok(()), "{length}");
+            assert_eq!(check_facts(&facts[..length]), Ok(()), "{length}");
         }
         let without_word: Vec<Fact> =
             facts.iter().filter(|fact| !matches!(fact, Fact::RunResumed { .. })).cloned().collect();
-        assert_eq!(check(&without_word), Err(Unsound::AfterTheEnd));
-        facts.push(resumed());
-        assert_eq!(check(&facts), Err(Unsound::AfterTheEnd));
+        assert_eq!(check_facts(&without_word), Err(JournalViolation::FactAfterEnd));
+        facts.push(run_resumed());
+        assert_eq!(check_facts(&facts), Err(JournalViolation::FactAfterEnd));
     }
 
     // spec: D4, L13
     #[test]
     fn attempts_are_numbered_within_the_iteration_that_is_going_on() {
-        let whole = journal(Verdict::Accepted);
+        let whole = sample_journal(Verdict::Accepted);
         let with = |at: usize, iteration, attempt| {
             let mut facts = whole.clone();
             facts.insert(at, Fact::AttemptStarted { iteration, attempt });
-            check(&facts)
+            check_facts(&facts)
         };
         assert_eq!(with(2, 1, 1), Ok(()));
         for (at, iteration, attempt) in [(2, 1, 2), (2, 2, 1), (1, 1, 1), (5, 1, 1)] {
-            assert_eq!(with(at, iteration, attempt), Err(Unsound::Attempts), "{at} {iteration} {attempt}");
+            assert_eq!(
+                with(at, iteration, attempt),
+                Err(JournalViolation::AttemptNumbering),
+                "{at} {iteration} {attempt}"
+            );
         }
     }
 
@@ -282,34 +289,34 @@ mod tests {
     #[test]
     fn a_run_is_sealed_once_and_before_its_first_iteration() {
         let with = |at: &[usize]| {
-            let mut facts = journal(Verdict::Accepted);
+            let mut facts = sample_journal(Verdict::Accepted);
             for &at in at {
-                facts.insert(at, Fact::RunSealed { seal: seal() });
+                facts.insert(at, Fact::RunSealed { seal: sample_seal() });
                 facts.insert(at, Fact::Baseline { checks: Vec::new() });
             }
-            check(&facts)
+            check_facts(&facts)
         };
         assert_eq!(with(&[1]), Ok(()));
-        assert_eq!(with(&[1, 1]), Err(Unsound::SealedLate));
-        assert_eq!(with(&[2]), Err(Unsound::SealedLate));
+        assert_eq!(with(&[1, 1]), Err(JournalViolation::SealOutOfOrder));
+        assert_eq!(with(&[2]), Err(JournalViolation::SealOutOfOrder));
     }
 
     // spec: D4
     #[test]
     fn gaps_repetitions_and_facts_after_the_end_are_no_journal() {
-        let whole = || journal(Verdict::Accepted);
+        let whole = || sample_journal(Verdict::Accepted);
         let changed = |change: fn(&mut Vec<Fact>)| {
             let mut facts = whole();
             change(&mut facts);
-            check(&facts)
+            check_facts(&facts)
         };
-        assert_eq!(check(&[]), Err(Unsound::NoBeginning));
-        assert_eq!(changed(|facts| drop(facts.remove(0))), Err(Unsound::NoBeginning));
-        assert_eq!(changed(|facts| facts.insert(1, facts[0].clone())), Err(Unsound::TwoBeginnings));
-        assert_eq!(changed(|facts| drop(facts.remove(1))), Err(Unsound::EndWithoutBeginning));
-        assert_eq!(changed(|facts| facts.insert(1, facts[1].clone())), Err(Unsound::Gap));
-        assert_eq!(changed(|facts| facts.push(facts[1].clone())), Err(Unsound::AfterTheEnd));
-        assert_eq!(changed(|facts| drop(facts.drain(1..5))), Err(Unsound::Miscounted));
-        assert_eq!(changed(|facts| drop(facts.remove(4))), Err(Unsound::Unended));
+        assert_eq!(check_facts(&[]), Err(JournalViolation::MissingRunStarted));
+        assert_eq!(changed(|facts| drop(facts.remove(0))), Err(JournalViolation::MissingRunStarted));
+        assert_eq!(changed(|facts| facts.insert(1, facts[0].clone())), Err(JournalViolation::DuplicateRunStarted));
+        assert_eq!(changed(|facts| drop(facts.remove(1))), Err(JournalViolation::UnexpectedIterationEnd));
+        assert_eq!(changed(|facts| facts.insert(1, facts[1].clone())), Err(JournalViolation::IterationGap));
+        assert_eq!(changed(|facts| facts.push(facts[1].clone())), Err(JournalViolation::FactAfterEnd));
+        assert_eq!(changed(|facts| drop(facts.drain(1..5))), Err(JournalViolation::IterationCountMismatch));
+        assert_eq!(changed(|facts| drop(facts.remove(4))), Err(JournalViolation::UnendedIteration));
     }
 }

@@ -4,7 +4,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::event::StopSignal;
-use crate::policy::WhenExhausted;
+use crate::policy::ExhaustionPolicy;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -61,40 +61,40 @@ impl Outcome {
 pub mod exit_code {
     pub const COMPLETED: u8 = 0;
     /// Preflight or configuration.
-    pub const PREFLIGHT: u8 = 1;
+    pub const PREFLIGHT_FAILED: u8 = 1;
     /// `build` without an implementation plan.
     pub const NO_PLAN: u8 = 2;
     pub const NOT_COMPLETE: u8 = 3;
     pub const AGENT_FAILED: u8 = 4;
     /// A git command of ralph's own failed.
-    pub const GIT: u8 = 5;
+    pub const GIT_FAILED: u8 = 5;
     pub const BLOCKED: u8 = 6;
     pub const OVER_BUDGET: u8 = 7;
     pub const STALLED: u8 = 8;
     pub const CANCELLED: u8 = 9;
     /// State or work tree unusable or locked.
-    pub const STATE: u8 = 10;
-    pub const USAGE: u8 = 64;
-    pub const INTERNAL: u8 = 70;
+    pub const STATE_UNUSABLE: u8 = 10;
+    pub const USAGE_ERROR: u8 = 64;
+    pub const INTERNAL_ERROR: u8 = 70;
     pub const SIGINT: u8 = 130;
     pub const SIGTERM: u8 = 143;
 }
 
 /// What a run without its plan says.
-pub const NO_PLAN: &str = "Implementation plan not found. Run 'ralph plan' first.";
+pub const NO_PLAN_MESSAGE: &str = "Implementation plan not found. Run 'ralph plan' first.";
 
 /// What the reason of a stage that sends work back begins with.
-const SENT_BACK: &str = "the work is sent back: ";
+const SENT_BACK_PREFIX: &str = "the work is sent back: ";
 
 /// The end of a run: outcome, reason for people, exit code for scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct RunEnd {
     pub outcome: Outcome,
     pub reason: String,
     pub exit_code: u8,
 }
 
-impl Ended {
+impl RunEnd {
     #[must_use]
     pub fn new(outcome: Outcome, reason: String) -> Self {
         let exit_code = match outcome {
@@ -112,62 +112,62 @@ impl Ended {
 
     /// Returns the end of a run whose iterations are used up.
     #[must_use]
-    pub fn exhausted(reason: String, when: WhenExhausted) -> Self {
+    pub fn iterations_exhausted(reason: String, when: ExhaustionPolicy) -> Self {
         let ended = Self::new(Outcome::Exhausted, reason);
         match when {
-            WhenExhausted::NotComplete => ended,
-            WhenExhausted::Fine => Self { exit_code: exit_code::COMPLETED, ..ended },
+            ExhaustionPolicy::NotComplete => ended,
+            ExhaustionPolicy::Fine => Self { exit_code: exit_code::COMPLETED, ..ended },
         }
     }
 
     /// Returns the end of a run that has no plan to follow.
     #[must_use]
-    pub fn no_plan() -> Self {
-        Self { outcome: Outcome::Failed, reason: NO_PLAN.into(), exit_code: exit_code::NO_PLAN }
+    pub fn plan_missing() -> Self {
+        Self { outcome: Outcome::Failed, reason: NO_PLAN_MESSAGE.into(), exit_code: exit_code::NO_PLAN }
     }
 
     /// Returns the end of a run whose ground (work tree, state) is gone.
     #[must_use]
-    pub fn broken(reason: String) -> Self {
-        Self { outcome: Outcome::Failed, reason, exit_code: exit_code::STATE }
+    pub fn state_unusable(reason: String) -> Self {
+        Self { outcome: Outcome::Failed, reason, exit_code: exit_code::STATE_UNUSABLE }
     }
 
     /// Returns the end of a run whose ralph failed.
     #[must_use]
-    pub fn faulted(what: &str) -> Self {
-        let reason = alloc::format!("a fault inside ralph: {what}");
-        Self { outcome: Outcome::Failed, reason, exit_code: exit_code::INTERNAL }
+    pub fn internal_fault(fault: &str) -> Self {
+        let reason = alloc::format!("a fault inside ralph: {fault}");
+        Self { outcome: Outcome::Failed, reason, exit_code: exit_code::INTERNAL_ERROR }
     }
 
     /// Returns the end of a stage whose role judged the work of another, and sends it back. It needs no human, so the
     /// exit code is that of work that is not complete.
     #[must_use]
-    pub fn sent_back(reason: &str) -> Self {
-        let reason = alloc::format!("{SENT_BACK}{reason}");
+    pub fn work_sent_back(reason: &str) -> Self {
+        let reason = alloc::format!("{SENT_BACK_PREFIX}{reason}");
         Self { outcome: Outcome::Blocked, reason, exit_code: exit_code::NOT_COMPLETE }
     }
 
     /// Tells whether the work was sent back.
     #[must_use]
-    pub fn is_sent_back(&self) -> bool {
+    pub fn is_work_sent_back(&self) -> bool {
         self.outcome == Outcome::Blocked && self.exit_code == exit_code::NOT_COMPLETE
     }
 
     /// Returns why the work was sent back, if it was.
     #[must_use]
-    pub fn sent_back_because(&self) -> Option<&str> {
-        let reason = self.reason.strip_prefix(SENT_BACK).unwrap_or(&self.reason);
-        self.is_sent_back().then_some(reason)
+    pub fn sent_back_reason(&self) -> Option<&str> {
+        let reason = self.reason.strip_prefix(SENT_BACK_PREFIX).unwrap_or(&self.reason);
+        self.is_work_sent_back().then_some(reason)
     }
 
     /// Returns the end of a run that somebody wanted no more.
     #[must_use]
-    pub fn cancelled() -> Self {
+    pub fn cancelled_by_user() -> Self {
         Self::new(Outcome::Cancelled, "cancelled by ralph cancel".into())
     }
 
     #[must_use]
-    pub fn interrupted(signal: StopSignal) -> Self {
+    pub fn interrupted_by_signal(signal: StopSignal) -> Self {
         let (name, exit_code) = match signal {
             StopSignal::Int => ("Ctrl-C", exit_code::SIGINT),
             StopSignal::Term => ("SIGTERM", exit_code::SIGTERM),

@@ -1,92 +1,92 @@
 //! What many runs came to: how many were completed, in how many iterations, at what cost. Unknown is counted, never zero.
 use alloc::collections::BTreeMap;
 
-use crate::attempt::Spend;
+use crate::attempt::ModelSpend;
 
 /// Runs of one group that had the same number of iterations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct RunStatsBucket {
     /// How many iterations each of them had.
     pub iterations: u32,
     pub runs: u64,
     /// Those that are over: neither at work nor interrupted.
-    pub ended: u64,
-    pub completed: u64,
+    pub ended_runs: u64,
+    pub completed_runs: u64,
     /// Those that ended because a judging role sent the work back. It had done its own work.
-    pub sent_back: u64,
+    pub sent_back_runs: u64,
     /// Claims that were rejected.
-    pub rejected: u64,
+    pub rejected_claims: u64,
     /// What is known of what they used.
-    pub spent: Spend,
+    pub spent: ModelSpend,
     /// Runs of which not all of the cost is known, and none of the tokens.
-    pub unpriced: u64,
-    pub uncounted: u64,
+    pub unpriced_runs: u64,
+    pub runs_without_tokens: u64,
     /// What judges cost, which is part of what was spent.
-    pub judges_micros: Option<u64>,
+    pub judge_cost_micros: Option<u64>,
     /// How long the timed runs were at work together.
     pub worked_ms: u64,
-    pub timed: u64,
+    pub timed_runs: u64,
 }
 
 /// A group of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub all: Part,
+pub struct RunStatsSummary {
+    pub totals: RunStatsBucket,
     /// How many runs that are over had so many iterations.
-    lengths: BTreeMap<u32, u64>,
+    runs_by_iterations: BTreeMap<u32, u64>,
 }
 
-impl Summary {
-    pub fn add(&mut self, part: Part) {
-        if part.ended > 0 {
-            *self.lengths.entry(part.iterations).or_default() += part.ended;
+impl RunStatsSummary {
+    pub fn add_bucket(&mut self, bucket: RunStatsBucket) {
+        if bucket.ended_runs > 0 {
+            *self.runs_by_iterations.entry(bucket.iterations).or_default() += bucket.ended_runs;
         }
-        let all = &mut self.all;
-        all.iterations = all.iterations.max(part.iterations);
-        all.runs += part.runs;
-        all.ended += part.ended;
-        all.completed += part.completed;
-        all.sent_back += part.sent_back;
-        all.rejected += part.rejected;
-        all.spent = all.spent.plus(part.spent);
-        all.unpriced += part.unpriced;
-        all.uncounted += part.uncounted;
-        all.judges_micros = match (all.judges_micros, part.judges_micros) {
+        let all = &mut self.totals;
+        all.iterations = all.iterations.max(bucket.iterations);
+        all.runs += bucket.runs;
+        all.ended_runs += bucket.ended_runs;
+        all.completed_runs += bucket.completed_runs;
+        all.sent_back_runs += bucket.sent_back_runs;
+        all.rejected_claims += bucket.rejected_claims;
+        all.spent = all.spent.add_known(bucket.spent);
+        all.unpriced_runs += bucket.unpriced_runs;
+        all.runs_without_tokens += bucket.runs_without_tokens;
+        all.judge_cost_micros = match (all.judge_cost_micros, bucket.judge_cost_micros) {
             (Some(one), Some(other)) => Some(one.saturating_add(other)),
             (known, None) | (None, known) => known,
         };
-        all.worked_ms = all.worked_ms.saturating_add(part.worked_ms);
-        all.timed += part.timed;
+        all.worked_ms = all.worked_ms.saturating_add(bucket.worked_ms);
+        all.timed_runs += bucket.timed_runs;
     }
 
     /// Returns the part of the runs that are over and were not sent back that was completed.
     #[must_use]
     pub fn success_rate(&self) -> Option<f64> {
-        ratio(self.all.completed, self.all.ended.checked_sub(self.all.sent_back)?)
+        compute_ratio(self.totals.completed_runs, self.totals.ended_runs.checked_sub(self.totals.sent_back_runs)?)
     }
 
     /// Returns how long a run was at work on average.
     #[must_use]
-    pub fn mean_ms(&self) -> Option<u64> {
-        self.all.worked_ms.checked_div(self.all.timed)
+    pub fn mean_work_ms(&self) -> Option<u64> {
+        self.totals.worked_ms.checked_div(self.totals.timed_runs)
     }
 
     /// Returns how many iterations a run that is over had: on average, in the middle, at most.
     #[must_use]
-    pub fn iterations(&self) -> Option<Lengths> {
-        let count: u64 = self.lengths.values().sum();
-        let sum: u64 = self.lengths.iter().map(|(length, runs)| u64::from(*length) * runs).sum();
-        Some(Lengths {
-            mean: ratio(sum, count)?,
-            median: (self.nth((count - 1) / 2)? + self.nth(count / 2)?) / 2.0,
-            most: *self.lengths.keys().next_back()?,
+    pub fn iteration_stats(&self) -> Option<IterationStats> {
+        let count: u64 = self.runs_by_iterations.values().sum();
+        let sum: u64 = self.runs_by_iterations.iter().map(|(length, runs)| u64::from(*length) * runs).sum();
+        Some(IterationStats {
+            mean: compute_ratio(sum, count)?,
+            median: (self.nth_iteration_count((count - 1) / 2)? + self.nth_iteration_count(count / 2)?) / 2.0,
+            max: *self.runs_by_iterations.keys().next_back()?,
         })
     }
 
     /// Returns the number of iterations of the run in this place, from 0, where they stand in order.
-    fn nth(&self, place: u64) -> Option<f64> {
+    fn nth_iteration_count(&self, place: u64) -> Option<f64> {
         let mut passed = 0;
-        let mut lengths = self.lengths.iter();
+        let mut lengths = self.runs_by_iterations.iter();
         lengths.find_map(|(length, runs)| {
             passed += runs;
             (passed > place).then_some(f64::from(*length))
@@ -96,14 +96,14 @@ impl Summary {
 
 /// How many iterations runs had.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Lengths {
+pub struct IterationStats {
     pub mean: f64,
     pub median: f64,
-    pub most: u32,
+    pub max: u32,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
-fn ratio(part: u64, whole: u64) -> Option<f64> {
+fn compute_ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
@@ -111,47 +111,56 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn ended(iterations: u32, runs: u64, completed: u64) -> Part {
-        Part { iterations, runs, ended: runs, completed, ..Part::default() }
+    fn ended_bucket(iterations: u32, runs: u64, completed: u64) -> RunStatsBucket {
+        RunStatsBucket { iterations, runs, ended_runs: runs, completed_runs: completed, ..RunStatsBucket::default() }
     }
 
-    fn summary(parts: &[Part]) -> Summary {
-        let mut summary = Summary::default();
-        parts.iter().for_each(|part| summary.add(*part));
+    fn summarize_buckets(parts: &[RunStatsBucket]) -> RunStatsSummary {
+        let mut summary = RunStatsSummary::default();
+        parts.iter().for_each(|part| summary.add_bucket(*part));
         summary
     }
 
     // spec: P9
     #[test]
     fn success_is_measured_by_the_runs_that_are_over_and_were_not_sent_back() {
-        let running = Part { iterations: 9, runs: 5, ..Part::default() };
-        let sent_back = Part { sent_back: 2, ..ended(1, 2, 0) };
-        let summary = summary(&[ended(2, 4, 3), running, sent_back]);
-        assert_eq!((summary.all.runs, summary.all.ended, summary.success_rate()), (11, 6, Some(0.75)));
-        assert_eq!(Summary::default().success_rate(), None);
-        assert_eq!(self::summary(&[running]).success_rate(), None, "nobody knows yet");
+        let running = RunStatsBucket { iterations: 9, runs: 5, ..RunStatsBucket::default() };
+        let sent_back = RunStatsBucket { sent_back_runs: 2, ..ended_bucket(1, 2, 0) };
+        let summary = summarize_buckets(&[ended_bucket(2, 4, 3), running, sent_back]);
+        assert_eq!((summary.totals.runs, summary.totals.ended_runs, summary.success_rate()), (11, 6, Some(0.75)));
+        assert_eq!(RunStatsSummary::default().success_rate(), None);
+        assert_eq!(summarize_buckets(&[running]).success_rate(), None, "nobody knows yet");
     }
 
     // spec: P9
     #[test]
     fn iterations_have_a_mean_a_median_and_a_maximum() {
-        let odd = summary(&[ended(1, 2, 2), ended(10, 1, 0)]).iterations();
-        assert_eq!(odd, Some(Lengths { mean: 4.0, median: 1.0, most: 10 }));
-        let even = summary(&[ended(1, 1, 1), ended(4, 1, 1)]).iterations();
-        assert_eq!(even, Some(Lengths { mean: 2.5, median: 2.5, most: 4 }));
-        assert_eq!(Summary::default().iterations(), None);
+        let odd = summarize_buckets(&[ended_bucket(1, 2, 2), ended_bucket(10, 1, 0)]).iteration_stats();
+        assert_eq!(odd, Some(IterationStats { mean: 4.0, median: 1.0, max: 10 }));
+        let even = summarize_buckets(&[ended_bucket(1, 1, 1), ended_bucket(4, 1, 1)]).iteration_stats();
+        assert_eq!(even, Some(IterationStats { mean: 2.5, median: 2.5, max: 4 }));
+        assert_eq!(RunStatsSummary::default().iteration_stats(), None);
     }
 
     // spec: O2, L8
     #[test]
-    fn what_is_unknown_is_counted_and_adds_nothing() {
-        let known = Spend { cost_micros: Some(5), ..Spend::default() };
-        let known = Part { spent: known, judges_micros: Some(2), worked_ms: 300, timed: 2, ..ended(1, 2, 2) };
-        let unknown = Part { unpriced: 3, uncounted: 3, ..ended(2, 3, 3) };
-        let both = summary(&[known, unknown]);
-        assert_eq!((both.all.spent.cost_micros, both.all.unpriced), (Some(5), 3));
-        assert_eq!((both.all.judges_micros, both.mean_ms()), (Some(2), Some(150)));
-        let none = summary(&[unknown]);
-        assert_eq!((none.all.spent, none.all.judges_micros, none.mean_ms()), (Spend::default(), None, None));
+    fn unknown_costs_are_counted_and_add_nothing() {
+        let known = ModelSpend { cost_micros: Some(5), ..ModelSpend::default() };
+        let known = RunStatsBucket {
+            spent: known,
+            judge_cost_micros: Some(2),
+            worked_ms: 300,
+            timed_runs: 2,
+            ..ended_bucket(1, 2, 2)
+        };
+        let unknown = RunStatsBucket { unpriced_runs: 3, runs_without_tokens: 3, ..ended_bucket(2, 3, 3) };
+        let both = summarize_buckets(&[known, unknown]);
+        assert_eq!((both.totals.spent.cost_micros, both.totals.unpriced_runs), (Some(5), 3));
+        assert_eq!((both.totals.judge_cost_micros, both.mean_work_ms()), (Some(2), Some(150)));
+        let none = summarize_buckets(&[unknown]);
+        assert_eq!(
+            (none.totals.spent, none.totals.judge_cost_micros, none.mean_work_ms()),
+            (ModelSpend::default(), None, None)
+        );
     }
 }

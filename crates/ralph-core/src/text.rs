@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The signals that end programs and have the same number everywhere.
-const SIGNALS: &[(i32, &str)] = &[
+const COMMON_SIGNALS: &[(i32, &str)] = &[
     (1, "SIGHUP"),
     (2, "SIGINT"),
     (3, "SIGQUIT"),
@@ -21,8 +21,8 @@ const SIGNALS: &[(i32, &str)] = &[
 
 /// Returns a signal as people know it, such as `signal 9 (SIGKILL)`.
 #[must_use]
-pub fn signal_words(number: i32) -> String {
-    match SIGNALS.iter().find(|(known, _)| *known == number) {
+pub fn describe_signal(number: i32) -> String {
+    match COMMON_SIGNALS.iter().find(|(known, _)| *known == number) {
         Some((_, name)) => format!("signal {number} ({name})"),
         None => format!("signal {number}"),
     }
@@ -30,10 +30,9 @@ pub fn signal_words(number: i32) -> String {
 
 /// Returns a time as people say it, in its two largest units: `2h 5m`, `3d 4h`, `12s`.
 #[must_use]
-pub fn span_words(ms: u64) -> String {
+pub fn format_duration_ms(ms: u64) -> String {
     let seconds = ms.div_ceil(1_000);
-    let parts =
-        [(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let parts = [(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
     let first = parts.iter().position(|(count, _)| *count > 0).unwrap_or(3);
     let shown = parts.iter().skip(first).take(2).filter(|(count, _)| *count > 0);
     let words: Vec<String> = shown.map(|(count, unit)| format!("{count}{unit}")).collect();
@@ -42,7 +41,7 @@ pub fn span_words(ms: u64) -> String {
 
 /// Returns at most the last `bytes` of a text, cut at a whole character.
 #[must_use]
-pub fn tail_of(text: &str, bytes: usize) -> &str {
+pub fn text_tail(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
     while !text.is_char_boundary(start) {
         start += 1;
@@ -52,7 +51,7 @@ pub fn tail_of(text: &str, bytes: usize) -> &str {
 
 /// Returns at most the first `bytes` of a text, cut at a whole character.
 #[must_use]
-pub fn head_of(text: &str, bytes: usize) -> &str {
+pub fn text_head(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -67,8 +66,8 @@ mod tests {
     // fault: 33
     #[test]
     fn a_signal_has_its_name_where_it_has_one_everywhere() {
-        assert_eq!(signal_words(9), "signal 9 (SIGKILL)");
-        assert_eq!(signal_words(10), "signal 10", "SIGUSR1 on Linux, SIGBUS elsewhere");
+        assert_eq!(describe_signal(9), "signal 9 (SIGKILL)");
+        assert_eq!(describe_signal(10), "signal 10", "SIGUSR1 on Linux, SIGBUS elsewhere");
     }
 
     #[test]
@@ -83,15 +82,15 @@ mod tests {
             (90_061_000, "1d 1h"),
         ];
         for (ms, words) in table {
-            assert_eq!(span_words(ms), words);
+            assert_eq!(format_duration_ms(ms), words);
         }
     }
 
     #[test]
     fn a_long_text_keeps_its_end_or_beginning_and_whole_characters() {
-        assert_eq!(tail_of("grün", 2), "n");
-        assert_eq!(tail_of("grün", 3), "ün");
-        assert_eq!(tail_of("ab", 10), "ab");
-        assert_eq!((head_of("grün", 3), head_of("grün", 4), head_of("ab", 10)), ("gr", "grü", "ab"));
+        assert_eq!(text_tail("grün", 2), "n");
+        assert_eq!(text_tail("grün", 3), "ün");
+        assert_eq!(text_tail("ab", 10), "ab");
+        assert_eq!((text_head("grün", 3), text_head("grün", 4), text_head("ab", 10)), ("gr", "grü", "ab"));
     }
 }

@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use ralph_core::claim::{
-    Claim, ClaimRules, Finder, Heard, KEPT_BYTES, Promise, Reading, Scope, Utf8Stream, neutralise,
+    Claim, ClaimFinder, ClaimReading, ClaimRules, ClaimScope, MESSAGE_TAIL_BYTES, Promise, TranscriptEvent,
+    Utf8Decoder, neutralise_tags,
 };
 
 fn rules() -> ClaimRules {
@@ -11,20 +12,20 @@ fn rules() -> ClaimRules {
 }
 
 /// Reads bytes that arrive in pieces of the given sizes.
-fn read(bytes: &[u8], sizes: &[usize], prompt: &str) -> Reading {
-    let mut finder = Finder::new(rules(), prompt);
-    let (mut stream, mut text, mut rest) = (Utf8Stream::default(), String::new(), bytes);
+fn read(bytes: &[u8], sizes: &[usize], prompt: &str) -> ClaimReading {
+    let mut finder = ClaimFinder::new(rules(), prompt);
+    let (mut stream, mut text, mut rest) = (Utf8Decoder::default(), String::new(), bytes);
     let mut sizes = sizes.iter().copied().cycle();
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(sizes.next().unwrap_or(rest.len()).clamp(1, rest.len()));
         rest = after;
         text.clear();
         stream.push(piece, &mut text);
-        finder.hear(Heard::Own { message: 7, text: &text });
+        finder.handle_event(TranscriptEvent::AgentText { message: 7, text: &text });
     }
     text.clear();
     stream.finish(&mut text);
-    finder.hear(Heard::Own { message: 7, text: &text });
+    finder.handle_event(TranscriptEvent::AgentText { message: 7, text: &text });
     finder.finish()
 }
 
@@ -111,22 +112,22 @@ proptest! {
     // spec: L4
     #[test]
     fn a_neutralised_text_never_signals(bytes in output()) {
-        let dead = neutralise(&String::from_utf8_lossy(&bytes));
+        let dead = neutralise_tags(&String::from_utf8_lossy(&bytes));
         let reading = read(dead.as_bytes(), &[usize::MAX], "");
         prop_assert!(!matches!(reading.claim, Claim::Made { .. }), "{}", dead);
         prop_assert_eq!((reading.blocked, reading.reject), (None, None));
-        prop_assert_eq!(neutralise(&dead), dead);
+        prop_assert_eq!(neutralise_tags(&dead), dead);
     }
 
     // spec: S4
     #[test]
     fn any_sequence_of_messages_is_read(parts in prop::collection::vec((0u64..4, output()), 0..8)) {
-        for scope in [Scope::Final, Scope::Iteration] {
-            let mut finder = Finder::new(ClaimRules { scope, ..rules() }, "");
+        for scope in [ClaimScope::Final, ClaimScope::Iteration] {
+            let mut finder = ClaimFinder::new(ClaimRules { scope, ..rules() }, "");
             for (message, bytes) in &parts {
-                finder.hear(Heard::Own { message: *message, text: &String::from_utf8_lossy(bytes) });
+                finder.handle_event(TranscriptEvent::AgentText { message: *message, text: &String::from_utf8_lossy(bytes) });
             }
-            prop_assert!(finder.finish().final_text.len() <= KEPT_BYTES);
+            prop_assert!(finder.finish().final_text.len() <= MESSAGE_TAIL_BYTES);
         }
     }
 }
@@ -142,7 +143,7 @@ proptest! {
         let mut bytes = line.repeat(times).into_bytes();
         bytes.extend(end);
         let pieces = read(&bytes, &[size], "");
-        prop_assert!(pieces.final_text.len() <= KEPT_BYTES);
+        prop_assert!(pieces.final_text.len() <= MESSAGE_TAIL_BYTES);
         prop_assert_eq!(pieces, read(&bytes, &[usize::MAX], ""));
     }
 }

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use ralph_core::claim::{
-    Claim, ClaimRules, Contradictions, Finder, Heard, Matching, NoClaim, Nonce, PlainLine, Promise, Reading,
-    Scope,
+    Claim, ClaimFinder, ClaimReading, ClaimRules, ClaimScope, ContradictionSearch, NoClaimReason, PlainLinePolicy,
+    Promise, PromiseMatching, PromiseNonce, TranscriptEvent,
 };
 
 const TAG: &str = "<promise>COMPLETE</promise>";
@@ -12,25 +12,25 @@ fn rules() -> ClaimRules {
     ClaimRules::new(Promise::parse("COMPLETE").unwrap())
 }
 
-fn read_with(rules: ClaimRules, heard: &[Heard<'_>]) -> Reading {
-    let mut finder = Finder::new(rules, "");
-    heard.iter().for_each(|one| finder.hear(*one));
+fn read_with(rules: ClaimRules, heard: &[TranscriptEvent<'_>]) -> ClaimReading {
+    let mut finder = ClaimFinder::new(rules, "");
+    heard.iter().for_each(|one| finder.handle_event(*one));
     finder.finish()
 }
 
-fn own(message: u64, text: &str) -> Heard<'_> {
-    Heard::Own { message, text }
+fn own(message: u64, text: &str) -> TranscriptEvent<'_> {
+    TranscriptEvent::AgentText { message, text }
 }
 
-fn read(text: &str) -> Reading {
+fn read(text: &str) -> ClaimReading {
     read_with(rules(), &[own(1, text)])
 }
 
-fn is_claim(reading: &Reading) -> bool {
+fn is_claim(reading: &ClaimReading) -> bool {
     matches!(reading.claim, Claim::Made { .. })
 }
 
-fn why(reading: &Reading) -> &NoClaim {
+fn why(reading: &ClaimReading) -> &NoClaimReason {
     match &reading.claim {
         Claim::None { why } => why,
         Claim::Made { .. } => panic!("there is a claim: {reading:?}"),
@@ -46,26 +46,26 @@ fn a_tag_claims_in_any_letter_case() {
 // spec: S1
 #[test]
 fn exact_matching_asks_for_the_letter_case_and_a_line_of_its_own() {
-    let exact = || ClaimRules { matching: Matching::Exact, ..rules() };
+    let exact = || ClaimRules { matching: PromiseMatching::Exact, ..rules() };
     assert!(is_claim(&read_with(exact(), &[own(1, "Done.\n<promise>COMPLETE</promise>")])));
     assert!(!is_claim(&read_with(exact(), &[own(1, "Done.\n<promise>complete</promise>")])));
-    assert_eq!(*why(&read_with(exact(), &[own(1, "Done. <promise>COMPLETE</promise>")])), NoClaim::NotAlone);
+    assert_eq!(*why(&read_with(exact(), &[own(1, "Done. <promise>COMPLETE</promise>")])), NoClaimReason::NotAlone);
 }
 
 // spec: S2
 #[test]
 fn an_echo_of_the_prompt_is_not_the_agents_words() {
     let prompt = "Work.\nEnd with:\n<promise>COMPLETE</promise>\n";
-    let mut finder = Finder::new(rules(), prompt);
-    finder.hear(own(1, &format!("> session\n{prompt}\nStory 3 is in.\n")));
-    assert_eq!(*why(&finder.finish()), NoClaim::NoTag);
+    let mut finder = ClaimFinder::new(rules(), prompt);
+    finder.handle_event(own(1, &format!("> session\n{prompt}\nStory 3 is in.\n")));
+    assert_eq!(*why(&finder.finish()), NoClaimReason::NoTag);
 }
 
 // spec: S4
 #[test]
 fn only_the_final_message_counts() {
     let later = read_with(rules(), &[own(1, TAG), own(2, "One more look around.")]);
-    assert_eq!(*why(&later), NoClaim::NoTag);
+    assert_eq!(*why(&later), NoClaimReason::NoTag);
     assert!(is_claim(&read_with(rules(), &[own(1, "Plan."), own(2, TAG)])));
 }
 
@@ -78,65 +78,73 @@ fn an_empty_message_does_not_replace_the_words_before_it() {
 // spec: S4
 #[test]
 fn the_whole_iteration_counts_when_the_scope_says_so() {
-    let all = || ClaimRules { scope: Scope::Iteration, ..rules() };
+    let all = || ClaimRules { scope: ClaimScope::Iteration, ..rules() };
     assert!(is_claim(&read_with(all(), &[own(1, TAG), own(2, "Tidied up the branch.")])));
     let taken_back = read_with(all(), &[own(1, TAG), own(2, "I spoke too soon: lint fails.")]);
-    assert!(matches!(why(&taken_back), NoClaim::Retracted { .. }));
+    assert!(matches!(why(&taken_back), NoClaimReason::Retracted { .. }));
     let other = read_with(all(), &[own(1, TAG), own(2, "<promise>BLOCKED</promise>"), own(3, "Bye.")]);
-    assert_eq!(*why(&other), NoClaim::OtherPromise { found: "BLOCKED".into() });
+    assert_eq!(*why(&other), NoClaimReason::OtherPromise { found: "BLOCKED".into() });
 }
 
 // spec: S4
 #[test]
 fn a_new_prompt_forgets_what_was_said_before() {
-    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), Heard::Prompted])), NoClaim::NoWords);
+    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::NewPrompt])), NoClaimReason::NoWords);
 }
 
 // spec: S4
 #[test]
 fn an_error_ends_a_claim_and_later_words_overcome_an_error() {
-    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), Heard::Failed])), NoClaim::EndedInError);
-    assert!(is_claim(&read_with(rules(), &[own(1, "Trying."), Heard::Failed, own(2, TAG)])));
+    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::TurnFailed])), NoClaimReason::EndedInError);
+    assert!(is_claim(&read_with(rules(), &[own(1, "Trying."), TranscriptEvent::TurnFailed, own(2, TAG)])));
 }
 
 // spec: S4
 #[test]
 fn where_words_were_lost_no_claim_is_the_last_word() {
-    for heard in [vec![own(1, TAG), Heard::Lost], vec![Heard::Lost, own(1, TAG)]] {
-        assert_eq!(*why(&read_with(rules(), &heard)), NoClaim::Unheard);
+    for heard in [vec![own(1, TAG), TranscriptEvent::OutputLost], vec![TranscriptEvent::OutputLost, own(1, TAG)]] {
+        assert_eq!(*why(&read_with(rules(), &heard)), NoClaimReason::Unheard);
     }
-    let heard = [own(1, TAG), Heard::Lost, Heard::Failed, Heard::Prompted, own(2, TAG)];
-    assert_eq!(*why(&read_with(rules(), &heard)), NoClaim::Unheard);
+    let heard = [
+        own(1, TAG),
+        TranscriptEvent::OutputLost,
+        TranscriptEvent::TurnFailed,
+        TranscriptEvent::NewPrompt,
+        own(2, TAG),
+    ];
+    assert_eq!(*why(&read_with(rules(), &heard)), NoClaimReason::Unheard);
 }
 
 // spec: S4, S8
 #[test]
 fn a_promise_before_something_that_was_not_read_is_not_the_last_word() {
-    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), Heard::Unread])), NoClaim::Unread);
+    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::RecordSkipped])), NoClaimReason::Unread);
     assert_eq!(
-        *why(&read_with(rules(), &[own(1, TAG), Heard::Failed, Heard::Unread])),
-        NoClaim::EndedInError
+        *why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::TurnFailed, TranscriptEvent::RecordSkipped])),
+        NoClaimReason::EndedInError
     );
-    assert_eq!(*why(&read_with(rules(), &[own(1, TAG), Heard::Unread, Heard::Lost])), NoClaim::Unheard);
-    assert!(is_claim(&read_with(rules(), &[own(1, "Trying."), Heard::Unread, own(2, TAG)])));
-    let blank = [own(1, TAG), Heard::Unread, own(2, " \n")];
-    assert_eq!(*why(&read_with(rules(), &blank)), NoClaim::Unread, "blanks are no words");
+    assert_eq!(
+        *why(&read_with(rules(), &[own(1, TAG), TranscriptEvent::RecordSkipped, TranscriptEvent::OutputLost])),
+        NoClaimReason::Unheard
+    );
+    assert!(is_claim(&read_with(rules(), &[own(1, "Trying."), TranscriptEvent::RecordSkipped, own(2, TAG)])));
+    let blank = [own(1, TAG), TranscriptEvent::RecordSkipped, own(2, " \n")];
+    assert_eq!(*why(&read_with(rules(), &blank)), NoClaimReason::Unread, "blanks are no words");
 }
 
 // spec: S4
 #[test]
 fn the_last_standalone_promise_wins() {
     let text = format!("{TAG}\n\nThe deploy was refused:\n\n<promise>BLOCKED</promise>");
-    assert_eq!(*why(&read(&text)), NoClaim::OtherPromise { found: "BLOCKED".into() });
+    assert_eq!(*why(&read(&text)), NoClaimReason::OtherPromise { found: "BLOCKED".into() });
     assert!(is_claim(&read(&format!("<promise>BLOCKED</promise>\n\nThe key is here now.\n\n{TAG}"))));
 }
 
 // spec: S5
 #[test]
 fn a_plain_line_counts_only_where_it_is_accepted() {
-    let plain = |text: &str| {
-        is_claim(&read_with(ClaimRules { plain: PlainLine::Accepted, ..rules() }, &[own(1, text)]))
-    };
+    let plain =
+        |text: &str| is_claim(&read_with(ClaimRules { plain: PlainLinePolicy::Accepted, ..rules() }, &[own(1, text)]));
     assert!(plain("All is in.\n\nCOMPLETE\n"));
     assert!(plain(TAG));
     for text in [
@@ -158,7 +166,7 @@ fn a_plain_line_counts_only_where_it_is_accepted() {
 fn a_blocked_or_reject_signal_carries_its_reason() {
     let blocked = read("I tried.\n\n<blocked>no key for\nthe sandbox</blocked>");
     assert_eq!(blocked.blocked.as_deref(), Some("no key for the sandbox"));
-    assert_eq!(*why(&blocked), NoClaim::Blocked);
+    assert_eq!(*why(&blocked), NoClaimReason::Blocked);
     let reject = read("The tests do not cover deletion.\n\n<reject>deletion is &lt;untested&gt;</reject>");
     assert_eq!(reject.reject.as_deref(), Some("deletion is <untested>"));
 }
@@ -188,14 +196,14 @@ fn open_work_contradicts_a_claim_unless_the_check_is_off() {
         Claim::None { why } => panic!("{why}"),
     };
     assert_eq!(found(rules()).unwrap().sentence, "Two tests still fail.");
-    assert_eq!(found(ClaimRules { contradictions: Contradictions::Off, ..rules() }), None);
+    assert_eq!(found(ClaimRules { contradictions: ContradictionSearch::Off, ..rules() }), None);
 }
 
 // spec: S7
 #[test]
 fn users_add_phrases_of_their_own() {
     let extra =
-        || ClaimRules { contradictions: Contradictions::On { extra: vec!["good enough".into()] }, ..rules() };
+        || ClaimRules { contradictions: ContradictionSearch::On { extra: vec!["good enough".into()] }, ..rules() };
     let flagged = |text: &str| match read_with(extra(), &[own(1, text)]).claim {
         Claim::Made { contradiction, .. } => contradiction.is_some(),
         Claim::None { why } => panic!("{why}"),
@@ -208,7 +216,7 @@ fn users_add_phrases_of_their_own() {
 #[test]
 fn a_tag_split_over_pieces_is_whole() {
     let pieces = ["All done.\n\n<pro", "mise>COM", "PLETE</", "promise", ">"];
-    let heard: Vec<Heard<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
+    let heard: Vec<TranscriptEvent<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
     assert!(is_claim(&read_with(rules(), &heard)));
 }
 
@@ -216,39 +224,39 @@ fn a_tag_split_over_pieces_is_whole() {
 #[test]
 fn a_tag_at_the_end_of_a_huge_line_is_found_and_one_far_before_the_end_is_not() {
     let long = "x".repeat(64 * 1024 * 1024);
-    let mut finder = Finder::new(rules(), "");
-    finder.hear(own(1, &long));
-    finder.hear(own(1, "\nAll done.\n<promise>COMPLETE</promise>"));
+    let mut finder = ClaimFinder::new(rules(), "");
+    finder.handle_event(own(1, &long));
+    finder.handle_event(own(1, "\nAll done.\n<promise>COMPLETE</promise>"));
     assert!(is_claim(&finder.finish()));
-    finder.hear(own(1, &long));
-    assert_eq!(*why(&finder.finish()), NoClaim::NoTag);
+    finder.handle_event(own(1, &long));
+    assert_eq!(*why(&finder.finish()), NoClaimReason::NoTag);
 }
 
 // spec: S8
 #[test]
 fn a_code_fence_that_opened_long_ago_is_still_open() {
-    let mut finder = Finder::new(rules(), "");
-    finder.hear(own(1, "```\n"));
+    let mut finder = ClaimFinder::new(rules(), "");
+    finder.handle_event(own(1, "```\n"));
     for _ in 0..2000 {
-        finder.hear(own(1, &"a line of a log\n".repeat(64)));
+        finder.handle_event(own(1, &"a line of a log\n".repeat(64)));
     }
-    finder.hear(own(1, TAG));
+    finder.handle_event(own(1, TAG));
     assert!(!is_claim(&finder.finish()));
-    finder.hear(own(1, &format!("\n```\n\n{TAG}")));
+    finder.handle_event(own(1, &format!("\n```\n\n{TAG}")));
     assert!(is_claim(&finder.finish()));
 }
 
 // spec: S9
 #[test]
 fn with_a_nonce_only_the_tag_with_that_id_counts() {
-    let nonce = Nonce::from_dice(4711);
+    let nonce = PromiseNonce::from_random(4711);
     let with = || ClaimRules { nonce: Some(nonce.clone()), ..rules() };
     let good = format!("<promise id=\"{}\">COMPLETE</promise>", nonce.as_str());
     assert!(is_claim(&read_with(with(), &[own(1, &good)])));
-    assert_eq!(*why(&read_with(with(), &[own(1, TAG)])), NoClaim::WrongNonce);
+    assert_eq!(*why(&read_with(with(), &[own(1, TAG)])), NoClaimReason::WrongNonce);
     assert_eq!(
         *why(&read_with(with(), &[own(1, "<promise id=\"zzzz\">COMPLETE</promise>")])),
-        NoClaim::WrongNonce
+        NoClaimReason::WrongNonce
     );
     assert!(!is_claim(&read_with(rules(), &[own(1, &good)])));
     assert!(is_claim(&read_with(with(), &[own(1, &format!("{good}\n\n{TAG}"))])));
@@ -271,14 +279,14 @@ fn a_claim_tells_its_line_and_survives_storage() {
     let Claim::Made { line, ref text, .. } = reading.claim else { panic!("{reading:?}") };
     assert_eq!((line, text.as_str()), (4, "COMPLETE"));
     let stored = serde_json::to_string(&reading).unwrap();
-    assert_eq!(serde_json::from_str::<Reading>(&stored).unwrap(), reading);
+    assert_eq!(serde_json::from_str::<ClaimReading>(&stored).unwrap(), reading);
 }
 
 // spec: S8, S10
 #[test]
 fn the_line_of_a_claim_is_counted_from_the_beginning_of_a_message_of_any_length() {
     let line_of = |pieces: &[String]| {
-        let heard: Vec<Heard<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
+        let heard: Vec<TranscriptEvent<'_>> = pieces.iter().map(|piece| own(1, piece)).collect();
         match read_with(rules(), &heard).claim {
             Claim::Made { line, .. } => line,
             Claim::None { why } => panic!("{why}"),

@@ -6,68 +6,68 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ralph_core::execution::Record;
+use ralph_core::execution_log::ExecutionRecord;
 use rustix::fs::{FlockOperation, flock, renameat};
 
 use ralph_util::bounded_lines::BoundedLines;
-use ralph_util::private::{self, Folder};
+use ralph_util::private_files::{self, PrivateFolder};
 use ralph_util::redact;
 
-const NAME: &str = "execution.jsonl";
-const OLD: &str = "execution.1.jsonl";
+const LOG_FILE_NAME: &str = "execution.jsonl";
+const OLD_LOG_FILE_NAME: &str = "execution.1.jsonl";
 
 /// A log of this size becomes the old one.
-const FULL: u64 = 16 << 20;
+const MAX_LOG_BYTES: u64 = 16 << 20;
 
 /// How often, and how long, a writer waits for another one.
-const TRIES: u32 = 50;
-const BETWEEN: Duration = Duration::from_millis(1);
+const MAX_LOCK_ATTEMPTS: u32 = 50;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// A longer line was not written by ralph.
-const LONGEST_LINE: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub struct ExecutionLog {
     folder: PathBuf,
-    full: u64,
+    max_bytes: u64,
 }
 
 impl ExecutionLog {
     /// Names the log of a folder. Nothing is made before the first line.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_path_buf(), full: FULL }
+        Self { folder: folder.to_path_buf(), max_bytes: MAX_LOG_BYTES }
     }
 
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.folder.join(NAME)
+        self.folder.join(LOG_FILE_NAME)
     }
 
     /// Returns the log that was full.
     #[must_use]
     pub fn old_path(&self) -> PathBuf {
-        self.folder.join(OLD)
+        self.folder.join(OLD_LOG_FILE_NAME)
     }
 
     /// Adds a record.
-    pub fn append(&self, record: &Record) -> io::Result<()> {
+    pub fn append_record(&self, record: &ExecutionRecord) -> io::Result<()> {
         let line = serde_json::to_string(record)?;
-        let folder = private::folder(&self.folder)?;
-        folder.keep_out_of_git()?;
-        let file = folder.appended(NAME)?;
+        let folder = private_files::ensure_folder(&self.folder)?;
+        folder.write_gitignore()?;
+        let file = folder.open_for_read_and_append(LOG_FILE_NAME)?;
         // What a full disk has cut off stays by itself.
-        let start = if is_held(&file) && !ends_a_line(&file)? { "\n" } else { "" };
-        write_at_once(&file, format!("{start}{}\n", redact::text(&line)).as_bytes())?;
-        self.make_room(&folder, &file)
+        let start = if try_lock(&file) && !ends_with_newline(&file)? { "\n" } else { "" };
+        write_in_one_call(&file, format!("{start}{}\n", redact::redact_text(&line)).as_bytes())?;
+        self.rotate_if_full(&folder, &file)
     }
 
     /// Returns the last iteration of a run that stands in the log; 0: none does.
-    pub fn last_of(&self, run: &str) -> io::Result<u32> {
+    pub fn last_iteration_of(&self, run: &str) -> io::Result<u32> {
         let mut last = 0;
         for path in [self.old_path(), self.path()] {
-            match private::regular_file(&path) {
-                Ok(file) => last = last.max(last_in(file, run)?),
+            match private_files::open_regular_file(&path) {
+                Ok(file) => last = last.max(last_iteration_in(file, run)?),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -77,20 +77,20 @@ impl ExecutionLog {
 
     /// Puts a full log aside. Of those who find it full at the same time one does it; what another still writes into it
     /// goes aside with it.
-    fn make_room(&self, folder: &Folder, file: &File) -> io::Result<()> {
+    fn rotate_if_full(&self, folder: &PrivateFolder, file: &File) -> io::Result<()> {
         let found = file.metadata()?;
-        if found.len() < self.full || flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if found.len() < self.max_bytes || flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
         }
-        let is_in_use = folder.look(NAME)?.is_some_and(|there| there.st_ino == found.ino());
+        let is_in_use = folder.stat_own_file(LOG_FILE_NAME)?.is_some_and(|there| there.st_ino == found.ino());
         if is_in_use {
-            renameat(folder, NAME, folder, OLD)?;
+            renameat(folder, LOG_FILE_NAME, folder, OLD_LOG_FILE_NAME)?;
         }
         Ok(())
     }
 }
 
-fn ends_a_line(file: &File) -> io::Result<bool> {
+fn ends_with_newline(file: &File) -> io::Result<bool> {
     let Some(last) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
     let mut byte = [0];
     file.read_exact_at(&mut byte, last)?;
@@ -99,19 +99,19 @@ fn ends_a_line(file: &File) -> io::Result<bool> {
 
 /// Keeps the others from writing: a line that somebody is writing can be seen without its end. Who was stopped in the middle
 /// is not waited for.
-fn is_held(file: &File) -> bool {
+fn try_lock(file: &File) -> bool {
     let is_taken = || flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    (0..TRIES).any(|_| {
+    (0..MAX_LOCK_ATTEMPTS).any(|_| {
         let taken = is_taken();
         if !taken {
-            std::thread::park_timeout(BETWEEN);
+            std::thread::park_timeout(LOCK_RETRY_INTERVAL);
         }
         taken
     })
 }
 
 /// Two writes could have the line of another process between them.
-fn write_at_once(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+fn write_in_one_call(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     loop {
         match file.write(bytes) {
             Ok(written) if written == bytes.len() => return Ok(()),
@@ -123,11 +123,11 @@ fn write_at_once(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// What is no record of ours is passed over.
-fn last_in(file: File, run: &str) -> io::Result<u32> {
-    let mut lines = BoundedLines::new(BufReader::new(file), LONGEST_LINE);
+fn last_iteration_in(file: File, run: &str) -> io::Result<u32> {
+    let mut lines = BoundedLines::new(BufReader::new(file), MAX_LINE_BYTES);
     let mut last = 0;
     while let Some(line) = lines.next_line()? {
-        match serde_json::from_slice::<Record>(&line) {
+        match serde_json::from_slice::<ExecutionRecord>(&line) {
             Ok(record) if record.run == run => last = last.max(record.ralph_iteration),
             Ok(_) | Err(_) => {}
         }
@@ -143,8 +143,8 @@ mod tests {
 
     use super::*;
 
-    fn record(run: &str, iteration: u32) -> Record {
-        Record {
+    fn sample_record(run: &str, iteration: u32) -> ExecutionRecord {
+        ExecutionRecord {
             task_id: "T-1".into(),
             stage: "coder".into(),
             ralph_iteration: iteration,
@@ -161,40 +161,44 @@ mod tests {
         }
     }
 
-    fn read(path: &Path) -> Vec<Record> {
+    fn read_records(path: &Path) -> Vec<ExecutionRecord> {
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     // spec: P8
     #[test]
-    fn a_full_log_is_put_aside_and_nothing_is_lost_when_many_write() {
+    fn a_full_log_is_rotated_and_concurrent_writers_lose_nothing() {
         let temp = tempfile::tempdir().unwrap();
-        let log = ExecutionLog { folder: temp.path().join("logs"), full: 40_000 };
+        let log = ExecutionLog { folder: temp.path().join("logs"), max_bytes: 40_000 };
         std::thread::scope(|scope| {
             for writer in 0..4 {
                 let log = &log;
                 scope.spawn(move || {
-                    (1..=40)
-                        .for_each(|iteration| log.append(&record(&writer.to_string(), iteration)).unwrap());
+                    (1..=40).for_each(|iteration| {
+                        log.append_record(&sample_record(&writer.to_string(), iteration)).unwrap();
+                    });
                 });
             }
         });
-        let (old, new) = (read(&log.old_path()), read(&log.path()));
+        let (old, new) = (read_records(&log.old_path()), read_records(&log.path()));
         assert_eq!(old.len() + new.len(), 160);
         assert!(!old.is_empty(), "the log was full");
-        assert_eq!((log.last_of("3").unwrap(), log.last_of("x").unwrap()), (40, 0));
+        assert_eq!((log.last_iteration_of("3").unwrap(), log.last_iteration_of("x").unwrap()), (40, 0));
     }
 
     // spec: P8
     #[test]
-    fn a_line_that_was_cut_off_spoils_no_other() {
+    fn a_truncated_line_does_not_damage_the_next_one() {
         let temp = tempfile::tempdir().unwrap();
         let log = ExecutionLog::new(temp.path());
         fs::write(log.path(), "{\"task_id\":\"T").unwrap();
-        log.append(&record("r", 1)).unwrap();
+        log.append_record(&sample_record("r", 1)).unwrap();
         let text = fs::read_to_string(log.path()).unwrap();
-        assert_eq!(serde_json::from_str::<Record>(text.lines().nth(1).unwrap()).unwrap(), record("r", 1));
-        assert_eq!(log.last_of("r").unwrap(), 1);
+        assert_eq!(
+            serde_json::from_str::<ExecutionRecord>(text.lines().nth(1).unwrap()).unwrap(),
+            sample_record("r", 1)
+        );
+        assert_eq!(log.last_iteration_of("r").unwrap(), 1);
     }
 }

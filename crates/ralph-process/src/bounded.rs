@@ -13,123 +13,123 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long a program that has ended is waited for because something else still has its pipes.
-const LINGER: Duration = Duration::from_millis(100);
+const PIPE_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How often a program is looked at that has closed its pipes.
-const MOMENT: Duration = Duration::from_micros(200);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// What became of a program.
 #[derive(Debug)]
-pub enum Bounded {
-    Ended {
+pub enum BoundedOutcome {
+    Exited {
         status: ExitStatus,
         stdout: Vec<u8>,
         stderr: Vec<u8>,
     },
     /// It took too long, and was killed.
-    TimeOver,
+    TimedOut,
     /// Nobody wants to know any more, and it was killed.
-    Halted,
+    Cancelled,
 }
 
 thread_local! {
     /// What ends the programs of this thread.
-    static HALT: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+    static CANCEL_FLAG: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
 /// Does something whose programs are killed as soon as this becomes true.
-pub fn heeding<T>(halt: Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
-    let _heeded = Heeded;
-    HALT.set(Some(halt));
+pub fn with_cancel_flag<T>(cancel_flag: Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
+    let _reset_on_drop = CancelFlagGuard;
+    CANCEL_FLAG.set(Some(cancel_flag));
     work()
 }
 
 /// The thread does something else afterwards, also after a panic.
-struct Heeded;
+struct CancelFlagGuard;
 
-impl Drop for Heeded {
+impl Drop for CancelFlagGuard {
     fn drop(&mut self) {
-        HALT.set(None);
+        CANCEL_FLAG.set(None);
     }
 }
 
-fn is_halted() -> bool {
-    HALT.with_borrow(|halt| halt.as_ref().is_some_and(|halt| halt.load(Ordering::Relaxed)))
+fn is_cancelled() -> bool {
+    CANCEL_FLAG.with_borrow(|halt| halt.as_ref().is_some_and(|halt| halt.load(Ordering::Relaxed)))
 }
 
 /// Runs a program for at most this time. What it reads must be there already.
-pub fn run_bounded(command: &mut Command, input: Stdio, time: Duration) -> io::Result<Bounded> {
-    let until = Instant::now() + time;
+pub fn run_bounded(command: &mut Command, input: Stdio, time_limit: Duration) -> io::Result<BoundedOutcome> {
+    let deadline = Instant::now() + time_limit;
     let command = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.process_group(0).spawn()?;
-    let ended = attend(&mut child, until);
-    if !matches!(ended, Ok(Bounded::Ended { .. })) {
-        put_down(&mut child);
+    let ended = collect_output(&mut child, deadline);
+    if !matches!(ended, Ok(BoundedOutcome::Exited { .. })) {
+        kill_group_and_wait(&mut child);
     }
     ended
 }
 
-fn attend(child: &mut Child, until: Instant) -> io::Result<Bounded> {
-    let (mut out, mut err) = (Pipe::of(child.stdout.take()), Pipe::of(child.stderr.take()));
+fn collect_output(child: &mut Child, deadline: Instant) -> io::Result<BoundedOutcome> {
+    let (mut out, mut err) = (CapturedPipe::new(child.stdout.take()), CapturedPipe::new(child.stderr.take()));
     while out.is_open() || err.is_open() {
-        let rest = until.saturating_duration_since(Instant::now());
+        let rest = deadline.saturating_duration_since(Instant::now());
         // Looked at before its pipes are: what it wrote before its end is in them by then.
         let has_ended = child.try_wait()?.is_some();
-        let has_news = wait((&out, &err), rest.min(LINGER))?;
-        out.read_if(has_news[0])?;
-        err.read_if(has_news[1])?;
-        let is_quiet = has_news == [false, false];
+        let has_output = wait_for_output((&out, &err), rest.min(PIPE_DRAIN_TIMEOUT))?;
+        out.read_if_ready(has_output[0])?;
+        err.read_if_ready(has_output[1])?;
+        let is_quiet = has_output == [false, false];
         if is_quiet && has_ended {
             break;
         }
-        if is_halted() {
-            return Ok(Bounded::Halted);
+        if is_cancelled() {
+            return Ok(BoundedOutcome::Cancelled);
         }
         if rest.is_zero() {
-            return Ok(Bounded::TimeOver);
+            return Ok(BoundedOutcome::TimedOut);
         }
     }
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Bounded::Ended { status, stdout: out.read, stderr: err.read });
+            return Ok(BoundedOutcome::Exited { status, stdout: out.captured, stderr: err.captured });
         }
-        if is_halted() {
-            return Ok(Bounded::Halted);
+        if is_cancelled() {
+            return Ok(BoundedOutcome::Cancelled);
         }
-        if Instant::now() > until {
-            return Ok(Bounded::TimeOver);
+        if Instant::now() > deadline {
+            return Ok(BoundedOutcome::TimedOut);
         }
         // Both pipes are at their end, and so is it, most likely.
-        wait((&out, &err), MOMENT)?;
+        wait_for_output((&out, &err), EXIT_POLL_INTERVAL)?;
     }
 }
 
 /// What is read of a pipe, until it ends.
-struct Pipe<R> {
-    from: Option<R>,
-    read: Vec<u8>,
+struct CapturedPipe<R> {
+    source: Option<R>,
+    captured: Vec<u8>,
 }
 
-impl<R: Read + AsFd> Pipe<R> {
-    fn of(from: Option<R>) -> Self {
-        Self { from, read: Vec::new() }
+impl<R: Read + AsFd> CapturedPipe<R> {
+    fn new(source: Option<R>) -> Self {
+        Self { source, captured: Vec::new() }
     }
 
     fn is_open(&self) -> bool {
-        self.from.is_some()
+        self.source.is_some()
     }
 
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.from.as_ref().map(AsFd::as_fd)
+    fn source_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.source.as_ref().map(AsFd::as_fd)
     }
 
     /// Reads once; at the end the pipe is closed.
-    fn read_if(&mut self, has_news: bool) -> io::Result<()> {
-        let Some(from) = self.from.as_mut().filter(|_| has_news) else { return Ok(()) };
+    fn read_if_ready(&mut self, is_ready: bool) -> io::Result<()> {
+        let Some(from) = self.source.as_mut().filter(|_| is_ready) else { return Ok(()) };
         let mut piece = [0; 16 * 1024];
         match from.read(&mut piece) {
-            Ok(0) => self.from = None,
-            Ok(count) => self.read.extend_from_slice(piece.get(..count).unwrap_or_default()),
+            Ok(0) => self.source = None,
+            Ok(count) => self.captured.extend_from_slice(piece.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -138,16 +138,16 @@ impl<R: Read + AsFd> Pipe<R> {
 }
 
 /// Waits until one of the pipes has something, or its end, and tells which.
-fn wait<A: Read + AsFd, B: Read + AsFd>(
-    (out, err): (&Pipe<A>, &Pipe<B>),
-    at_most: Duration,
+fn wait_for_output<A: Read + AsFd, B: Read + AsFd>(
+    (out, err): (&CapturedPipe<A>, &CapturedPipe<B>),
+    timeout: Duration,
 ) -> io::Result<[bool; 2]> {
-    let mut fds: Vec<PollFd<'_>> = [out.fd(), err.fd()]
+    let mut fds: Vec<PollFd<'_>> = [out.source_fd(), err.source_fd()]
         .into_iter()
         .flatten()
         .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
         .collect();
-    let at_most = Timespec::try_from(at_most).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+    let at_most = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
     match poll(&mut fds, Some(&at_most)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
@@ -157,7 +157,7 @@ fn wait<A: Read + AsFd, B: Read + AsFd>(
     Ok([next(out.is_open()), next(err.is_open())])
 }
 
-fn put_down(child: &mut Child) {
+fn kill_group_and_wait(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
@@ -169,16 +169,16 @@ fn put_down(child: &mut Child) {
 mod tests {
     use super::*;
 
-    fn shell(text: &str, time: Duration) -> Bounded {
-        run_bounded(Command::new("sh").args(["-c", text]), Stdio::null(), time).unwrap()
+    fn run_shell(text: &str, time_limit: Duration) -> BoundedOutcome {
+        run_bounded(Command::new("sh").args(["-c", text]), Stdio::null(), time_limit).unwrap()
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG_TIMEOUT: Duration = Duration::from_secs(60);
 
     #[test]
-    fn what_a_program_prints_is_read_to_the_end_from_both_pipes() {
+    fn output_of_both_pipes_is_read_to_the_end() {
         let many = "i=0; while [ $i -lt 20000 ]; do echo 0123456789; echo ab >&2; i=$((i+1)); done; exit 3";
-        let Bounded::Ended { status, stdout, stderr } = shell(many, LONG) else { panic!() };
+        let BoundedOutcome::Exited { status, stdout, stderr } = run_shell(many, LONG_TIMEOUT) else { panic!() };
         assert_eq!((status.code(), stdout.len(), stderr.len()), (Some(3), 220_000, 60_000));
     }
 
@@ -187,13 +187,13 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let pid = temp.path().join("pid");
         let text = format!("sleep 1000 & echo $! > {}; wait", pid.display());
-        assert!(matches!(shell(&text, Duration::from_secs(1)), Bounded::TimeOver));
+        assert!(matches!(run_shell(&text, Duration::from_secs(1)), BoundedOutcome::TimedOut));
         let pid: i32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
         let is_gone = || {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
             status.is_empty() || status.contains("State:\tZ")
         };
-        let patience = Instant::now() + LONG;
+        let patience = Instant::now() + LONG_TIMEOUT;
         while !is_gone() && Instant::now() < patience {
             std::thread::yield_now();
         }
@@ -202,24 +202,25 @@ mod tests {
 
     #[test]
     fn a_program_that_closes_its_pipes_and_stays_is_killed_too() {
-        assert!(matches!(shell("exec >&- 2>&-; sleep 1000", Duration::from_millis(300)), Bounded::TimeOver));
+        assert!(matches!(run_shell("exec >&- 2>&-; sleep 1000", Duration::from_millis(300)), BoundedOutcome::TimedOut));
     }
 
     #[test]
-    fn whoever_keeps_the_pipes_of_a_program_that_has_ended_is_not_waited_for() {
+    fn a_process_that_keeps_the_pipes_of_an_exited_program_open_is_not_waited_for() {
         let began = Instant::now();
-        let Bounded::Ended { status, stdout, .. } = shell("echo done; setsid sleep 3 &", LONG) else {
+        let BoundedOutcome::Exited { status, stdout, .. } = run_shell("echo done; setsid sleep 3 &", LONG_TIMEOUT)
+        else {
             panic!()
         };
-        assert!(status.success() && stdout == b"done\n" && began.elapsed() < LONG);
+        assert!(status.success() && stdout == b"done\n" && began.elapsed() < LONG_TIMEOUT);
     }
 
     // spec: L12
     #[test]
-    fn a_program_that_nobody_waits_for_any_more_is_killed_and_the_next_one_is_not() {
+    fn cancelling_kills_the_running_program_but_not_the_next_one() {
         let halt = Arc::new(AtomicBool::new(true));
-        let halted = heeding(halt, || shell("sleep 1000", LONG));
-        assert!(matches!(halted, Bounded::Halted));
-        assert!(matches!(shell("true", LONG), Bounded::Ended { .. }));
+        let halted = with_cancel_flag(halt, || run_shell("sleep 1000", LONG_TIMEOUT));
+        assert!(matches!(halted, BoundedOutcome::Cancelled));
+        assert!(matches!(run_shell("true", LONG_TIMEOUT), BoundedOutcome::Exited { .. }));
     }
 }

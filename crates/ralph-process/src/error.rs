@@ -7,11 +7,11 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     #[error("processes must be forked before any thread exists")]
-    Threads,
+    ThreadsRunning,
     #[error("cannot adopt orphaned processes")]
-    Orphans(#[source] io::Error),
+    AdoptOrphans(#[source] io::Error),
     #[error("cannot start the keeper process")]
-    Start(#[source] io::Error),
+    StartKeeper(#[source] io::Error),
     #[error("cannot go on in the background")]
     Background(#[source] io::Error),
 }
@@ -34,9 +34,9 @@ pub enum SpawnError {
     #[error(
         "ralph's keeper process (rk-keeper) was killed, and without it nothing can be started: start the run again"
     )]
-    Keeper { source: io::Error },
+    KeeperDied { source: io::Error },
     #[error("the supervisor of {} was killed before the program ran", program.display())]
-    Supervisor { program: PathBuf },
+    SupervisorDied { program: PathBuf },
     #[error("cannot start {} in {}", program.display(), cwd.display())]
     Other { program: PathBuf, cwd: PathBuf, source: io::Error },
 }

@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
 };
 
 use super::platform;
@@ -30,32 +30,32 @@ impl JobFds {
 }
 
 /// Our end of a pipe (non-blocking) and the child's (blocking).
-pub(super) struct Pipe {
-    pub(super) ours: OwnedFd,
-    pub(super) theirs: OwnedFd,
+pub(super) struct PipePair {
+    pub(super) local_end: OwnedFd,
+    pub(super) child_end: OwnedFd,
 }
 
 /// Which end the child gets.
-pub(super) enum ChildEnd {
-    Reads,
-    Writes,
+pub(super) enum ChildPipeEnd {
+    ReadEnd,
+    WriteEnd,
 }
 
-impl Pipe {
-    pub(super) fn new(child: &ChildEnd) -> io::Result<Pipe> {
+impl PipePair {
+    pub(super) fn new(child: &ChildPipeEnd) -> io::Result<PipePair> {
         let (reader, writer) = io::pipe()?;
         let (ours, theirs) = match child {
-            ChildEnd::Reads => (OwnedFd::from(writer), OwnedFd::from(reader)),
-            ChildEnd::Writes => (OwnedFd::from(reader), OwnedFd::from(writer)),
+            ChildPipeEnd::ReadEnd => (OwnedFd::from(writer), OwnedFd::from(reader)),
+            ChildPipeEnd::WriteEnd => (OwnedFd::from(reader), OwnedFd::from(writer)),
         };
         platform::enlarge_pipe(&ours);
         // The two ends are separate open files, so the child's stays blocking.
         ioctl_fionbio(&ours, true)?;
-        Ok(Pipe { ours, theirs })
+        Ok(PipePair { local_end: ours, child_end: theirs })
     }
 }
 
-pub(super) fn null_input() -> io::Result<OwnedFd> {
+pub(super) fn open_null_input() -> io::Result<OwnedFd> {
     File::open("/dev/null").map(OwnedFd::from)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn receive_job(keeper: BorrowedFd<'_>) -> Option<JobFds> {
         match recvmsg(keeper, &mut [IoSliceMut::new(&mut byte)], &mut attached, RecvFlags::empty()) {
             Ok(message) if message.bytes == 0 => return None,
             Ok(_) => {
-                if let Some(job) = take_job(&mut attached) {
+                if let Some(job) = take_job_fds(&mut attached) {
                     return Some(job);
                 }
             }
@@ -89,7 +89,7 @@ pub(super) fn receive_job(keeper: BorrowedFd<'_>) -> Option<JobFds> {
 }
 
 /// A request that lost descriptors (a full table here) is dropped whole: its sender sees its control socket close.
-fn take_job(attached: &mut RecvAncillaryBuffer<'_>) -> Option<JobFds> {
+fn take_job_fds(attached: &mut RecvAncillaryBuffer<'_>) -> Option<JobFds> {
     let mut fds = attached.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(rights) => rights.collect::<Vec<_>>(),
         _ => Vec::new(),
@@ -104,52 +104,52 @@ fn take_job(attached: &mut RecvAncillaryBuffer<'_>) -> Option<JobFds> {
 /// Closes all descriptors but `keep`, and puts /dev/null in place of the standard three.
 ///
 /// Only for a freshly forked process that never returns to its caller: the owners of these descriptors are not asked.
-pub(super) fn close_all_but(keep: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn close_all_except(keep: BorrowedFd<'_>) -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     for standard in 0..=2 {
-        replace(standard, null.as_fd())?;
+        replace_fd(standard, null.as_fd())?;
     }
-    let open = open_fds()?;
+    let open = list_open_fds()?;
     drop(null);
-    open.into_iter().filter(|fd| *fd > 2 && *fd != keep.as_raw_fd()).for_each(close);
+    open.into_iter().filter(|fd| *fd > 2 && *fd != keep.as_raw_fd()).for_each(close_fd);
     Ok(())
 }
 
 /// Closes the descriptors that this program was started with beyond the standard three. Nobody here owns them: what a
 /// program opens itself is not passed on to the next one (close-on-exec).
-pub(super) fn close_inherited() -> io::Result<()> {
-    open_fds()?.into_iter().filter(|fd| *fd > 2 && is_passed_on(*fd)).for_each(close);
+pub(super) fn close_inherited_fds() -> io::Result<()> {
+    list_open_fds()?.into_iter().filter(|fd| *fd > 2 && is_inherited_by_exec(*fd)).for_each(close_fd);
     Ok(())
 }
 
 /// Returns what is open, and the number by which it was listed.
-fn open_fds() -> io::Result<Vec<RawFd>> {
+fn list_open_fds() -> io::Result<Vec<RawFd>> {
     let listed = std::fs::read_dir("/dev/fd")?;
     Ok(listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
 }
 
 #[expect(unsafe_code, reason = "the owners of inherited descriptors are unknown")]
-fn is_passed_on(number: RawFd) -> bool {
+fn is_inherited_by_exec(number: RawFd) -> bool {
     // SAFETY: asking for the flags of a descriptor touches nothing, whether it is open or not.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
     flags >= 0 && flags & libc::FD_CLOEXEC == 0
 }
 
 /// Closes a descriptor whose owner was copied by `fork` and is never used or dropped in this process.
-pub(super) fn abandon(inherited: BorrowedFd<'_>) {
-    close(inherited.as_raw_fd());
+pub(super) fn close_inherited_copy(inherited: BorrowedFd<'_>) {
+    close_fd(inherited.as_raw_fd());
 }
 
 /// Makes `number` a copy of `source` that survives `exec`.
 #[expect(unsafe_code, reason = "descriptors 0 to 2 have no owner that could be asked")]
-pub(super) fn replace(number: RawFd, source: BorrowedFd<'_>) -> io::Result<()> {
+pub(super) fn replace_fd(number: RawFd, source: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: dup2 is called for 0, 1 and 2 only, which no Rust object owns.
     let made = unsafe { libc::dup2(source.as_raw_fd(), number) };
     if made < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[expect(unsafe_code, reason = "the owners of inherited descriptors are unknown")]
-fn close(number: RawFd) {
+fn close_fd(number: RawFd) {
     // SAFETY: called right after fork, for descriptors whose copied Rust objects are never used or dropped again, or
     // that have none.
     unsafe {

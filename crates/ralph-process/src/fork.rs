@@ -8,19 +8,19 @@ use rustix::process::Pid;
 
 /// Forks a process that runs `body` and then ends, with exit code 0 unless it panicked. The caller's stack, buffers and exit hooks are never touched there.
 #[expect(unsafe_code, reason = "there is no safe fork")]
-pub(super) fn fork(body: impl FnOnce()) -> io::Result<Pid> {
+pub(super) fn fork_process(body: impl FnOnce()) -> io::Result<Pid> {
     // SAFETY: the callers are single-threaded, so no lock can be held by a thread that does not exist in the child.
-    let made = unsafe { libc::fork() };
-    if made == 0 {
+    let child_pid = unsafe { libc::fork() };
+    if child_pid == 0 {
         let done = catch_unwind(AssertUnwindSafe(body));
-        leave(done.is_err().into())
+        exit_immediately(done.is_err().into())
     }
-    Pid::from_raw(made.max(0)).ok_or_else(io::Error::last_os_error)
+    Pid::from_raw(child_pid.max(0)).ok_or_else(io::Error::last_os_error)
 }
 
 /// Ends this process at once: no exit hooks, no flush of buffers that were copied from the parent.
 #[expect(unsafe_code, reason = "there is no safe _exit")]
-pub(super) fn leave(code: i32) -> ! {
+pub(super) fn exit_immediately(code: i32) -> ! {
     // SAFETY: _exit has no preconditions and does not return.
     unsafe { libc::_exit(code) }
 }

@@ -9,11 +9,11 @@ use std::ptr;
 use rustix::process::{Pid, WaitOptions, chdir, getpid, setpgid, waitpid};
 
 use super::fds;
-use super::message::{Launch, Step};
+use super::messages::{LaunchStep, ProgramLaunch};
 use super::platform;
 
 /// The child's ends of its pipes.
-pub(super) struct Stdio {
+pub(super) struct ChildStdio {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
@@ -21,8 +21,8 @@ pub(super) struct Stdio {
 
 /// Why a program did not start.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) step: Step,
+pub(super) struct LaunchFailure {
+    pub(super) step: LaunchStep,
     pub(super) errno: i32,
 }
 
@@ -30,62 +30,66 @@ pub(super) struct Refusal {
 ///
 /// Takes `stdio` by value: a copy left open here would keep the reader of the program's output waiting.
 #[expect(clippy::needless_pass_by_value, reason = "the descriptors must be closed when this returns")]
-pub(super) fn launch(launch: &Launch, stdio: Stdio) -> Result<Pid, Refusal> {
-    let (refusals, refuse) = io::pipe().map_err(|error| Refusal::at(Step::Fork, &error))?;
+pub(super) fn launch_program(launch: &ProgramLaunch, stdio: ChildStdio) -> Result<Pid, LaunchFailure> {
+    let (failure_reader, failure_writer) =
+        io::pipe().map_err(|error| LaunchFailure::from_io_error(LaunchStep::CreateProcess, &error))?;
     let supervisor = getpid();
-    let (argv, envp) = (pointers(&launch.argv), pointers(&launch.env));
-    let child = platform::start_child(&mut || {
-        let refusal = match prepare(launch, &stdio, supervisor) {
+    let (argv, envp) = (c_string_pointers(&launch.argv), c_string_pointers(&launch.env));
+    let child = platform::spawn_sharing_memory(&mut || {
+        let failure = match set_up_child(launch, &stdio, supervisor) {
             Err(refusal) => refusal,
-            Ok(()) => Refusal::at(Step::Program, &exec(&launch.program, &argv, &envp)),
+            Ok(()) => {
+                LaunchFailure::from_io_error(LaunchStep::ExecuteProgram, &exec_program(&launch.program, &argv, &envp))
+            }
         };
-        refuse_to(&refuse, &refusal);
+        write_failure(&failure_writer, &failure);
     });
-    drop(refuse);
-    let pid = child.map_err(|error| Refusal::at(Step::Fork, &error))?;
-    let Some(refusal) = read_refusal(refusals) else { return Ok(pid) };
+    drop(failure_writer);
+    let pid = child.map_err(|error| LaunchFailure::from_io_error(LaunchStep::CreateProcess, &error))?;
+    let Some(failure) = read_failure(failure_reader) else { return Ok(pid) };
     // A supervisor that ends with a dead child leaves it to the keeper, who has no use for it.
     let _ = waitpid(Some(pid), WaitOptions::empty());
-    Err(refusal)
+    Err(failure)
 }
 
-impl Refusal {
-    pub(super) fn at(step: Step, error: &io::Error) -> Refusal {
-        Refusal { step, errno: error.raw_os_error().unwrap_or(libc::EIO) }
+impl LaunchFailure {
+    pub(super) fn from_io_error(step: LaunchStep, error: &io::Error) -> LaunchFailure {
+        LaunchFailure { step, errno: error.raw_os_error().unwrap_or(libc::EIO) }
     }
 }
 
-fn refuse_to(mut supervisor: &PipeWriter, refusal: &Refusal) {
-    let [a, b, c, d] = refusal.errno.to_le_bytes();
-    let _ = supervisor.write_all(&[refusal.step.encode(), a, b, c, d]);
+fn write_failure(mut supervisor: &PipeWriter, failure: &LaunchFailure) {
+    let [a, b, c, d] = failure.errno.to_le_bytes();
+    let _ = supervisor.write_all(&[failure.step.encode(), a, b, c, d]);
 }
 
 /// Reads the refusal of a child; a successful `exec` closes the pipe without a word.
-fn read_refusal(mut refusals: PipeReader) -> Option<Refusal> {
-    let mut said = [0; 5];
-    refusals.read_exact(&mut said).ok()?;
-    let [step, errno @ ..] = said;
-    Some(Refusal { step: Step::decode(step)?, errno: i32::from_le_bytes(errno) })
+fn read_failure(mut pipe: PipeReader) -> Option<LaunchFailure> {
+    let mut frame = [0; 5];
+    pipe.read_exact(&mut frame).ok()?;
+    let [step, errno @ ..] = frame;
+    Some(LaunchFailure { step: LaunchStep::decode(step)?, errno: i32::from_le_bytes(errno) })
 }
 
 /// Does what must be done in the child itself. It may share the memory of its parent, so nothing is allocated here.
-fn prepare(launch: &Launch, stdio: &Stdio, supervisor: Pid) -> Result<(), Refusal> {
-    join(stdio, supervisor).map_err(|error| Refusal::at(Step::Fork, &error))?;
+fn set_up_child(launch: &ProgramLaunch, stdio: &ChildStdio, supervisor: Pid) -> Result<(), LaunchFailure> {
+    attach_to_supervisor(stdio, supervisor)
+        .map_err(|error| LaunchFailure::from_io_error(LaunchStep::CreateProcess, &error))?;
     chdir(launch.cwd.as_c_str())
-        .map_err(|error| Refusal { step: Step::Directory, errno: error.raw_os_error() })
+        .map_err(|error| LaunchFailure { step: LaunchStep::ChangeDirectory, errno: error.raw_os_error() })
 }
 
-fn join(stdio: &Stdio, supervisor: Pid) -> io::Result<()> {
-    platform::die_with(supervisor)?;
+fn attach_to_supervisor(stdio: &ChildStdio, supervisor: Pid) -> io::Result<()> {
+    platform::die_with_parent(supervisor)?;
     setpgid(None, None)?;
-    fds::replace(0, stdio.stdin.as_fd())?;
-    fds::replace(1, stdio.stdout.as_fd())?;
-    fds::replace(2, stdio.stderr.as_fd())
+    fds::replace_fd(0, stdio.stdin.as_fd())?;
+    fds::replace_fd(1, stdio.stdout.as_fd())?;
+    fds::replace_fd(2, stdio.stderr.as_fd())
 }
 
 /// Calls execve itself: `execvp`, which std uses, would run a file of unknown format as a shell script.
 #[expect(unsafe_code, reason = "there is no safe execve")]
-fn exec(program: &CString, argv: &[*const c_char], envp: &[*const c_char]) -> io::Error {
+fn exec_program(program: &CString, argv: &[*const c_char], envp: &[*const c_char]) -> io::Error {
     // SAFETY: both lists end with a null pointer and point into strings that outlive the call.
     unsafe {
         libc::execve(program.as_ptr(), argv.as_ptr(), envp.as_ptr());
@@ -93,6 +97,6 @@ fn exec(program: &CString, argv: &[*const c_char], envp: &[*const c_char]) -> io
     io::Error::last_os_error()
 }
 
-fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+fn c_string_pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
 }

@@ -5,43 +5,43 @@
 //! When a supervisor is killed, the keeper does it in its place; when both are, ralph does.
 //! This room never decides when a job should stop, and never understands what it prints.
 
+mod ancestors;
 mod background;
-mod bell;
 mod bounded;
-mod ceiling;
-mod control;
-mod courtesy;
-mod ending;
+mod child_exit_notifier;
 mod error;
+mod executable_format;
 mod fds;
 mod fork;
-mod handle;
+mod frame;
+mod graceful_stop;
+mod helper_pids;
 mod identity;
 mod job;
-mod keep;
+mod job_completion;
+mod job_control;
 mod keeper;
+mod keeper_main;
 mod launch;
 mod limited_file;
-mod limits;
-mod line;
 mod locate;
 mod log_budget;
-mod machine;
-mod message;
-mod own;
+mod memory_limit;
+mod messages;
+mod output_tail;
+mod own_limits;
+mod preforked_supervisor;
+mod process_handle;
+mod process_snapshot;
+mod process_tree;
 mod pump;
 mod raw_log;
-mod reports;
+mod report_stream;
 mod resolve;
-mod seen;
 mod signals;
-mod spare;
 mod supervisor;
+mod supervisors;
 mod sweep;
-mod tail;
-mod tree;
-mod wards;
-mod wire;
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -50,23 +50,25 @@ mod platform;
 #[path = "other_unix.rs"]
 mod platform;
 
-pub use background::{Beginning, Tie, background};
-pub use bounded::{Bounded, heeding, run_bounded};
-pub use control::{Control, Polite};
-pub use ending::{Ending, Exit, Gone, Survivor};
+pub use ancestors::{AncestorProcess, ancestor_processes};
+pub use background::{BackgroundStart, StartupPipe, start_in_background};
+pub use bounded::{BoundedOutcome, run_bounded, with_cancel_flag};
 pub use error::{ProcessError, SpawnError};
 pub use identity::ProcessIdentity;
-pub use job::{Job, JobSpec, Stdin};
+pub use job::{Job, JobSpec, StdinSource};
+pub use job_completion::{JobCompletion, JobExit, LeakedProcess, TreeCleanup};
+pub use job_control::{JobControl, TerminationSignal};
 pub use keeper::Keeper;
-pub use limits::limit_own_memory;
-pub use line::{Ancestor, line};
-pub use locate::{find_program, is_program, locate};
+pub use locate::{can_start_program, find_program, locate_program};
 pub use log_budget::LogBudget;
-pub use pump::{End, Input, Listener, Order, Pumped, Speech, Then, When, pump};
+pub use output_tail::OutputTail;
+pub use own_limits::limit_own_memory;
+pub use pump::{
+    EndCause, JobCommand, JobInput, JobListener, JobResult, OutputTiming, StdinChunk, StdinFollowUp, pump_job,
+};
 pub use raw_log::RawLog;
-pub use signals::{fail_instead_of_dying, hangup_is_ignored};
-pub use sweep::{Swept, sweep};
-pub use tail::Tail;
+pub use signals::{ignore_file_size_signal, is_hangup_ignored};
+pub use sweep::{SweepResult, kill_run_processes};
 
 /// Names the variable that marks every process of a run.
 pub const RUN_ID_VARIABLE: &str = "RALPH_RUN_ID";

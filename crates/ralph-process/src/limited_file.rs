@@ -7,161 +7,159 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::log_budget::LogBudget;
-use ralph_util::private;
+use ralph_util::private_files;
 
 /// The end has an eighth of the room, and at most so much: it is small beside the head because it is written twice.
-const END: u64 = 8;
-const LONGEST_END: u64 = 16 << 20;
+const TAIL_FRACTION: u64 = 8;
+const MAX_TAIL_BYTES: u64 = 16 << 20;
 /// It is kept in so many pieces, and needs room for one more while they are joined.
-const PIECES: usize = 9;
+const MAX_TAIL_PIECES: usize = 9;
 /// No mark is longer.
-const MARK: u64 = 128;
+const MAX_CUT_MARKER_BYTES: u64 = 128;
 /// How much is copied at once.
-const BUFFER: usize = 256 * 1024;
+const COPY_BUFFER_BYTES: usize = 256 * 1024;
 
 /// What a full disk gets back: enough for the records of many steps.
-const ROOM: u64 = 512 * 1024;
+const FREED_ON_FULL_DISK_BYTES: u64 = 512 * 1024;
 
 pub(super) struct LimitedFile {
     path: PathBuf,
     file: File,
     /// What this file may take, and how much of that is its head.
-    share: u64,
-    written: u64,
+    reserved_bytes: u64,
+    written_bytes: u64,
     /// Where the last whole line of the head ends.
-    last_line: u64,
+    last_line_end: u64,
     tail: Option<TailPieces>,
     budget: LogBudget,
 }
 
 struct TailPieces {
     path: PathBuf,
-    size: u64,
-    pieces: VecDeque<Piece>,
+    piece_size: u64,
+    pieces: VecDeque<TailPiece>,
     /// How many were begun.
-    number: u64,
+    created_count: u64,
     /// All that ever came, and what was thrown away again.
-    received: u64,
-    removed: u64,
+    received_bytes: u64,
+    removed_bytes: u64,
 }
 
-struct Piece {
+struct TailPiece {
     path: PathBuf,
     file: File,
     length: u64,
     /// What is left out at its beginning.
-    skipped: u64,
+    skipped_bytes: u64,
 }
 
 impl LimitedFile {
     pub(super) fn create(path: &Path, budget: &LogBudget) -> io::Result<Self> {
-        Ok(Self::on(private::file(path)?, path, budget))
+        Ok(Self::with_open_file(private_files::open_for_append(path)?, path, budget))
     }
 
     /// Goes on with a file that is open.
-    pub(super) fn on(file: File, path: &Path, budget: &LogBudget) -> Self {
+    pub(super) fn with_open_file(file: File, path: &Path, budget: &LogBudget) -> Self {
         let budget = budget.clone();
-        let share = budget.reserve();
-        Self { path: path.to_path_buf(), file, share, written: 0, last_line: 0, tail: None, budget }
+        let reserved_bytes = budget.reserve_share();
+        Self { path: path.to_path_buf(), file, reserved_bytes, written_bytes: 0, last_line_end: 0, tail: None, budget }
     }
 
     /// Writes; where the disk is full, gives some of it back: the state of the run needs it more.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = self.pass_on(bytes);
-        if written.as_ref().is_err_and(is_full) {
-            self.make_room();
+        let written = self.write_head_or_tail(bytes);
+        if written.as_ref().is_err_and(is_disk_full) {
+            self.free_disk_space();
         }
         written
     }
 
-    fn make_room(&mut self) {
+    fn free_disk_space(&mut self) {
         match &mut self.tail {
             Some(tail) => tail.pieces.drain(..).for_each(|piece| drop(fs::remove_file(piece.path))),
             None => {
-                let _ = self.file.set_len(self.written.saturating_sub(ROOM));
+                let _ = self.file.set_len(self.written_bytes.saturating_sub(FREED_ON_FULL_DISK_BYTES));
             }
         }
     }
 
-    fn pass_on(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    fn write_head_or_tail(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         if self.tail.is_none() {
-            let room = usize::try_from(self.head().saturating_sub(self.written)).unwrap_or(usize::MAX);
-            let (head, rest) = bytes.split_at(bytes.len().min(room));
+            let head_room = usize::try_from(self.head_limit().saturating_sub(self.written_bytes)).unwrap_or(usize::MAX);
+            let (head, rest) = bytes.split_at(bytes.len().min(head_room));
             self.file.write_all(head)?;
             if let Some(end) = memchr::memrchr(b'\n', head) {
-                self.last_line = self.written + end as u64 + 1;
+                self.last_line_end = self.written_bytes + end as u64 + 1;
             }
-            self.written += head.len() as u64;
+            self.written_bytes += head.len() as u64;
             bytes = rest;
         }
         if bytes.is_empty() {
             return Ok(());
         }
-        let (path, size) = (&self.path, self.end() / (PIECES as u64 + 1));
+        let (path, size) = (&self.path, self.tail_limit() / (MAX_TAIL_PIECES as u64 + 1));
         self.tail.get_or_insert_with(|| TailPieces::new(path, size)).write(bytes)
     }
 
     /// Returns how much the head may take.
-    fn head(&self) -> u64 {
-        (self.share - self.end()).saturating_sub(MARK)
+    fn head_limit(&self) -> u64 {
+        (self.reserved_bytes - self.tail_limit()).saturating_sub(MAX_CUT_MARKER_BYTES)
     }
 
-    fn end(&self) -> u64 {
-        (self.share / END).min(LONGEST_END)
+    fn tail_limit(&self) -> u64 {
+        (self.reserved_bytes / TAIL_FRACTION).min(MAX_TAIL_BYTES)
     }
 
     /// Joins head and tail. Calling it again does nothing.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let joined = match self.tail.take() {
-            Some(mut tail) => self.join(&mut tail),
+            Some(mut tail) => self.append_tail(&mut tail),
             None => Ok(()),
         };
-        self.budget.give_back(self.share.saturating_sub(self.written));
-        self.share = self.written;
+        self.budget.return_unused(self.reserved_bytes.saturating_sub(self.written_bytes));
+        self.reserved_bytes = self.written_bytes;
         joined
     }
 
-    fn join(&mut self, tail: &mut TailPieces) -> io::Result<()> {
-        if tail.removed > 0 {
-            let skipped = self.cut(tail)?;
-            self.mark(tail.removed + skipped)?;
+    fn append_tail(&mut self, tail: &mut TailPieces) -> io::Result<()> {
+        if tail.removed_bytes > 0 {
+            let skipped = self.cut_at_line_ends(tail)?;
+            self.write_cut_marker(tail.removed_bytes + skipped)?;
         }
         while let Some(piece) = tail.pieces.pop_front() {
-            self.written += piece.move_to(&mut self.file)?;
+            self.written_bytes += piece.append_to(&mut self.file)?;
         }
         Ok(())
     }
 
     /// Cuts where a line ends, unless that would cost more than half of what there is. Returns what that costs.
-    fn cut(&mut self, tail: &mut TailPieces) -> io::Result<u64> {
-        let half_line = self.written - self.last_line;
-        let mut skipped = tail.skip_half_line()?;
-        if self.last_line > self.written / 2 {
-            self.file.set_len(self.last_line)?;
-            self.written = self.last_line;
+    fn cut_at_line_ends(&mut self, tail: &mut TailPieces) -> io::Result<u64> {
+        let half_line = self.written_bytes - self.last_line_end;
+        let mut skipped = tail.skip_partial_line()?;
+        if self.last_line_end > self.written_bytes / 2 {
+            self.file.set_len(self.last_line_end)?;
+            self.written_bytes = self.last_line_end;
             skipped += half_line;
         }
         Ok(skipped)
     }
 
-    fn mark(&mut self, missing: u64) -> io::Result<()> {
-        let begun = self.written > self.last_line;
+    fn write_cut_marker(&mut self, missing: u64) -> io::Result<()> {
+        let is_mid_line = self.written_bytes > self.last_line_end;
         let is_records = self.path.extension().is_some_and(|extension| extension == "ndjson");
         let line = if is_records {
             format!("{{\"type\":\"ralph.cut\",\"missing_bytes\":{missing}}}\n")
         } else {
-            format!(
-                "[ralph: {missing} bytes are missing here, because the logs of the run reached their limit]\n"
-            )
+            format!("[ralph: {missing} bytes are missing here, because the logs of the run reached their limit]\n")
         };
-        self.file.write_all(if begun { b"\n" } else { b"" })?;
+        self.file.write_all(if is_mid_line { b"\n" } else { b"" })?;
         self.file.write_all(line.as_bytes())?;
-        self.written += line.len() as u64 + u64::from(begun);
+        self.written_bytes += line.len() as u64 + u64::from(is_mid_line);
         Ok(())
     }
 }
 
-fn is_full(error: &io::Error) -> bool {
+fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
@@ -173,19 +171,26 @@ impl Drop for LimitedFile {
 }
 
 impl TailPieces {
-    fn new(head: &Path, size: u64) -> Self {
-        Self { path: head.to_path_buf(), size, pieces: VecDeque::new(), number: 0, received: 0, removed: 0 }
+    fn new(head: &Path, piece_size: u64) -> Self {
+        Self {
+            path: head.to_path_buf(),
+            piece_size,
+            pieces: VecDeque::new(),
+            created_count: 0,
+            received_bytes: 0,
+            removed_bytes: 0,
+        }
     }
 
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        self.received += bytes.len() as u64;
-        if self.size == 0 {
-            self.removed = self.received;
+        self.received_bytes += bytes.len() as u64;
+        if self.piece_size == 0 {
+            self.removed_bytes = self.received_bytes;
             return Ok(());
         }
         while !bytes.is_empty() {
-            let size = self.size;
-            let piece = self.current()?;
+            let size = self.piece_size;
+            let piece = self.current_piece()?;
             let room = usize::try_from(size - piece.length).unwrap_or(usize::MAX);
             let (now, later) = bytes.split_at(bytes.len().min(room));
             piece.file.write_all(now)?;
@@ -196,29 +201,34 @@ impl TailPieces {
     }
 
     /// Returns the piece that is written to, and makes room for a new one where it is full.
-    fn current(&mut self) -> io::Result<&mut Piece> {
-        let is_full = self.pieces.back().is_none_or(|piece| piece.length >= self.size);
+    fn current_piece(&mut self) -> io::Result<&mut TailPiece> {
+        let is_full = self.pieces.back().is_none_or(|piece| piece.length >= self.piece_size);
         if is_full {
-            if self.pieces.len() == PIECES
+            if self.pieces.len() == MAX_TAIL_PIECES
                 && let Some(oldest) = self.pieces.pop_front()
             {
-                self.removed += oldest.length;
+                self.removed_bytes += oldest.length;
                 fs::remove_file(&oldest.path)?;
             }
-            self.number += 1;
+            self.created_count += 1;
             let mut name = self.path.clone().into_os_string();
-            name.push(format!(".tail-{}", self.number));
+            name.push(format!(".tail-{}", self.created_count));
             let path = PathBuf::from(name);
-            self.pieces.push_back(Piece { file: private::file(&path)?, path, length: 0, skipped: 0 });
+            self.pieces.push_back(TailPiece {
+                file: private_files::open_for_append(&path)?,
+                path,
+                length: 0,
+                skipped_bytes: 0,
+            });
         }
         self.pieces.back_mut().ok_or_else(|| io::Error::other("no piece of the log is open"))
     }
 
     /// Skips the rest of a line whose beginning is gone, if it ends within the first piece.
-    fn skip_half_line(&mut self) -> io::Result<u64> {
+    fn skip_partial_line(&mut self) -> io::Result<u64> {
         let Some(first) = self.pieces.front_mut() else { return Ok(0) };
         let mut file = File::open(&first.path)?;
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = vec![0; COPY_BUFFER_BYTES];
         let mut before = 0;
         loop {
             let count = file.read(&mut buffer)?;
@@ -226,8 +236,8 @@ impl TailPieces {
                 return Ok(0);
             }
             if let Some(end) = memchr::memchr(b'\n', buffer.get(..count).unwrap_or_default()) {
-                first.skipped = before + end as u64 + 1;
-                return Ok(first.skipped);
+                first.skipped_bytes = before + end as u64 + 1;
+                return Ok(first.skipped_bytes);
             }
             before += count as u64;
         }
@@ -243,19 +253,19 @@ impl Drop for TailPieces {
     }
 }
 
-impl Piece {
-    fn move_to(self, end: &mut File) -> io::Result<u64> {
+impl TailPiece {
+    fn append_to(self, end: &mut File) -> io::Result<u64> {
         let mut file = File::open(&self.path)?;
-        file.seek(SeekFrom::Start(self.skipped))?;
-        let copied = copy(&mut file, end);
+        file.seek(SeekFrom::Start(self.skipped_bytes))?;
+        let copied = copy_all(&mut file, end);
         fs::remove_file(&self.path)?;
         copied
     }
 }
 
 /// Copies by large pieces. The short cuts of the standard library do not work on files that are only appended to.
-fn copy(from: &mut File, to: &mut File) -> io::Result<u64> {
-    let mut buffer = vec![0; BUFFER];
+fn copy_all(from: &mut File, to: &mut File) -> io::Result<u64> {
+    let mut buffer = vec![0; COPY_BUFFER_BYTES];
     let mut copied = 0;
     loop {
         let count = from.read(&mut buffer)?;
@@ -271,25 +281,24 @@ fn copy(from: &mut File, to: &mut File) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    fn written(name: &str, limit: u64, lines: impl Iterator<Item = String>) -> (String, u64) {
+    fn write_lines(name: &str, limit: u64, lines: impl Iterator<Item = String>) -> (String, u64) {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join(name);
         let budget = LogBudget::new(limit * 2, temp.path());
         let mut file = LimitedFile::create(&path, &budget).unwrap();
-        let mut most = 0;
+        let mut peak_size = 0;
         for line in lines {
             file.write(line.as_bytes()).unwrap();
-            let sizes =
-                fs::read_dir(temp.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
-            most = most.max(sizes.sum());
+            let sizes = fs::read_dir(temp.path()).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+            peak_size = peak_size.max(sizes.sum());
         }
         file.finish().unwrap();
         drop(file);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1, "nothing but the log is left");
         let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(LogBudget::new(limit * 2, temp.path()).reserve(), (limit * 2 - text.len() as u64) / 2);
-        assert_eq!(budget.reserve(), (limit * 2 - text.len() as u64) / 2, "the unused part is given back");
-        (text, most)
+        assert_eq!(LogBudget::new(limit * 2, temp.path()).reserve_share(), (limit * 2 - text.len() as u64) / 2);
+        assert_eq!(budget.reserve_share(), (limit * 2 - text.len() as u64) / 2, "the unused part is given back");
+        (text, peak_size)
     }
 
     // fault: 41
@@ -298,11 +307,10 @@ mod tests {
     fn head_and_tail_are_kept_and_the_cut_says_how_much_is_missing() {
         let all: Vec<String> = (0..5_000).map(|number| format!("{{\"line\":{number}}}\n")).collect();
         let total: usize = all.iter().map(String::len).sum();
-        let (text, most) = written("a.ndjson", 8_000, all.iter().cloned());
+        let (text, most) = write_lines("a.ndjson", 8_000, all.iter().cloned());
         assert!(most <= 8_000 && text.len() <= 8_000, "{most}, {}", text.len());
         assert!(text.len() > 6_000, "most of the room is used: {}", text.len());
-        let records: Vec<serde_json::Value> =
-            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let records: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let cut = records.iter().position(|record| record["type"] == "ralph.cut").unwrap();
         let marker = text.lines().nth(cut).unwrap().len() + 1;
         assert_eq!(records[cut]["missing_bytes"], total + marker - text.len());
@@ -313,40 +321,35 @@ mod tests {
 
     // spec: D5
     #[test]
-    fn what_fits_is_whole_and_bears_no_mark() {
+    fn output_within_the_limit_is_complete_and_has_no_marker() {
         for count in [0, 1, 100, 140] {
             let all: Vec<String> = (0..count).map(|number| format!("line {number:03}\n")).collect();
-            assert_eq!(written("a.log", 1_500, all.iter().cloned()).0, all.concat(), "{count}");
+            assert_eq!(write_lines("a.log", 1_500, all.iter().cloned()).0, all.concat(), "{count}");
         }
     }
 
     // spec: D5
     #[test]
     fn one_endless_line_is_cut_in_the_middle_and_marked_on_a_line_of_its_own() {
-        let (text, _) = written("a.stderr", 4_000, (0..1_000).map(|_| "x".repeat(100)));
+        let (text, _) = write_lines("a.stderr", 4_000, (0..1_000).map(|_| "x".repeat(100)));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         let missing = 100_000 - lines[0].len() - lines[2].len();
         assert_eq!(
             lines[1],
-            format!(
-                "[ralph: {missing} bytes are missing here, because the logs of the run reached their limit]"
-            )
+            format!("[ralph: {missing} bytes are missing here, because the logs of the run reached their limit]")
         );
     }
 
     // spec: D5
     #[test]
-    fn where_no_room_is_left_only_the_mark_is_written() {
+    fn without_remaining_budget_only_the_marker_is_written() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a.log");
         let mut file = LimitedFile::create(&path, &LogBudget::new(1, temp.path())).unwrap();
         file.write(b"something").unwrap();
         file.finish().unwrap();
         let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(
-            text,
-            "[ralph: 9 bytes are missing here, because the logs of the run reached their limit]\n"
-        );
+        assert_eq!(text, "[ralph: 9 bytes are missing here, because the logs of the run reached their limit]\n");
     }
 }

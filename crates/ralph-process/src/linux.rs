@@ -13,32 +13,32 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 
-use super::fork::leave;
-use super::handle::Handle;
-use super::seen::Seen;
+use super::fork::exit_immediately;
+use super::process_handle::ProcessHandle;
+use super::process_snapshot::ProcessSnapshot;
 
 /// Keeps a write to a dead peer from ending us.
 pub(super) const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
 
 /// Says whether `processes` shows the whole tree. Where it does not, only a process group can be killed.
-pub(super) const SEES_THE_TREE: bool = true;
+pub(super) const CAN_LIST_PROCESSES: bool = true;
 
-const PIPE_SIZE: usize = 1024 * 1024;
+const PIPE_BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Returns a descriptor that means this process for ever, and is readable once it has ended.
-pub(super) fn open_process(pid: Pid) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_pidfd(pid: Pid) -> rustix::io::Result<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty())
 }
 
-pub(super) fn signal_opened(process: &OwnedFd, signal: Signal) -> rustix::io::Result<()> {
+pub(super) fn signal_pidfd(process: &OwnedFd, signal: Signal) -> rustix::io::Result<()> {
     pidfd_send_signal(process, signal)
 }
 
 /// Signals the process that was seen, and no other that may have taken its pid since.
-pub(super) fn signal(seen: &Seen, signal: Signal) -> rustix::io::Result<()> {
-    let handle = Handle::of(seen.pid);
-    match look(seen.pid) {
-        Some(now) if now.start == seen.start => handle.signal(signal),
+pub(super) fn signal_process(process: &ProcessSnapshot, signal: Signal) -> rustix::io::Result<()> {
+    let handle = ProcessHandle::open(process.pid);
+    match read_process(process.pid) {
+        Some(now) if now.start_ticks == process.start_ticks => handle.send_signal(signal),
         Some(_) | None => Err(Errno::SRCH),
     }
 }
@@ -53,20 +53,20 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Has the kernel kill this process when `parent` dies. Only for single-threaded parents: the signal follows the thread.
-pub(super) fn die_with(parent: Pid) -> rustix::io::Result<()> {
+pub(super) fn die_with_parent(parent: Pid) -> rustix::io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 /// Has the kernel continue this process, should it be stopped, when its parent dies: nobody else would.
-pub(super) fn go_on_without_parent() {
+pub(super) fn continue_when_parent_dies() {
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
 }
 
 /// Names a forked process for `ps`, and apart from the one that it was forked from: who kills all that is called
 /// "ralph run" must not hit those that clean up behind it.
-pub(super) fn name_this_process(name: &str) {
-    rename_this_process(name);
+pub(super) fn set_process_title(name: &str) {
+    set_process_name(name);
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     if let Some((start, end)) = command_line_area(&stat) {
         overwrite_command_line(start, end, name);
@@ -74,7 +74,7 @@ pub(super) fn name_this_process(name: &str) {
 }
 
 /// Changes the name alone, which costs less; `ps` goes on showing the command line that it had.
-pub(super) fn rename_this_process(name: &str) {
+pub(super) fn set_process_name(name: &str) {
     let _ = fs::write("/proc/self/comm", name);
 }
 
@@ -103,27 +103,27 @@ fn overwrite_command_line(start: usize, end: usize, name: &str) {
 /// Starts a child that runs `body`, which must end in `exec`, and returns once it has. Until then the child uses the
 /// memory of this process, which stands still meanwhile: nothing is copied, as a fork would.
 #[expect(unsafe_code, reason = "std does the same, but lets nothing happen between its clone and its exec")]
-pub(super) fn start_child(mut body: &mut dyn FnMut()) -> io::Result<Pid> {
+pub(super) fn spawn_sharing_memory(mut body: &mut dyn FnMut()) -> io::Result<Pid> {
     // Not filled: the child uses little of it, and every page that is touched costs time.
-    let mut stack = Vec::<u128>::with_capacity(CHILD_STACK / size_of::<u128>());
+    let mut stack = Vec::<u128>::with_capacity(CHILD_STACK_BYTES / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     // SAFETY: the child has a stack of its own, and this process, which has no other thread, sleeps until the child
     // has ended or become another program. The body lives until then.
-    let made = unsafe { libc::clone(child, top, flags, (&raw mut body).cast()) };
-    Pid::from_raw(made.max(0)).ok_or_else(io::Error::last_os_error)
+    let child_pid = unsafe { libc::clone(child_entry, top, flags, (&raw mut body).cast()) };
+    Pid::from_raw(child_pid.max(0)).ok_or_else(io::Error::last_os_error)
 }
 
 /// Enough for a few system calls.
-const CHILD_STACK: usize = 64 * 1024;
+const CHILD_STACK_BYTES: usize = 64 * 1024;
 
 #[expect(unsafe_code, reason = "clone passes an untyped pointer")]
-extern "C" fn child(body: *mut c_void) -> c_int {
+extern "C" fn child_entry(body: *mut c_void) -> c_int {
     // SAFETY: it points to the body that `start_child` keeps alive.
     let body = unsafe { &mut *body.cast::<&mut dyn FnMut()>() };
     body();
     // The parent's exit hooks must not run here.
-    leave(1)
+    exit_immediately(1)
 }
 
 /// Returns the name of the time since this machine was started; empty where it cannot be read.
@@ -133,60 +133,58 @@ pub(super) fn boot_id() -> String {
 
 /// A larger pipe saves switches; beyond the user's quota the kernel refuses, and the usual size serves too.
 pub(super) fn enlarge_pipe(pipe: impl AsFd) {
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BUFFER_BYTES);
 }
 
 /// Returns every process there is.
-pub(super) fn processes() -> Vec<Seen> {
+pub(super) fn list_processes() -> Vec<ProcessSnapshot> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .filter_map(|entry| look(Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?)?))
-        .collect()
+    entries.filter_map(|entry| read_process(Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?)?)).collect()
 }
 
-pub(super) fn look(pid: Pid) -> Option<Seen> {
+pub(super) fn read_process(pid: Pid) -> Option<ProcessSnapshot> {
     let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
-    parse(pid, &String::from_utf8_lossy(&stat))
+    parse_stat(pid, &String::from_utf8_lossy(&stat))
 }
 
 /// Returns the bytes of memory that a process has, counting a page whole even if others have it too. Files are not
 /// counted: their pages can be dropped at any time.
-pub(super) fn memory_at_most(seen: &Seen) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", seen.pid.as_raw_pid())).unwrap_or_default();
-    kilobytes(&status, &["RssAnon:", "RssShmem:"]).unwrap_or(0)
+pub(super) fn resident_memory(process: &ProcessSnapshot) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.pid.as_raw_pid())).unwrap_or_default();
+    sum_kilobyte_lines(&status, &["RssAnon:", "RssShmem:"]).unwrap_or(0)
 }
 
 /// Returns the same with each page divided among those who have it. The kernel walks all its pages for this.
-pub(super) fn memory(seen: &Seen) -> u64 {
-    let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", seen.pid.as_raw_pid()));
+pub(super) fn proportional_memory(process: &ProcessSnapshot) -> u64 {
+    let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid.as_raw_pid()));
     // Not to be read for a process of another user, and not there before Linux 5.4.
     rollup
         .ok()
-        .and_then(|text| kilobytes(&text, &["Pss_Anon:", "Pss_Shmem:"]))
-        .unwrap_or_else(|| memory_at_most(seen))
+        .and_then(|text| sum_kilobyte_lines(&text, &["Pss_Anon:", "Pss_Shmem:"]))
+        .unwrap_or_else(|| resident_memory(process))
 }
 
 /// Adds up lines such as `RssAnon:  112 kB`, as bytes.
-fn kilobytes(text: &str, names: &[&str]) -> Option<u64> {
-    let one = |name: &&str| {
+fn sum_kilobyte_lines(text: &str, names: &[&str]) -> Option<u64> {
+    let parse_line = |name: &&str| {
         let line = text.lines().find_map(|line| line.strip_prefix(*name))?;
         line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
     };
-    names.iter().map(one).try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?))
+    names.iter().map(parse_line).try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?))
 }
 
 /// Says whether the process was started with exactly this `NAME=value` in its environment.
-pub(super) fn carries(pid: Pid, entry: &str) -> bool {
-    environment(pid).split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+pub(super) fn has_environment_entry(pid: Pid, entry: &str) -> bool {
+    read_environment(pid).split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
 }
 
 /// Returns the environment with which a process was started, each entry ended by a zero; nothing where it cannot be read.
-pub(super) fn environment(pid: Pid) -> Vec<u8> {
+pub(super) fn read_environment(pid: Pid) -> Vec<u8> {
     fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default()
 }
 
 /// The name stands in parentheses and may itself hold spaces and parentheses, so the fields are counted from the last.
-fn parse(pid: Pid, stat: &str) -> Option<Seen> {
+fn parse_stat(pid: Pid, stat: &str) -> Option<ProcessSnapshot> {
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
@@ -196,51 +194,58 @@ fn parse(pid: Pid, stat: &str) -> Option<Seen> {
     let ended = matches!(*fields.first()?, "Z" | "X");
     // The first thread may have ended while others run on: such a process looks like a zombie and is none.
     let alive = !ended || number(17)? > 1;
-    Some(Seen { pid, parent: process(1), session: process(3), start: number(19)?, alive, name })
+    Some(ProcessSnapshot {
+        pid,
+        parent_pid: process(1),
+        session_id: process(3),
+        start_ticks: number(19)?,
+        is_alive: alive,
+        name,
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Pid, kilobytes, look, memory, memory_at_most, parse};
+    use super::{Pid, parse_stat, proportional_memory, read_process, resident_memory, sum_kilobyte_lines};
 
     #[test]
     fn a_name_with_spaces_and_parentheses_does_not_shift_the_fields() {
         let stat = "42 (a) b (c) S 7 40 41 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9876 0 0";
-        let seen = parse(Pid::from_raw(42).unwrap(), stat).unwrap();
-        assert_eq!(seen.name, "a) b (c");
-        assert_eq!(seen.parent, Pid::from_raw(7));
-        assert_eq!(seen.session, Pid::from_raw(41));
-        assert_eq!(seen.start, 9876);
-        assert!(seen.alive);
+        let process = parse_stat(Pid::from_raw(42).unwrap(), stat).unwrap();
+        assert_eq!(process.name, "a) b (c");
+        assert_eq!(process.parent_pid, Pid::from_raw(7));
+        assert_eq!(process.session_id, Pid::from_raw(41));
+        assert_eq!(process.start_ticks, 9876);
+        assert!(process.is_alive);
     }
 
     #[test]
     fn a_process_that_is_being_reaped_has_no_session() {
         let stat = "42 (gone) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 9876 0 0";
-        let seen = parse(Pid::from_raw(42).unwrap(), stat).unwrap();
-        assert!(!seen.alive && seen.session.is_none() && seen.parent.is_none());
+        let process = parse_stat(Pid::from_raw(42).unwrap(), stat).unwrap();
+        assert!(!process.is_alive && process.session_id.is_none() && process.parent_pid.is_none());
     }
 
     #[test]
     fn a_session_outside_the_container_is_no_session() {
         let stat = "42 (inside) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9876 0 0";
-        let seen = parse(Pid::from_raw(42).unwrap(), stat).unwrap();
-        assert!(seen.alive && seen.session.is_none());
+        let process = parse_stat(Pid::from_raw(42).unwrap(), stat).unwrap();
+        assert!(process.is_alive && process.session_id.is_none());
     }
 
     #[test]
     fn memory_is_the_sum_of_the_named_lines_and_unknown_if_one_is_missing() {
         let text = "VmRSS:\t  9 kB\nRssAnon:\t     112 kB\nRssFile:\t    1576 kB\nRssShmem:\t       8 kB\n";
-        assert_eq!(kilobytes(text, &["RssAnon:", "RssShmem:"]), Some(120 * 1024));
-        assert_eq!(kilobytes(text, &["RssAnon:", "Pss_Shmem:"]), None);
+        assert_eq!(sum_kilobyte_lines(text, &["RssAnon:", "RssShmem:"]), Some(120 * 1024));
+        assert_eq!(sum_kilobyte_lines(text, &["RssAnon:", "Pss_Shmem:"]), None);
     }
 
     #[test]
-    fn a_process_that_fills_memory_is_seen_to_have_it() {
+    fn allocated_memory_is_measured() {
         let filled = std::hint::black_box(vec![1_u8; 32 << 20]);
-        let me = look(rustix::process::getpid()).unwrap();
-        for weigh in [memory_at_most, memory] {
-            assert!(weigh(&me) >= 32 << 20);
+        let me = read_process(rustix::process::getpid()).unwrap();
+        for measure in [resident_memory, proportional_memory] {
+            assert!(measure(&me) >= 32 << 20);
         }
         drop(filled);
     }
@@ -254,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_sees_itself_alive() {
-        assert!(look(rustix::process::getpid()).unwrap().alive);
+    fn this_process_is_listed_as_alive() {
+        assert!(read_process(rustix::process::getpid()).unwrap().is_alive);
     }
 }

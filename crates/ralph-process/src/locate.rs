@@ -3,13 +3,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::SpawnError;
-use super::job::{JobSpec, Stdin};
-use super::machine::may_run;
-use super::resolve::{interpreter, is_executable, resolve};
+use super::executable_format::can_machine_run;
+use super::job::{JobSpec, StdinSource};
+use super::resolve::{is_executable, resolve_program, shebang_interpreter};
 
 /// Returns the file that a job would execute, or why it cannot be executed.
-pub fn locate(job: &JobSpec) -> Result<PathBuf, SpawnError> {
-    let file = job.cwd.join(resolve(job)?);
+pub fn locate_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
+    let file = job.cwd.join(resolve_program(job)?);
     let program = || job.program.clone();
     if !file.exists() {
         return Err(SpawnError::NotFound { program: program() });
@@ -18,17 +18,17 @@ pub fn locate(job: &JobSpec) -> Result<PathBuf, SpawnError> {
         let source = io::Error::from_raw_os_error(libc::EACCES);
         return Err(SpawnError::NotExecutable { program: program(), source });
     }
-    match interpreter(&file) {
+    match shebang_interpreter(&file) {
         Some(interpreter) if !job.cwd.join(&interpreter).exists() => {
             Err(SpawnError::MissingInterpreter { program: program(), interpreter })
         }
-        None if !may_run(&file) => Err(SpawnError::WrongFormat { program: program() }),
+        None if !can_machine_run(&file) => Err(SpawnError::WrongFormat { program: program() }),
         Some(_) | None => Ok(file),
     }
 }
 
 /// Tells whether a program could be started from a folder, in our own environment.
-pub fn is_program(folder: &Path, program: &str) -> bool {
+pub fn can_start_program(folder: &Path, program: &str) -> bool {
     find_program(folder, program).is_ok()
 }
 
@@ -40,9 +40,9 @@ pub fn find_program(folder: &Path, program: &str) -> Result<PathBuf, SpawnError>
         env: std::env::vars_os().collect(),
         cwd: folder.to_path_buf(),
         run_id: String::new(),
-        stdin: Stdin::Null,
-        linger: JobSpec::LINGER,
-        memory: None,
+        stdin: StdinSource::Null,
+        linger: JobSpec::DEFAULT_LINGER,
+        memory_limit: None,
     };
-    locate(&job)
+    locate_program(&job)
 }

@@ -6,30 +6,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The room that is left for the logs of one run.
 #[derive(Debug, Clone)]
 pub struct LogBudget {
-    left: Arc<Mutex<u64>>,
+    remaining_bytes: Arc<Mutex<u64>>,
 }
 
 impl LogBudget {
     /// Makes the budget of a run, less what its folder holds already.
     #[must_use]
     pub fn new(limit: u64, folder: &Path) -> Self {
-        Self { left: Arc::new(Mutex::new(limit.saturating_sub(size_of(folder)))) }
+        Self { remaining_bytes: Arc::new(Mutex::new(limit.saturating_sub(folder_size(folder)))) }
     }
 
-    pub(super) fn reserve(&self) -> u64 {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn reserve_share(&self) -> u64 {
+        let mut left = self.remaining_bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let share = *left / 2;
         *left -= share;
         share
     }
 
-    pub(super) fn give_back(&self, unused: u64) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn return_unused(&self, unused: u64) {
+        let mut left = self.remaining_bytes.lock().unwrap_or_else(PoisonError::into_inner);
         *left = left.saturating_add(unused);
     }
 }
 
-fn size_of(folder: &Path) -> u64 {
+fn folder_size(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
@@ -44,9 +44,9 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join("earlier.log"), "12345").unwrap();
         let budget = LogBudget::new(105, temp.path());
-        assert_eq!((budget.reserve(), budget.reserve()), (50, 25));
-        budget.give_back(50);
-        assert_eq!(budget.reserve(), 37);
-        assert_eq!(LogBudget::new(3, temp.path()).reserve(), 0);
+        assert_eq!((budget.reserve_share(), budget.reserve_share()), (50, 25));
+        budget.return_unused(50);
+        assert_eq!(budget.reserve_share(), 37);
+        assert_eq!(LogBudget::new(3, temp.path()).reserve_share(), 0);
     }
 }

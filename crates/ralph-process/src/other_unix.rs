@@ -10,24 +10,24 @@ use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::fork::fork;
-use super::seen::Seen;
+use super::process_snapshot::ProcessSnapshot;
 
 /// Rust's runtime ignores SIGPIPE in ralph, and keeper and supervisors catch it.
 pub(super) const NO_SIGPIPE: SendFlags = SendFlags::empty();
 
 /// Says whether `processes` shows the whole tree. Where it does not, only a process group can be killed.
-pub(super) const SEES_THE_TREE: bool = false;
+pub(super) const CAN_LIST_PROCESSES: bool = false;
 
-pub(super) fn open_process(_pid: Pid) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_pidfd(_pid: Pid) -> rustix::io::Result<OwnedFd> {
     Err(Errno::NOSYS)
 }
 
-pub(super) fn signal_opened(_process: &OwnedFd, _signal: Signal) -> rustix::io::Result<()> {
+pub(super) fn signal_pidfd(_process: &OwnedFd, _signal: Signal) -> rustix::io::Result<()> {
     Err(Errno::NOSYS)
 }
 
-pub(super) fn signal(seen: &Seen, signal: Signal) -> rustix::io::Result<()> {
-    kill_process(seen.pid, signal)
+pub(super) fn signal_process(process: &ProcessSnapshot, signal: Signal) -> rustix::io::Result<()> {
+    kill_process(process.pid, signal)
 }
 
 pub(super) fn is_single_threaded() -> bool {
@@ -38,24 +38,24 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn die_with(_parent: Pid) -> rustix::io::Result<()> {
+pub(super) fn die_with_parent(_parent: Pid) -> rustix::io::Result<()> {
     Ok(())
 }
 
-pub(super) fn go_on_without_parent() {}
+pub(super) fn continue_when_parent_dies() {}
 
-pub(super) fn name_this_process(_name: &str) {}
+pub(super) fn set_process_title(_name: &str) {}
 
-pub(super) fn rename_this_process(_name: &str) {}
+pub(super) fn set_process_name(_name: &str) {}
 
 /// Forks, as there is nothing cheaper here that Rust can call.
-pub(super) fn start_child(body: &mut dyn FnMut()) -> io::Result<Pid> {
+pub(super) fn spawn_sharing_memory(body: &mut dyn FnMut()) -> io::Result<Pid> {
     fork(body)
 }
 
 pub(super) fn enlarge_pipe(_pipe: impl AsFd) {}
 
-pub(super) fn processes() -> Vec<Seen> {
+pub(super) fn list_processes() -> Vec<ProcessSnapshot> {
     Vec::new()
 }
 
@@ -64,23 +64,23 @@ pub(super) fn boot_id() -> String {
     String::new()
 }
 
-pub(super) fn look(_pid: Pid) -> Option<Seen> {
+pub(super) fn read_process(_pid: Pid) -> Option<ProcessSnapshot> {
     None
 }
 
 /// Unknown here, and taken for nothing: no ceiling is ever exceeded.
-pub(super) fn memory_at_most(_seen: &Seen) -> u64 {
+pub(super) fn resident_memory(_process: &ProcessSnapshot) -> u64 {
     0
 }
 
-pub(super) fn memory(_seen: &Seen) -> u64 {
+pub(super) fn proportional_memory(_process: &ProcessSnapshot) -> u64 {
     0
 }
 
-pub(super) fn environment(_pid: Pid) -> Vec<u8> {
+pub(super) fn read_environment(_pid: Pid) -> Vec<u8> {
     Vec::new()
 }
 
-pub(super) fn carries(_pid: Pid, _entry: &str) -> bool {
+pub(super) fn has_environment_entry(_pid: Pid, _entry: &str) -> bool {
     false
 }

@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use ralph_core::redact::Redactor;
+use ralph_core::redact::StreamRedactor;
 
 use super::limited_file::LimitedFile;
 use super::log_budget::LogBudget;
 use ralph_util::redact;
-use ralph_util::session_file::SessionFile;
+use ralph_util::session_log_file::SessionLogFile;
 
 /// From so many bytes on a thread is worth its while.
-const MUCH: usize = 1024 * 1024;
+const THREAD_THRESHOLD_BYTES: usize = 1024 * 1024;
 /// How many pieces may wait to be written.
-const WAITING: usize = 8;
+const MAX_QUEUED_PIECES: usize = 8;
 
 pub struct RawLog {
     path: PathBuf,
     budget: LogBudget,
-    session: Option<SessionFile>,
-    written: usize,
-    state: State,
+    session_log: Option<SessionLogFile>,
+    written_bytes: usize,
+    state: RawLogState,
 }
 
-enum State {
+enum RawLogState {
     Empty,
-    Open(Box<Sink>),
-    Threaded(Writer),
+    Open(Box<RedactingSink>),
+    Threaded(LogWriterThread),
     Done,
     Failed(io::Error),
 }
@@ -37,68 +37,70 @@ enum State {
 impl RawLog {
     #[must_use]
     pub fn new(path: PathBuf, budget: &LogBudget) -> Self {
-        Self { path, budget: budget.clone(), session: None, written: 0, state: State::Empty }
+        Self { path, budget: budget.clone(), session_log: None, written_bytes: 0, state: RawLogState::Empty }
     }
 
     /// Lets everything go to the session log, too. If that fails, it tells it itself.
     #[must_use]
-    pub fn also_to(self, session: Option<SessionFile>) -> Self {
-        Self { session, ..self }
+    pub fn with_session_log(self, session_log: Option<SessionLogFile>) -> Self {
+        Self { session_log, ..self }
     }
 
     /// Writes a piece. What is left in `piece` afterwards is no longer its content.
     pub fn write(&mut self, piece: &mut Vec<u8>) {
-        self.written = self.written.saturating_add(piece.len());
-        self.state = match std::mem::replace(&mut self.state, State::Done) {
-            State::Empty => here(Box::new(Sink::new(&self.path, &self.budget, self.session.clone())), piece),
-            State::Open(sink) if self.written > MUCH => threaded(sink, piece),
-            State::Open(sink) => here(sink, piece),
-            State::Threaded(writer) => writer.pass_on(piece),
-            State::Done => State::Done,
-            State::Failed(error) => State::Failed(error),
+        self.written_bytes = self.written_bytes.saturating_add(piece.len());
+        self.state = match std::mem::replace(&mut self.state, RawLogState::Done) {
+            RawLogState::Empty => {
+                write_inline(Box::new(RedactingSink::new(&self.path, &self.budget, self.session_log.clone())), piece)
+            }
+            RawLogState::Open(sink) if self.written_bytes > THREAD_THRESHOLD_BYTES => move_to_thread(sink, piece),
+            RawLogState::Open(sink) => write_inline(sink, piece),
+            RawLogState::Threaded(writer) => writer.send_piece(piece),
+            RawLogState::Done => RawLogState::Done,
+            RawLogState::Failed(error) => RawLogState::Failed(error),
         };
     }
 
     /// Waits until everything is written, and returns why the log is not whole, if it is not.
     pub fn finish(&mut self) -> Option<String> {
-        let failure = match std::mem::replace(&mut self.state, State::Done) {
-            State::Empty | State::Done => None,
-            State::Open(mut sink) => sink.finish(),
-            State::Threaded(writer) => writer.join(),
-            State::Failed(error) => Some(error),
+        let failure = match std::mem::replace(&mut self.state, RawLogState::Done) {
+            RawLogState::Empty | RawLogState::Done => None,
+            RawLogState::Open(mut sink) => sink.finish(),
+            RawLogState::Threaded(writer) => writer.join_thread(),
+            RawLogState::Failed(error) => Some(error),
         };
         failure.map(|error| format!("the log {} is not complete: {error}", self.path.display()))
     }
 }
 
 /// The way of the bytes: secrets out, then the session log and the file within its limit.
-struct Sink {
-    redactor: Redactor,
-    clean: Clean,
+struct RedactingSink {
+    redactor: StreamRedactor,
+    outputs: LogOutputs,
 }
 
 /// Where clean bytes go.
-struct Clean {
+struct LogOutputs {
     file: Result<LimitedFile, Option<io::Error>>,
-    session: Option<SessionFile>,
+    session_log: Option<SessionLogFile>,
 }
 
-impl Sink {
-    fn new(path: &Path, budget: &LogBudget, session: Option<SessionFile>) -> Self {
+impl RedactingSink {
+    fn new(path: &Path, budget: &LogBudget, session_log: Option<SessionLogFile>) -> Self {
         let file = LimitedFile::create(path, budget).map_err(Some);
-        Self { redactor: redact::stream(), clean: Clean { file, session } }
+        Self { redactor: redact::new_redactor(), outputs: LogOutputs { file, session_log } }
     }
 
     fn write(&mut self, piece: &[u8]) {
-        let Self { redactor, clean } = self;
-        if clean.file.is_ok() || clean.session.is_some() {
+        let Self { redactor, outputs: clean } = self;
+        if clean.file.is_ok() || clean.session_log.is_some() {
             redactor.push(piece, &mut |part| clean.write(part));
         }
     }
 
     /// Writes what waited for more, and returns why the file is not whole. The second time there is nothing to do.
     fn finish(&mut self) -> Option<io::Error> {
-        let Self { redactor, clean } = self;
+        let Self { redactor, outputs: clean } = self;
         redactor.finish(&mut |part| clean.write(part));
         match &mut clean.file {
             Ok(file) => file.finish().err(),
@@ -107,13 +109,13 @@ impl Sink {
     }
 }
 
-impl Clean {
+impl LogOutputs {
     fn write(&mut self, part: &[u8]) {
         if part.is_empty() {
             return;
         }
-        if let Some(session) = &self.session {
-            session.write(part);
+        if let Some(session) = &self.session_log {
+            session.write_output(part);
         }
         let written = self.file.as_mut().map(|file| file.write(part));
         if let Ok(Err(error)) = written {
@@ -122,32 +124,32 @@ impl Clean {
     }
 }
 
-impl Drop for Sink {
+impl Drop for RedactingSink {
     /// An attempt that is cut short has a log all the same.
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-fn here(mut sink: Box<Sink>, piece: &[u8]) -> State {
+fn write_inline(mut sink: Box<RedactingSink>, piece: &[u8]) -> RawLogState {
     sink.write(piece);
-    State::Open(sink)
+    RawLogState::Open(sink)
 }
 
-fn threaded(sink: Box<Sink>, piece: &mut Vec<u8>) -> State {
-    Writer::start(sink).map_or_else(State::Failed, |writer| writer.pass_on(piece))
+fn move_to_thread(sink: Box<RedactingSink>, piece: &mut Vec<u8>) -> RawLogState {
+    LogWriterThread::start(sink).map_or_else(RawLogState::Failed, |writer| writer.send_piece(piece))
 }
 
 /// The thread that writes. Buffers go round: full ones there, empty ones back.
-struct Writer {
-    full: SyncSender<Vec<u8>>,
-    empty: Receiver<Vec<u8>>,
+struct LogWriterThread {
+    full_buffers: SyncSender<Vec<u8>>,
+    empty_buffers: Receiver<Vec<u8>>,
     thread: JoinHandle<Option<io::Error>>,
 }
 
-impl Writer {
-    fn start(mut sink: Box<Sink>) -> io::Result<Self> {
-        let (full, pieces) = sync_channel::<Vec<u8>>(WAITING);
+impl LogWriterThread {
+    fn start(mut sink: Box<RedactingSink>) -> io::Result<Self> {
+        let (full, pieces) = sync_channel::<Vec<u8>>(MAX_QUEUED_PIECES);
         let (used, empty) = channel();
         let write = move || {
             for piece in pieces {
@@ -158,20 +160,20 @@ impl Writer {
             sink.finish()
         };
         let thread = std::thread::Builder::new().name("raw-log".to_owned()).spawn(write)?;
-        Ok(Self { full, empty, thread })
+        Ok(Self { full_buffers: full, empty_buffers: empty, thread })
     }
 
-    fn pass_on(self, piece: &mut Vec<u8>) -> State {
-        let full = std::mem::replace(piece, self.empty.try_recv().unwrap_or_default());
-        match self.full.send(full) {
-            Ok(()) => State::Threaded(self),
+    fn send_piece(self, piece: &mut Vec<u8>) -> RawLogState {
+        let full = std::mem::replace(piece, self.empty_buffers.try_recv().unwrap_or_default());
+        match self.full_buffers.send(full) {
+            Ok(()) => RawLogState::Threaded(self),
             // The thread ended: it tells why.
-            Err(_) => self.join().map_or(State::Done, State::Failed),
+            Err(_) => self.join_thread().map_or(RawLogState::Done, RawLogState::Failed),
         }
     }
 
-    fn join(self) -> Option<io::Error> {
-        drop(self.full);
+    fn join_thread(self) -> Option<io::Error> {
+        drop(self.full_buffers);
         self.thread.join().unwrap_or_else(|_| Some(io::Error::other("the writing thread ended")))
     }
 }
@@ -182,7 +184,7 @@ mod tests {
 
     // spec: A4
     #[test]
-    fn much_output_is_logged_byte_for_byte() {
+    fn large_output_is_logged_byte_for_byte() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("log");
         let mut log = RawLog::new(path.clone(), &LogBudget::new(u64::MAX, temp.path()));
@@ -198,13 +200,13 @@ mod tests {
 
     // fault: 56
     #[test]
-    fn a_full_disk_stops_the_log_and_is_told_once_at_the_end() {
+    fn a_full_disk_stops_the_log_and_is_reported_once_at_the_end() {
         let (path, budget) = (Path::new("/dev/full"), LogBudget::new(u64::MAX, Path::new("")));
         let full = std::fs::OpenOptions::new().append(true).open(path).unwrap();
-        let file = Ok(LimitedFile::on(full, path, &budget));
-        let sink = Sink { redactor: redact::stream(), clean: Clean { file, session: None } };
+        let file = Ok(LimitedFile::with_open_file(full, path, &budget));
+        let sink = RedactingSink { redactor: redact::new_redactor(), outputs: LogOutputs { file, session_log: None } };
         let mut log = RawLog::new(path.into(), &budget);
-        log.state = State::Open(Box::new(sink));
+        log.state = RawLogState::Open(Box::new(sink));
         for _ in 0..20 {
             log.write(&mut vec![b'x'; 300_000]);
         }
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(log.finish(), None);
     }
 
-    fn secret() -> String {
+    fn sample_secret() -> String {
         format!("ghp_{}", "a1B2c3".repeat(6))
     }
 
@@ -223,16 +225,16 @@ mod tests {
     fn secrets_are_hidden_in_every_log_also_across_pieces_and_in_the_thread() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("log");
-        let session = SessionFile::new(temp.path(), u64::MAX, &temp.path().join("list"));
+        let session = SessionLogFile::new(temp.path(), u64::MAX, &temp.path().join("list"));
         session.open(|_| "session".to_owned());
         let budget = LogBudget::new(u64::MAX, temp.path());
-        let mut log = RawLog::new(path.clone(), &budget).also_to(Some(session.clone()));
-        let line = format!("{} {}\n", secret(), "x".repeat(9_000)).repeat(300);
+        let mut log = RawLog::new(path.clone(), &budget).with_session_log(Some(session.clone()));
+        let line = format!("{} {}\n", sample_secret(), "x".repeat(9_000)).repeat(300);
         for piece in line.as_bytes().chunks(10_007) {
             log.write(&mut piece.to_vec());
         }
         assert_eq!(log.finish(), None);
-        let clean = line.replace(&secret(), "[redacted]");
+        let clean = line.replace(&sample_secret(), "[redacted]");
         assert!(std::fs::read_to_string(path).unwrap() == clean);
         assert!(std::fs::read_to_string(session.path().unwrap()).unwrap() == clean);
     }

@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 
 use super::error::SpawnError;
 use super::job::JobSpec;
-use super::message::Step;
+use super::messages::LaunchStep;
 
 /// The kernel reads no more of a `#!` line.
 const SHEBANG_LIMIT: u64 = 256;
 
 /// Returns the path to execute: names without a slash are looked up in the job's own PATH.
-pub(super) fn resolve(job: &JobSpec) -> Result<PathBuf, SpawnError> {
+pub(super) fn resolve_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
     if job.program.as_os_str().as_bytes().contains(&b'/') {
         return Ok(job.program.clone());
     }
     let path = job.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-    let files = candidates(job, path.unwrap_or_default());
+    let files = path_candidates(job, path.unwrap_or_default());
     match files.iter().find(|file| is_executable(file)).or(files.first()) {
         // A file that is there but not executable is returned too: the failed start tells why.
         Some(file) => Ok(file.clone()),
@@ -29,7 +29,7 @@ pub(super) fn resolve(job: &JobSpec) -> Result<PathBuf, SpawnError> {
     }
 }
 
-fn candidates(job: &JobSpec, path: &OsStr) -> Vec<PathBuf> {
+fn path_candidates(job: &JobSpec, path: &OsStr) -> Vec<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(&job.program)).filter(|file| file.is_file()).collect()
 }
@@ -39,39 +39,41 @@ pub(super) fn is_executable(file: &Path) -> bool {
 }
 
 /// Explains a failed start. `file` is what `resolve` returned.
-pub(super) fn explain(job: &JobSpec, file: &Path, step: Step, errno: i32) -> SpawnError {
+pub(super) fn explain_launch_failure(job: &JobSpec, file: &Path, step: LaunchStep, errno: i32) -> SpawnError {
     let source = io::Error::from_raw_os_error(errno);
     match (step, errno) {
-        (Step::Directory, libc::ENOENT | libc::ENOTDIR) => {
+        (LaunchStep::ChangeDirectory, libc::ENOENT | libc::ENOTDIR) => {
             SpawnError::NoSuchDirectory { cwd: job.cwd.clone() }
         }
-        (Step::Program, libc::ENOENT | libc::ENOTDIR) => explain_missing(job, file),
-        (Step::Program, libc::EACCES | libc::EPERM) => {
+        (LaunchStep::ExecuteProgram, libc::ENOENT | libc::ENOTDIR) => explain_missing_file(job, file),
+        (LaunchStep::ExecuteProgram, libc::EACCES | libc::EPERM) => {
             SpawnError::NotExecutable { program: job.program.clone(), source }
         }
-        (Step::Program, libc::ENOEXEC) => SpawnError::WrongFormat { program: job.program.clone() },
-        (Step::Program, libc::E2BIG) => too_long(job),
-        (Step::Directory | Step::Program | Step::Fork, _) => other(job, source),
+        (LaunchStep::ExecuteProgram, libc::ENOEXEC) => SpawnError::WrongFormat { program: job.program.clone() },
+        (LaunchStep::ExecuteProgram, libc::E2BIG) => arguments_too_long(job),
+        (LaunchStep::ChangeDirectory | LaunchStep::ExecuteProgram | LaunchStep::CreateProcess, _) => {
+            other_spawn_error(job, source)
+        }
     }
 }
 
-pub(super) fn other(job: &JobSpec, source: io::Error) -> SpawnError {
+pub(super) fn other_spawn_error(job: &JobSpec, source: io::Error) -> SpawnError {
     SpawnError::Other { program: job.program.clone(), cwd: job.cwd.clone(), source }
 }
 
 /// "No such file" may mean the program or what it needs to run.
-fn explain_missing(job: &JobSpec, file: &Path) -> SpawnError {
+fn explain_missing_file(job: &JobSpec, file: &Path) -> SpawnError {
     let program = job.program.clone();
     let file = job.cwd.join(file);
     if !file.exists() {
         return SpawnError::NotFound { program };
     }
-    let interpreter = interpreter(&file).unwrap_or_else(|| PathBuf::from("its dynamic loader"));
+    let interpreter = shebang_interpreter(&file).unwrap_or_else(|| PathBuf::from("its dynamic loader"));
     SpawnError::MissingInterpreter { program, interpreter }
 }
 
 /// Returns the interpreter named on the `#!` line, if there is one.
-pub(super) fn interpreter(file: &Path) -> Option<PathBuf> {
+pub(super) fn shebang_interpreter(file: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     File::open(file).ok()?.take(SHEBANG_LIMIT).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
@@ -80,7 +82,7 @@ pub(super) fn interpreter(file: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
-fn too_long(job: &JobSpec) -> SpawnError {
+fn arguments_too_long(job: &JobSpec) -> SpawnError {
     let args = job.args.iter().map(|arg| arg.len() + 1);
     let env = job.env.iter().map(|(name, value)| name.len() + value.len() + 2);
     let sizes: Vec<usize> = args.chain(env).collect();

@@ -8,115 +8,126 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, getpid, setsid};
 
-use super::bell::{Bell, timespec};
-use super::ceiling::{Ceiling, Excess};
-use super::control::Polite;
-use super::ending::{Exit, Gone};
+use super::ancestors::SUPERVISOR_PROCESS_NAME;
+use super::child_exit_notifier::{ChildExitNotifier, to_timespec};
 use super::fds::JobFds;
-use super::launch::{Refusal, Stdio, launch};
-use super::line::SUPERVISOR;
-use super::message::{Launch, Order, Report};
+use super::frame::FrameBuffer;
+use super::job_completion::{JobExit, TreeCleanup};
+use super::job_control::TerminationSignal;
+use super::launch::{ChildStdio, LaunchFailure, launch_program};
+use super::memory_limit::{MemoryExcess, MemoryLimit};
+use super::messages::{ProgramLaunch, SupervisorCommand, SupervisorReport};
 use super::platform;
-use super::tree::{Hunt, Hunted, LOOK_AGAIN, Left, Tree, alive};
-use super::wire::Frames;
+use super::process_tree::{
+    KillProgress, ProcessTree, RemainingChildren, TREE_POLL_INTERVAL, TreeKiller, living_descendants,
+};
 
 /// Far enough away to mean "never", near enough to be added to any instant.
-const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 struct Supervisor {
-    line: Line,
-    bell: Bell,
-    tree: Tree,
+    channel: ControlChannel,
+    exit_notifier: ChildExitNotifier,
+    tree: ProcessTree,
     linger: Duration,
-    ceiling: Option<Ceiling>,
-    phase: Phase,
+    memory_limit: Option<MemoryLimit>,
+    phase: SupervisionPhase,
 }
 
-enum Phase {
+enum SupervisionPhase {
     Running,
     /// The polite signal was sent; what still lives at `until` is killed.
-    Asked {
-        until: Instant,
+    Stopping {
+        deadline: Instant,
     },
     /// The program ended by itself; what it left behind may finish writing.
     Lingering {
-        until: Instant,
+        deadline: Instant,
     },
     /// The program ended when asked; others of its group were asked too and keep the whole grace.
-    Leaving {
-        until: Instant,
-        grace: Instant,
+    StoppingGroup {
+        linger_deadline: Instant,
+        grace_deadline: Instant,
     },
     /// The tree has too much memory and is killed; that, and no signal, is how the program ended.
-    Condemned {
-        excess: Excess,
+    OverMemory {
+        excess: MemoryExcess,
     },
 }
 
 /// Why the supervisor stops waiting.
 #[derive(PartialEq, Eq)]
-enum Verdict {
-    GoOn,
+enum SupervisorAction {
+    Continue,
     KillNow,
 }
 
 /// A supervisor without a job.
-pub(super) struct Ready {
+pub(super) struct IdleSupervisor {
     /// `None` where there was no descriptor left for it.
-    bell: Option<Bell>,
+    exit_notifier: Option<ChildExitNotifier>,
 }
 
-impl Ready {
+impl IdleSupervisor {
     /// Takes its own session without a terminal, and adopts orphans. It is deaf to everything but SIGKILL, as the
     /// keeper is that it was forked from.
-    pub(super) fn settle() -> Ready {
-        let bell = Bell::hang().ok();
-        platform::name_this_process("rk-spare");
-        platform::go_on_without_parent();
+    pub(super) fn detach() -> IdleSupervisor {
+        let exit_notifier = ChildExitNotifier::install().ok();
+        platform::set_process_title("rk-spare");
+        platform::continue_when_parent_dies();
         // Fails only for a group leader, which a fresh child never is.
         let _ = setsid();
-        Ready { bell: bell.filter(|_| platform::adopt_orphans().is_ok()) }
+        IdleSupervisor { exit_notifier: exit_notifier.filter(|_| platform::adopt_orphans().is_ok()) }
     }
 
     /// Serves one job from its description to its end. The keeper sees by the end of its line that the program was
     /// started.
     pub(super) fn supervise(self, fds: JobFds, keeper: UnixStream) {
-        platform::rename_this_process(SUPERVISOR);
+        platform::set_process_name(SUPERVISOR_PROCESS_NAME);
         let JobFds { control, stdin, stdout, stderr } = fds;
-        let mut line = Line { socket: control, frames: Frames::default() };
-        let Some(bell) = self.bell else { return line.refuse(libc::EMFILE) };
-        let Some(job) = line.wait_for_launch() else { return };
+        let mut channel = ControlChannel { socket: control, frames: FrameBuffer::default() };
+        let Some(exit_notifier) = self.exit_notifier else {
+            return channel.report_fork_failure(libc::EMFILE);
+        };
+        let Some(job) = channel.wait_for_program_launch() else { return };
         // Said first: a quick agent may kill us before we can say that it runs.
-        line.say(&[Report::Serving { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
-        let launched = launch(&job, Stdio { stdin, stdout, stderr });
+        channel.send_reports(&[SupervisorReport::Ready { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
+        let launched = launch_program(&job, ChildStdio { stdin, stdout, stderr });
         drop(keeper);
         match launched {
-            Err(refusal) => line.say(&[refused(&refusal)]),
-            Ok(pid) => Supervisor::new(line, bell, pid, &job).run(),
+            Err(failure) => channel.send_reports(&[to_launch_failed_report(&failure)]),
+            Ok(pid) => Supervisor::new(channel, exit_notifier, pid, &job).run(),
         }
     }
 }
 
-fn over_memory(excess: Excess) -> Exit {
-    Exit::OverMemory { used: excess.used, limit: excess.limit }
+fn to_memory_exit(excess: MemoryExcess) -> JobExit {
+    JobExit::OverMemory { used: excess.used_bytes, limit: excess.limit_bytes }
 }
 
-fn refused(refusal: &Refusal) -> Report {
-    Report::CouldNotStart { step: refusal.step, errno: refusal.errno }
+fn to_launch_failed_report(failure: &LaunchFailure) -> SupervisorReport {
+    SupervisorReport::LaunchFailed { step: failure.step, errno: failure.errno }
 }
 
 impl Supervisor {
-    fn new(line: Line, bell: Bell, pid: Pid, job: &Launch) -> Supervisor {
-        line.say(&[Report::Started { pid: pid.as_raw_pid().cast_unsigned() }]);
-        let ceiling = job.memory.map(Ceiling::new);
-        Supervisor { line, bell, tree: Tree::new(pid), linger: job.linger, ceiling, phase: Phase::Running }
+    fn new(channel: ControlChannel, exit_notifier: ChildExitNotifier, pid: Pid, job: &ProgramLaunch) -> Supervisor {
+        channel.send_reports(&[SupervisorReport::Started { pid: pid.as_raw_pid().cast_unsigned() }]);
+        let memory_limit = job.memory_limit.map(MemoryLimit::new);
+        Supervisor {
+            channel,
+            exit_notifier,
+            tree: ProcessTree::new(pid),
+            linger: job.linger,
+            memory_limit,
+            phase: SupervisionPhase::Running,
+        }
     }
 
     fn run(mut self) {
-        while self.tree.reap() == Left::Some {
-            self.note_exit();
-            self.weigh();
-            if self.is_overdue() || self.wait() == Verdict::KillNow {
+        while self.tree.reap_children() == RemainingChildren::SomeLeft {
+            self.report_exit();
+            self.enforce_memory_limit();
+            if self.is_past_deadline() || self.wait_for_event() == SupervisorAction::KillNow {
                 break;
             }
         }
@@ -125,183 +136,203 @@ impl Supervisor {
 
     /// Kills what is left and says so.
     fn finish(mut self) {
-        let mut hunt = Hunt::begin();
-        self.tree.kill_where_blind();
-        while self.tree.reap() == Left::Some {
-            match hunt.pass(alive()) {
-                Hunted::Over(gone) => return self.say_gone(gone),
-                Hunted::FoundMore => {}
-                Hunted::Dying => self.bell.rest(),
+        let mut killer = TreeKiller::start();
+        self.tree.kill_group_if_unlisted();
+        while self.tree.reap_children() == RemainingChildren::SomeLeft {
+            match killer.kill_new(living_descendants()) {
+                KillProgress::Finished(gone) => return self.report_tree_gone(gone),
+                KillProgress::FoundMore => {}
+                KillProgress::Dying => self.exit_notifier.wait_briefly(),
             }
-            self.note_exit();
+            self.report_exit();
         }
-        self.say_gone(hunt.gone(Vec::new()));
+        self.report_tree_gone(killer.to_cleanup(Vec::new()));
     }
 
     /// Says the last words. With nothing left after the program's exit, both reports leave in one write.
-    fn say_gone(&self, gone: Gone) {
+    fn report_tree_gone(&self, cleanup: TreeCleanup) {
         let exit = match self.phase {
             // A program that resists even SIGKILL has not exited; it is among the leaked.
-            Phase::Running | Phase::Asked { .. } => self.tree.exit().map(Report::Exited),
+            SupervisionPhase::Running | SupervisionPhase::Stopping { .. } => {
+                self.tree.root_exit().map(SupervisorReport::Exited)
+            }
             // Why it was to die is known even then.
-            Phase::Condemned { excess } => Some(Report::Exited(over_memory(excess))),
-            Phase::Lingering { .. } | Phase::Leaving { .. } => None,
+            SupervisionPhase::OverMemory { excess } => Some(SupervisorReport::Exited(to_memory_exit(excess))),
+            SupervisionPhase::Lingering { .. } | SupervisionPhase::StoppingGroup { .. } => None,
         };
-        let words: Vec<Report> = exit.into_iter().chain([Report::Gone(gone)]).collect();
-        self.line.say(&words);
+        let words: Vec<SupervisorReport> = exit.into_iter().chain([SupervisorReport::TreeGone(cleanup)]).collect();
+        self.channel.send_reports(&words);
     }
 
-    fn note_exit(&mut self) {
-        let Some(exit) = self.tree.exit() else { return };
-        let until = after(self.linger);
+    fn report_exit(&mut self) {
+        let Some(exit) = self.tree.root_exit() else { return };
+        let until = deadline_after(self.linger);
         let (phase, exit) = match self.phase {
-            Phase::Running => (Phase::Lingering { until }, exit),
-            Phase::Asked { until: grace } => (Phase::Leaving { until, grace }, exit),
-            Phase::Condemned { excess } => (Phase::Lingering { until }, over_memory(excess)),
-            Phase::Lingering { .. } | Phase::Leaving { .. } => return,
+            SupervisionPhase::Running => (SupervisionPhase::Lingering { deadline: until }, exit),
+            SupervisionPhase::Stopping { deadline: grace } => {
+                (SupervisionPhase::StoppingGroup { linger_deadline: until, grace_deadline: grace }, exit)
+            }
+            SupervisionPhase::OverMemory { excess } => {
+                (SupervisionPhase::Lingering { deadline: until }, to_memory_exit(excess))
+            }
+            SupervisionPhase::Lingering { .. } | SupervisionPhase::StoppingGroup { .. } => return,
         };
         self.phase = phase;
-        self.line.say(&[Report::Exited(exit)]);
+        self.channel.send_reports(&[SupervisorReport::Exited(exit)]);
     }
 
     /// Ends a job that has too much memory. A program that has ended before is not blamed for what it left behind.
-    fn weigh(&mut self) {
-        let Some(excess) = self.ceiling.as_mut().and_then(Ceiling::check) else { return };
+    fn enforce_memory_limit(&mut self) {
+        let Some(excess) = self.memory_limit.as_mut().and_then(MemoryLimit::check_if_due) else { return };
         self.phase = match self.phase {
-            Phase::Running | Phase::Asked { .. } | Phase::Condemned { .. } => Phase::Condemned { excess },
-            Phase::Lingering { .. } | Phase::Leaving { .. } => Phase::Lingering { until: Instant::now() },
+            SupervisionPhase::Running | SupervisionPhase::Stopping { .. } | SupervisionPhase::OverMemory { .. } => {
+                SupervisionPhase::OverMemory { excess }
+            }
+            SupervisionPhase::Lingering { .. } | SupervisionPhase::StoppingGroup { .. } => {
+                SupervisionPhase::Lingering { deadline: Instant::now() }
+            }
         };
     }
 
-    fn is_overdue(&self) -> bool {
+    fn is_past_deadline(&self) -> bool {
         let now = Instant::now();
         match self.phase {
-            Phase::Running => false,
-            Phase::Condemned { .. } => true,
-            Phase::Asked { until } | Phase::Lingering { until } => now >= until,
-            Phase::Leaving { until, grace } => now >= grace || (now >= until && !self.tree.group_is_alive()),
+            SupervisionPhase::Running => false,
+            SupervisionPhase::OverMemory { .. } => true,
+            SupervisionPhase::Stopping { deadline: until } | SupervisionPhase::Lingering { deadline: until } => {
+                now >= until
+            }
+            SupervisionPhase::StoppingGroup { linger_deadline: until, grace_deadline: grace } => {
+                now >= grace || (now >= until && !self.tree.is_group_alive())
+            }
         }
     }
 
     fn time_left(&self) -> Duration {
-        let weighing = self.ceiling.as_ref().map_or(NEVER, Ceiling::time_left);
-        weighing.min(self.time_left_in_phase())
+        let until_memory_check = self.memory_limit.as_ref().map_or(FAR_FUTURE, MemoryLimit::time_until_check);
+        until_memory_check.min(self.phase_time_left())
     }
 
-    fn time_left_in_phase(&self) -> Duration {
+    fn phase_time_left(&self) -> Duration {
         match self.phase {
-            Phase::Running => NEVER,
-            Phase::Condemned { .. } => Duration::ZERO,
-            Phase::Asked { until } | Phase::Lingering { until } => {
+            SupervisionPhase::Running => FAR_FUTURE,
+            SupervisionPhase::OverMemory { .. } => Duration::ZERO,
+            SupervisionPhase::Stopping { deadline: until } | SupervisionPhase::Lingering { deadline: until } => {
                 until.saturating_duration_since(Instant::now())
             }
             // Members of the group may end without a word to us, so look now and then.
-            Phase::Leaving { .. } => LOOK_AGAIN,
+            SupervisionPhase::StoppingGroup { .. } => TREE_POLL_INTERVAL,
         }
     }
 
     /// Waits for an order, a child or the next deadline.
-    fn wait(&mut self) -> Verdict {
-        let mut fds = [PollFd::new(&self.bell, PollFlags::IN), PollFd::new(&self.line.socket, PollFlags::IN)];
-        if poll(&mut fds, Some(&timespec(self.time_left()))).is_err() {
-            return Verdict::GoOn;
+    fn wait_for_event(&mut self) -> SupervisorAction {
+        let mut fds =
+            [PollFd::new(&self.exit_notifier, PollFlags::IN), PollFd::new(&self.channel.socket, PollFlags::IN)];
+        if poll(&mut fds, Some(&to_timespec(self.time_left()))).is_err() {
+            return SupervisorAction::Continue;
         }
-        let [rung, spoken] = fds.map(|fd| !fd.revents().is_empty());
-        if rung {
-            self.bell.silence();
+        let [child_exited, has_command] = fds.map(|fd| !fd.revents().is_empty());
+        if child_exited {
+            self.exit_notifier.clear();
         }
-        if spoken { self.obey() } else { Verdict::GoOn }
+        if has_command { self.handle_commands() } else { SupervisorAction::Continue }
     }
 
-    fn obey(&mut self) -> Verdict {
-        let link = self.line.listen();
-        while let Some(frame) = self.line.frames.next() {
-            if let Some(order) = Order::decode(&frame)
-                && self.carry_out(order) == Verdict::KillNow
+    fn handle_commands(&mut self) -> SupervisorAction {
+        let link = self.channel.read_available();
+        while let Some(frame) = self.channel.frames.next_frame() {
+            if let Some(order) = SupervisorCommand::decode(&frame)
+                && self.execute_command(order) == SupervisorAction::KillNow
             {
-                return Verdict::KillNow;
+                return SupervisorAction::KillNow;
             }
         }
         match link {
-            Link::Open => Verdict::GoOn,
-            Link::Closed => Verdict::KillNow,
+            ChannelState::Open => SupervisorAction::Continue,
+            ChannelState::Closed => SupervisorAction::KillNow,
         }
     }
 
-    fn carry_out(&mut self, order: Order) -> Verdict {
+    fn execute_command(&mut self, order: SupervisorCommand) -> SupervisorAction {
         match order {
-            Order::Kill => return Verdict::KillNow,
-            Order::Pause => self.tree.pause(),
-            Order::Resume => self.tree.resume(),
-            Order::Stop { signal, grace } => self.ask(signal, after(grace)),
+            SupervisorCommand::Kill => return SupervisorAction::KillNow,
+            SupervisorCommand::Pause => self.tree.pause_all(),
+            SupervisorCommand::Resume => self.tree.resume_all(),
+            SupervisorCommand::Stop { signal, grace } => self.request_stop(signal, deadline_after(grace)),
         }
-        Verdict::GoOn
+        SupervisorAction::Continue
     }
 
     /// Sends the polite signal, and wakes what is stopped so that it can act upon it. A later ask may only shorten the
     /// time that is left.
-    fn ask(&mut self, signal: Polite, grace: Instant) {
-        self.tree.signal_group(signal.number());
+    fn request_stop(&mut self, signal: TerminationSignal, grace: Instant) {
+        self.tree.signal_group(signal.as_signal());
         self.tree.signal_group(Signal::CONT);
-        self.tree.resume();
+        self.tree.resume_all();
         match &mut self.phase {
-            Phase::Running => self.phase = Phase::Asked { until: grace },
-            Phase::Asked { until } | Phase::Lingering { until } => *until = grace.min(*until),
-            Phase::Leaving { grace: until, .. } => *until = grace.min(*until),
-            Phase::Condemned { .. } => {}
+            SupervisionPhase::Running => self.phase = SupervisionPhase::Stopping { deadline: grace },
+            SupervisionPhase::Stopping { deadline: until } | SupervisionPhase::Lingering { deadline: until } => {
+                *until = grace.min(*until);
+            }
+            SupervisionPhase::StoppingGroup { grace_deadline: until, .. } => *until = grace.min(*until),
+            SupervisionPhase::OverMemory { .. } => {}
         }
     }
 }
 
 /// The supervisor's end of the control socket.
-struct Line {
+struct ControlChannel {
     socket: UnixStream,
-    frames: Frames,
+    frames: FrameBuffer,
 }
 
-enum Link {
+enum ChannelState {
     Open,
     Closed,
 }
 
-impl Line {
+impl ControlChannel {
     /// Reports are small against the socket's buffer, so this never waits. If ralph is gone, nobody needs to know.
-    fn say(&self, reports: &[Report]) {
-        let bytes: Vec<u8> = reports.iter().flat_map(Report::encode).collect();
+    fn send_reports(&self, reports: &[SupervisorReport]) {
+        let bytes: Vec<u8> = reports.iter().flat_map(SupervisorReport::encode).collect();
         let _ = (&self.socket).write_all(&bytes);
     }
 
-    fn refuse(&self, errno: i32) {
-        self.say(&[Report::CouldNotStart { step: super::message::Step::Fork, errno }]);
+    fn report_fork_failure(&self, errno: i32) {
+        self.send_reports(&[SupervisorReport::LaunchFailed {
+            step: super::messages::LaunchStep::CreateProcess,
+            errno,
+        }]);
     }
 
-    fn wait_for_launch(&mut self) -> Option<Launch> {
+    fn wait_for_program_launch(&mut self) -> Option<ProgramLaunch> {
         loop {
-            if let Some(frame) = self.frames.next() {
-                return Launch::decode(&frame);
+            if let Some(frame) = self.frames.next_frame() {
+                return ProgramLaunch::decode(&frame);
             }
-            match self.listen() {
-                Link::Open => {}
-                Link::Closed => return None,
+            match self.read_available() {
+                ChannelState::Open => {}
+                ChannelState::Closed => return None,
             }
         }
     }
 
     /// Reads once; blocks if nothing is there.
-    fn listen(&mut self) -> Link {
+    fn read_available(&mut self) -> ChannelState {
         let mut buffer = [0; 4 * 1024];
         match self.socket.read(&mut buffer) {
-            Ok(0) => Link::Closed,
+            Ok(0) => ChannelState::Closed,
             Ok(count) => {
                 self.frames.push(&buffer[..count]);
-                Link::Open
+                ChannelState::Open
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Link::Open,
-            Err(_) => Link::Closed,
+            Err(error) if error.kind() == ErrorKind::Interrupted => ChannelState::Open,
+            Err(_) => ChannelState::Closed,
         }
     }
 }
 
-fn after(wait: Duration) -> Instant {
-    Instant::now() + wait.min(NEVER)
+fn deadline_after(wait: Duration) -> Instant {
+    Instant::now() + wait.min(FAR_FUTURE)
 }

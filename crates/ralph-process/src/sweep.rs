@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
 use super::RUN_ID_VARIABLE;
-use super::ending::Survivor;
-use super::own;
+use super::helper_pids;
+use super::job_completion::LeakedProcess;
 use super::platform;
-use super::seen::Seen;
-use super::tree::{Identity, KILL_PATIENCE, signal_once, survivors};
+use super::process_snapshot::ProcessSnapshot;
+use super::process_tree::{KILL_TIMEOUT, ProcessKey, signal_once, to_leaked_processes};
 
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const SWEEP_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What a sweep found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepResult {
     /// Processes that were killed.
     pub killed: u32,
     /// Processes that could not be killed within five seconds.
-    pub leaked: Vec<Survivor>,
+    pub leaked: Vec<LeakedProcess>,
 }
 
 /// Kills every process that carries this run's id, and every orphan that a dead supervisor and a dead keeper left to
@@ -29,18 +29,18 @@ pub struct Swept {
 ///
 /// Blocks until they are gone, five seconds at most. Only Linux shows the environment of other processes; elsewhere
 /// nothing is found.
-pub fn sweep(run_id: &str) -> Swept {
-    let mark = format!("{RUN_ID_VARIABLE}={run_id}");
-    let until = Instant::now() + KILL_PATIENCE;
+pub fn kill_run_processes(run_id: &str) -> SweepResult {
+    let environment_entry = format!("{RUN_ID_VARIABLE}={run_id}");
+    let deadline = Instant::now() + KILL_TIMEOUT;
     let mut killed = HashSet::new();
     loop {
-        let left = find(&mark);
-        if left.is_empty() || Instant::now() > until {
-            return swept(&killed, left);
+        let remaining = find_targets(&environment_entry);
+        if remaining.is_empty() || Instant::now() > deadline {
+            return to_sweep_result(&killed, remaining);
         }
-        let fresh = left.iter().filter(|seen| signal_once(seen, Signal::KILL, &mut killed)).count();
+        let fresh = remaining.iter().filter(|process| signal_once(process, Signal::KILL, &mut killed)).count();
         if fresh == 0 {
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(SWEEP_POLL_INTERVAL);
         }
     }
 }
@@ -48,75 +48,77 @@ pub fn sweep(run_id: &str) -> Swept {
 /// Sweeps behind a supervisor and a keeper whose line broke.
 ///
 /// A dying process loses its sockets before its children, and until then they seem to be in good hands.
-pub(super) fn sweep_after(dead: [Pid; 2], run_id: &str) -> Swept {
-    let until = Instant::now() + KILL_PATIENCE;
-    let is_dying = |pid: &Pid| platform::look(*pid).is_some_and(|seen| seen.alive);
-    while dead.iter().any(is_dying) && Instant::now() < until {
-        std::thread::sleep(LOOK_AGAIN);
+pub(super) fn sweep_after_deaths(dead: [Pid; 2], run_id: &str) -> SweepResult {
+    let deadline = Instant::now() + KILL_TIMEOUT;
+    let is_dying = |pid: &Pid| platform::read_process(*pid).is_some_and(|process| process.is_alive);
+    while dead.iter().any(is_dying) && Instant::now() < deadline {
+        std::thread::sleep(SWEEP_POLL_INTERVAL);
     }
-    sweep(run_id)
+    kill_run_processes(run_id)
 }
 
-fn swept(killed: &HashSet<Identity>, left: Vec<Seen>) -> Swept {
-    Swept { killed: u32::try_from(killed.len()).unwrap_or(u32::MAX), leaked: survivors(left) }
+fn to_sweep_result(killed: &HashSet<ProcessKey>, remaining: Vec<ProcessSnapshot>) -> SweepResult {
+    SweepResult { killed: u32::try_from(killed.len()).unwrap_or(u32::MAX), leaked: to_leaked_processes(remaining) }
 }
 
 /// Looks at every process once: reaps dead orphans, returns the living targets.
-fn find(mark: &str) -> Vec<Seen> {
-    let table = Table::new(platform::processes());
+fn find_targets(environment_entry: &str) -> Vec<ProcessSnapshot> {
+    let table = ProcessTable::new(platform::list_processes());
     table
-        .strangers()
-        .filter(|seen| (table.is_our_orphan(seen) && !reaped(seen)) || is_marked(seen, mark))
+        .unrelated_processes()
+        .filter(|process| {
+            (table.is_own_orphan(process) && !reap_if_dead(process)) || is_in_run(process, environment_entry)
+        })
         .cloned()
         .collect()
 }
 
-fn is_marked(seen: &Seen, mark: &str) -> bool {
-    seen.alive && platform::carries(seen.pid, mark)
+fn is_in_run(process: &ProcessSnapshot, environment_entry: &str) -> bool {
+    process.is_alive && platform::has_environment_entry(process.pid, environment_entry)
 }
 
 /// By pid, never any child: other parts of ralph may wait for their own.
-fn reaped(seen: &Seen) -> bool {
-    !seen.alive && waitpid(Some(seen.pid), WaitOptions::NOHANG).is_ok()
+fn reap_if_dead(process: &ProcessSnapshot) -> bool {
+    !process.is_alive && waitpid(Some(process.pid), WaitOptions::NOHANG).is_ok()
 }
 
 /// All processes at one moment, with what must be spared.
-struct Table {
-    seen: HashMap<Pid, Seen>,
-    servants: HashSet<Pid>,
-    me: Pid,
-    session: Option<Pid>,
+struct ProcessTable {
+    processes: HashMap<Pid, ProcessSnapshot>,
+    helper_pids: HashSet<Pid>,
+    own_pid: Pid,
+    own_session_id: Option<Pid>,
 }
 
-impl Table {
+impl ProcessTable {
     /// The session is taken from the table: in a container it may be one that has no number there.
-    fn new(processes: Vec<Seen>) -> Table {
-        let me = getpid();
-        let seen: HashMap<Pid, Seen> = processes.into_iter().map(|seen| (seen.pid, seen)).collect();
-        let session = seen.get(&me).and_then(|seen| seen.session);
-        Table { seen, servants: own::servants(), me, session }
+    fn new(processes: Vec<ProcessSnapshot>) -> ProcessTable {
+        let own_pid = getpid();
+        let processes: HashMap<Pid, ProcessSnapshot> = processes.into_iter().map(|seen| (seen.pid, seen)).collect();
+        let own_session_id = processes.get(&own_pid).and_then(|seen| seen.session_id);
+        ProcessTable { processes, helper_pids: helper_pids::helper_pids(), own_pid, own_session_id }
     }
 
     /// Returns the processes that are neither this one, nor above it, nor under a servant of it.
-    fn strangers(&self) -> impl Iterator<Item = &Seen> {
-        let line: HashSet<Pid> = self.line_of(self.me).collect();
-        self.seen
+    fn unrelated_processes(&self) -> impl Iterator<Item = &ProcessSnapshot> {
+        let own_ancestry: HashSet<Pid> = self.ancestry_of(self.own_pid).collect();
+        self.processes
             .values()
-            .filter(move |seen| !line.contains(&seen.pid))
-            .filter(|seen| !self.line_of(seen.pid).any(|pid| self.servants.contains(&pid)))
+            .filter(move |process| !own_ancestry.contains(&process.pid))
+            .filter(|process| !self.ancestry_of(process.pid).any(|pid| self.helper_pids.contains(&pid)))
     }
 
     /// Returns a process and its ancestors. A table read while processes came and went may hold a ring; a line is never
     /// longer than the table.
-    fn line_of(&self, pid: Pid) -> impl Iterator<Item = Pid> {
-        std::iter::successors(Some(pid), |pid| self.seen.get(pid)?.parent).take(self.seen.len())
+    fn ancestry_of(&self, pid: Pid) -> impl Iterator<Item = Pid> {
+        std::iter::successors(Some(pid), |pid| self.processes.get(pid)?.parent_pid).take(self.processes.len())
     }
 
     /// Only a supervisor's tree lives in another session than ralph and still becomes its child, and only when both
     /// that supervisor and the keeper died. Children that ralph had before its keeper came from whoever started it.
-    fn is_our_orphan(&self, seen: &Seen) -> bool {
-        seen.parent == Some(self.me)
-            && seen.session != self.session
-            && own::since().is_some_and(|since| seen.start >= since)
+    fn is_own_orphan(&self, process: &ProcessSnapshot) -> bool {
+        process.parent_pid == Some(self.own_pid)
+            && process.session_id != self.own_session_id
+            && helper_pids::keeper_start_time().is_some_and(|since| process.start_ticks >= since)
     }
 }

@@ -8,14 +8,14 @@ use super::{Store, StoreError};
 
 impl Store {
     /// Copies the database into a new file that only its owner can read.
-    pub async fn backup(&self, file: &Path) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Copy { path: file.to_path_buf(), source };
+    pub async fn backup_to(&self, file: &Path) -> Result<(), StoreError> {
+        let copy_failed = |source| StoreError::BackupFailed { path: file.to_path_buf(), source };
         let Some(name) = file.to_str() else {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "the name is not UTF-8 text")));
+            return Err(copy_failed(io::Error::new(io::ErrorKind::InvalidInput, "the name is not UTF-8 text")));
         };
         // SQLite fills an empty file, but would let everybody read one of its own.
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(failed)?;
-        let copied = self.copy_into(name).await.and_then(|()| made.sync_all().map_err(failed));
+        let target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(copy_failed)?;
+        let copied = self.vacuum_into(name).await.and_then(|()| target.sync_all().map_err(copy_failed));
         if copied.is_err() {
             // Half a copy is none; the file is the one that was just made.
             let _ = std::fs::remove_file(file);
@@ -23,9 +23,9 @@ impl Store {
         copied
     }
 
-    async fn copy_into(&self, name: &str) -> Result<(), StoreError> {
+    async fn vacuum_into(&self, name: &str) -> Result<(), StoreError> {
         let mut connection = self.connection.lock().await;
         let copy = sqlx::query("VACUUM INTO ?").bind(name.to_owned()).execute(&mut *connection).await;
-        copy.map(drop).map_err(|source| self.failed(source))
+        copy.map(drop).map_err(|source| self.to_store_error(source))
     }
 }

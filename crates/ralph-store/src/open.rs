@@ -9,165 +9,168 @@ use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use tokio::sync::Mutex;
 
-use super::header::{Inside, judge};
-use super::migrate::{self, KNOWN};
-use super::place::Place;
-use super::{Damage, Store, StoreError};
+use super::database_files::DatabaseFiles;
+use super::database_header::{DatabaseState, classify_database};
+use super::migrate::{self, NEWEST_SCHEMA};
+use super::{DatabaseDamage, Store, StoreError};
 
 /// How long a writer waits for another process before it gives up.
-const BUSY: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How soon somebody looks again at what another process may be making.
-const BETWEEN: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Whether a missing database is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
+pub enum OpenMode {
     Create,
     Existing,
 }
 
 /// How thoroughly a database is looked through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(super) enum IntegrityDepth {
     Structure,
     /// Also whether the indexes agree with the tables.
-    Whole,
+    Full,
 }
 
 impl Store {
     /// Opens the store of a state folder. With [`Opening::Existing`] a missing database is `None`.
-    pub async fn open(folder: &Path, opening: Opening) -> Result<Option<Self>, StoreError> {
+    pub async fn open(folder: &Path, mode: OpenMode) -> Result<Option<Self>, StoreError> {
         let unusable = |source| StoreError::Folder { path: folder.to_path_buf(), source };
-        let Some(place) = place(folder, opening).map_err(unusable)? else { return Ok(None) };
-        let inside = inside(&place).await.map_err(unusable)?;
-        let inside = inside.map_err(|what| StoreError::damaged(&place.path, what))?;
-        let store = match (inside, opening) {
-            (Inside::AtRest { schema }, _) if schema > KNOWN => {
-                return Err(StoreError::Newer { path: place.path, found: schema, known: KNOWN });
+        let Some(files) = locate_files(folder, mode).map_err(unusable)? else { return Ok(None) };
+        let state = inspect_until_stable(&files).await.map_err(unusable)?;
+        let state = state.map_err(|what| StoreError::damaged_at(&files.path, what))?;
+        let store = match (state, mode) {
+            (DatabaseState::Closed { schema }, _) if schema > NEWEST_SCHEMA => {
+                return Err(StoreError::NewerSchema { path: files.path, found: schema, known: NEWEST_SCHEMA });
             }
-            (Inside::Nothing, Opening::Existing) => return Ok(None),
-            (Inside::AtRest { schema }, Opening::Existing) if place.writable().is_err() => {
-                if schema < KNOWN {
-                    return Err(StoreError::Older { path: place.path, found: schema, known: KNOWN });
+            (DatabaseState::Absent, OpenMode::Existing) => return Ok(None),
+            (DatabaseState::Closed { schema }, OpenMode::Existing) if files.check_writable().is_err() => {
+                if schema < NEWEST_SCHEMA {
+                    return Err(StoreError::OlderSchema { path: files.path, found: schema, known: NEWEST_SCHEMA });
                 }
-                return Ok(Some(Self::on(read_only(&place).await?, place)));
+                return Ok(Some(Self::from_connection(connect_read_only(&files).await?, files)));
             }
-            (Inside::Nothing, Opening::Create) => {
-                place.make_database().map_err(unusable)?;
-                Self::held(place).await?
+            (DatabaseState::Absent, OpenMode::Create) => {
+                files.create_database_file().map_err(unusable)?;
+                Self::connect_to_inspected_file(files).await?
             }
-            (Inside::InUse, Opening::Create) => Self::held(place).await?.sound().await?,
-            (Inside::AtRest { .. } | Inside::InUse, _) => Self::held(place).await?,
+            (DatabaseState::InUse, OpenMode::Create) => {
+                Self::connect_to_inspected_file(files).await?.ensure_sound().await?
+            }
+            (DatabaseState::Closed { .. } | DatabaseState::InUse, _) => Self::connect_to_inspected_file(files).await?,
         };
-        migrate::migrate(&store).await?;
-        if opening == Opening::Create {
-            store.place.keep_out_of_git().map_err(unusable)?;
+        migrate::migrate_schema(&store).await?;
+        if mode == OpenMode::Create {
+            store.files.write_gitignore().map_err(unusable)?;
         }
         Ok(Some(store))
     }
 
-    pub(super) fn on(connection: SqliteConnection, place: Place) -> Self {
+    pub(super) fn from_connection(connection: SqliteConnection, files: DatabaseFiles) -> Self {
         Self {
             connection: Mutex::new(connection),
-            turn: Mutex::new(()),
-            path: place.path.clone(),
-            place,
-            written: Lock::new(None),
-            identity: OnceLock::new(),
-            looked: Lock::new(None),
+            write_lock: Mutex::new(()),
+            path: files.path.clone(),
+            files,
+            last_write: Lock::new(None),
+            database_id: OnceLock::new(),
+            last_integrity_check: Lock::new(None),
         }
     }
 
     /// Connects to the very file that was looked at.
-    async fn held(place: Place) -> Result<Self, StoreError> {
-        let look = || place.look().map_err(|source| StoreError::Folder { path: place.path.clone(), source });
-        let before = look()?;
-        let connection = connect(&place).await?;
+    async fn connect_to_inspected_file(files: DatabaseFiles) -> Result<Self, StoreError> {
+        let current_file_id =
+            || files.database_file_id().map_err(|source| StoreError::Folder { path: files.path.clone(), source });
+        let before = current_file_id()?;
+        let connection = connect_with_retry(&files).await?;
         // Between looking and opening somebody may have put something else there.
-        if before.is_none() || look()? != before {
-            return Err(StoreError::Gone { path: place.path });
+        if before.is_none() || current_file_id()? != before {
+            return Err(StoreError::Removed { path: files.path });
         }
-        Ok(Self::on(connection, place))
+        Ok(Self::from_connection(connection, files))
     }
 
     /// The last process did not close the database, or another is using it: it is looked through.
-    async fn sound(self) -> Result<Self, StoreError> {
-        match self.look_through(Depth::Structure).await {
+    async fn ensure_sound(self) -> Result<Self, StoreError> {
+        match self.check_integrity(IntegrityDepth::Structure).await {
             Ok(()) => Ok(self),
             Err(error) => {
-                self.abandon();
+                self.abandon_without_closing();
                 Err(error)
             }
         }
     }
 
-    pub(super) async fn look_through(&self, depth: Depth) -> Result<(), StoreError> {
+    pub(super) async fn check_integrity(&self, depth: IntegrityDepth) -> Result<(), StoreError> {
         let mut connection = self.connection.lock().await;
         let sql = match depth {
-            Depth::Structure => "PRAGMA quick_check(1)",
-            Depth::Whole => "PRAGMA integrity_check(1)",
+            IntegrityDepth::Structure => "PRAGMA quick_check(1)",
+            IntegrityDepth::Full => "PRAGMA integrity_check(1)",
         };
         let found: Result<(String,), _> = sqlx::query_as(sql).fetch_one(&mut *connection).await;
         match found {
             Ok((ok,)) if ok == "ok" => Ok(()),
-            Ok((what,)) => Err(StoreError::damaged(&self.path, Damage::Inside(what))),
-            Err(source) => Err(self.failed(source)),
+            Ok((what,)) => Err(StoreError::damaged_at(&self.path, DatabaseDamage::Corrupt(what))),
+            Err(source) => Err(self.to_store_error(source)),
         }
     }
 }
 
-fn place(folder: &Path, opening: Opening) -> io::Result<Option<Place>> {
-    match opening {
-        Opening::Existing => Place::find(folder),
-        Opening::Create => {
-            let place = Place::make(folder)?;
-            place.writable().map(|()| Some(place))
+fn locate_files(folder: &Path, mode: OpenMode) -> io::Result<Option<DatabaseFiles>> {
+    match mode {
+        OpenMode::Existing => DatabaseFiles::open_existing(folder),
+        OpenMode::Create => {
+            let files = DatabaseFiles::create(folder)?;
+            files.check_writable().map(|()| Some(files))
         }
     }
 }
 
 /// Looks again for as long as something changes before it calls something damaged: another process is at work on it.
-async fn inside(place: &Place) -> io::Result<Result<Inside, Damage>> {
-    let until = Instant::now() + BUSY;
-    let mut seen = place.outside()?;
+async fn inspect_until_stable(files: &DatabaseFiles) -> io::Result<Result<DatabaseState, DatabaseDamage>> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
+    let mut file_state = files.inspect()?;
     loop {
-        let judged = judge(&seen);
-        if judged.is_ok() {
-            return Ok(judged);
+        let classified = classify_database(&file_state);
+        if classified.is_ok() {
+            return Ok(classified);
         }
-        tokio::time::sleep(BETWEEN).await;
-        let now = place.outside()?;
-        if now == seen || Instant::now() > until {
-            return Ok(judged);
+        tokio::time::sleep(RETRY_INTERVAL).await;
+        let now = files.inspect()?;
+        if now == file_state || Instant::now() > deadline {
+            return Ok(classified);
         }
-        seen = now;
+        file_state = now;
     }
 }
 
 /// Connects. While another process makes the database, SQLite may refuse at once instead of waiting.
-pub(super) async fn connect(place: &Place) -> Result<SqliteConnection, StoreError> {
-    let until = Instant::now() + BUSY;
+pub(super) async fn connect_with_retry(files: &DatabaseFiles) -> Result<SqliteConnection, StoreError> {
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
-        match connect_now(place).await {
-            Err(error) if error.is_busy() && Instant::now() < until => tokio::time::sleep(BETWEEN).await,
+        match connect_once(files).await {
+            Err(error) if error.is_busy() && Instant::now() < deadline => tokio::time::sleep(RETRY_INTERVAL).await,
             done => return done,
         }
     }
 }
 
-async fn connect_now(place: &Place) -> Result<SqliteConnection, StoreError> {
+async fn connect_once(files: &DatabaseFiles) -> Result<SqliteConnection, StoreError> {
     let options = SqliteConnectOptions::new()
-        .filename(place.reachable())
+        .filename(files.sqlite_path())
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Normal)
-        .busy_timeout(BUSY);
-    options.connect().await.map_err(|source| StoreError::of(&place.path, source))
+        .busy_timeout(BUSY_TIMEOUT);
+    options.connect().await.map_err(|source| StoreError::from_sqlite(&files.path, source))
 }
 
 /// SQLite cannot make its files beside the database there, and nobody can change it.
-async fn read_only(place: &Place) -> Result<SqliteConnection, StoreError> {
-    let options = SqliteConnectOptions::new().filename(place.reachable()).read_only(true).immutable(true);
-    options.connect().await.map_err(|source| StoreError::of(&place.path, source))
+async fn connect_read_only(files: &DatabaseFiles) -> Result<SqliteConnection, StoreError> {
+    let options = SqliteConnectOptions::new().filename(files.sqlite_path()).read_only(true).immutable(true);
+    options.connect().await.map_err(|source| StoreError::from_sqlite(&files.path, source))
 }
 
 #[cfg(test)]
@@ -177,8 +180,8 @@ mod tests {
 
     use super::*;
 
-    async fn opened_and_closed(folder: &Path) -> Result<(), StoreError> {
-        if let Some(store) = Store::open(folder, Opening::Create).await? {
+    async fn open_and_close(folder: &Path) -> Result<(), StoreError> {
+        if let Some(store) = Store::open(folder, OpenMode::Create).await? {
             store.close().await;
         }
         Ok(())
@@ -187,17 +190,17 @@ mod tests {
     // spec: D1
     // fault: 59
     #[test]
-    fn a_database_that_many_make_in_the_same_moment_is_sound_for_all_of_them() {
-        const MAKERS: usize = 8;
+    fn a_database_created_by_many_processes_at_once_is_sound() {
+        const CREATORS: usize = 8;
         for round in 0..20 {
             let temp = tempfile::tempdir().unwrap();
-            let gate = Barrier::new(MAKERS);
+            let gate = Barrier::new(CREATORS);
             thread::scope(|scope| {
-                for _ in 0..MAKERS {
+                for _ in 0..CREATORS {
                     scope.spawn(|| {
                         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                         gate.wait();
-                        let made = runtime.unwrap().block_on(opened_and_closed(&temp.path().join("state")));
+                        let made = runtime.unwrap().block_on(open_and_close(&temp.path().join("state")));
                         assert!(made.is_ok(), "round {round}: {made:?}");
                     });
                 }

@@ -3,14 +3,14 @@ use ralph_core::fact::Fact;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row};
 
-use super::given::{fact_sum, loop_sum};
-use super::sum::verify;
+use super::checksum::verify_checksum;
+use super::run_insert::{fact_checksum, loop_checksum};
 use super::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, StoreError};
 
-pub(super) type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
+pub(super) type SqliteQuery = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
 /// Asks what tells this database from every other.
-pub(super) const IDENTITY: &str = "SELECT id FROM identity";
+pub(super) const DATABASE_ID_SQL: &str = "SELECT id FROM identity";
 
 /// One fact of the journal as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,147 +23,144 @@ pub struct EventRow {
 
 /// The loop of a run as it was last stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Latest {
+pub(super) struct LatestLoop {
     /// JSON.
-    pub(super) state: String,
+    pub(super) loop_json: String,
     /// How many facts led to it; unknown for runs of the first schemas.
-    pub(super) facts: Option<i64>,
+    pub(super) fact_count: Option<i64>,
     pub(super) fence: i64,
 }
 
 impl Store {
     /// Returns the newest runs, newest first.
-    pub async fn runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+    pub async fn recent_runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!("SELECT {} FROM runs ORDER BY started_at DESC, id DESC LIMIT $1", RunRow::COLUMNS);
-        self.rows(sqlx::query(AssertSqlSafe(sql)).bind(i64::from(limit)), RunRow::read).await
+        self.fetch_rows(sqlx::query(AssertSqlSafe(sql)).bind(i64::from(limit)), RunRow::from_row).await
     }
 
     /// Returns the runs without an end, newest first.
-    pub async fn recorded_as_running(&self) -> Result<Vec<RunRow>, StoreError> {
-        let sql = format!(
-            "SELECT {} FROM runs WHERE status = 'running' ORDER BY started_at DESC, id DESC",
-            RunRow::COLUMNS
-        );
-        self.rows(sqlx::query(AssertSqlSafe(sql)), RunRow::read).await
+    pub async fn unfinished_runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        let sql =
+            format!("SELECT {} FROM runs WHERE status = 'running' ORDER BY started_at DESC, id DESC", RunRow::COLUMNS);
+        self.fetch_rows(sqlx::query(AssertSqlSafe(sql)), RunRow::from_row).await
     }
 
     /// Returns the runs whose id starts or ends with these characters; enough of them to see an ambiguity.
-    pub async fn runs_like(&self, part: &str) -> Result<Vec<RunRow>, StoreError> {
+    pub async fn find_runs_by_id_part(&self, id_part: &str) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!(
             "SELECT {} FROM runs WHERE substr(id, 1, length($1)) = $1 OR substr(id, -length($1)) = $1
              ORDER BY started_at DESC LIMIT 5",
             RunRow::COLUMNS
         );
-        self.rows(sqlx::query(AssertSqlSafe(sql)).bind(part.to_owned()), RunRow::read).await
+        self.fetch_rows(sqlx::query(AssertSqlSafe(sql)).bind(id_part.to_owned()), RunRow::from_row).await
     }
 
     /// Returns the iterations of a run in order.
-    pub async fn iterations(&self, run: &str) -> Result<Vec<IterationRow>, StoreError> {
+    pub async fn iterations_of_run(&self, run: &str) -> Result<Vec<IterationRow>, StoreError> {
         let sql = "SELECT * FROM iterations WHERE run = $1 ORDER BY number";
-        self.rows(sqlx::query(sql).bind(run.to_owned()), IterationRow::read).await
+        self.fetch_rows(sqlx::query(sql).bind(run.to_owned()), IterationRow::from_row).await
     }
 
     /// Returns the attempts of a run in order.
-    pub async fn attempts(&self, run: &str) -> Result<Vec<AttemptRow>, StoreError> {
+    pub async fn attempts_of_run(&self, run: &str) -> Result<Vec<AttemptRow>, StoreError> {
         let sql = "SELECT * FROM attempts WHERE run = $1 ORDER BY iteration, number";
-        self.rows(sqlx::query(sql).bind(run.to_owned()), AttemptRow::read).await
+        self.fetch_rows(sqlx::query(sql).bind(run.to_owned()), AttemptRow::from_row).await
     }
 
     /// Returns the evidence of a run in order.
-    pub async fn checks(&self, run: &str) -> Result<Vec<CheckRow>, StoreError> {
+    pub async fn checks_of_run(&self, run: &str) -> Result<Vec<CheckRow>, StoreError> {
         let sql = "SELECT * FROM verdicts WHERE run = $1 ORDER BY iteration, position";
-        self.rows(sqlx::query(sql).bind(run.to_owned()), CheckRow::read).await
+        self.fetch_rows(sqlx::query(sql).bind(run.to_owned()), CheckRow::from_row).await
     }
 
     /// Returns the facts of a run with one of two names, in order.
-    pub async fn events_named(&self, run: &str, names: [&str; 2]) -> Result<Vec<EventRow>, StoreError> {
+    pub async fn events_of_kinds(&self, run: &str, kinds: [&str; 2]) -> Result<Vec<EventRow>, StoreError> {
         let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind IN ($2, $3) ORDER BY seq";
-        let [one, other] = names.map(str::to_owned);
+        let [one, other] = kinds.map(str::to_owned);
         let query = sqlx::query(sql).bind(run.to_owned()).bind(one).bind(other);
-        self.rows(query, |row| event(run, row)).await
+        self.fetch_rows(query, |row| read_event(run, row)).await
     }
 
     /// Returns the end of the agent's last message in a run.
-    pub async fn last_words(&self, run: &str) -> Result<String, StoreError> {
-        let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind = 'attempt.ended' ORDER BY seq DESC LIMIT 1";
-        let last = self.rows(sqlx::query(sql).bind(run.to_owned()), |row| event(run, row)).await?.pop();
+    pub async fn last_agent_message(&self, run: &str) -> Result<String, StoreError> {
+        let sql =
+            "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind = 'attempt.ended' ORDER BY seq DESC LIMIT 1";
+        let last = self.fetch_rows(sqlx::query(sql).bind(run.to_owned()), |row| read_event(run, row)).await?.pop();
         let Some(last) = last else { return Ok(String::new()) };
         match serde_json::from_str(&last.body) {
             Ok(Fact::AttemptEnded { result, .. }) => Ok(result.final_text),
             Ok(_) => Ok(String::new()),
-            Err(error) => Err(self.failed(sqlx::Error::Decode(format!("fact {}: {error}", last.seq).into()))),
+            Err(error) => Err(self.to_store_error(sqlx::Error::Decode(format!("fact {}: {error}", last.seq).into()))),
         }
     }
 
     /// Returns the receipt of a run, if it has one.
-    pub async fn receipt(&self, run: &str) -> Result<Option<ReceiptRow>, StoreError> {
-        let query =
-            sqlx::query("SELECT verified, sha256, body FROM receipts WHERE run = $1").bind(run.to_owned());
-        Ok(self.rows(query, ReceiptRow::read).await?.pop())
+    pub async fn receipt_of_run(&self, run: &str) -> Result<Option<ReceiptRow>, StoreError> {
+        let query = sqlx::query("SELECT verified, sha256, body FROM receipts WHERE run = $1").bind(run.to_owned());
+        Ok(self.fetch_rows(query, ReceiptRow::from_row).await?.pop())
     }
 
     /// Returns at most `limit` facts of a run after number `after`. A journal with a gap is an error.
-    pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventRow>, StoreError> {
+    pub async fn events_after(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventRow>, StoreError> {
         // What is written between the two reads can only be more.
-        let known = self.latest(run).await?.facts.unwrap_or(0).min(after.saturating_add(limit.into()));
+        let expected_end = self.latest_loop(run).await?.fact_count.unwrap_or(0).min(after.saturating_add(limit.into()));
         let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let query = sqlx::query(sql).bind(run.to_owned()).bind(after).bind(i64::from(limit));
-        let rows = self.rows(query, |row| event(run, row)).await?;
+        let rows = self.fetch_rows(query, |row| read_event(run, row)).await?;
         let gap = rows.iter().zip(after + 1..).find(|(row, expected)| row.seq != *expected);
         let end = rows.last().map_or(after, |row| row.seq);
-        match gap.map(|(_, missing)| missing).or((end < known).then_some(end + 1)) {
+        match gap.map(|(_, missing)| missing).or((end < expected_end).then_some(end + 1)) {
             None => Ok(rows),
             Some(missing) => {
                 let what = format!("fact {missing} of run {run} is missing");
-                Err(self.failed(sqlx::Error::Decode(what.into())))
+                Err(self.to_store_error(sqlx::Error::Decode(what.into())))
             }
         }
     }
 
     /// Returns the loop of a run as it was last stored.
-    pub(super) async fn latest(&self, run: &str) -> Result<Latest, StoreError> {
-        let query =
-            sqlx::query("SELECT loop, facts, fence, loop_sum FROM runs WHERE id = $1").bind(run.to_owned());
+    pub(super) async fn latest_loop(&self, run: &str) -> Result<LatestLoop, StoreError> {
+        let query = sqlx::query("SELECT loop, facts, fence, loop_sum FROM runs WHERE id = $1").bind(run.to_owned());
         let read = |row: &SqliteRow| {
-            let latest = Latest {
-                state: row.try_get("loop")?,
-                facts: row.try_get("facts")?,
+            let latest = LatestLoop {
+                loop_json: row.try_get("loop")?,
+                fact_count: row.try_get("facts")?,
                 fence: row.try_get("fence")?,
             };
-            let found = loop_sum(&latest.state, latest.facts.unwrap_or(0));
-            verify(row.try_get("loop_sum")?, found, "the loop of a run").map(|()| latest)
+            let found = loop_checksum(&latest.loop_json, latest.fact_count.unwrap_or(0));
+            verify_checksum(row.try_get("loop_sum")?, found, "the loop of a run").map(|()| latest)
         };
-        Ok(self.rows(query, read).await?.pop().unwrap_or_default())
+        Ok(self.fetch_rows(query, read).await?.pop().unwrap_or_default())
     }
 
     /// Returns what tells this database from every other.
-    pub(super) async fn read_identity(&self) -> Result<String, StoreError> {
-        let found: Vec<String> = self.rows(sqlx::query(IDENTITY), |row| row.try_get(0)).await?;
+    pub(super) async fn read_database_id(&self) -> Result<String, StoreError> {
+        let found: Vec<String> = self.fetch_rows(sqlx::query(DATABASE_ID_SQL), |row| row.try_get(0)).await?;
         Ok(found.concat())
     }
 
     /// Returns how many facts a run has.
-    pub(super) async fn facts(&self, run: &str, latest: &Latest) -> Result<i64, StoreError> {
-        if let Some(facts) = latest.facts {
+    pub(super) async fn count_facts(&self, run: &str, latest: &LatestLoop) -> Result<i64, StoreError> {
+        if let Some(facts) = latest.fact_count {
             return Ok(facts);
         }
         let query = sqlx::query("SELECT COUNT(*) FROM events WHERE run = $1").bind(run.to_owned());
-        Ok(self.rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
+        Ok(self.fetch_rows(query, |row| row.try_get(0)).await?.pop().unwrap_or_default())
     }
 
-    pub(super) async fn rows<T>(
+    pub(super) async fn fetch_rows<T>(
         &self,
-        query: Query,
-        read: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
+        query: SqliteQuery,
+        read_row: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
         let mut connection = self.connection.lock().await;
         let rows = query.fetch_all(&mut *connection).await;
-        rows.and_then(|rows| rows.iter().map(read).collect()).map_err(|source| self.failed(source))
+        rows.and_then(|rows| rows.iter().map(read_row).collect()).map_err(|source| self.to_store_error(source))
     }
 }
 
-fn event(run: &str, row: &SqliteRow) -> Result<EventRow, sqlx::Error> {
+fn read_event(run: &str, row: &SqliteRow) -> Result<EventRow, sqlx::Error> {
     let event = EventRow { seq: row.try_get("seq")?, at: row.try_get("at")?, body: row.try_get("body")? };
-    let found = fact_sum(run, (event.seq, event.at), &event.body);
-    verify(row.try_get("sum")?, found, "a fact of the journal").map(|()| event)
+    let found = fact_checksum(run, (event.seq, event.at), &event.body);
+    verify_checksum(row.try_get("sum")?, found, "a fact of the journal").map(|()| event)
 }

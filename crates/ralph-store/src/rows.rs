@@ -1,9 +1,9 @@
 //! The rows that reading gives back.
-use ralph_core::outcome::{Ended, Outcome};
+use ralph_core::outcome::{Outcome, RunEnd};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::given::Given;
+use super::run_insert::RunHeaderRow;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
@@ -32,7 +32,7 @@ impl RunRow {
     pub(super) const COLUMNS: &str = "id, kind, task, role, status, reason, exit_code, agent, promise, max_iterations, \
         iterations, started_at, ended_at, input_tokens, output_tokens, cost_micros, settings, sum, settings_sum";
 
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let run = Self {
             id: row.try_get("id")?,
             kind: row.try_get("kind")?,
@@ -52,19 +52,19 @@ impl RunRow {
             cost_micros: row.try_get("cost_micros")?,
             settings: row.try_get("settings")?,
         };
-        run.given().verify(row.try_get("sum")?, row.try_get("settings_sum")?).map(|()| run)
+        run.to_header().verify_checksums(row.try_get("sum")?, row.try_get("settings_sum")?).map(|()| run)
     }
 
     /// Returns how it ended, if it has.
     #[must_use]
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn run_end(&self) -> Option<RunEnd> {
         let outcome = Outcome::parse(&self.status)?;
         let exit_code = u8::try_from(self.exit_code?).ok()?;
-        Some(Ended { outcome, reason: self.reason.clone().unwrap_or_default(), exit_code })
+        Some(RunEnd { outcome, reason: self.reason.clone().unwrap_or_default(), exit_code })
     }
 
-    fn given(&self) -> Given<'_> {
-        Given {
+    fn to_header(&self) -> RunHeaderRow<'_> {
+        RunHeaderRow {
             id: &self.id,
             kind: &self.kind,
             agent: &self.agent,
@@ -85,16 +85,16 @@ pub struct IterationRow {
     pub duration_ms: Option<i64>,
     pub attempts: i64,
     pub claimed: Option<bool>,
-    pub claim_why: Option<String>,
+    pub claim_reason: Option<String>,
     pub verdict: Option<String>,
-    pub verdict_why: Option<String>,
+    pub verdict_reason: Option<String>,
     pub input_tokens: Option<i64>,
     pub output_tokens: Option<i64>,
     pub cost_micros: Option<i64>,
 }
 
 impl IterationRow {
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         Ok(Self {
             number: row.try_get("number")?,
             status: row.try_get("status")?,
@@ -102,9 +102,9 @@ impl IterationRow {
             duration_ms: row.try_get("duration_ms")?,
             attempts: row.try_get("attempts")?,
             claimed: row.try_get::<Option<i64>, _>("claimed")?.map(|claimed| claimed != 0),
-            claim_why: row.try_get("claim_why")?,
+            claim_reason: row.try_get("claim_why")?,
             verdict: row.try_get("verdict")?,
-            verdict_why: row.try_get("verdict_why")?,
+            verdict_reason: row.try_get("verdict_why")?,
             input_tokens: row.try_get("input_tokens")?,
             output_tokens: row.try_get("output_tokens")?,
             cost_micros: row.try_get("cost_micros")?,
@@ -125,7 +125,7 @@ pub struct AttemptRow {
 }
 
 impl AttemptRow {
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         Ok(Self {
             iteration: row.try_get("iteration")?,
             number: row.try_get("number")?,
@@ -144,7 +144,7 @@ pub struct CheckRow {
     pub iteration: i64,
     pub position: i64,
     /// `2` is the second criterion, `2.1` its first stage.
-    pub place: String,
+    pub outline_number: String,
     pub method: String,
     pub name: Option<String>,
     pub command: String,
@@ -152,11 +152,11 @@ pub struct CheckRow {
     pub reason: String,
     pub exit_code: Option<i64>,
     pub duration_ms: i64,
-    pub log: String,
+    pub log_file: String,
     pub required: bool,
     pub tries: i64,
     pub cached: bool,
-    pub digest: Option<String>,
+    pub output_digest: Option<String>,
     /// JSON.
     pub judgement: Option<String>,
 }
@@ -171,26 +171,22 @@ pub struct ReceiptRow {
 }
 
 impl ReceiptRow {
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
-        Ok(Self {
-            verified: is_set(row, "verified")?,
-            sha256: row.try_get("sha256")?,
-            body: row.try_get("body")?,
-        })
+    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self { verified: read_flag(row, "verified")?, sha256: row.try_get("sha256")?, body: row.try_get("body")? })
     }
 }
 
-fn is_set(row: &SqliteRow, column: &str) -> Result<bool, sqlx::Error> {
+fn read_flag(row: &SqliteRow, column: &str) -> Result<bool, sqlx::Error> {
     row.try_get::<i64, _>(column).map(|value| value != 0)
 }
 
 impl CheckRow {
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let position: i64 = row.try_get("position")?;
         Ok(Self {
             iteration: row.try_get("iteration")?,
             position,
-            place: row.try_get::<Option<_>, _>("place")?.unwrap_or_else(|| position.to_string()),
+            outline_number: row.try_get::<Option<_>, _>("place")?.unwrap_or_else(|| position.to_string()),
             method: row.try_get("method")?,
             name: row.try_get("name")?,
             command: row.try_get("command")?,
@@ -198,11 +194,11 @@ impl CheckRow {
             reason: row.try_get("reason")?,
             exit_code: row.try_get("exit_code")?,
             duration_ms: row.try_get("duration_ms")?,
-            log: row.try_get("log")?,
-            required: is_set(row, "required")?,
+            log_file: row.try_get("log")?,
+            required: read_flag(row, "required")?,
             tries: row.try_get("tries")?,
-            cached: is_set(row, "cached")?,
-            digest: row.try_get("digest")?,
+            cached: read_flag(row, "cached")?,
+            output_digest: row.try_get("digest")?,
             judgement: row.try_get("judgement")?,
         })
     }

@@ -1,7 +1,7 @@
 //! Adding up many runs. SQLite adds; what comes back is one row for each group and number of iterations.
-use ralph_core::attempt::Spend;
-use ralph_core::event::Millis;
-use ralph_core::stats::Part;
+use ralph_core::attempt::ModelSpend;
+use ralph_core::event::UnixMillis;
+use ralph_core::stats::RunStatsBucket;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row};
 
@@ -9,7 +9,7 @@ use super::{Store, StoreError};
 
 /// What runs are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Grouping {
+pub enum StatsGrouping {
     /// All of them are one group.
     All,
     Role,
@@ -22,60 +22,60 @@ pub enum Grouping {
 
 /// Runs of one group with the same number of iterations; without a key: of those that have no role, no task, no known
 /// model.
-pub type KeyedPart = (Option<String>, Part);
+pub type KeyedPart = (Option<String>, RunStatsBucket);
 
 impl Store {
     /// Adds up the runs that began at or after a moment; of tasks, those that cost most, and one more if there is one.
-    pub async fn stats(
+    pub async fn run_stats(
         &self,
-        grouping: Grouping,
-        since: Millis,
-        most: u32,
+        grouping: StatsGrouping,
+        since: UnixMillis,
+        max_groups: u32,
     ) -> Result<Vec<KeyedPart>, StoreError> {
-        let query = sqlx::query(AssertSqlSafe(question(grouping))).bind(since.0);
-        let query = if grouping == Grouping::Task { query.bind(i64::from(most) + 1) } else { query };
-        self.rows(query, part).await
+        let query = sqlx::query(AssertSqlSafe(stats_query(grouping))).bind(since.0);
+        let query = if grouping == StatsGrouping::Task { query.bind(i64::from(max_groups) + 1) } else { query };
+        self.fetch_rows(query, read_part).await
     }
 }
 
 /// Returns the question that adds up. Whatever is in it stands in this file.
-fn question(grouping: Grouping) -> String {
+fn stats_query(grouping: StatsGrouping) -> String {
     match grouping {
-        Grouping::All => of_runs("NULL", "runs", ""),
-        Grouping::Role => of_runs("role", "runs", ""),
-        Grouping::Task => of_runs("task", "runs", COSTLIEST_TASKS),
-        Grouping::Spec => of_runs("tasks.spec", "runs LEFT JOIN tasks ON tasks.id = runs.task", ""),
-        Grouping::Agent => of_shares("agent"),
-        Grouping::Model => of_shares("NULLIF(model, '')"),
-        Grouping::Iteration => OF_ITERATIONS.to_owned(),
+        StatsGrouping::All => runs_query("NULL", "runs", ""),
+        StatsGrouping::Role => runs_query("role", "runs", ""),
+        StatsGrouping::Task => runs_query("task", "runs", COSTLIEST_TASKS_FILTER),
+        StatsGrouping::Spec => runs_query("tasks.spec", "runs LEFT JOIN tasks ON tasks.id = runs.task", ""),
+        StatsGrouping::Agent => agent_usage_query("agent"),
+        StatsGrouping::Model => agent_usage_query("NULLIF(model, '')"),
+        StatsGrouping::Iteration => ITERATIONS_QUERY.to_owned(),
     }
 }
 
 /// There may be very many tasks: only those are added up that are asked for.
-const COSTLIEST_TASKS: &str = "AND task IN (SELECT task FROM runs WHERE started_at >= $1 AND task IS NOT NULL
+const COSTLIEST_TASKS_FILTER: &str = "AND task IN (SELECT task FROM runs WHERE started_at >= $1 AND task IS NOT NULL
     GROUP BY task ORDER BY SUM(cost_micros) DESC, COUNT(*) DESC, task LIMIT $2)";
 
 /// What became of the runs.
-const OUTCOMES: &str = "SUM(s.status NOT IN ('running', 'interrupted')) AS ended,
+const OUTCOME_COLUMNS: &str = "SUM(s.status NOT IN ('running', 'interrupted')) AS ended,
     SUM(s.status = 'completed') AS completed, SUM(s.status = 'blocked' AND s.exit_code = 3) AS sent_back";
 
 /// Adds up whole runs, without looking at more than the index `runs_added_up`.
-fn of_runs(key: &str, from: &str, which: &str) -> String {
-    let outcomes = OUTCOMES.replace("s.", "runs.");
+fn runs_query(key: &str, from: &str, filter: &str) -> String {
+    let outcomes = OUTCOME_COLUMNS.replace("s.", "runs.");
     format!(
         "SELECT {key} AS key, iterations, COUNT(*) AS runs, {outcomes}, SUM(rejected) AS rejected,
             SUM(cost_micros) AS cost_micros, SUM(input_tokens) AS input_tokens, SUM(output_tokens) AS output_tokens,
             SUM(iterations > 0 AND (cost_micros IS NULL OR unpriced > 0)) AS unpriced,
             SUM(iterations > 0 AND input_tokens IS NULL AND output_tokens IS NULL) AS uncounted,
             SUM(judges_micros) AS judges_micros, SUM(worked_ms) AS worked_ms, COUNT(worked_ms) AS timed
-         FROM {from} WHERE started_at >= $1 {which} GROUP BY 1, iterations"
+         FROM {from} WHERE started_at >= $1 {filter} GROUP BY 1, iterations"
     )
 }
 
 /// Adds up the shares of one agent or model: a run counts wherever one worked, with what this one used.
-fn of_shares(key: &str) -> String {
+fn agent_usage_query(key: &str) -> String {
     format!(
-        "SELECT key, iterations, COUNT(*) AS runs, {OUTCOMES}, SUM(rejected) AS rejected,
+        "SELECT key, iterations, COUNT(*) AS runs, {OUTCOME_COLUMNS}, SUM(rejected) AS rejected,
             SUM(cost_micros) AS cost_micros, SUM(input_tokens) AS input_tokens, SUM(output_tokens) AS output_tokens,
             SUM(cost_micros IS NULL OR unpriced > 0) AS unpriced,
             SUM(input_tokens IS NULL AND output_tokens IS NULL) AS uncounted,
@@ -85,7 +85,7 @@ fn of_shares(key: &str) -> String {
 }
 
 /// Adds up iterations by their number. A run is completed in its last one.
-const OF_ITERATIONS: &str =
+const ITERATIONS_QUERY: &str =
     "SELECT CAST(number AS TEXT) AS key, number AS iterations, runs, ended, COALESCE(completed, 0) AS completed,
         0 AS sent_back, rejected, cost_micros, input_tokens, output_tokens, unpriced, uncounted, NULL AS judges_micros,
         worked_ms, timed
@@ -97,64 +97,68 @@ const OF_ITERATIONS: &str =
      LEFT JOIN (SELECT iterations AS last, SUM(status = 'completed') AS completed FROM runs
         WHERE started_at >= $1 GROUP BY iterations) AS r ON r.last = i.number";
 
-fn part(row: &SqliteRow) -> Result<KeyedPart, sqlx::Error> {
-    let number = |column: &str| -> Result<u64, sqlx::Error> { Ok(known(row, column)?.unwrap_or(0)) };
-    let spent = Spend {
-        input_tokens: known(row, "input_tokens")?,
-        output_tokens: known(row, "output_tokens")?,
-        cost_micros: known(row, "cost_micros")?,
+fn read_part(row: &SqliteRow) -> Result<KeyedPart, sqlx::Error> {
+    let number = |column: &str| -> Result<u64, sqlx::Error> { Ok(read_unsigned(row, column)?.unwrap_or(0)) };
+    let spent = ModelSpend {
+        input_tokens: read_unsigned(row, "input_tokens")?,
+        output_tokens: read_unsigned(row, "output_tokens")?,
+        cost_micros: read_unsigned(row, "cost_micros")?,
     };
-    let part = Part {
+    let part = RunStatsBucket {
         iterations: u32::try_from(number("iterations")?).unwrap_or(u32::MAX),
         runs: number("runs")?,
-        ended: number("ended")?,
-        completed: number("completed")?,
-        sent_back: number("sent_back")?,
-        rejected: number("rejected")?,
+        ended_runs: number("ended")?,
+        completed_runs: number("completed")?,
+        sent_back_runs: number("sent_back")?,
+        rejected_claims: number("rejected")?,
         spent,
-        unpriced: number("unpriced")?,
-        uncounted: number("uncounted")?,
-        judges_micros: known(row, "judges_micros")?,
+        unpriced_runs: number("unpriced")?,
+        runs_without_tokens: number("uncounted")?,
+        judge_cost_micros: read_unsigned(row, "judges_micros")?,
         worked_ms: number("worked_ms")?,
-        timed: number("timed")?,
+        timed_runs: number("timed")?,
     };
     Ok((row.try_get("key")?, part))
 }
 
-fn known(row: &SqliteRow, column: &str) -> Result<Option<u64>, sqlx::Error> {
+fn read_unsigned(row: &SqliteRow, column: &str) -> Result<Option<u64>, sqlx::Error> {
     Ok(row.try_get::<Option<i64>, _>(column)?.map(|value| u64::try_from(value).unwrap_or(0)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Opening;
+    use crate::OpenMode;
 
-    async fn plan(store: &Store, grouping: Grouping) -> String {
-        let query =
-            sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", question(grouping)))).bind(0_i64);
-        let query = if grouping == Grouping::Task { query.bind(20_i64) } else { query };
-        store.rows(query, |row| row.try_get::<String, _>("detail")).await.unwrap().join("\n")
+    async fn query_plan(store: &Store, grouping: StatsGrouping) -> String {
+        let query = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", stats_query(grouping)))).bind(0_i64);
+        let query = if grouping == StatsGrouping::Task { query.bind(20_i64) } else { query };
+        store.fetch_rows(query, |row| row.try_get::<String, _>("detail")).await.unwrap().join("\n")
     }
 
     // spec: P9, F6
     #[tokio::test]
-    async fn adding_up_never_reads_the_wide_rows_of_all_runs_or_any_fact() {
+    async fn statistics_never_read_full_run_rows_or_facts() {
         let temp = tempfile::tempdir().unwrap();
-        let store = Store::open(temp.path(), Opening::Create).await.unwrap().unwrap();
-        for grouping in [Grouping::All, Grouping::Role, Grouping::Spec, Grouping::Iteration] {
-            let plan = plan(&store, grouping).await;
+        let store = Store::open(temp.path(), OpenMode::Create).await.unwrap().unwrap();
+        for grouping in [StatsGrouping::All, StatsGrouping::Role, StatsGrouping::Spec, StatsGrouping::Iteration] {
+            let plan = query_plan(&store, grouping).await;
             assert!(plan.contains("runs USING COVERING INDEX runs_added_up"), "{grouping:?}: {plan}");
         }
-        for grouping in [Grouping::Agent, Grouping::Model] {
-            let plan = plan(&store, grouping).await;
+        for grouping in [StatsGrouping::Agent, StatsGrouping::Model] {
+            let plan = query_plan(&store, grouping).await;
             assert!(plan.contains("SCAN shares") && !plan.contains("runs"), "{grouping:?}: {plan}");
         }
-        let tasks = plan(&store, Grouping::Task).await;
+        let tasks = query_plan(&store, StatsGrouping::Task).await;
         assert!(tasks.contains("runs USING INDEX runs_by_task (task=?"), "{tasks}");
-        for grouping in [Grouping::All, Grouping::Spec, Grouping::Task, Grouping::Model, Grouping::Iteration]
-        {
-            assert!(!plan(&store, grouping).await.contains("events"), "{grouping:?}");
+        for grouping in [
+            StatsGrouping::All,
+            StatsGrouping::Spec,
+            StatsGrouping::Task,
+            StatsGrouping::Model,
+            StatsGrouping::Iteration,
+        ] {
+            assert!(!query_plan(&store, grouping).await.contains("events"), "{grouping:?}");
         }
     }
 }

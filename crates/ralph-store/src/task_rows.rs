@@ -1,21 +1,21 @@
 //! Tasks as reading gives them back.
-use ralph_core::task::{Approval, Status, Task};
+use ralph_core::task::{Approval, Task, TaskStatus};
 use serde::{Deserialize, Deserializer};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 /// What a list shows of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct TaskHead {
+pub struct TaskListItem {
     pub id: String,
     pub(super) seq: i64,
     pub spec: Option<String>,
     pub title: String,
-    pub status: Status,
+    pub status: TaskStatus,
     pub priority: u32,
     pub dependencies: Vec<String>,
     pub assignee: Option<String>,
-    #[serde(rename = "unapproved", deserialize_with = "approval_of")]
+    #[serde(rename = "unapproved", deserialize_with = "deserialize_approval")]
     pub approval: Approval,
     pub created_at: i64,
     pub updated_at: i64,
@@ -48,7 +48,7 @@ pub struct TaskRow {
 }
 
 /// All tasks as one JSON array: ten thousand rows of many columns would take three times as long to fetch.
-pub(super) const LISTED: &str = "SELECT json_group_array(json_object(
+pub(super) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
         'id', t.id, 'seq', t.seq, 'spec', t.spec, 'title', t.title, 'status', t.status,
         'priority', COALESCE(t.priority, 3), 'dependencies', json(COALESCE(t.dependencies, '[]')),
         'assignee', t.assignee, 'unapproved', t.unapproved, 'created_at', t.created_at, 'updated_at', t.updated_at,
@@ -60,59 +60,57 @@ pub(super) const LISTED: &str = "SELECT json_group_array(json_object(
     LEFT JOIN runs r ON r.id =
         (SELECT id FROM runs WHERE task = t.id AND task IS NOT NULL ORDER BY started_at DESC, id DESC LIMIT 1)";
 
-pub(super) const WHOLE: &str =
-    "SELECT id, spec, title, description, status, priority, dependencies, assignee,
+pub(super) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, status, priority, dependencies, assignee,
         unapproved, created_at, updated_at, metadata, completion_spec
     FROM tasks WHERE $1 IS NULL OR id = $1 ORDER BY seq";
 
 /// Reads what [`LISTED`] gives.
-pub(super) fn listed(row: &SqliteRow) -> Result<Vec<TaskHead>, sqlx::Error> {
+pub(super) fn parse_task_list(row: &SqliteRow) -> Result<Vec<TaskListItem>, sqlx::Error> {
     let tasks: &str = row.try_get("tasks")?;
     serde_json::from_str(tasks).map_err(|error| sqlx::Error::Decode(format!("the tasks: {error}").into()))
 }
 
 impl TaskRow {
-    pub(super) fn read(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+    pub(super) fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
         let task = Task {
             id: row.try_get("id")?,
             spec_id: row.try_get("spec")?,
             title: row.try_get("title")?,
             description: row.try_get("description")?,
-            status: status(row)?,
+            status: read_status(row)?,
             priority: row.try_get("priority")?,
-            dependencies: json(row, "dependencies")?,
+            dependencies: read_json_column(row, "dependencies")?,
             assignee: row.try_get("assignee")?,
-            completion: json(row, "completion_spec")?,
+            completion: read_json_column(row, "completion_spec")?,
         };
         Ok(Self {
             task,
             metadata: row.try_get("metadata")?,
-            approval: approval(row)?,
+            approval: read_approval(row)?,
             created_at: row.try_get("created_at")?,
             updated_at: row.try_get("updated_at")?,
         })
     }
 }
 
-fn approval(row: &SqliteRow) -> Result<Approval, sqlx::Error> {
-    Ok(awaited(row.try_get("unapproved")?))
+fn read_approval(row: &SqliteRow) -> Result<Approval, sqlx::Error> {
+    Ok(to_approval(row.try_get("unapproved")?))
 }
 
-fn approval_of<'de, D: Deserializer<'de>>(stored: D) -> Result<Approval, D::Error> {
-    Ok(awaited(i64::deserialize(stored)? != 0))
+fn deserialize_approval<'de, D: Deserializer<'de>>(stored: D) -> Result<Approval, D::Error> {
+    Ok(to_approval(i64::deserialize(stored)? != 0))
 }
 
-fn awaited(unapproved: bool) -> Approval {
-    if unapproved { Approval::Awaited } else { Approval::Given }
+fn to_approval(unapproved: bool) -> Approval {
+    if unapproved { Approval::Pending } else { Approval::Granted }
 }
 
-fn status(row: &SqliteRow) -> Result<Status, sqlx::Error> {
+fn read_status(row: &SqliteRow) -> Result<TaskStatus, sqlx::Error> {
     let stored: String = row.try_get("status")?;
-    Status::parse(&stored)
-        .ok_or_else(|| sqlx::Error::Decode(format!("a task has the status {stored:?}").into()))
+    TaskStatus::parse(&stored).ok_or_else(|| sqlx::Error::Decode(format!("a task has the status {stored:?}").into()))
 }
 
-fn json<T: serde::de::DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<Option<T>, sqlx::Error> {
+fn read_json_column<T: serde::de::DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<Option<T>, sqlx::Error> {
     let stored: Option<String> = row.try_get(column)?;
     let read = stored.map(|text| serde_json::from_str(&text)).transpose();
     read.map_err(|error| sqlx::Error::Decode(format!("{column} of a task: {error}").into()))

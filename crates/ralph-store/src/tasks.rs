@@ -1,13 +1,13 @@
 //! Tasks: read whole or as a list, changed all or nothing. Who changes them sees all of them, in the same transaction.
-use ralph_core::event::Millis;
-use ralph_core::outcome::Ended;
-use ralph_core::task::{Approval, Role, Status, Task};
+use ralph_core::event::UnixMillis;
+use ralph_core::outcome::RunEnd;
+use ralph_core::task::{Approval, Role, Task, TaskStatus};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use super::batch::{Statement, execute_one, sql};
-use super::claims::now;
-use super::task_rows::{LISTED, TaskHead, TaskRow, WHOLE, listed};
+use super::leases::boot_clock_millis;
+use super::statement_batch::{SqlStatement, execute_one, sql};
+use super::task_rows::{FULL_TASKS_SQL, TASK_LIST_SQL, TaskListItem, TaskRow, parse_task_list};
 use super::{NewStage, RunRow, Store, StoreError};
 
 /// What shall become of a task.
@@ -35,61 +35,66 @@ pub enum TaskChange {
 
 impl Store {
     /// Returns all tasks: the most urgent first, then the oldest.
-    pub async fn tasks(&self) -> Result<Vec<TaskHead>, StoreError> {
-        Ok(self.rows(sqlx::query(LISTED), listed).await?.pop().unwrap_or_default())
+    pub async fn list_tasks(&self) -> Result<Vec<TaskListItem>, StoreError> {
+        Ok(self.fetch_rows(sqlx::query(TASK_LIST_SQL), parse_task_list).await?.pop().unwrap_or_default())
     }
 
     /// Returns one task whole.
-    pub async fn task(&self, id: &str) -> Result<Option<TaskRow>, StoreError> {
-        let query = sqlx::query(WHOLE).bind(Some(id.to_owned()));
-        Ok(self.rows(query, TaskRow::read).await?.pop())
+    pub async fn get_task(&self, id: &str) -> Result<Option<TaskRow>, StoreError> {
+        let query = sqlx::query(FULL_TASKS_SQL).bind(Some(id.to_owned()));
+        Ok(self.fetch_rows(query, TaskRow::from_row).await?.pop())
     }
 
     /// Returns all tasks whole, in the order in which they were made.
-    pub async fn whole_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
-        self.rows(sqlx::query(WHOLE).bind(None::<String>), TaskRow::read).await
+    pub async fn list_full_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
+        self.fetch_rows(sqlx::query(FULL_TASKS_SQL).bind(None::<String>), TaskRow::from_row).await
     }
 
     /// Returns the task and the role that a run is a stage of, if it is one.
-    pub(super) async fn stage_of(&self, run: &str) -> Result<Option<(String, String)>, StoreError> {
+    pub(super) async fn stage_of_run(&self, run: &str) -> Result<Option<(String, String)>, StoreError> {
         let query = sqlx::query("SELECT task, role FROM runs WHERE id = $1 AND task IS NOT NULL");
         let read = |row: &SqliteRow| Ok((row.try_get("task")?, row.try_get("role")?));
-        Ok(self.rows(query.bind(run.to_owned()), read).await?.pop())
+        Ok(self.fetch_rows(query.bind(run.to_owned()), read).await?.pop())
     }
 
     /// Returns the runs of a task, oldest first.
     pub async fn runs_of_task(&self, id: &str) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!("SELECT {} FROM runs WHERE task = $1 ORDER BY started_at, id", RunRow::COLUMNS);
         let query = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(id.to_owned());
-        self.rows(query, RunRow::read).await
+        self.fetch_rows(query, RunRow::from_row).await
     }
 
     /// Lets `decide` see all tasks and say what shall become of which, and does all of it or nothing. Nobody else changes
     /// them meanwhile.
     pub async fn change_tasks<E: From<StoreError>>(
         &self,
-        at: Millis,
-        decide: impl FnOnce(&[TaskHead]) -> Result<Vec<TaskChange>, E>,
+        at: UnixMillis,
+        decide: impl FnOnce(&[TaskListItem]) -> Result<Vec<TaskChange>, E>,
     ) -> Result<(), E> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.write_lock.lock().await;
         let mut connection = self.connection.lock().await;
-        let failed = |source| E::from(self.failed(source));
+        let failed = |source| E::from(self.to_store_error(source));
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
-        let there = heads(&mut transaction).await.map_err(failed)?;
+        let existing = read_task_list(&mut transaction).await.map_err(failed)?;
         // What was not committed is taken back when it is dropped.
-        let changes = decide(&there)?;
-        let after = there.iter().map(|head| head.seq).max().unwrap_or(0) + 1;
-        for (change, seq) in changes.iter().zip(after..) {
-            for statement in self.statements(change, seq, at)? {
+        let changes = decide(&existing)?;
+        let next_seq = existing.iter().map(|head| head.seq).max().unwrap_or(0) + 1;
+        for (change, seq) in changes.iter().zip(next_seq..) {
+            for statement in self.change_statements(change, seq, at)? {
                 execute_one(&mut transaction, statement).await.map_err(failed)?;
             }
         }
         transaction.commit().await.map_err(failed)?;
-        self.wrote_beside();
+        self.refresh_file_stamps();
         Ok(())
     }
 
-    fn statements(&self, change: &TaskChange, seq: i64, at: Millis) -> Result<Vec<Statement>, StoreError> {
+    fn change_statements(
+        &self,
+        change: &TaskChange,
+        seq: i64,
+        at: UnixMillis,
+    ) -> Result<Vec<SqlStatement>, StoreError> {
         Ok(match change {
             TaskChange::Add { task, metadata, approval } => {
                 let add = sql!(
@@ -103,9 +108,9 @@ impl Store {
                     at.0,
                     metadata.as_str()
                 );
-                std::iter::once(add).chain(self.written(task, *approval, at)?).collect()
+                std::iter::once(add).chain(self.update_statements(task, *approval, at)?).collect()
             }
-            TaskChange::Replace { task, approval } => self.written(task, *approval, at)?,
+            TaskChange::Replace { task, approval } => self.update_statements(task, *approval, at)?,
             TaskChange::Approve { id } => {
                 vec![sql!("UPDATE tasks SET unapproved = 0, updated_at = ? WHERE id = ?", at.0, id.as_str())]
             }
@@ -113,9 +118,14 @@ impl Store {
         })
     }
 
-    fn written(&self, task: &Task, approval: Approval, at: Millis) -> Result<Vec<Statement>, StoreError> {
-        let dependencies = task.dependencies.as_ref().map(|on| self.encode(on)).transpose()?;
-        let completion = task.completion.as_ref().map(|spec| self.encode(spec)).transpose()?;
+    fn update_statements(
+        &self,
+        task: &Task,
+        approval: Approval,
+        at: UnixMillis,
+    ) -> Result<Vec<SqlStatement>, StoreError> {
+        let dependencies = task.dependencies.as_ref().map(|on| self.to_json(on)).transpose()?;
+        let completion = task.completion.as_ref().map(|spec| self.to_json(spec)).transpose()?;
         let mut statements = vec![sql!(
             "UPDATE tasks SET spec = ?, title = ?, description = ?, status = ?, priority = ?, dependencies = ?,
                 assignee = ?, unapproved = ?, updated_at = ?, completion_spec = ? WHERE id = ?",
@@ -126,7 +136,7 @@ impl Store {
             task.priority,
             dependencies.as_deref(),
             task.assignee.as_deref(),
-            i64::from(approval == Approval::Awaited),
+            i64::from(approval == Approval::Pending),
             at.0,
             completion.as_deref(),
             task.id.as_str()
@@ -142,19 +152,19 @@ impl Store {
     }
 }
 
-async fn heads(connection: &mut SqliteConnection) -> Result<Vec<TaskHead>, sqlx::Error> {
-    listed(&sqlx::query(LISTED).fetch_one(connection).await?)
+async fn read_task_list(connection: &mut SqliteConnection) -> Result<Vec<TaskListItem>, sqlx::Error> {
+    parse_task_list(&sqlx::query(TASK_LIST_SQL).fetch_one(connection).await?)
 }
 
 /// Returns the statement by which a run that came from a file is known as a stage. It moves no task: what it did, it did
 /// elsewhere.
-pub(super) fn belongs(run: &str, task: &str, role: &str) -> Statement {
+pub(super) fn assign_run_to_task(run: &str, task: &str, role: &str) -> SqlStatement {
     sql!("UPDATE runs SET task = ?, role = ? WHERE id = ?", task, role, run)
 }
 
 /// Returns the statements by which a run that begins becomes the stage of its task, and moves it.
-pub(super) fn begun(run: &str, stage: NewStage<'_>, at: Millis) -> Vec<Statement> {
-    let NewStage { task, role, lease } = stage;
+pub(super) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> Vec<SqlStatement> {
+    let NewStage { task, role, lease_fence: lease } = stage;
     // Where the task has another number, or somebody has it where nobody should, there is no value for the column, and
     // nothing of the run is stored.
     let fenced = match lease {
@@ -163,55 +173,51 @@ pub(super) fn begun(run: &str, stage: NewStage<'_>, at: Millis) -> Vec<Statement
         }
         None => sql!(
             "UPDATE tasks SET fence = CASE WHEN owner IS NULL OR lease_until < ? THEN fence END WHERE id = ?",
-            now(),
+            boot_clock_millis(),
             task
         ),
     };
-    let belongs = belongs(run, task, role.as_str());
-    [fenced, belongs].into_iter().chain(taken_up(run, at)).collect()
+    let belongs = assign_run_to_task(run, task, role.as_str());
+    [fenced, belongs].into_iter().chain(resume_stage(run, at)).collect()
 }
 
 /// Returns the statement by which a run that goes on moves its task, if it has one, and it is its role's turn
 /// ([`Status::is_turn_of`]). A worker knows whose turn it is.
-pub(super) fn taken_up(run: &str, at: Millis) -> [Statement; 1] {
-    let Statement { sql, values } = moved(run, during(), at);
+pub(super) fn resume_stage(run: &str, at: UnixMillis) -> [SqlStatement; 1] {
+    let SqlStatement { sql, values } = move_task(run, statuses_during_stage(), at);
     let is_turn = "(SELECT kind = 'stage' OR role = 'coder' FROM runs WHERE id = ?)
          OR status = (SELECT CASE role WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)
          OR (status IN ('todo', 'blocked', 'cancelled')
              AND (SELECT CASE role WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)
                = (SELECT role FROM runs WHERE task = tasks.id AND status = 'completed'
                   AND role IN ('coder', 'reviewer', 'tester', 'qa') ORDER BY started_at DESC, id DESC LIMIT 1))";
-    let [_, reviewer, tester, qa] = during();
+    let [_, reviewer, tester, qa] = statuses_during_stage();
     let own = [reviewer.into(), tester.into(), qa.into(), run.into()];
     let judging = [Role::Reviewer, Role::Tester, Role::Qa];
-    let before = judging.map(|role| Status::comes_after(&role));
+    let before = judging.map(|role| TaskStatus::preceding_role(&role));
     let before = before.each_ref().map(|role| role.as_ref().map(Role::as_str).into());
     let values = values.into_iter().chain([run.into()]).chain(own).chain(before).chain([run.into()]);
-    [Statement { sql: format!("{sql} AND ({is_turn})").into(), values: values.collect() }]
+    [SqlStatement { sql: format!("{sql} AND ({is_turn})").into(), values: values.collect() }]
 }
 
 /// Returns the statement by which the end of a run moves its task, if it has one. Where a worker drives it, he does. A task
 /// that is not in the stage of this run, because it was not its turn or somebody moved it, stays where it is.
-pub(super) fn ended(run: &str, ended: &Ended, at: Millis) -> Statement {
-    let after = Role::KNOWN.map(|role| Status::after(&role, ended).map(Status::as_str));
-    let Statement { sql, values } = moved(run, after, at);
-    let is_there =
-        "(SELECT kind FROM runs WHERE id = ?) <> 'stage' AND status = (SELECT CASE role WHEN 'coder' THEN ?
+pub(super) fn end_stage(run: &str, ended: &RunEnd, at: UnixMillis) -> SqlStatement {
+    let after = Role::BUILT_IN.map(|role| TaskStatus::after_stage(&role, ended).map(TaskStatus::as_str));
+    let SqlStatement { sql, values } = move_task(run, after, at);
+    let is_there = "(SELECT kind FROM runs WHERE id = ?) <> 'stage' AND status = (SELECT CASE role WHEN 'coder' THEN ?
          WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)";
     let sql = format!("{sql} AND {is_there}").into();
-    let during = during().map(Into::into);
-    Statement {
-        sql,
-        values: values.into_iter().chain([run.into()]).chain(during).chain([run.into()]).collect(),
-    }
+    let during = statuses_during_stage().map(Into::into);
+    SqlStatement { sql, values: values.into_iter().chain([run.into()]).chain(during).chain([run.into()]).collect() }
 }
 
-fn during() -> [Option<&'static str>; 4] {
-    Role::KNOWN.map(|role| Status::during(&role).map(Status::as_str))
+fn statuses_during_stage() -> [Option<&'static str>; 4] {
+    Role::BUILT_IN.map(|role| TaskStatus::while_in_role(&role).map(TaskStatus::as_str))
 }
 
 /// Moves the task of a run to the status for its role; `None`: it stays where it is.
-fn moved(run: &str, [coder, reviewer, tester, qa]: [Option<&str>; 4], at: Millis) -> Statement {
+fn move_task(run: &str, [coder, reviewer, tester, qa]: [Option<&str>; 4], at: UnixMillis) -> SqlStatement {
     sql!(
         "UPDATE tasks SET updated_at = ?, status = COALESCE(CASE (SELECT role FROM runs WHERE id = ?)
             WHEN 'coder' THEN ? WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END, status)

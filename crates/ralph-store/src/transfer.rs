@@ -1,14 +1,14 @@
 //! A run as one file: a header, then its journal. The projections are not carried along: they follow from the
 //! journal, and reading a file in makes them again by the same rules.
-use ralph_core::event::Millis;
+use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
-use ralph_core::state::Loop;
+use ralph_core::loop_state::LoopState;
 use serde::{Deserialize, Serialize};
 
-use super::batch::{self, Line, Statement};
-use super::given::{Given, Owned, Toll};
-use super::project::{At, project};
-use super::tasks::belongs;
+use super::projections::{FactContext, project_fact};
+use super::run_insert::{RunHeaderRow, RunOwnership, RunTotals};
+use super::statement_batch::{self, JournalRow, SqlStatement};
+use super::tasks::assign_run_to_task;
 use super::{Store, StoreError};
 
 /// The version of the file format.
@@ -16,7 +16,7 @@ pub const EXPORT_VERSION: u32 = 1;
 
 /// The first line of an exported run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunHeader {
+pub struct ExportHeader {
     /// The version of this format.
     pub ralph_export: u32,
     pub id: String,
@@ -43,16 +43,16 @@ pub struct RunHeader {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedFact {
     pub seq: i64,
-    pub at: Millis,
+    pub at: UnixMillis,
     pub fact: Fact,
 }
 
 impl Store {
     /// Returns the header of a run.
-    pub async fn header(&self, run: &super::RunRow) -> Result<RunHeader, StoreError> {
-        let latest = self.latest(&run.id).await?;
-        let (task, role) = self.stage_of(&run.id).await?.unzip();
-        Ok(RunHeader {
+    pub async fn export_header(&self, run: &super::RunRow) -> Result<ExportHeader, StoreError> {
+        let latest = self.latest_loop(&run.id).await?;
+        let (task, role) = self.stage_of_run(&run.id).await?.unzip();
+        Ok(ExportHeader {
             ralph_export: EXPORT_VERSION,
             id: run.id.clone(),
             kind: run.kind.clone(),
@@ -60,39 +60,44 @@ impl Store {
             promise: run.promise.clone(),
             max_iterations: run.max_iterations,
             started_at: run.started_at,
-            settings: self.decode(&run.settings)?,
+            settings: self.parse_json(&run.settings)?,
             task,
             role,
-            facts: self.facts(&run.id, &latest).await?,
-            state: self.decode(&latest.state)?,
+            facts: self.count_facts(&run.id, &latest).await?,
+            state: self.parse_json(&latest.loop_json)?,
         })
     }
 
     /// Stores a run that came from a file, all or nothing.
-    pub async fn import(&self, header: &RunHeader, facts: &[ImportedFact]) -> Result<(), StoreError> {
-        let mut statements = vec![new_run(header)];
+    pub async fn import_run(&self, header: &ExportHeader, facts: &[ImportedFact]) -> Result<(), StoreError> {
+        let mut statements = vec![insert_imported_run(header)];
         for imported in facts {
-            let body = self.encode(&imported.fact)?;
-            let at = At { run: &header.id, at: imported.at };
-            statements.push(batch::events(&[Line { at, seq: imported.seq, fact: &imported.fact, body }]));
-            statements.extend(project(at, &imported.fact));
+            let body = self.to_json(&imported.fact)?;
+            let at = FactContext { run: &header.id, at: imported.at };
+            statements.push(statement_batch::insert_events(&[JournalRow {
+                context: at,
+                seq: imported.seq,
+                fact: &imported.fact,
+                body,
+            }]));
+            statements.extend(project_fact(at, &imported.fact));
         }
         // Last, so that no fact moves a task of this project.
         if let (Some(task), Some(role)) = (&header.task, &header.role) {
-            statements.push(belongs(&header.id, task, role));
+            statements.push(assign_run_to_task(&header.id, task, role));
         }
         let mut connection = self.connection.lock().await;
-        batch::execute_many(&mut connection, statements).await.map_err(|source| self.failed(source))
+        statement_batch::execute_many(&mut connection, statements).await.map_err(|source| self.to_store_error(source))
     }
 
-    fn decode(&self, text: &str) -> Result<serde_json::Value, StoreError> {
+    fn parse_json(&self, text: &str) -> Result<serde_json::Value, StoreError> {
         serde_json::from_str(text)
             .map_err(|error| StoreError::Unreadable { path: self.path.clone(), what: error.to_string() })
     }
 }
 
-fn new_run(header: &RunHeader) -> Statement {
-    let given = Given {
+fn insert_imported_run(header: &ExportHeader) -> SqlStatement {
+    let row = RunHeaderRow {
         id: &header.id,
         kind: &header.kind,
         agent: &header.agent,
@@ -101,6 +106,6 @@ fn new_run(header: &RunHeader) -> Statement {
         started_at: header.started_at,
         settings: &header.settings.to_string(),
     };
-    let toll = Loop::deserialize(&header.state).map_or(Toll::UNKNOWN, |state| Toll::from(&state));
-    given.insert((&header.state.to_string().as_str().into(), toll), header.facts, Owned::BY_NOBODY)
+    let totals = LoopState::deserialize(&header.state).map_or(RunTotals::UNKNOWN, |state| RunTotals::from(&state));
+    row.insert_statement((&header.state.to_string().as_str().into(), totals), header.facts, RunOwnership::UNOWNED)
 }

@@ -4,35 +4,35 @@ use std::io::{self, BufRead, Read};
 
 /// The lines of a text, each with its number from 1 and without its end.
 pub struct BoundedLines<R> {
-    from: R,
-    number: usize,
-    longest: u64,
+    reader: R,
+    line_number: usize,
+    max_line_bytes: u64,
 }
 
 impl<R: BufRead> BoundedLines<R> {
     /// Reads lines of at most so many bytes.
-    pub fn new(from: R, longest: u64) -> Self {
-        Self { from, number: 0, longest }
+    pub fn new(reader: R, max_line_bytes: u64) -> Self {
+        Self { reader, line_number: 0, max_line_bytes }
     }
 
     /// Returns the number of the line that was read last, or that could not be read.
-    pub fn number(&self) -> usize {
-        self.number
+    pub fn line_number(&self) -> usize {
+        self.line_number
     }
 
     /// Returns the next line that is not blank.
     pub fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let mut line = Vec::new();
-            self.number += 1;
-            if self.from.by_ref().take(self.longest + 1).read_until(b'\n', &mut line)? == 0 {
+            self.line_number += 1;
+            if self.reader.by_ref().take(self.max_line_bytes + 1).read_until(b'\n', &mut line)? == 0 {
                 return Ok(None);
             }
             if line.last() == Some(&b'\n') {
                 line.pop();
             }
-            if line.len() as u64 > self.longest {
-                let why = format!("it is longer than {} MB", self.longest >> 20);
+            if line.len() as u64 > self.max_line_bytes {
+                let why = format!("it is longer than {} MB", self.max_line_bytes >> 20);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
             if !line.trim_ascii().is_empty() {
@@ -51,7 +51,7 @@ mod tests {
         let mut lines = BoundedLines::new(&b"a\n\n  \nbc\nd"[..], 2);
         let mut seen = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
-            seen.push((lines.number(), line));
+            seen.push((lines.line_number(), line));
         }
         assert_eq!(seen, [(1, b"a".to_vec()), (4, b"bc".to_vec()), (5, b"d".to_vec())]);
     }
@@ -61,6 +61,6 @@ mod tests {
     fn a_line_that_is_too_long_is_refused_without_reading_all_of_it() {
         let mut lines = BoundedLines::new(io::BufReader::new(io::repeat(0)), 3 << 20);
         assert_eq!(lines.next_line().unwrap_err().to_string(), "it is longer than 3 MB");
-        assert_eq!(lines.number(), 1);
+        assert_eq!(lines.line_number(), 1);
     }
 }

@@ -5,7 +5,7 @@ pub use ralph_core::duration::{DurationError, parse};
 
 /// Shows a duration to people: `420ms`, `5.2s`, `5m 23s`, `2h 05m`.
 #[must_use]
-pub fn show(duration: Duration) -> String {
+pub fn format_rounded(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 => format!("{}ms", duration.as_millis()),
@@ -18,7 +18,7 @@ pub fn show(duration: Duration) -> String {
 
 /// Writes a duration as a user would, in the largest unit that holds it whole: `90s`, `10m`, `2h`.
 #[must_use]
-pub fn write(duration: Duration) -> String {
+pub fn format_exact(duration: Duration) -> String {
     let ms = duration.as_millis();
     let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
     let whole = units.into_iter().find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn durations_are_shown_in_two_units_at_most() {
-        let shown = |ms| show(Duration::from_millis(ms));
+        let shown = |ms| format_rounded(Duration::from_millis(ms));
         assert_eq!(shown(420), "420ms");
         assert_eq!(shown(5_240), "5.2s");
         assert_eq!(shown(323_000), "5m 23s");
@@ -39,10 +39,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_formatted_duration_parses_to_the_same_value() {
         for text in ["500ms", "1500ms", "90s", "10m", "2h", "25h"] {
-            assert_eq!(write(parse(text).unwrap()), text);
+            assert_eq!(format_exact(parse(text).unwrap()), text);
         }
-        assert_eq!(write(parse("3600").unwrap()), "1h");
+        assert_eq!(format_exact(parse("3600").unwrap()), "1h");
     }
 }

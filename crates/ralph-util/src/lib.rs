@@ -1,16 +1,16 @@
 //! What every layer above the rules needs: private files, redaction of what is written, units, safe text, JSON and YAML access.
 //! It knows nothing of runs, agents or tasks.
+pub mod amounts;
 pub mod bounded_lines;
 pub mod digest;
 pub mod duration;
-pub mod fail;
+pub mod failpoints;
 pub mod json;
 pub mod memory_size;
-pub mod money;
-pub mod private;
+pub mod private_files;
 pub mod redact;
 pub mod sanitize;
-pub mod session_file;
+pub mod session_log_file;
 pub mod shell_words;
 pub mod suggest;
 pub mod yaml;

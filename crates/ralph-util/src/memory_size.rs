@@ -1,7 +1,7 @@
 //! Amounts of memory as users write them: `512M`, `4G`; a bare number is MB.
 
 /// More than this is a typing mistake, such as a number of bytes.
-const MOST_MB: u64 = 1 << 30;
+const MAX_MB: u64 = 1 << 30;
 
 /// An amount of memory that is more than nothing, in whole MB of 1024 × 1024 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,24 +37,24 @@ impl MemorySize {
         }
         match number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit_mb)) {
             Some(0) => Err(MemorySizeError::Zero { text: text.to_owned() }),
-            Some(mb @ ..=MOST_MB) => Ok(Self { mb }),
+            Some(mb @ ..=MAX_MB) => Ok(Self { mb }),
             Some(_) | None => Err(MemorySizeError::TooMuch { text: text.to_owned() }),
         }
     }
 
     /// Returns the amount that [`MemorySize::mb`] gave.
     #[must_use]
-    pub fn of_mb(mb: u64) -> Option<Self> {
-        (1..=MOST_MB).contains(&mb).then_some(Self { mb })
+    pub fn from_mb(mb: u64) -> Option<Self> {
+        (1..=MAX_MB).contains(&mb).then_some(Self { mb })
     }
 
     #[must_use]
-    pub fn mb(self) -> u64 {
+    pub fn as_mb(self) -> u64 {
         self.mb
     }
 
     #[must_use]
-    pub fn bytes(self) -> u64 {
+    pub fn as_byte_count(self) -> u64 {
         self.mb << 20
     }
 }
@@ -66,15 +66,15 @@ mod tests {
     // spec: A7
     #[test]
     fn megabytes_and_gigabytes_are_understood_and_a_bare_number_is_megabytes() {
-        for (text, mb) in [("512M", 512), ("4G", 4096), ("300", 300), ("1", 1), ("1048576G", MOST_MB)] {
-            assert_eq!(MemorySize::parse(text).map(MemorySize::mb), Ok(mb), "{text}");
+        for (text, mb) in [("512M", 512), ("4G", 4096), ("300", 300), ("1", 1), ("1048576G", MAX_MB)] {
+            assert_eq!(MemorySize::parse(text).map(MemorySize::as_mb), Ok(mb), "{text}");
         }
-        assert_eq!(MemorySize::parse("4G").map(MemorySize::bytes), Ok(4 * 1024 * 1024 * 1024));
+        assert_eq!(MemorySize::parse("4G").map(MemorySize::as_byte_count), Ok(4 * 1024 * 1024 * 1024));
     }
 
     // spec: A7
     #[test]
-    fn nonsense_nothing_and_bytes_are_refused() {
+    fn malformed_zero_and_huge_sizes_are_refused() {
         for text in ["", "G", "-1", "1.5G", "4 G", " 4G", "4g", "4GB", "4K", "0x10", "1e3", "٤G"] {
             assert!(matches!(MemorySize::parse(text), Err(MemorySizeError::Malformed { .. })), "{text}");
         }

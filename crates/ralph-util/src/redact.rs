@@ -5,66 +5,67 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use ralph_core::redact::{Redactor, Secret, Secrets, secrets_in, secrets_of};
+use ralph_core::redact::{NamedSecret, SecretMatcher, StreamRedactor, secrets_in_value, secrets_of_variable};
 
 /// Prepares the search now, so that the first text need not wait for it.
-pub fn prepare() {
-    LazyLock::force(&KNOWN);
+pub fn prepare_secrets() {
+    LazyLock::force(&KNOWN_SECRETS);
 }
 
-struct Known {
-    list: Vec<Secret>,
-    prepared: Arc<Secrets>,
+struct KnownSecrets {
+    list: Vec<NamedSecret>,
+    searcher: Arc<SecretMatcher>,
 }
 
-static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(|| RwLock::new(Known::of_environment()));
+static KNOWN_SECRETS: LazyLock<RwLock<KnownSecrets>> = LazyLock::new(|| RwLock::new(KnownSecrets::from_environment()));
 
-impl Known {
-    fn of_environment() -> Self {
-        let list: Vec<_> = std::env::vars_os().flat_map(|(name, value)| found(&name, &value)).collect();
-        Self { prepared: Arc::new(Secrets::new(&list)), list }
+impl KnownSecrets {
+    fn from_environment() -> Self {
+        let list: Vec<_> =
+            std::env::vars_os().flat_map(|(name, value)| secrets_of_os_variable(&name, &value)).collect();
+        Self { searcher: Arc::new(SecretMatcher::new(&list)), list }
     }
 }
 
-fn found(name: &OsStr, value: &OsStr) -> Vec<Secret> {
-    secrets_of(&name.to_string_lossy(), value.as_bytes())
+fn secrets_of_os_variable(name: &OsStr, value: &OsStr) -> Vec<NamedSecret> {
+    secrets_of_variable(&name.to_string_lossy(), value.as_bytes())
 }
 
-fn secrets() -> Arc<Secrets> {
-    Arc::clone(&KNOWN.read().unwrap_or_else(PoisonError::into_inner).prepared)
+fn known_secrets() -> Arc<SecretMatcher> {
+    Arc::clone(&KNOWN_SECRETS.read().unwrap_or_else(PoisonError::into_inner).searcher)
 }
 
 /// Registers the secrets among these variables, which an agent gets beside our own environment.
-pub fn register<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
-    add(variables.into_iter().flat_map(|(name, value)| secrets_of(name, value.as_bytes())).collect());
+pub fn register_variables<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    add_secrets(variables.into_iter().flat_map(|(name, value)| secrets_of_variable(name, value.as_bytes())).collect());
 }
 
 /// Registers a variable of our environment that holds a key, whatever it is called.
-pub fn register_key(variable: &str) {
+pub fn register_key_variable(variable: &str) {
     let value = std::env::var_os(variable).unwrap_or_default();
-    add(secrets_in(variable, value.as_bytes()));
+    add_secrets(secrets_in_value(variable, value.as_bytes()));
 }
 
-fn add(new: Vec<Secret>) {
+fn add_secrets(new: Vec<NamedSecret>) {
     if new.is_empty() {
         return;
     }
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN_SECRETS.write().unwrap_or_else(PoisonError::into_inner);
     known.list.extend(new);
-    known.prepared = Arc::new(Secrets::new(&known.list));
+    known.searcher = Arc::new(SecretMatcher::new(&known.list));
 }
 
 /// Returns a text without its secrets.
 #[must_use]
-pub fn text(text: &str) -> Cow<'_, str> {
-    secrets().redact(text)
+pub fn redact_text(text: &str) -> Cow<'_, str> {
+    known_secrets().redact_text(text)
 }
 
 /// Returns a JSON text with what was hidden in it, read again from the variables that the marks name; or the names of
 /// those that are not set, or not to one value.
-pub fn reveal(json: &str) -> Result<String, Vec<String>> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    ralph_core::redact::reveal(json, |name| {
+pub fn reveal_secrets(json: &str) -> Result<String, Vec<String>> {
+    let known = KNOWN_SECRETS.read().unwrap_or_else(PoisonError::into_inner);
+    ralph_core::redact::reveal_secrets(json, |name| {
         let mut values = known.list.iter().filter(|secret| secret.name == name).map(|secret| &secret.value);
         let value = values.next()?;
         let is_only = values.all(|other| other == value);
@@ -74,14 +75,14 @@ pub fn reveal(json: &str) -> Result<String, Vec<String>> {
 
 /// Tells whether something was hidden in a text.
 #[must_use]
-pub fn is_marked(text: &str) -> bool {
+pub fn has_redaction_mark(text: &str) -> bool {
     text.contains("[redacted]") || text.contains("[redacted:")
 }
 
 /// Starts a stream from which secrets are removed.
 #[must_use]
-pub fn stream() -> Redactor {
-    Redactor::new(secrets())
+pub fn new_redactor() -> StreamRedactor {
+    StreamRedactor::new(known_secrets())
 }
 
 #[cfg(test)]
@@ -90,10 +91,10 @@ mod tests {
 
     // spec: X3
     #[test]
-    fn what_is_registered_later_is_hidden_from_then_on() {
+    fn a_secret_registered_later_is_hidden_from_then_on() {
         let line = "the value is correct-horse-battery";
-        assert_eq!(text(line), line);
-        register([("STAPLE_TOKEN", "correct-horse-battery")]);
-        assert_eq!(text(line), "the value is [redacted:STAPLE_TOKEN]");
+        assert_eq!(redact_text(line), line);
+        register_variables([("STAPLE_TOKEN", "correct-horse-battery")]);
+        assert_eq!(redact_text(line), "the value is [redacted:STAPLE_TOKEN]");
     }
 }

@@ -3,27 +3,27 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-const ESC: char = '\u{1b}';
-const BEL: char = '\u{7}';
-const CSI: char = '\u{9b}';
+const ESCAPE: char = '\u{1b}';
+const BELL_CHARACTER: char = '\u{7}';
+const CONTROL_SEQUENCE_INTRODUCER: char = '\u{9b}';
 /// The one-character form of `ESC \`, which ends strings.
-const ST: char = '\u{9c}';
+const STRING_TERMINATOR: char = '\u{9c}';
 
 /// Returns the text without control characters and terminal sequences. Newlines stay, tabs become spaces and
 /// a lone carriage return counts as a newline.
-pub fn sanitize(text: &str) -> String {
+pub fn sanitize_text(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(character) = rest.next() {
         match character {
-            ESC => skip_escape(&mut rest),
-            CSI => skip_csi(&mut rest),
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut rest),
+            ESCAPE => skip_escape(&mut rest),
+            CONTROL_SEQUENCE_INTRODUCER => skip_control_sequence(&mut rest),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string_command(&mut rest),
             '\n' => clean.push('\n'),
             '\r' if rest.peek() != Some(&'\n') => clean.push('\n'),
             '\t' => clean.push_str("    "),
             '\u{2028}' | '\u{2029}' => clean.push('\n'),
-            hidden if hidden.is_control() || turns_direction(hidden) => {}
+            hidden if hidden.is_control() || changes_text_direction(hidden) => {}
             plain => clean.push(plain),
         }
     }
@@ -33,26 +33,26 @@ pub fn sanitize(text: &str) -> String {
 /// Returns the text with everything written out that a terminal would act upon or people would not see. Whoever approves
 /// a command must see all of it. Newlines stay.
 #[must_use]
-pub fn visible(text: &str) -> String {
-    let mut seen = String::with_capacity(text.len());
+pub fn escape_hidden(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            '\n' => seen.push('\n'),
-            hidden if is_hidden(hidden) => seen.extend(hidden.escape_default()),
-            plain => seen.push(plain),
+            '\n' => escaped.push('\n'),
+            hidden if is_hidden_character(hidden) => escaped.extend(hidden.escape_default()),
+            plain => escaped.push(plain),
         }
     }
-    seen
+    escaped
 }
 
 /// Tells whether a terminal would act upon a character, or people would not see it.
 #[must_use]
-pub fn is_hidden(character: char) -> bool {
-    character.is_control() || turns_direction(character) || is_unseen(character)
+pub fn is_hidden_character(character: char) -> bool {
+    character.is_control() || changes_text_direction(character) || is_invisible(character)
 }
 
 /// Characters without a shape, and blanks that are not the usual one.
-fn is_unseen(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     matches!(character, '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180e}' | '\u{2000}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{202f}'
         | '\u{205f}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
@@ -60,7 +60,7 @@ fn is_unseen(character: char) -> bool {
 }
 
 /// Marks that reorder or hide what follows them.
-fn turns_direction(character: char) -> bool {
+fn changes_text_direction(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{feff}')
 }
 
@@ -68,11 +68,11 @@ fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
     match rest.peek() {
         Some('[') => {
             rest.next();
-            skip_csi(rest);
+            skip_control_sequence(rest);
         }
         Some(']' | 'P' | 'X' | '^' | '_') => {
             rest.next();
-            skip_string(rest);
+            skip_string_command(rest);
         }
         Some(' '..='/') => {
             while rest.next_if(|next| (' '..='/').contains(next)).is_some() {}
@@ -84,18 +84,18 @@ fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
 }
 
 /// Skips parameters and the final letter of a control sequence.
-fn skip_csi(rest: &mut Peekable<Chars<'_>>) {
+fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>) {
     while rest.next_if(|next| (' '..='?').contains(next)).is_some() {}
     rest.next_if(|next| ('@'..='~').contains(next));
 }
 
 /// Skips a string command to its end. One that is not closed ends with its line, so that it cannot swallow
 /// what the agent says later.
-fn skip_string(rest: &mut Peekable<Chars<'_>>) {
+fn skip_string_command(rest: &mut Peekable<Chars<'_>>) {
     while let Some(next) = rest.next_if(|next| *next != '\n') {
         match next {
-            BEL | ST => return,
-            ESC => {
+            BELL_CHARACTER | STRING_TERMINATOR => return,
+            ESCAPE => {
                 rest.next_if(|next| *next == '\\');
                 return;
             }
@@ -131,12 +131,12 @@ mod tests {
             ("日本 🎉 é", "日本 🎉 é"),
         ];
         for (dirty, clean) in table {
-            assert_eq!(sanitize(dirty), clean, "{dirty:?}");
+            assert_eq!(sanitize_text(dirty), clean, "{dirty:?}");
         }
     }
 
     #[test] // spec: X1, T8
-    fn what_a_terminal_would_hide_is_written_out() {
+    fn characters_that_a_terminal_hides_are_escaped() {
         let table = [
             ("make test", "make test"),
             ("a\nb", "a\nb"),
@@ -146,21 +146,21 @@ mod tests {
             ("日本 é", "日本 é"),
         ];
         for (dirty, seen) in table {
-            assert_eq!(visible(dirty), seen);
+            assert_eq!(escape_hidden(dirty), seen);
         }
     }
 
     proptest! {
         #[test] // spec: X1
-        fn nothing_hidden_is_left_to_see(text in any::<String>()) {
-            let seen = visible(&text);
-            prop_assert!(seen.chars().all(|c| c == '\n' || !is_hidden(c)));
+        fn escaped_text_has_no_hidden_characters(text in any::<String>()) {
+            let seen = escape_hidden(&text);
+            prop_assert!(seen.chars().all(|c| c == '\n' || !is_hidden_character(c)));
         }
 
         #[test] // spec: A4
-        fn nothing_harmful_is_ever_left(text in any::<String>(), noise in "[\\x00-\\x1f\\x7f-\\u{9f}\\[\\];a\\\\]{0,40}") {
-            let clean = sanitize(&format!("{text}{noise}{text}"));
-            prop_assert!(clean.chars().all(|c| c == '\n' || (!c.is_control() && !turns_direction(c))));
+        fn sanitized_text_has_no_control_characters(text in any::<String>(), noise in "[\\x00-\\x1f\\x7f-\\u{9f}\\[\\];a\\\\]{0,40}") {
+            let clean = sanitize_text(&format!("{text}{noise}{text}"));
+            prop_assert!(clean.chars().all(|c| c == '\n' || (!c.is_control() && !changes_text_direction(c))));
         }
     }
 }

@@ -6,13 +6,13 @@
 pub struct UnclosedQuote;
 
 /// Returns the words. Quotation marks and backslashes protect; `$` and backquotes mean themselves.
-pub fn split(source: &str) -> Result<Vec<String>, UnclosedQuote> {
+pub fn split_words(source: &str) -> Result<Vec<String>, UnclosedQuote> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut rest = source.chars();
     while let Some(character) = rest.next() {
         match character {
-            '\'' | '"' => word.get_or_insert_default().push_str(&quoted(character, &mut rest)?),
+            '\'' | '"' => word.get_or_insert_default().push_str(&read_quoted(character, &mut rest)?),
             '\\' => word.get_or_insert_default().extend(rest.next()),
             space if space.is_whitespace() => words.extend(word.take()),
             plain => word.get_or_insert_default().push(plain),
@@ -23,7 +23,7 @@ pub fn split(source: &str) -> Result<Vec<String>, UnclosedQuote> {
 }
 
 /// Reads to the closing quote. Inside double quotes a backslash protects only quotes, dollars and itself.
-fn quoted(quote: char, rest: &mut std::str::Chars<'_>) -> Result<String, UnclosedQuote> {
+fn read_quoted(quote: char, rest: &mut std::str::Chars<'_>) -> Result<String, UnclosedQuote> {
     let mut text = String::new();
     while let Some(character) = rest.next() {
         match character {
@@ -57,16 +57,16 @@ mod tests {
             ("$(ls) `ls` *", &["$(ls)", "`ls`", "*"]),
         ];
         for (line, words) in cases {
-            assert_eq!(split(line).unwrap(), *words, "{line}");
+            assert_eq!(split_words(line).unwrap(), *words, "{line}");
         }
-        assert_eq!(split("'open"), Err(UnclosedQuote));
-        assert_eq!(split("\"open\\"), Err(UnclosedQuote));
+        assert_eq!(split_words("'open"), Err(UnclosedQuote));
+        assert_eq!(split_words("\"open\\"), Err(UnclosedQuote));
     }
 
     proptest! {
         #[test] // spec: C2
-        fn whatever_is_written_is_split_or_refused(line in any::<String>()) {
-            if let Ok(words) = split(&line) {
+        fn any_text_is_split_or_refused(line in any::<String>()) {
+            if let Ok(words) = split_words(&line) {
                 prop_assert!(words.iter().map(String::len).sum::<usize>() <= line.len());
             }
         }

@@ -2,8 +2,8 @@
 
 /// Returns the nearest of `known` if it is near enough to have been meant, else the whole list.
 #[must_use]
-pub fn hint(written: &str, known: &[&str]) -> String {
-    match near(written, known) {
+pub fn suggestion_hint(typed: &str, known: &[&str]) -> String {
+    match nearest_name(typed, known) {
         Some(name) => format!("did you mean {name}?"),
         None => format!("choose one of {}", known.join(", ")),
     }
@@ -11,17 +11,17 @@ pub fn hint(written: &str, known: &[&str]) -> String {
 
 /// Returns the known name that was probably meant.
 #[must_use]
-pub fn near<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
-    let written = written.to_lowercase();
-    let nearest = known.iter().map(|name| (distance(&written, &name.to_lowercase()), *name)).min()?;
+pub fn nearest_name<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
+    let written = typed.to_lowercase();
+    let nearest = known.iter().map(|name| (edit_distance(&written, &name.to_lowercase()), *name)).min()?;
     let (distance, name) = nearest;
     // Two letters of five make another word.
-    let most = if name.len() > 5 { 2 } else { 1 };
-    (distance <= most && distance < name.len() / 2 + 1).then_some(name)
+    let max_distance = if name.len() > 5 { 2 } else { 1 };
+    (distance <= max_distance && distance < name.len() / 2 + 1).then_some(name)
 }
 
 /// Counts the letters to insert, drop, replace or swap with a neighbour.
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
     for i in 1..=a.len() {
@@ -44,16 +44,16 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1
-    fn a_slip_of_the_finger_is_recognised() {
+    fn a_typing_mistake_is_recognised() {
         for slip in ["cluade", "claud", "Claude", "claudee", "xlaude"] {
-            assert_eq!(hint(slip, &["text", "claude"]), "did you mean claude?", "{slip}");
+            assert_eq!(suggestion_hint(slip, &["text", "claude"]), "did you mean claude?", "{slip}");
         }
     }
 
     #[test] // spec: A1
     fn a_strange_name_gets_the_whole_list() {
-        assert_eq!(hint("aider", &["text", "claude"]), "choose one of text, claude");
-        assert_eq!(hint("", &["text", "claude"]), "choose one of text, claude");
-        assert_eq!(hint(&"x".repeat(100_000), &["text"]), "choose one of text");
+        assert_eq!(suggestion_hint("aider", &["text", "claude"]), "choose one of text, claude");
+        assert_eq!(suggestion_hint("", &["text", "claude"]), "choose one of text, claude");
+        assert_eq!(suggestion_hint(&"x".repeat(100_000), &["text"]), "choose one of text");
     }
 }

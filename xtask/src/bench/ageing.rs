@@ -3,57 +3,59 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Instant;
 
-use super::rounds::median;
-use super::stage::{EXHAUSTED, NEVER, Stage, finish, start};
-use super::table::{Amount, Limit, Report, Row};
-use crate::failure::{Failure, Result};
+use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
+use super::round_times::median;
+use super::workspace::{BenchWorkspace, EXHAUSTED_EXIT_CODE, UNSAID_PROMISE, spawn_command, wait_for_exit};
+use crate::error::{Result, XtaskError};
 
 const ITERATIONS: usize = 5_000;
 
 /// So many iterations at each end are compared.
-const AT_EACH_END: usize = 200;
+const SAMPLED_ITERATIONS: usize = 200;
 
-const STARTED: &str = r#"{"event":"iteration.started""#;
+const ITERATION_STARTED_PREFIX: &str = r#"{"event":"iteration.started""#;
 
 // spec: F4
-pub(super) fn run(stage: &Stage) -> Result<Report> {
-    let count = stage.size.of(ITERATIONS);
-    let millis = iterations(stage, count)?;
-    let (first, last) = (&millis[..AT_EACH_END], &millis[millis.len() - AT_EACH_END..]);
+pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
+    let count = workspace.size.scaled_count(ITERATIONS);
+    let millis = measure_iterations(workspace, count)?;
+    let (first, last) = (&millis[..SAMPLED_ITERATIONS], &millis[millis.len() - SAMPLED_ITERATIONS..]);
     let (first, last) = (median(first), median(last));
     let what = format!("iteration {count} / iteration 1");
-    let limit = Limit::Ratio(1.3);
-    let row =
-        Row { what, ours: Amount::Millis(last), theirs: Amount::Millis(first), ratio: last / first, limit };
-    Ok(Report { rows: vec![row], ..Report::default() })
+    let limit = RatioLimit::AtMost(1.3);
+    let row = ComparisonRow {
+        title: what,
+        ours: MeasuredValue::Millis(last),
+        theirs: MeasuredValue::Millis(first),
+        ratio: last / first,
+        limit,
+    };
+    Ok(BenchReport { rows: vec![row], ..BenchReport::default() })
 }
 
 /// Returns the milliseconds from the start of each iteration to the start of the next.
-fn iterations(stage: &Stage, count: usize) -> Result<Vec<f64>> {
-    let mut command = stage.run(&stage.project("ageing")?, &stage.agent);
+fn measure_iterations(workspace: &BenchWorkspace, count: usize) -> Result<Vec<f64>> {
+    let mut command = workspace.ralph_run_command(&workspace.create_project("ageing")?, &workspace.agent);
     command.args([
         "--agent-arg=work",
         "--promise",
-        NEVER,
+        UNSAID_PROMISE,
         "--stall",
         "1000000",
         "--max-iterations",
         &count.to_string(),
     ]);
-    let mut child = start(command.stdout(Stdio::piped()))?;
+    let mut child = spawn_command(command.stdout(Stdio::piped()))?;
     let lines = child.stdout.take().map(|out| BufReader::new(out).lines());
     let starts = lines
         .into_iter()
         .flatten()
         .map_while(std::result::Result::ok)
-        .filter(|line| line.starts_with(STARTED));
+        .filter(|line| line.starts_with(ITERATION_STARTED_PREFIX));
     let times: Vec<Instant> = starts.map(|_| Instant::now()).collect();
-    finish(child, &command, EXHAUSTED)?;
+    wait_for_exit(child, &command, EXHAUSTED_EXIT_CODE)?;
     if times.len() != count {
-        return Err(Failure::new(format!(
-            "{} iterations were reported, and {count} were asked for",
-            times.len()
-        )));
+        return Err(XtaskError::new(format!("{} iterations were reported, and {count} were asked for", times.len())));
     }
     Ok(times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64() * 1000.0).collect())
 }

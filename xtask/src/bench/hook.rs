@@ -5,26 +5,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::rounds::{Contestant, take_turns};
-use super::stage::{Stage, time};
-use super::table::{Amount, Limit, Report, Row};
+use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
+use super::round_times::{BenchContestant, run_rounds};
 use super::transcript::{self, MEGABYTE};
-use crate::failure::{Failure, Result};
+use super::workspace::{BenchWorkspace, time_command};
+use crate::error::{Result, XtaskError};
 
 /// One answer is short: many of them make a round of the others.
-const ANSWERS: usize = 10;
+const ANSWERS_PER_ROUND: usize = 10;
 
 /// How long an answer may take.
-const MOST_MILLIS: f64 = 20.0;
+const MAX_ANSWER_MILLIS: f64 = 20.0;
 
 /// The shell's hook takes at least so many times as long.
-const TIMES: f64 = 10.0;
+const MIN_SHELL_SLOWDOWN: f64 = 10.0;
 
-const LENGTHS: [(&str, usize); 3] =
+const TRANSCRIPT_LENGTHS: [(&str, usize); 3] =
     [("0.1 MB", MEGABYTE / 10), ("10 MB", 10 * MEGABYTE), ("500 MB", 500 * MEGABYTE)];
 
 /// What a hook without ralph does: find the state and the last message of the agent, look for the promise, count, and go on.
-const SHELL: &str = r#"
+const SHELL_HOOK_SCRIPT: &str = r#"
 set -euo pipefail
 input=$(cat)
 state=$1
@@ -39,28 +39,32 @@ jq -n --arg prompt "$prompt" --arg at "$((iteration + 1))" '{decision: "block", 
 "#;
 
 // spec: F3
-pub(super) fn run(stage: &Stage) -> Result<Report> {
-    let stage = stage.in_memory(600)?;
-    let mut report = Report { notes: vec![stage.whereabouts()], ..Report::default() };
-    for (name, bytes) in LENGTHS {
-        let scene = Scene::set_up(&stage, bytes, SHORT_TURN.to_owned())?;
-        report.rows.push(within_limit(&scene, &format!("an answer at {name}"), stage.rounds * ANSWERS)?);
+pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
+    let workspace = workspace.in_memory(600)?;
+    let mut report = BenchReport { notes: vec![workspace.location_note()], ..BenchReport::default() };
+    for (name, bytes) in TRANSCRIPT_LENGTHS {
+        let scenario = HookScenario::set_up(&workspace, bytes, SHORT_TURN.to_owned())?;
+        report.rows.push(compare_with_limit(
+            &scenario,
+            &format!("an answer at {name}"),
+            workspace.rounds * ANSWERS_PER_ROUND,
+        )?);
     }
-    let scene = Scene::set_up(&stage, MEGABYTE, long_turn(7 * MEGABYTE))?;
-    report.rows.push(within_limit(&scene, "an answer after a turn of 7 MB", stage.rounds)?);
-    report.rows.push(against_shell(&stage)?);
+    let scenario = HookScenario::set_up(&workspace, MEGABYTE, build_long_turn(7 * MEGABYTE))?;
+    report.rows.push(compare_with_limit(&scenario, "an answer after a turn of 7 MB", workspace.rounds)?);
+    report.rows.push(compare_with_shell(&workspace)?);
     Ok(report)
 }
 
-fn within_limit(scene: &Scene<'_>, what: &str, rounds: usize) -> Result<Row> {
-    let rounds = take_turns(rounds, &mut [&mut || scene.ours()])?;
-    let millis = rounds.time(0) * 1000.0;
-    Ok(Row {
-        what: format!("{what} / the limit"),
-        ours: Amount::Millis(millis),
-        theirs: Amount::Millis(MOST_MILLIS),
-        ratio: millis / MOST_MILLIS,
-        limit: Limit::Ratio(1.0),
+fn compare_with_limit(scenario: &HookScenario<'_>, what: &str, rounds: usize) -> Result<ComparisonRow> {
+    let rounds = run_rounds(rounds, &mut [&mut || scenario.time_ralph_hook()])?;
+    let millis = rounds.median_seconds(0) * 1000.0;
+    Ok(ComparisonRow {
+        title: format!("{what} / the limit"),
+        ours: MeasuredValue::Millis(millis),
+        theirs: MeasuredValue::Millis(MAX_ANSWER_MILLIS),
+        ratio: millis / MAX_ANSWER_MILLIS,
+        limit: RatioLimit::AtMost(1.0),
     })
 }
 
@@ -70,7 +74,7 @@ const SHORT_TURN: &str = r#"{"type":"user","message":{"role":"user","content":"g
 "#;
 
 /// Returns a turn of many steps, each of which says what it used.
-fn long_turn(bytes: usize) -> String {
+fn build_long_turn(bytes: usize) -> String {
     let output = r#"    let value = table.get(\"name\").copied().unwrap_or_default();\n"#.repeat(60);
     let mut turn = String::with_capacity(bytes + 2 * output.len());
     for step in 0.. {
@@ -89,22 +93,22 @@ fn long_turn(bytes: usize) -> String {
     turn + SHORT_TURN
 }
 
-fn against_shell(stage: &Stage) -> Result<Row> {
-    let scene = Scene::set_up(stage, 10 * MEGABYTE, SHORT_TURN.to_owned())?;
-    let mut pair: [Contestant<'_>; 2] = [&mut || scene.ours(), &mut || scene.shell()];
-    let rounds = take_turns(stage.rounds, &mut pair)?;
-    Ok(Row {
-        what: "an answer at 10 MB / bash and jq".to_owned(),
-        ours: Amount::Millis(rounds.time(0) * 1000.0),
-        theirs: Amount::Millis(rounds.time(1) * 1000.0),
-        ratio: rounds.ratio(0, 1),
-        limit: Limit::Ratio(1.0 / TIMES),
+fn compare_with_shell(workspace: &BenchWorkspace) -> Result<ComparisonRow> {
+    let scenario = HookScenario::set_up(workspace, 10 * MEGABYTE, SHORT_TURN.to_owned())?;
+    let mut pair: [BenchContestant<'_>; 2] = [&mut || scenario.time_ralph_hook(), &mut || scenario.time_shell_hook()];
+    let rounds = run_rounds(workspace.rounds, &mut pair)?;
+    Ok(ComparisonRow {
+        title: "an answer at 10 MB / bash and jq".to_owned(),
+        ours: MeasuredValue::Millis(rounds.median_seconds(0) * 1000.0),
+        theirs: MeasuredValue::Millis(rounds.median_seconds(1) * 1000.0),
+        ratio: rounds.median_ratio(0, 1),
+        limit: RatioLimit::AtMost(1.0 / MIN_SHELL_SLOWDOWN),
     })
 }
 
 /// A session with a loop and a transcript.
-struct Scene<'a> {
-    stage: &'a Stage,
+struct HookScenario<'a> {
+    workspace: &'a BenchWorkspace,
     transcript: PathBuf,
     state: PathBuf,
     event: PathBuf,
@@ -112,64 +116,63 @@ struct Scene<'a> {
     turn: String,
 }
 
-impl<'a> Scene<'a> {
-    fn set_up(stage: &'a Stage, bytes: usize, turn: String) -> Result<Self> {
-        let scene = Self {
-            stage,
-            transcript: stage.path("session.jsonl"),
-            state: stage.path("state.json"),
-            event: stage.path("event.json"),
+impl<'a> HookScenario<'a> {
+    fn set_up(workspace: &'a BenchWorkspace, bytes: usize, turn: String) -> Result<Self> {
+        let scenario = Self {
+            workspace,
+            transcript: workspace.path("session.jsonl"),
+            state: workspace.path("state.json"),
+            event: workspace.path("event.json"),
             turn,
         };
-        transcript::write(&scene.transcript, bytes)?;
-        let path = scene.transcript.display();
+        transcript::write_transcript(&scenario.transcript, bytes)?;
+        let path = scenario.transcript.display();
         let event = format!(
             r#"{{"session_id":"s","transcript_path":"{path}","cwd":"/","hook_event_name":"Stop","stop_hook_active":false}}"#
         );
-        let state =
-            r#"{"active":true,"iteration":1,"completionPromise":"DONE","prompt":"Do it.","sessionId":"s"}"#;
-        for (path, text) in [(&scene.event, event.as_str()), (&scene.state, state)] {
-            fs::write(path, text).map_err(|error| Failure::of(path.display(), error))?;
+        let state = r#"{"active":true,"iteration":1,"completionPromise":"DONE","prompt":"Do it.","sessionId":"s"}"#;
+        for (path, text) in [(&scenario.event, event.as_str()), (&scenario.state, state)] {
+            fs::write(path, text).map_err(|error| XtaskError::with_cause(path.display(), error))?;
         }
         let mut start =
-            scene.ralph(&["loop", "start", "--session", "s", "--host", "claude", "--prompt", "Do it."]);
+            scenario.ralph_command(&["loop", "start", "--session", "s", "--host", "claude", "--prompt", "Do it."]);
         start.args(["--max-iterations", "1000000"]).stdin(Stdio::null());
-        time(start, 0)?;
-        Ok(scene)
+        time_command(start, 0)?;
+        Ok(scenario)
     }
 
-    fn ralph(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.stage.ralph);
-        command.args(args).current_dir(self.folder()).env("XDG_STATE_HOME", self.folder());
+    fn ralph_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.workspace.ralph);
+        command.args(args).current_dir(self.state_folder()).env("XDG_STATE_HOME", self.state_folder());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
-    fn folder(&self) -> &Path {
+    fn state_folder(&self) -> &Path {
         self.event.parent().unwrap_or(&self.event)
     }
 
-    fn ours(&self) -> Result<Duration> {
-        let event = self.another_turn()?;
-        let mut command = self.ralph(&["hook", "claude"]);
+    fn time_ralph_hook(&self) -> Result<Duration> {
+        let event = self.append_turn()?;
+        let mut command = self.ralph_command(&["hook", "claude"]);
         command.stdin(event);
-        time(command, 0)
+        time_command(command, 0)
     }
 
-    fn shell(&self) -> Result<Duration> {
-        let event = self.another_turn()?;
+    fn time_shell_hook(&self) -> Result<Duration> {
+        let event = self.append_turn()?;
         let mut command = Command::new("bash");
-        command.args(["-c", SHELL, "bash"]).arg(&self.state).stdin(event);
+        command.args(["-c", SHELL_HOOK_SCRIPT, "bash"]).arg(&self.state).stdin(event);
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        time(command, 0)
+        time_command(command, 0)
     }
 
-    fn another_turn(&self) -> Result<fs::File> {
+    fn append_turn(&self) -> Result<fs::File> {
         let append = || {
             let mut file = OpenOptions::new().append(true).open(&self.transcript)?;
             file.write_all(self.turn.as_bytes())?;
             fs::File::open(&self.event)
         };
-        append().map_err(|error| Failure::of(self.transcript.display(), error))
+        append().map_err(|error| XtaskError::with_cause(self.transcript.display(), error))
     }
 }

@@ -8,75 +8,71 @@ mod memory;
 mod options;
 mod overhead;
 mod reading;
-mod rounds;
-mod stage;
+mod report;
+mod round_times;
 mod start;
-mod table;
 mod tasks;
 mod transcript;
+mod workspace;
 
-use crate::failure::{Failure, Result};
+use crate::command_line::CommandLine;
+use crate::error::{Result, XtaskError};
 use crate::out;
-use crate::shell::Line;
 
-use options::Options;
-use stage::Stage;
-use table::Report;
+use options::BenchOptions;
+use report::BenchReport;
+use workspace::BenchWorkspace;
 
-struct Bench {
+struct BenchmarkEntry {
     name: &'static str,
     about: &'static str,
-    run: fn(&Stage) -> Result<Report>,
+    run: fn(&BenchWorkspace) -> Result<BenchReport>,
 }
 
-const BENCHES: &[Bench] = &[
-    Bench { name: "overhead", about: "one iteration against a bare shell loop", run: overhead::run },
-    Bench {
-        name: "reading",
-        about: "a long output against the shell loop and against jq",
-        run: reading::run,
-    },
-    Bench { name: "memory", about: "peak memory at any length of output", run: memory::run },
-    Bench { name: "start", about: "how long until something happens", run: start::run },
-    Bench { name: "ageing", about: "late iterations against early ones", run: ageing::run },
-    Bench { name: "many", about: "many loops in one process", run: many::run },
-    Bench { name: "hook", about: "the answer to a stop of a session", run: hook::run },
-    Bench { name: "tasks", about: "ten thousand tasks", run: tasks::run },
+const BENCHMARKS: &[BenchmarkEntry] = &[
+    BenchmarkEntry { name: "overhead", about: "one iteration against a bare shell loop", run: overhead::run },
+    BenchmarkEntry { name: "reading", about: "a long output against the shell loop and against jq", run: reading::run },
+    BenchmarkEntry { name: "memory", about: "peak memory at any length of output", run: memory::run },
+    BenchmarkEntry { name: "start", about: "how long until something happens", run: start::run },
+    BenchmarkEntry { name: "ageing", about: "late iterations against early ones", run: ageing::run },
+    BenchmarkEntry { name: "many", about: "many loops in one process", run: many::run },
+    BenchmarkEntry { name: "hook", about: "the answer to a stop of a session", run: hook::run },
+    BenchmarkEntry { name: "tasks", about: "ten thousand tasks", run: tasks::run },
 ];
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    let options = Options::parse(args)?;
-    let chosen = choose(&options.names)?;
-    build()?;
-    let stage = Stage::new(&options)?;
+    let options = BenchOptions::parse(args)?;
+    let chosen = select_benchmarks(&options.names)?;
+    build_release()?;
+    let workspace = BenchWorkspace::new(&options)?;
     let mut over = Vec::new();
     for bench in chosen {
-        out::line(&format!("{}: {}", bench.name, bench.about));
-        let report = (bench.run)(&stage)?;
-        out::line(&report.shown());
-        over.extend(report.over().map(str::to_owned));
+        out::print_line(&format!("{}: {}", bench.name, bench.about));
+        let report = (bench.run)(&workspace)?;
+        out::print_line(&report.to_table());
+        over.extend(report.titles_over_limit().map(str::to_owned));
     }
-    if over.is_empty() { Ok(()) } else { Err(Failure::new(format!("over the limit: {}", over.join("; ")))) }
+    if over.is_empty() { Ok(()) } else { Err(XtaskError::new(format!("over the limit: {}", over.join("; ")))) }
 }
 
-fn choose(names: &[String]) -> Result<Vec<&'static Bench>> {
+fn select_benchmarks(names: &[String]) -> Result<Vec<&'static BenchmarkEntry>> {
     if names.is_empty() {
-        return Ok(BENCHES.iter().collect());
+        return Ok(BENCHMARKS.iter().collect());
     }
-    let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
+    let known: Vec<_> = BENCHMARKS.iter().map(|bench| bench.name).collect();
     let find = |name: &String| {
         let unknown = || {
-            Failure::new(format!("there is no benchmark {name:?}"))
-                .hint(format!("choose from {}", known.join(", ")))
+            XtaskError::new(format!("there is no benchmark {name:?}"))
+                .with_hint(format!("choose from {}", known.join(", ")))
         };
-        BENCHES.iter().find(|bench| bench.name == name).ok_or_else(unknown)
+        BENCHMARKS.iter().find(|bench| bench.name == name).ok_or_else(unknown)
     };
     names.iter().map(find).collect()
 }
 
-fn build() -> Result<()> {
-    out::line("building ralph and the scripted agent for release");
-    Line::of("cargo build --release --quiet --package ralph --features testing --bins").quietly()
+fn build_release() -> Result<()> {
+    out::print_line("building ralph and the scripted agent for release");
+    CommandLine::parse("cargo build --release --quiet --package ralph --features testing --bins").run_quietly()
 }
 
 #[cfg(test)]
@@ -85,11 +81,11 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
-        let said = choose(&["speed".to_owned()]).err().unwrap().to_string();
+        let said = select_benchmarks(&["speed".to_owned()]).err().unwrap().to_string();
         assert!(
             said.ends_with("hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks"),
             "{said}"
         );
-        assert_eq!(choose(&[]).unwrap().len(), BENCHES.len());
+        assert_eq!(select_benchmarks(&[]).unwrap().len(), BENCHMARKS.len());
     }
 }

@@ -2,10 +2,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::rounds::take_turns;
-use super::stage::{EXHAUSTED, NEVER, Stage, finish, start, time};
-use super::table::{Amount, Limit, Report, Row};
-use crate::failure::Result;
+use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
+use super::round_times::run_rounds;
+use super::workspace::{
+    BenchWorkspace, EXHAUSTED_EXIT_CODE, UNSAID_PROMISE, spawn_command, time_command, wait_for_exit,
+};
+use crate::error::Result;
 
 const ITERATIONS: usize = 1_000;
 
@@ -17,47 +19,49 @@ const SHELL_LOOP: &str = r#"
     done"#;
 
 // spec: F1
-pub(super) fn run(stage: &Stage) -> Result<Report> {
-    let count = stage.size.of(ITERATIONS);
-    let project = stage.project("overhead")?;
+pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
+    let count = workspace.size.scaled_count(ITERATIONS);
+    let project = workspace.create_project("overhead")?;
     let number = count.to_string();
     let mut ralph = || {
-        let mut command = stage.run(&project, &stage.agent);
+        let mut command = workspace.ralph_run_command(&project, &workspace.agent);
         command.args([
             "--agent-arg=work",
             "--promise",
-            NEVER,
+            UNSAID_PROMISE,
             "--stall",
             "1000000",
             "--max-iterations",
             &number,
         ]);
-        time(command, EXHAUSTED)
+        time_command(command, EXHAUSTED_EXIT_CODE)
     };
-    let mut shell = || time(stage.script(SHELL_LOOP, &[&stage.prompt, &stage.agent, Path::new(&number)]), 0);
-    let mut alone = || agent_alone(stage, count);
-    let rounds = take_turns(stage.rounds, &mut [&mut ralph, &mut shell, &mut alone])?;
-    let each = |contestant| Amount::Millis(rounds.time(contestant) * 1000.0 / count as f64);
-    let row = |what: &str, one, limit| Row {
-        what: what.to_owned(),
+    let mut shell = || {
+        time_command(workspace.shell_command(SHELL_LOOP, &[&workspace.prompt, &workspace.agent, Path::new(&number)]), 0)
+    };
+    let mut alone = || time_agent_alone(workspace, count);
+    let rounds = run_rounds(workspace.rounds, &mut [&mut ralph, &mut shell, &mut alone])?;
+    let each = |contestant| MeasuredValue::Millis(rounds.median_seconds(contestant) * 1000.0 / count as f64);
+    let row = |what: &str, one, limit| ComparisonRow {
+        title: what.to_owned(),
         ours: each(one),
         theirs: each(1),
-        ratio: rounds.ratio(one, 1),
+        ratio: rounds.median_ratio(one, 1),
         limit,
     };
     let rows = vec![
-        row("one iteration / shell loop", 0, Limit::Ratio(0.8)),
-        row("the floor: the agent alone / shell loop", 2, Limit::None),
+        row("one iteration / shell loop", 0, RatioLimit::AtMost(0.8)),
+        row("the floor: the agent alone / shell loop", 2, RatioLimit::Unlimited),
     ];
-    Ok(Report { rows, ..Report::default() })
+    Ok(BenchReport { rows, ..BenchReport::default() })
 }
 
 /// Starts the agent and waits for it, so many times: nothing that starts it can be faster.
-fn agent_alone(stage: &Stage, count: usize) -> Result<Duration> {
+fn time_agent_alone(workspace: &BenchWorkspace, count: usize) -> Result<Duration> {
     let begun = Instant::now();
     for _ in 0..count {
-        let mut command = stage.agent_alone()?;
-        finish(start(&mut command)?, &command, 0)?;
+        let mut command = workspace.agent_command()?;
+        wait_for_exit(spawn_command(&mut command)?, &command, 0)?;
     }
     Ok(begun.elapsed())
 }

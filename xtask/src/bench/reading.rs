@@ -3,62 +3,64 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::rounds::{Contestant, Rounds, take_turns};
-use super::stage::{Stage, remove, remove_file, time};
-use super::table::{Amount, Limit, Report, Row};
+use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
+use super::round_times::{BenchContestant, RoundTimes, run_rounds};
 use super::transcript::{self, MEGABYTE};
-use crate::failure::Result;
-use crate::shell::Line;
+use super::workspace::{BenchWorkspace, remove_file, remove_folder, time_command};
+use crate::command_line::CommandLine;
+use crate::error::Result;
 
-const MEGABYTES: usize = 500;
+const OUTPUT_MEGABYTES: usize = 500;
 
 /// A long file is its own average.
-const MOST_ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 3;
 
 const SHELL_LOOP: &str = r#"cat "$1" | cat "$2" | tee log | grep -q '<promise>DONE</promise>'"#;
 
-const JQ: &str = r#"cat "$1" | tee log | jq -r 'select(.type=="assistant")|.message.content[]?|select(.type=="text")|.text'"#;
+const JQ_SCRIPT: &str =
+    r#"cat "$1" | tee log | jq -r 'select(.type=="assistant")|.message.content[]?|select(.type=="text")|.text'"#;
 
 // spec: F2
-pub(super) fn run(stage: &Stage) -> Result<Report> {
-    let megabytes = stage.size.of(MEGABYTES);
+pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
+    let megabytes = workspace.size.scaled_count(OUTPUT_MEGABYTES);
     // The file itself and a log of the same length.
-    let stage = &stage.in_memory(megabytes * 5 / 2)?;
-    let file = stage.path("long.ndjson");
-    transcript::write(&file, megabytes * MEGABYTE)?;
-    let mut ralph = || read_by_ralph(stage, &file);
-    let mut shell = || without_log(stage, stage.script(SHELL_LOOP, &[&stage.prompt, &file]));
-    let mut jq = || without_log(stage, stage.script(JQ, &[&file]));
-    let mut contestants: Vec<Contestant<'_>> = vec![&mut ralph, &mut shell];
-    let mut notes = vec![stage.whereabouts()];
-    if Line::of("jq --version").works() {
+    let workspace = &workspace.in_memory(megabytes * 5 / 2)?;
+    let file = workspace.path("long.ndjson");
+    transcript::write_transcript(&file, megabytes * MEGABYTE)?;
+    let mut ralph = || time_ralph_reading(workspace, &file);
+    let mut shell = || time_and_remove_log(workspace, workspace.shell_command(SHELL_LOOP, &[&workspace.prompt, &file]));
+    let mut jq = || time_and_remove_log(workspace, workspace.shell_command(JQ_SCRIPT, &[&file]));
+    let mut contestants: Vec<BenchContestant<'_>> = vec![&mut ralph, &mut shell];
+    let mut notes = vec![workspace.location_note()];
+    if CommandLine::parse("jq --version").can_run() {
         contestants.push(&mut jq);
     } else {
         notes.push("not compared with tee and jq: jq is not installed (`apt-get install jq`)".to_owned());
     }
     let with_jq = contestants.len() > 2;
-    let rounds = take_turns(stage.rounds.min(MOST_ROUNDS), &mut contestants)?;
-    let rows = std::iter::once(beside_shell(&rounds, megabytes))
-        .chain(with_jq.then(|| beside_jq(&rounds, megabytes)));
-    Ok(Report { rows: rows.collect(), notes })
+    let rounds = run_rounds(workspace.rounds.min(MAX_ROUNDS), &mut contestants)?;
+    let rows = std::iter::once(compare_with_shell(&rounds, megabytes))
+        .chain(with_jq.then(|| compare_with_jq(&rounds, megabytes)));
+    Ok(BenchReport { rows: rows.collect(), notes })
 }
 
-fn beside_shell(rounds: &Rounds, megabytes: usize) -> Row {
-    row(rounds, format!("{megabytes} MB / cat, tee and grep"), 1, Limit::Ratio(1.0))
+fn compare_with_shell(rounds: &RoundTimes, megabytes: usize) -> ComparisonRow {
+    comparison_row(rounds, format!("{megabytes} MB / cat, tee and grep"), 1, RatioLimit::AtMost(1.0))
 }
 
-fn beside_jq(rounds: &Rounds, megabytes: usize) -> Row {
-    row(rounds, format!("{megabytes} MB / cat, tee and jq"), 2, Limit::Ratio(0.1))
+fn compare_with_jq(rounds: &RoundTimes, megabytes: usize) -> ComparisonRow {
+    comparison_row(rounds, format!("{megabytes} MB / cat, tee and jq"), 2, RatioLimit::AtMost(0.1))
 }
 
-fn row(rounds: &Rounds, what: String, other: usize, limit: Limit) -> Row {
-    let (ours, theirs) = (Amount::Seconds(rounds.time(0)), Amount::Seconds(rounds.time(other)));
-    Row { what, ours, theirs, ratio: rounds.ratio(0, other), limit }
+fn comparison_row(rounds: &RoundTimes, what: String, other: usize, limit: RatioLimit) -> ComparisonRow {
+    let (ours, theirs) =
+        (MeasuredValue::Seconds(rounds.median_seconds(0)), MeasuredValue::Seconds(rounds.median_seconds(other)));
+    ComparisonRow { title: what, ours, theirs, ratio: rounds.median_ratio(0, other), limit }
 }
 
 /// Prepares one iteration with an agent that prints the file.
-pub(super) fn reader(stage: &Stage, project: &Path, file: &Path) -> Command {
-    let mut command = stage.run(project, Path::new("/bin/cat"));
+pub(super) fn reading_command(workspace: &BenchWorkspace, project: &Path, file: &Path) -> Command {
+    let mut command = workspace.ralph_run_command(project, Path::new("/bin/cat"));
     command.arg("--agent-arg").arg(file).args([
         "--output-format",
         "claude",
@@ -71,15 +73,15 @@ pub(super) fn reader(stage: &Stage, project: &Path, file: &Path) -> Command {
 }
 
 /// Measures a script that writes a log, and removes the log: there is room for one.
-fn without_log(stage: &Stage, script: Command) -> Result<Duration> {
-    let took = time(script, 0)?;
-    remove_file(&stage.path("log"))?;
+fn time_and_remove_log(workspace: &BenchWorkspace, script: Command) -> Result<Duration> {
+    let took = time_command(script, 0)?;
+    remove_file(&workspace.path("log"))?;
     Ok(took)
 }
 
-fn read_by_ralph(stage: &Stage, file: &Path) -> Result<Duration> {
-    let project = stage.project("reading")?;
-    let took = time(reader(stage, &project, file), 0)?;
-    remove(&project)?;
+fn time_ralph_reading(workspace: &BenchWorkspace, file: &Path) -> Result<Duration> {
+    let project = workspace.create_project("reading")?;
+    let took = time_command(reading_command(workspace, &project, file), 0)?;
+    remove_folder(&project)?;
     Ok(took)
 }

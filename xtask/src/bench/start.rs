@@ -3,75 +3,80 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::rounds::{Contestant, take_turns};
-use super::stage::{EXHAUSTED, NEVER, Stage, finish, remove_file, start, time};
-use super::table::{Amount, Limit, Report, Row};
-use crate::failure::{Failure, Result};
+use super::report::{BenchReport, ComparisonRow, MeasuredValue, RatioLimit};
+use super::round_times::{BenchContestant, run_rounds};
+use super::workspace::{
+    BenchWorkspace, EXHAUSTED_EXIT_CODE, UNSAID_PROMISE, remove_file, spawn_command, time_command, wait_for_exit,
+};
+use crate::error::{Result, XtaskError};
 
 /// One start is short: many of them make a round of the others.
-const STARTS: usize = 20;
+const STARTS_PER_ROUND: usize = 20;
 
 /// "A few milliseconds", where starting a program takes one: machines differ, and one differs from hour to hour.
-const A_FEW: f64 = 6.0;
+const MAX_START_RATIO: f64 = 6.0;
 
 /// How often the trace of the agent is looked for.
-const LOOK: Duration = Duration::from_micros(100);
+const TRACE_POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 // spec: F5
-pub(super) fn run(stage: &Stage) -> Result<Report> {
-    Ok(Report { rows: vec![version(stage)?, first_agent(stage)?], ..Report::default() })
+pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
+    Ok(BenchReport {
+        rows: vec![measure_version(workspace)?, measure_first_agent(workspace)?],
+        ..BenchReport::default()
+    })
 }
 
-fn version(stage: &Stage) -> Result<Row> {
+fn measure_version(workspace: &BenchWorkspace) -> Result<ComparisonRow> {
     let quiet = |mut command: Command| {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        time(command, 0)
+        time_command(command, 0)
     };
     let mut ours = || {
-        let mut command = Command::new(&stage.ralph);
+        let mut command = Command::new(&workspace.ralph);
         command.arg("--version");
         quiet(command)
     };
-    row(stage, "ralph --version / true", [&mut ours, &mut || quiet(Command::new("true"))])
+    measure_row(workspace, "ralph --version / true", [&mut ours, &mut || quiet(Command::new("true"))])
 }
 
-fn first_agent(stage: &Stage) -> Result<Row> {
-    let project = stage.project("start")?;
-    let trace = stage.path("trace");
+fn measure_first_agent(workspace: &BenchWorkspace) -> Result<ComparisonRow> {
+    let project = workspace.create_project("start")?;
+    let trace = workspace.path("trace");
     let mut ours = || {
-        let mut command = stage.run(&project, &stage.agent);
-        command.args(["--agent-arg=work", "--promise", NEVER, "--max-iterations", "1"]);
-        until_trace(command, &trace, EXHAUSTED)
+        let mut command = workspace.ralph_run_command(&project, &workspace.agent);
+        command.args(["--agent-arg=work", "--promise", UNSAID_PROMISE, "--max-iterations", "1"]);
+        time_until_trace(command, &trace, EXHAUSTED_EXIT_CODE)
     };
-    let mut alone = || until_trace(stage.agent_alone()?, &trace, 0);
-    row(stage, "until the agent works / started alone", [&mut ours, &mut alone])
+    let mut alone = || time_until_trace(workspace.agent_command()?, &trace, 0);
+    measure_row(workspace, "until the agent works / started alone", [&mut ours, &mut alone])
 }
 
-fn row(stage: &Stage, what: &str, mut pair: [Contestant<'_>; 2]) -> Result<Row> {
-    let rounds = take_turns(stage.rounds * STARTS, &mut pair)?;
-    let millis = |contestant| Amount::Millis(rounds.time(contestant) * 1000.0);
-    Ok(Row {
-        what: what.to_owned(),
+fn measure_row(workspace: &BenchWorkspace, what: &str, mut pair: [BenchContestant<'_>; 2]) -> Result<ComparisonRow> {
+    let rounds = run_rounds(workspace.rounds * STARTS_PER_ROUND, &mut pair)?;
+    let millis = |contestant| MeasuredValue::Millis(rounds.median_seconds(contestant) * 1000.0);
+    Ok(ComparisonRow {
+        title: what.to_owned(),
         ours: millis(0),
         theirs: millis(1),
-        ratio: rounds.ratio(0, 1),
-        limit: Limit::Ratio(A_FEW),
+        ratio: rounds.median_ratio(0, 1),
+        limit: RatioLimit::AtMost(MAX_START_RATIO),
     })
 }
 
 /// Returns how long it took until the agent left its trace, and lets everything end.
-fn until_trace(mut command: Command, trace: &Path, expected: i32) -> Result<Duration> {
+fn time_until_trace(mut command: Command, trace: &Path, expected: i32) -> Result<Duration> {
     remove_file(trace)?;
     command.env("FA_COUNT", trace);
     let begun = Instant::now();
-    let mut child = start(&mut command)?;
+    let mut child = spawn_command(&mut command)?;
     while !trace.exists() {
         if child.try_wait().is_ok_and(|status| status.is_some()) && !trace.exists() {
-            return Err(Failure::new("the agent was never started"));
+            return Err(XtaskError::new("the agent was never started"));
         }
-        std::thread::park_timeout(LOOK);
+        std::thread::park_timeout(TRACE_POLL_INTERVAL);
     }
     let took = begun.elapsed();
-    finish(child, &command, expected)?;
+    wait_for_exit(child, &command, expected)?;
     Ok(took)
 }

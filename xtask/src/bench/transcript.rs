@@ -3,17 +3,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use crate::failure::{Failure, Result};
+use crate::error::{Result, XtaskError};
 
 pub(super) const MEGABYTE: usize = 1 << 20;
 
 const SESSION: &str = r#""session_id":"5b1f0c2e-0000-4000-8000-000000000000","parent_tool_use_id":null"#;
-const SOURCE_LINE: &str =
-    r#"    let value = table.get(\"name\").copied().unwrap_or_default(); // as before\n"#;
+const SOURCE_LINE: &str = r#"    let value = table.get(\"name\").copied().unwrap_or_default(); // as before\n"#;
 
 /// Writes an output of about so many bytes, in records of a few kilobytes.
-pub(super) fn write(path: &Path, bytes: usize) -> Result<()> {
-    with_file(path, |file| {
+pub(super) fn write_transcript(path: &Path, bytes: usize) -> Result<()> {
+    write_session(path, |file| {
         let mut written = 0;
         for turn in 0.. {
             if written >= bytes {
@@ -22,9 +21,9 @@ pub(super) fn write(path: &Path, bytes: usize) -> Result<()> {
             // Between 2 and 10 KB, never the same twice in a row.
             let lines = (2048 + turn * 7919 % 8192) / SOURCE_LINE.len();
             let records = [
-                said(&format!("Turn {turn}: I look at the next file.")),
-                called(turn),
-                answered(turn, lines),
+                assistant_text_record(&format!("Turn {turn}: I look at the next file.")),
+                tool_call_record(turn),
+                tool_result_record(turn, lines),
             ];
             for record in records {
                 file.write_all(record.as_bytes())?;
@@ -37,19 +36,16 @@ pub(super) fn write(path: &Path, bytes: usize) -> Result<()> {
 
 /// Writes an output with one tool result of so many bytes, in one line.
 pub(super) fn write_long_line(path: &Path, bytes: usize) -> Result<()> {
-    with_file(path, |file| file.write_all(answered(1, bytes / SOURCE_LINE.len()).as_bytes()))
+    write_session(path, |file| file.write_all(tool_result_record(1, bytes / SOURCE_LINE.len()).as_bytes()))
 }
 
-fn with_file(path: &Path, middle: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
+fn write_session(path: &Path, write_records: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
     let write = || {
         let mut file = BufWriter::with_capacity(MEGABYTE, File::create(path)?);
-        writeln!(
-            file,
-            r#"{{"type":"system","subtype":"init","model":"claude","tools":["Bash"],{SESSION}}}"#
-        )?;
-        middle(&mut file)?;
+        writeln!(file, r#"{{"type":"system","subtype":"init","model":"claude","tools":["Bash"],{SESSION}}}"#)?;
+        write_records(&mut file)?;
         let last = r"All stories pass.\n\n<promise>DONE</promise>";
-        file.write_all(said(last).as_bytes())?;
+        file.write_all(assistant_text_record(last).as_bytes())?;
         writeln!(
             file,
             r#"{{"type":"result","subtype":"success","is_error":false,"result":"{last}","total_cost_usd":0.5,"usage":{{"input_tokens":9000,"output_tokens":700}},{SESSION}}}"#
@@ -58,29 +54,25 @@ fn with_file(path: &Path, middle: impl FnOnce(&mut BufWriter<File>) -> std::io::
         // It must not be written out while it is read.
         file.get_ref().sync_all()
     };
-    write().map_err(|error| Failure::of(path.display(), error))
+    write().map_err(|error| XtaskError::with_cause(path.display(), error))
 }
 
-fn message(role: &str, content: &str) -> String {
+fn message_record(role: &str, content: &str) -> String {
     format!(r#"{{"type":"{role}","message":{{"role":"{role}","content":[{content}]}},{SESSION}}}"#) + "\n"
 }
 
-fn said(text: &str) -> String {
-    message("assistant", &format!(r#"{{"type":"text","text":"{text}"}}"#))
+fn assistant_text_record(text: &str) -> String {
+    message_record("assistant", &format!(r#"{{"type":"text","text":"{text}"}}"#))
 }
 
-fn called(turn: usize) -> String {
+fn tool_call_record(turn: usize) -> String {
     let input = format!(r#"{{"command":"cat src/part_{turn}.rs","description":"read"}}"#);
-    message(
-        "assistant",
-        &format!(r#"{{"type":"tool_use","id":"toolu_{turn}","name":"Bash","input":{input}}}"#),
-    )
+    message_record("assistant", &format!(r#"{{"type":"tool_use","id":"toolu_{turn}","name":"Bash","input":{input}}}"#))
 }
 
-fn answered(turn: usize, lines: usize) -> String {
+fn tool_result_record(turn: usize, lines: usize) -> String {
     let output = SOURCE_LINE.repeat(lines);
-    let result = format!(
-        r#"{{"type":"tool_result","tool_use_id":"toolu_{turn}","content":"{output}","is_error":false}}"#
-    );
-    message("user", &result)
+    let result =
+        format!(r#"{{"type":"tool_result","tool_use_id":"toolu_{turn}","content":"{output}","is_error":false}}"#);
+    message_record("user", &result)
 }

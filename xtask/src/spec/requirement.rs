@@ -1,11 +1,11 @@
 //! The requirements: a list item that begins with an id, as `- L3 A claim on the last allowed iteration counts.`
-use crate::failure::{Failure, Result};
+use crate::error::{Result, XtaskError};
 
 /// A letter and a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Id(pub(super) String);
+pub(super) struct RequirementId(pub(super) String);
 
-impl Id {
+impl RequirementId {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let number = text.strip_prefix(|c: char| c.is_ascii_uppercase())?;
         let fits = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
@@ -15,41 +15,41 @@ impl Id {
 
 #[derive(Debug)]
 pub(super) struct Requirement {
-    pub(super) id: Id,
+    pub(super) id: RequirementId,
     /// The beginning of its words.
     pub(super) summary: String,
 }
 
-const SUMMARY: usize = 90;
+const MAX_SUMMARY_CHARS: usize = 90;
 
-pub(super) fn read(document: &str) -> Vec<Requirement> {
-    document.lines().filter_map(requirement).collect()
+pub(super) fn parse_requirements(document: &str) -> Vec<Requirement> {
+    document.lines().filter_map(parse_requirement).collect()
 }
 
-fn requirement(line: &str) -> Option<Requirement> {
+fn parse_requirement(line: &str) -> Option<Requirement> {
     let (id, words) = line.strip_prefix("- ")?.split_once(' ')?;
     let sentence = words.split_inclusive(". ").next().unwrap_or(words).trim();
-    let summary = match sentence.char_indices().nth(SUMMARY) {
+    let summary = match sentence.char_indices().nth(MAX_SUMMARY_CHARS) {
         Some((end, _)) => format!("{}…", &sentence[..end]),
         None => sentence.to_owned(),
     };
-    Some(Requirement { id: Id::parse(id)?, summary })
+    Some(Requirement { id: RequirementId::parse(id)?, summary })
 }
 
 /// Reads one id a line; `#` begins a comment.
-pub(super) fn list(text: &str) -> Result<Vec<Id>> {
+pub(super) fn parse_id_list(text: &str) -> Result<Vec<RequirementId>> {
     let entries = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    entries.filter(|entry| !entry.is_empty()).map(id).collect()
+    entries.filter(|entry| !entry.is_empty()).map(parse_id).collect()
 }
 
 /// Reads ids with commas between them.
-pub(super) fn ids(text: &str) -> Result<Vec<Id>> {
-    text.split(',').map(|entry| id(entry.trim())).collect()
+pub(super) fn parse_comma_separated_ids(text: &str) -> Result<Vec<RequirementId>> {
+    text.split(',').map(|entry| parse_id(entry.trim())).collect()
 }
 
-fn id(text: &str) -> Result<Id> {
-    Id::parse(text)
-        .ok_or_else(|| Failure::new(format!("{text:?} is no id")).hint("an id is a letter and a number: L3"))
+fn parse_id(text: &str) -> Result<RequirementId> {
+    RequirementId::parse(text)
+        .ok_or_else(|| XtaskError::new(format!("{text:?} is no id")).with_hint("an id is a letter and a number: L3"))
 }
 
 #[cfg(test)]
@@ -58,16 +58,16 @@ mod tests {
 
     #[test]
     fn only_items_that_begin_with_an_id_are_requirements() {
-        let found = read("- L1 A. B.\n- not one\n  - L2 nested\n- S10 `ralph detect` says.\ntext L3\n");
+        let found = parse_requirements("- L1 A. B.\n- not one\n  - L2 nested\n- S10 `ralph detect` says.\ntext L3\n");
         let found: Vec<_> = found.iter().map(|found| (found.id.0.as_str(), found.summary.as_str())).collect();
         assert_eq!(found, [("L1", "A."), ("S10", "`ralph detect` says.")]);
     }
 
     #[test]
     fn lists_may_have_comments() {
-        let expected = vec![Id("L1".to_owned()), Id("S11".to_owned())];
-        assert_eq!(list("# The loop\nL1\n\nS11 # audit\n"), Ok(expected));
-        assert!(list("L1 L2\n").is_err());
-        assert!(ids("L1,x").is_err());
+        let expected = vec![RequirementId("L1".to_owned()), RequirementId("S11".to_owned())];
+        assert_eq!(parse_id_list("# The loop\nL1\n\nS11 # audit\n"), Ok(expected));
+        assert!(parse_id_list("L1 L2\n").is_err());
+        assert!(parse_comma_separated_ids("L1,x").is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! The shapes of what an agent sends, as far as they are needed here.
 use crate::members::{members, whole_line};
-use ralph_util::json::{Cursor, Malformed, Raw};
+use ralph_util::json::{JsonCursor, MalformedJson, RawJson};
 
-members!(Message {
+members!(AcpMessage {
     version: b"jsonrpc",
     id: b"id",
     method: b"method",
@@ -10,40 +10,40 @@ members!(Message {
     result: b"result",
     error: b"error",
 });
-whole_line!(Message);
+whole_line!(AcpMessage);
 
 members!(
     /// What a request was answered with, whichever it was.
-    Answer {
-        protocol: b"protocolVersion",
+    AcpResponse {
+        protocol_version: b"protocolVersion",
         auth_methods: b"authMethods",
         session: b"sessionId",
         sessions: b"sessions",
-        options: b"configOptions",
+        config_options: b"configOptions",
         stop_reason: b"stopReason",
     }
     nested {
-        agent: b"agentInfo" => AgentInfo,
-        abilities: b"agentCapabilities" => Abilities,
-        models: b"models" => Models,
-        usage: b"usage" => Tokens,
-        meta: b"_meta" => Meta,
+        agent: b"agentInfo" => AcpAgentInfo,
+        capabilities: b"agentCapabilities" => AcpAgentCapabilities,
+        models: b"models" => AcpModelState,
+        usage: b"usage" => AcpTokenUsage,
+        meta: b"_meta" => AcpMetadata,
     }
 );
 
-members!(AgentInfo { name: b"name" });
+members!(AcpAgentInfo { name: b"name" });
 
-members!(Abilities { load: b"loadSession" } nested { sessions: b"sessionCapabilities" => OfSessions });
+members!(AcpAgentCapabilities { load_session: b"loadSession" } nested { session_capabilities: b"sessionCapabilities" => AcpSessionCapabilities });
 
-members!(OfSessions { resume: b"resume" });
+members!(AcpSessionCapabilities { resume: b"resume" });
 
-members!(Models { current: b"currentModelId" });
+members!(AcpModelState { current: b"currentModelId" });
 
-members!(Setting { id: b"id", category: b"category", current: b"currentValue" });
+members!(AcpConfigOption { id: b"id", category: b"category", current: b"currentValue" });
 
 members!(
     /// Tokens in the spellings that occur.
-    Tokens {
+    AcpTokenUsage {
         input: b"inputTokens",
         output: b"outputTokens",
         input_snake: b"input_tokens",
@@ -51,18 +51,18 @@ members!(
     }
 );
 
-members!(Meta {} nested { quota: b"quota" => Quota, usage: b"usage" => Tokens });
+members!(AcpMetadata {} nested { quota: b"quota" => AcpQuota, usage: b"usage" => AcpTokenUsage });
 
-members!(Quota {} nested { tokens: b"token_count" => Tokens });
+members!(AcpQuota {} nested { tokens: b"token_count" => AcpTokenUsage });
 
-members!(Notice { session: b"sessionId" } nested { update: b"update" => Update });
+members!(AcpSessionNotification { session: b"sessionId" } nested { update: b"update" => AcpSessionUpdate });
 
 members!(
-    Update {
+    AcpSessionUpdate {
         kind: b"sessionUpdate",
-        message: b"messageId",
+        message_id: b"messageId",
         content: b"content",
-        tool: b"toolCallId",
+        tool_call_id: b"toolCallId",
         name: b"name",
         title: b"title",
         tool_kind: b"kind",
@@ -71,45 +71,45 @@ members!(
         output: b"rawOutput",
         locations: b"locations",
     }
-    nested { cost: b"cost" => Cost, meta: b"_meta" => Meta }
+    nested { cost: b"cost" => AcpCost, meta: b"_meta" => AcpMetadata }
 );
 
-members!(Cost { amount: b"amount", currency: b"currency" });
+members!(AcpCost { amount: b"amount", currency: b"currency" });
 
-members!(Asked { session: b"sessionId", options: b"options" } nested { tool: b"toolCall" => Update });
+members!(AcpPermissionRequest { session: b"sessionId", options: b"options" } nested { tool_call: b"toolCall" => AcpSessionUpdate });
 
-members!(Choice { id: b"optionId", kind: b"kind" });
+members!(AcpPermissionOption { id: b"optionId", kind: b"kind" });
 
-members!(Place { path: b"path" });
+members!(AcpToolLocation { path: b"path" });
 
-members!(Failure { code: b"code", message: b"message", data: b"data" });
+members!(AcpRpcError { code: b"code", message: b"message", data: b"data" });
 
-members!(Data { details: b"details", message: b"message", kind: b"errorKind", name: b"errorName" });
+members!(AcpErrorDetails { details: b"details", message: b"message", kind: b"errorKind", name: b"errorName" });
 
 /// Reads the members of a value that may be missing.
 macro_rules! of_value {
     ($($name:ident),+) => {
         $(impl<'a> $name<'a> {
-            pub(super) fn of(raw: Option<Raw<'a>>) -> Result<Self, Malformed> {
-                raw.map_or(Ok(Self::default()), |raw| Self::read(&mut Cursor::new(raw)))
+            pub(super) fn of(raw: Option<RawJson<'a>>) -> Result<Self, MalformedJson> {
+                raw.map_or(Ok(Self::default()), |raw| Self::read(&mut JsonCursor::new(raw)))
             }
         })+
     };
 }
-of_value!(Answer, Notice, Asked, Failure, Data);
+of_value!(AcpResponse, AcpSessionNotification, AcpPermissionRequest, AcpRpcError, AcpErrorDetails);
 
 /// Reads the objects of a list. Anything else is an empty one.
 macro_rules! list_of {
     ($($name:ident),+) => {
         $(impl<'a> $name<'a> {
-            pub(super) fn list(raw: Option<Raw<'a>>) -> Result<Vec<Self>, Malformed> {
+            pub(super) fn list(raw: Option<RawJson<'a>>) -> Result<Vec<Self>, MalformedJson> {
                 let mut all = Vec::new();
                 if let Some(raw) = raw.filter(|raw| raw.starts_with(b"[")) {
-                    Cursor::new(raw).array(|cursor| Self::read(cursor).map(|one| all.push(one)))?;
+                    JsonCursor::new(raw).visit_array(|cursor| Self::read(cursor).map(|one| all.push(one)))?;
                 }
                 Ok(all)
             }
         })+
     };
 }
-list_of!(Setting, Choice, Place);
+list_of!(AcpConfigOption, AcpPermissionOption, AcpToolLocation);

@@ -1,74 +1,74 @@
 //! Any agent that speaks the Agent Client Protocol: JSON-RPC over its standard streams, version 1. It is talked to instead
 //! of being given a prompt; the talk itself is next door, and pure.
-mod dialogue;
-mod failure;
-mod listening;
+mod conversation;
+mod handshake;
 mod message;
-mod opening;
-mod permit;
-mod spend;
+mod notifications;
+mod permission_policy;
+mod requests;
+mod rpc_error;
 #[cfg(test)]
 mod tests;
-mod tools;
+mod tool_calls;
 mod turn;
-mod words;
+mod usage;
 
-use super::about::About;
-use super::card::Card;
-use super::format::Format;
-use super::grant::{Grant, Grants, Permission, Usual};
-use super::job::{Invocation, Job};
-use super::parser::{JsonStream, Parser};
-use super::registry::{Agent, Program, Sessions};
+use super::launch::{AgentInvocation, LaunchRequest};
+use super::output_format::OutputFormat;
+use super::parser::{JsonLinesParser, StreamParser};
+use super::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use super::profile::AgentProfile;
+use super::registry::{Agent, AgentProgram, SessionSupport};
+use super::spec::AgentSpec;
 
-const ABOUT: About = About {
-    package: None,
-    tested: None,
+const PROFILE: AgentProfile = AgentProfile {
+    npm_package: None,
+    tested_version: None,
     install_hint: "name the program with --agent-cmd PATH, and what makes it speak the protocol with --agent-arg",
     login_hint: "log in with the program's own command",
     login_variables: &[],
     login_files: &[],
-    tells_cost: true,
+    reports_cost: true,
 };
 
 /// It has no flags in common with others: what it asks for is answered, and what it does unasked its own settings decide.
-const GRANTS: Grants = Grants {
-    ask: Ok(Grant::of_flags(
+const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
+    ask: Ok(PermissionGrant::from_flags(
         &[],
         "may do what its own settings allow unasked; whatever it asks for is refused",
     )),
-    edits: Ok(Grant::of_flags(
+    edits: Ok(PermissionGrant::from_flags(
         &[],
         "may do what its own settings allow unasked; of what it asks for, reads, searches and edits in the project are \
          allowed and the rest (commands, deletions, fetches) is refused",
     )),
-    full: Ok(Grant::of_flags(&[], "may do everything that it asks for")),
-    usual: Usual::Given(Permission::Edits),
+    full: Ok(PermissionGrant::from_flags(&[], "may do everything that it asks for")),
+    default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
-pub(super) fn parser() -> impl Parser {
-    JsonStream::<dialogue::Dialogue>::default()
+pub(super) fn stream_parser() -> impl StreamParser {
+    JsonLinesParser::<conversation::AcpConversation>::default()
 }
 
-const CARD: Card = Card {
+const SPEC: AgentSpec = AgentSpec {
     name: "acp",
-    program: Program::Required,
-    format: Format::Acp,
-    args: &[],
-    grants: GRANTS,
-    sessions: Sessions::Named,
-    about: ABOUT,
+    program: AgentProgram::UserProvided,
+    output_format: OutputFormat::Acp,
+    default_args: &[],
+    grants: PERMISSION_GRANTS,
+    session_support: SessionSupport::AgentAssignedId,
+    profile: PROFILE,
 };
 
-pub(super) struct Acp;
+pub(super) struct AcpAgent;
 
-impl Agent for Acp {
-    fn card(&self) -> &'static Card {
-        &CARD
+impl Agent for AcpAgent {
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
     }
 
     /// Model, session and permission are matters of the talk.
-    fn invocation(&self, job: &Job<'_>) -> Invocation {
-        self.start(job).finished_by(job, &[])
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        self.base_invocation(request).with_user_additions(request, &[])
     }
 }

@@ -1,73 +1,75 @@
 //! What the agent says in a turn: its messages in pieces, its thoughts, and errors in the place of an answer.
-use super::failure;
-use crate::detail::{EXCERPT, one_line};
-use crate::event::{AgentEvent, ErrorKind};
-use crate::voice::Voice;
+use super::rpc_error;
+use crate::event::{AgentErrorKind, AgentEvent};
+use crate::message_numbering::MessageNumbering;
+use crate::tool_summary::{EXCERPT_CHARS, to_one_line};
 
 /// The longest answer that may be an error.
-const LONGEST_ERROR: usize = 16 * 1024;
+const MAX_ERROR_MESSAGE_BYTES: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
-pub(super) struct Turn {
-    voice: Voice,
+pub(super) struct AcpTurn {
+    numbering: MessageNumbering,
     /// Numbers the messages of agents that give them no ids.
-    run: u64,
-    said: Said,
+    unnamed_message_number: u64,
+    last_message: LastAcpMessage,
     thought: String,
 }
 
 /// The last message, as far as it can be an error: those come in one piece.
 #[derive(Debug, Default)]
-struct Said {
-    message: u64,
+struct LastAcpMessage {
+    number: u64,
     pieces: u32,
-    first: String,
+    first_piece: String,
 }
 
-impl Turn {
+impl AcpTurn {
     /// Says the next piece of a message. Another id is another message.
-    pub(super) fn say(&mut self, id: Option<String>, text: String, out: &mut Vec<AgentEvent>) {
-        self.end_thought(out);
-        let id = id.unwrap_or_else(|| format!("run {}", self.run));
-        let Some(event) = self.voice.whole(Some(id), text) else { return };
+    pub(super) fn push_message_piece(&mut self, id: Option<String>, text: String, out: &mut Vec<AgentEvent>) {
+        self.flush_thought(out);
+        let id = id.unwrap_or_else(|| format!("run {}", self.unnamed_message_number));
+        let Some(event) = self.numbering.number_whole_message(Some(id), text) else { return };
         if let AgentEvent::Text { message, text } = &event {
-            self.said.hear(*message, text);
+            self.last_message.record_piece(*message, text);
         }
         out.push(event);
     }
 
     /// Takes a piece of a thought; it is told when it is over.
-    pub(super) fn think(&mut self, text: &str) {
-        self.run += 1;
-        if self.thought.len() < EXCERPT * 4 {
+    pub(super) fn push_thought_piece(&mut self, text: &str) {
+        self.unnamed_message_number += 1;
+        if self.thought.len() < EXCERPT_CHARS * 4 {
             self.thought.push_str(text);
         }
     }
 
     /// Something else happens: what the agent says next, without an id, is another message.
-    pub(super) fn pause(&mut self, out: &mut Vec<AgentEvent>) {
-        self.run += 1;
-        self.end_thought(out);
+    pub(super) fn end_message(&mut self, out: &mut Vec<AgentEvent>) {
+        self.unnamed_message_number += 1;
+        self.flush_thought(out);
     }
 
     /// Returns the error that the last message is, if it is one.
-    pub(super) fn failure(&self) -> Option<(ErrorKind, String)> {
-        (self.said.pieces == 1).then(|| failure::in_words(&self.said.first)).flatten()
+    pub(super) fn failure_in_message(&self) -> Option<(AgentErrorKind, String)> {
+        (self.last_message.pieces == 1)
+            .then(|| rpc_error::classify_error_text(&self.last_message.first_piece))
+            .flatten()
     }
 
-    fn end_thought(&mut self, out: &mut Vec<AgentEvent>) {
-        let text = one_line(&std::mem::take(&mut self.thought), EXCERPT);
+    fn flush_thought(&mut self, out: &mut Vec<AgentEvent>) {
+        let text = to_one_line(&std::mem::take(&mut self.thought), EXCERPT_CHARS);
         if !text.is_empty() {
             out.push(AgentEvent::Thinking { text });
         }
     }
 }
 
-impl Said {
-    fn hear(&mut self, message: u64, text: &str) {
-        if self.message != message {
-            let first = if text.len() > LONGEST_ERROR { String::new() } else { text.to_owned() };
-            *self = Self { message, pieces: 0, first };
+impl LastAcpMessage {
+    fn record_piece(&mut self, message: u64, text: &str) {
+        if self.number != message {
+            let first = if text.len() > MAX_ERROR_MESSAGE_BYTES { String::new() } else { text.to_owned() };
+            *self = Self { number: message, pieces: 0, first_piece: first };
         }
         self.pieces = self.pieces.saturating_add(1);
     }

@@ -1,57 +1,57 @@
 //! What went wrong, from Claude's own words for it.
 use crate::classify;
-use crate::event::ErrorKind;
-use ralph_util::json::{self, Raw};
+use crate::event::AgentErrorKind;
+use ralph_util::json::{self, RawJson};
 
 /// Returns the kind of an API failure. Claude calls every unreachable or broken server `server_error`;
 /// only those with an HTTP status were reached at all.
-pub(super) fn kind_of_api_error(category: &str, status: Option<u64>, message: &str) -> ErrorKind {
+pub(super) fn api_error_kind(category: &str, status: Option<u64>, message: &str) -> AgentErrorKind {
     match category {
-        "rate_limit" => ErrorKind::RateLimit,
-        "authentication_failed" | "oauth_org_not_allowed" => ErrorKind::Auth,
-        "billing_error" => ErrorKind::Budget,
-        "model_not_found" => ErrorKind::Model,
-        "overloaded" => ErrorKind::Overloaded,
-        "server_error" => match (status, classify::by_words(message)) {
-            (Some(_), _) | (None, ErrorKind::Overloaded) => ErrorKind::Overloaded,
-            (None, _) => ErrorKind::Network,
+        "rate_limit" => AgentErrorKind::RateLimit,
+        "authentication_failed" | "oauth_org_not_allowed" => AgentErrorKind::Auth,
+        "billing_error" => AgentErrorKind::Budget,
+        "model_not_found" => AgentErrorKind::Model,
+        "overloaded" => AgentErrorKind::Overloaded,
+        "server_error" => match (status, classify::kind_from_message(message)) {
+            (Some(_), _) | (None, AgentErrorKind::Overloaded) => AgentErrorKind::Overloaded,
+            (None, _) => AgentErrorKind::Network,
         },
-        _ => classify::by_status(status, message),
+        _ => classify::kind_from_status(status, message),
     }
 }
 
 /// The failure that a `result` record reports.
-pub(super) struct Failure {
-    pub(super) kind: ErrorKind,
+pub(super) struct ClaudeFailure {
+    pub(super) kind: AgentErrorKind,
     pub(super) message: String,
 }
 
 /// Reads a failed result. `known` is what an API failure shortly before it said; it knows more.
-pub(super) fn of_result(line: &[u8], known: Option<ErrorKind>) -> Failure {
+pub(super) fn failure_from_result(line: &[u8], known: Option<AgentErrorKind>) -> ClaudeFailure {
     let keys = ["result", "errors", "error", "subtype", "terminal_reason", "api_error_status"];
-    let [result, errors, error, subtype, reason, status] = json::pick_in(Some(line), keys);
+    let [result, errors, error, subtype, reason, status] = json::pick_members_or_none(Some(line), keys);
     let aborted =
-        json::name(reason).starts_with("aborted").then(|| format!("it was stopped ({})", json::name(reason)));
+        json::as_name(reason).starts_with("aborted").then(|| format!("it was stopped ({})", json::as_name(reason)));
     let message = aborted
-        .or_else(|| json::string(result))
-        .or_else(|| first_string(errors))
-        .or_else(|| json::string(error))
+        .or_else(|| json::decode_string(result))
+        .or_else(|| first_string_element(errors))
+        .or_else(|| json::decode_string(error))
         .or_else(|| {
-            let [message] = json::pick_in(error, ["message"]);
-            json::string(message)
+            let [message] = json::pick_members_or_none(error, ["message"]);
+            json::decode_string(message)
         })
-        .unwrap_or_else(|| json::name(subtype).to_owned());
-    let kind = match (json::name(subtype), json::name(reason)) {
-        ("error_max_turns" | "error_max_budget_usd", _) => ErrorKind::Budget,
-        (_, "prompt_too_long") => ErrorKind::Context,
-        (_, "aborted_streaming" | "aborted_tools") => ErrorKind::Crash,
-        _ => known.unwrap_or_else(|| classify::by_status(json::count(status), &message)),
+        .unwrap_or_else(|| json::as_name(subtype).to_owned());
+    let kind = match (json::as_name(subtype), json::as_name(reason)) {
+        ("error_max_turns" | "error_max_budget_usd", _) => AgentErrorKind::Budget,
+        (_, "prompt_too_long") => AgentErrorKind::Context,
+        (_, "aborted_streaming" | "aborted_tools") => AgentErrorKind::Crash,
+        _ => known.unwrap_or_else(|| classify::kind_from_status(json::parse_u64(status), &message)),
     };
-    Failure { kind, message }
+    ClaudeFailure { kind, message }
 }
 
-fn first_string(list: Option<Raw<'_>>) -> Option<String> {
-    json::string(json::first_element(list?))
+fn first_string_element(list: Option<RawJson<'_>>) -> Option<String> {
+    json::decode_string(json::first_element(list?))
 }
 
 #[cfg(test)]
@@ -59,39 +59,39 @@ mod tests {
     use super::*;
 
     #[test] // spec: A8, L6
-    fn measured_api_errors_have_their_kinds() {
+    fn recorded_api_errors_are_classified() {
         let table = [
-            ("rate_limit", Some(429), "API Error: Request rejected (429)", ErrorKind::RateLimit),
-            ("server_error", Some(529), "API Error: 529 Overloaded.", ErrorKind::Overloaded),
-            ("server_error", Some(500), "API Error: 500", ErrorKind::Overloaded),
-            ("server_error", None, "API Error: 529 Overloaded. This is", ErrorKind::Overloaded),
-            ("server_error", None, "API Error: Connection refused (ECONNREFUSED)", ErrorKind::Network),
-            ("server_error", None, "Request timed out", ErrorKind::Network),
-            ("authentication_failed", Some(401), "Invalid API key", ErrorKind::Auth),
-            ("billing_error", Some(400), "Credit balance is too low", ErrorKind::Budget),
-            ("invalid_request", Some(400), "Prompt is too long", ErrorKind::Context),
-            ("model_not_found", Some(404), "There's an issue", ErrorKind::Model),
-            ("unknown", Some(400), "API Error: 400 messages: bad", ErrorKind::Unknown),
+            ("rate_limit", Some(429), "API Error: Request rejected (429)", AgentErrorKind::RateLimit),
+            ("server_error", Some(529), "API Error: 529 Overloaded.", AgentErrorKind::Overloaded),
+            ("server_error", Some(500), "API Error: 500", AgentErrorKind::Overloaded),
+            ("server_error", None, "API Error: 529 Overloaded. This is", AgentErrorKind::Overloaded),
+            ("server_error", None, "API Error: Connection refused (ECONNREFUSED)", AgentErrorKind::Network),
+            ("server_error", None, "Request timed out", AgentErrorKind::Network),
+            ("authentication_failed", Some(401), "Invalid API key", AgentErrorKind::Auth),
+            ("billing_error", Some(400), "Credit balance is too low", AgentErrorKind::Budget),
+            ("invalid_request", Some(400), "Prompt is too long", AgentErrorKind::Context),
+            ("model_not_found", Some(404), "There's an issue", AgentErrorKind::Model),
+            ("unknown", Some(400), "API Error: 400 messages: bad", AgentErrorKind::Unknown),
         ];
         for (category, status, message, kind) in table {
-            assert_eq!(kind_of_api_error(category, status, message), kind, "{category} {message}");
+            assert_eq!(api_error_kind(category, status, message), kind, "{category} {message}");
         }
     }
 
     #[test] // spec: A8
-    fn a_failed_result_names_its_reason_wherever_it_stands() {
-        let failure = of_result(br#"{"subtype":"error_max_turns","errors":["Reached 2"]}"#, None);
-        assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Budget, "Reached 2"));
-        let failure = of_result(br#"{"subtype":"error_during_execution","error":"boom"}"#, None);
-        assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Unknown, "boom"));
-        let failure = of_result(
+    fn a_failed_result_names_its_reason_in_any_member() {
+        let failure = failure_from_result(br#"{"subtype":"error_max_turns","errors":["Reached 2"]}"#, None);
+        assert_eq!((failure.kind, failure.message.as_str()), (AgentErrorKind::Budget, "Reached 2"));
+        let failure = failure_from_result(br#"{"subtype":"error_during_execution","error":"boom"}"#, None);
+        assert_eq!((failure.kind, failure.message.as_str()), (AgentErrorKind::Unknown, "boom"));
+        let failure = failure_from_result(
             br#"{"subtype":"error_during_execution","error":{"message":"[API Error: 401]"}}"#,
             None,
         );
-        assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Auth, "[API Error: 401]"));
-        let failure = of_result(br#"{"result":"Prompt is too long","api_error_status":400}"#, None);
-        assert_eq!(failure.kind, ErrorKind::Context);
-        let failure = of_result(br#"{"result":"x"}"#, Some(ErrorKind::Model));
-        assert_eq!(failure.kind, ErrorKind::Model);
+        assert_eq!((failure.kind, failure.message.as_str()), (AgentErrorKind::Auth, "[API Error: 401]"));
+        let failure = failure_from_result(br#"{"result":"Prompt is too long","api_error_status":400}"#, None);
+        assert_eq!(failure.kind, AgentErrorKind::Context);
+        let failure = failure_from_result(br#"{"result":"x"}"#, Some(AgentErrorKind::Model));
+        assert_eq!(failure.kind, AgentErrorKind::Model);
     }
 }

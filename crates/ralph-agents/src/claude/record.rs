@@ -1,40 +1,40 @@
 //! One record of Claude's stream, read in a single pass over its bytes whatever the order of its members.
 use crate::members::members;
-use ralph_util::json::{self, Cursor, Malformed, Raw};
+use ralph_util::json::{self, JsonCursor, MalformedJson, RawJson};
 
 /// The members that most records share. Everything else is looked up only in the record types that need it.
 #[derive(Debug, Default)]
-pub(super) struct Record<'a> {
+pub(super) struct ClaudeRecord<'a> {
     pub(super) kind: &'a str,
     pub(super) subtype: &'a str,
     /// Whether a sub-agent speaks here.
     pub(super) is_nested: bool,
     /// The category of an API failure that stands in place of an answer.
     pub(super) error: &'a str,
-    pub(super) message: Message<'a>,
+    pub(super) message: ClaudeMessage<'a>,
     /// A raw event of the model's own stream.
-    pub(super) event: Option<Raw<'a>>,
+    pub(super) event: Option<RawJson<'a>>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Message<'a> {
-    pub(super) id: Option<Raw<'a>>,
-    pub(super) model: Option<Raw<'a>>,
-    pub(super) content: Content<'a>,
+pub(super) struct ClaudeMessage<'a> {
+    pub(super) id: Option<RawJson<'a>>,
+    pub(super) model: Option<RawJson<'a>>,
+    pub(super) content: ClaudeContent<'a>,
 }
 
 #[derive(Debug, Default)]
-pub(super) enum Content<'a> {
+pub(super) enum ClaudeContent<'a> {
     #[default]
-    Nothing,
+    Empty,
     /// A bare string.
-    Words(Raw<'a>),
-    Blocks(Vec<Block<'a>>),
+    Text(RawJson<'a>),
+    Blocks(Vec<ClaudeContentBlock<'a>>),
 }
 
 members!(
     /// One content block. Which members are there depends on its kind.
-    Block {
+    ClaudeContentBlock {
         kind: b"type",
         text: b"text",
         thinking: b"thinking",
@@ -47,69 +47,69 @@ members!(
 
 /// The members of a record as they are found.
 #[derive(Default)]
-struct Found<'a> {
-    kind: Option<Raw<'a>>,
-    subtype: Option<Raw<'a>>,
-    parent: Option<Raw<'a>>,
-    error: Option<Raw<'a>>,
-    event: Option<Raw<'a>>,
-    message: Option<Message<'a>>,
+struct ClaudeRecordMembers<'a> {
+    kind: Option<RawJson<'a>>,
+    subtype: Option<RawJson<'a>>,
+    parent: Option<RawJson<'a>>,
+    error: Option<RawJson<'a>>,
+    event: Option<RawJson<'a>>,
+    message: Option<ClaudeMessage<'a>>,
 }
 
-impl<'a> Record<'a> {
-    pub(super) fn read(line: &'a [u8]) -> Result<Self, Malformed> {
-        let mut found = Found::default();
-        let mut cursor = Cursor::new(line);
-        cursor.object(|cursor, key| match key {
-            b"type" => json::once(&mut found.kind, cursor.raw()?),
-            b"subtype" => json::once(&mut found.subtype, cursor.raw()?),
-            b"parent_tool_use_id" => json::once(&mut found.parent, cursor.raw()?),
-            b"error" => json::once(&mut found.error, cursor.raw()?),
-            b"event" => json::once(&mut found.event, cursor.raw()?),
-            b"message" if found.message.is_some() => Err(Malformed),
-            b"message" => Message::read(cursor).map(|message| found.message = Some(message)),
-            _ => cursor.skip(),
+impl<'a> ClaudeRecord<'a> {
+    pub(super) fn parse(line: &'a [u8]) -> Result<Self, MalformedJson> {
+        let mut found = ClaudeRecordMembers::default();
+        let mut cursor = JsonCursor::new(line);
+        cursor.visit_object(|cursor, key| match key {
+            b"type" => json::set_once(&mut found.kind, cursor.take_raw()?),
+            b"subtype" => json::set_once(&mut found.subtype, cursor.take_raw()?),
+            b"parent_tool_use_id" => json::set_once(&mut found.parent, cursor.take_raw()?),
+            b"error" => json::set_once(&mut found.error, cursor.take_raw()?),
+            b"event" => json::set_once(&mut found.event, cursor.take_raw()?),
+            b"message" if found.message.is_some() => Err(MalformedJson),
+            b"message" => ClaudeMessage::parse(cursor).map(|message| found.message = Some(message)),
+            _ => cursor.skip_value(),
         })?;
-        cursor.end()?;
+        cursor.expect_end()?;
         Ok(Self {
-            kind: json::name(found.kind),
-            subtype: json::name(found.subtype),
+            kind: json::as_name(found.kind),
+            subtype: json::as_name(found.subtype),
             is_nested: json::is_set(found.parent),
-            error: json::name(found.error),
+            error: json::as_name(found.error),
             message: found.message.unwrap_or_default(),
             event: found.event,
         })
     }
 }
 
-impl<'a> Message<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Malformed> {
+impl<'a> ClaudeMessage<'a> {
+    fn parse(cursor: &mut JsonCursor<'a>) -> Result<Self, MalformedJson> {
         let mut message = Self::default();
         if cursor.peek() != Some(b'{') {
-            return cursor.skip().map(|()| message);
+            return cursor.skip_value().map(|()| message);
         }
         let mut has_content = false;
-        cursor.object(|cursor, key| match key {
-            b"id" => json::once(&mut message.id, cursor.raw()?),
-            b"model" => json::once(&mut message.model, cursor.raw()?),
-            b"content" if std::mem::replace(&mut has_content, true) => Err(Malformed),
-            b"content" => Content::read(cursor).map(|content| message.content = content),
-            _ => cursor.skip(),
+        cursor.visit_object(|cursor, key| match key {
+            b"id" => json::set_once(&mut message.id, cursor.take_raw()?),
+            b"model" => json::set_once(&mut message.model, cursor.take_raw()?),
+            b"content" if std::mem::replace(&mut has_content, true) => Err(MalformedJson),
+            b"content" => ClaudeContent::parse(cursor).map(|content| message.content = content),
+            _ => cursor.skip_value(),
         })?;
         Ok(message)
     }
 }
 
-impl<'a> Content<'a> {
-    fn read(cursor: &mut Cursor<'a>) -> Result<Self, Malformed> {
+impl<'a> ClaudeContent<'a> {
+    fn parse(cursor: &mut JsonCursor<'a>) -> Result<Self, MalformedJson> {
         match cursor.peek() {
             Some(b'[') => {
                 let mut blocks = Vec::new();
-                cursor.array(|cursor| Block::read(cursor).map(|block| blocks.push(block)))?;
+                cursor.visit_array(|cursor| ClaudeContentBlock::read(cursor).map(|block| blocks.push(block)))?;
                 Ok(Self::Blocks(blocks))
             }
-            Some(b'"') => cursor.raw().map(Self::Words),
-            Some(_) | None => cursor.skip().map(|()| Self::Nothing),
+            Some(b'"') => cursor.take_raw().map(Self::Text),
+            Some(_) | None => cursor.skip_value().map(|()| Self::Empty),
         }
     }
 }

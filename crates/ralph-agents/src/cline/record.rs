@@ -2,10 +2,10 @@
 use crate::members::{members, whole_line};
 
 members!(
-    Record {
+    ClineRecord {
         kind: b"type",
         task: b"taskId",
-        stamp: b"ts",
+        timestamp: b"ts",
         say: b"say",
         ask: b"ask",
         text: b"text",
@@ -16,13 +16,13 @@ members!(
         message: b"message",
         model_id: b"modelId",
     }
-    nested { event: b"event" => Event, model: b"model" => Model }
+    nested { event: b"event" => ClineAgentEvent, model: b"model" => ClineModel }
 );
-whole_line!(Record);
+whole_line!(ClineRecord);
 
 members!(
     /// What `agent_event` wraps.
-    Event {
+    ClineAgentEvent {
         kind: b"type",
         content: b"contentType",
         text: b"text",
@@ -38,4 +38,4 @@ members!(
     }
 );
 
-members!(Model { id: b"id" });
+members!(ClineModel { id: b"id" });

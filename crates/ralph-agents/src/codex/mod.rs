@@ -1,24 +1,24 @@
 //! Codex: how `codex exec` is started. How its output is read is next door.
-mod reader;
 mod record;
+mod stream;
 
-pub(super) use reader::parser;
+pub(super) use stream::stream_parser;
 
-use super::about::{About, Machine, Trap};
-use super::card::Card;
-use super::format::Format;
-use super::grant::{Grant, Grants, Permission, Usual};
-use super::job::{Invocation, Job};
-use super::registry::{Agent, PoliteSignal, Program, Sessions};
+use super::launch::{AgentInvocation, LaunchRequest};
+use super::output_format::OutputFormat;
+use super::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use super::registry::{Agent, AgentProgram, GracefulSignal, SessionSupport};
+use super::spec::AgentSpec;
 
 /// Outside of a repository it would refuse, and whether one is needed is not its business; without the server it
 /// would try to connect for ever.
-const ARGS: &[&str] =
+const DEFAULT_ARGS: &[&str] =
     &["exec", "--json", "--skip-git-repo-check", "-c", "features.unbounded_connection_retries=false"];
 
 /// No session file, no rules, documents or skills of the user's or the project's. What is left of its tools can change
 /// nothing in this sandbox, and finds an empty folder.
-const ONE_SHOT: &[&str] = &[
+const ONE_SHOT_ARGS: &[&str] = &[
     "exec",
     "--json",
     "--ephemeral",
@@ -54,67 +54,72 @@ const ONE_SHOT: &[&str] = &[
     "features.unbounded_connection_retries=false",
 ];
 
-const GRANTS: Grants = Grants {
-    ask: Ok(Grant::of_flags(
+const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
+    ask: Ok(PermissionGrant::from_flags(
         &["--sandbox", "read-only"],
         "may read everything and run commands that change nothing; without network",
     )),
-    edits: Ok(Grant::of_flags(
+    edits: Ok(PermissionGrant::from_flags(
         &["--sandbox", "workspace-write"],
         "may edit files and run commands in the project; without network, and .git is read-only, so it cannot commit",
     )),
-    full: Ok(Grant::of_flags(
+    full: Ok(PermissionGrant::from_flags(
         &["--dangerously-bypass-approvals-and-sandbox"],
         "may do everything, unasked and without a sandbox",
     )),
-    usual: Usual::Given(Permission::Edits),
+    default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
-const ABOUT: About = About {
-    package: Some("@openai/codex"),
-    tested: Some("0.166.0"),
+const PROFILE: AgentProfile = AgentProfile {
+    npm_package: Some("@openai/codex"),
+    tested_version: Some("0.166.0"),
     install_hint: "install it with `npm install -g @openai/codex`, or choose another with --agent",
     login_hint: "run `codex login`, or set CODEX_API_KEY",
     login_variables: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     login_files: &["~/.codex/auth.json", "$CODEX_HOME/auth.json"],
-    tells_cost: false,
+    reports_cost: false,
 };
 
-const CARD: Card = Card {
+const SPEC: AgentSpec = AgentSpec {
     name: "codex",
-    program: Program::Named("codex"),
-    format: Format::Codex,
-    args: ARGS,
-    grants: GRANTS,
-    sessions: Sessions::Named,
-    about: ABOUT,
+    program: AgentProgram::OnPath("codex"),
+    output_format: OutputFormat::Codex,
+    default_args: DEFAULT_ARGS,
+    grants: PERMISSION_GRANTS,
+    session_support: SessionSupport::AgentAssignedId,
+    profile: PROFILE,
 };
 
-pub(super) struct Codex;
+pub(super) struct CodexAgent;
 
-impl Agent for Codex {
-    fn card(&self) -> &'static Card {
-        &CARD
+impl Agent for CodexAgent {
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
     }
 
     /// `resume` knows fewer flags than `exec`, so it comes behind all of them. Without an argument the prompt is
     /// standard input; behind `resume ID` that must be said.
-    fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let start = self.start(job);
-        let mut start = start.flag("--model", job.model).finished_by(job, &[]);
-        if let Some(thread) = job.session {
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        let start = self.base_invocation(request);
+        let mut start = start.with_flag("--model", request.model).with_user_additions(request, &[]);
+        if let Some(thread) = request.resume_session {
             start.args.extend(["resume", thread, "-"].map(str::to_owned));
         }
         start
     }
 
-    fn one_shot(&self, job: &Job<'_>) -> Option<Invocation> {
-        let job = Job { args: None, extra_args: &[], ..*job };
-        Some(job.start(self.program(), ONE_SHOT).flag("--model", job.model).finished_by(&job, &[]))
+    fn build_one_shot(&self, request: &LaunchRequest<'_>) -> Option<AgentInvocation> {
+        let request = LaunchRequest { args_override: None, extra_args: &[], ..*request };
+        Some(
+            request
+                .base_invocation(self.program(), ONE_SHOT_ARGS)
+                .with_flag("--model", request.model)
+                .with_user_additions(&request, &[]),
+        )
     }
 
-    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
-        let git = Trap::note(
+    fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
+        let git = AgentAdvisory::new_note(
             "with permission `edits` it has no network, and .git is read-only, so it cannot commit",
             "--permission full; or --agent-arg=--add-dir --agent-arg=.git",
         );
@@ -122,8 +127,8 @@ impl Agent for Codex {
     }
 
     /// On SIGTERM its grandchildren would survive.
-    fn polite_signal(&self) -> PoliteSignal {
-        PoliteSignal::Int
+    fn graceful_signal(&self) -> GracefulSignal {
+        GracefulSignal::Int
     }
 }
 
@@ -133,31 +138,29 @@ mod tests {
 
     #[test] // spec: A1, A6
     fn a_plain_job_is_confined_to_the_project() {
-        let start = Codex.invocation(&Job { prompt: "go", ..Job::default() });
+        let start = CodexAgent.build_invocation(&LaunchRequest { prompt: "go", ..LaunchRequest::default() });
         assert_eq!(
             start.args.join(" "),
             "exec --json --skip-git-repo-check -c features.unbounded_connection_retries=false \
              --sandbox workspace-write"
         );
-        assert_eq!(Codex.preset().args, start.args);
-        assert_eq!(Codex.polite_signal(), PoliteSignal::Int);
+        assert_eq!(CodexAgent.preset().args, start.args);
+        assert_eq!(CodexAgent.graceful_signal(), GracefulSignal::Int);
     }
 
     #[test] // spec: A6
-    fn a_resumed_thread_stands_behind_every_flag() {
+    fn a_resumed_thread_follows_every_flag() {
         let extra = ["--add-dir".to_owned(), ".git".to_owned()];
-        let job = Job {
+        let request = LaunchRequest {
             model: Some("m"),
-            session: Some("t-1"),
-            permission: Some(Permission::Full),
+            resume_session: Some("t-1"),
+            permission: Some(PermissionLevel::Full),
             extra_args: &extra,
-            ..Job::default()
+            ..LaunchRequest::default()
         };
-        let args = Codex.invocation(&job).args.join(" ");
+        let args = CodexAgent.build_invocation(&request).args.join(" ");
         assert!(
-            args.ends_with(
-                "--dangerously-bypass-approvals-and-sandbox --model m --add-dir .git resume t-1 -"
-            ),
+            args.ends_with("--dangerously-bypass-approvals-and-sandbox --model m --add-dir .git resume t-1 -"),
             "{args}"
         );
     }

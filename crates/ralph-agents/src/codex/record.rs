@@ -2,15 +2,15 @@
 use crate::members::{members, whole_line};
 
 members!(
-    Record { kind: b"type", thread: b"thread_id", message: b"message" }
-    nested { item: b"item" => Item, error: b"error" => Failure, usage: b"usage" => Usage }
+    CodexRecord { kind: b"type", thread: b"thread_id", message: b"message" }
+    nested { item: b"item" => CodexItem, error: b"error" => CodexTurnError, usage: b"usage" => CodexTokenUsage }
 );
-whole_line!(Record);
+whole_line!(CodexRecord);
 
 members!(
     /// One thing that the agent does: a message, a thought or a tool call. Which members are there depends on
     /// its kind.
-    Item {
+    CodexItem {
         id: b"id",
         kind: b"type",
         text: b"text",
@@ -27,11 +27,11 @@ members!(
         arguments: b"arguments",
         error: b"error",
     }
-    nested { result: b"result" => Answer }
+    nested { result: b"result" => CodexToolResult }
 );
 
-members!(Answer { content: b"content" });
+members!(CodexToolResult { content: b"content" });
 
-members!(Failure { message: b"message" });
+members!(CodexTurnError { message: b"message" });
 
-members!(Usage { input: b"input_tokens", output: b"output_tokens" });
+members!(CodexTokenUsage { input: b"input_tokens", output: b"output_tokens" });

@@ -1,78 +1,78 @@
 //! GitHub Copilot CLI: how it is started headless. How its output is read is next door.
-mod reader;
 mod record;
-mod usage;
+mod stream;
+mod usage_file;
 
-pub(super) use reader::parser;
+pub(super) use stream::stream_parser;
 
-use super::about::{About, Machine, Trap};
-use super::card::Card;
-use super::format::Format;
-use super::grant::{Grant, Grants, Permission, Usual};
-use super::job::{Invocation, Job};
-use super::registry::{Agent, Program, Sessions};
+use super::launch::{AgentInvocation, LaunchRequest};
+use super::output_format::OutputFormat;
+use super::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use super::registry::{Agent, AgentProgram, SessionSupport};
+use super::spec::AgentSpec;
 
 /// Every message comes whole at its end; without `--stream off` it would come in pieces before that, too.
-const ARGS: &[&str] = &["--output-format", "json", "--no-ask-user", "--stream", "off"];
+const DEFAULT_ARGS: &[&str] = &["--output-format", "json", "--no-ask-user", "--stream", "off"];
 
-const GRANTS: Grants = Grants {
-    ask: Ok(Grant::of_flags(&[], "may read; a tool that needs a permission is denied")),
-    edits: Ok(Grant::of_flags(
+const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
+    ask: Ok(PermissionGrant::from_flags(&[], "may read; a tool that needs a permission is denied")),
+    edits: Ok(PermissionGrant::from_flags(
         &["--allow-tool", "write"],
         "may edit files in the project, also by simple commands; others (tests, git) are denied",
     )),
-    full: Ok(Grant::of_flags(&["--yolo"], "may do everything, unasked: all tools, paths and addresses")),
-    usual: Usual::Given(Permission::Edits),
+    full: Ok(PermissionGrant::from_flags(&["--yolo"], "may do everything, unasked: all tools, paths and addresses")),
+    default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
 /// An update in the middle of a loop changes the program under it.
-const ENV: &[(&str, &str)] = &[("COPILOT_AUTO_UPDATE", "false")];
+const EXTRA_ENV: &[(&str, &str)] = &[("COPILOT_AUTO_UPDATE", "false")];
 
-const ABOUT: About = About {
-    package: Some("@github/copilot"),
-    tested: Some("1.0.102"),
+const PROFILE: AgentProfile = AgentProfile {
+    npm_package: Some("@github/copilot"),
+    tested_version: Some("1.0.102"),
     install_hint: "install it with `npm install -g @github/copilot`, or choose another with --agent",
     login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; a provider of your own needs COPILOT_PROVIDER_BASE_URL",
     login_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"],
     login_files: &["~/.copilot/config.json", "$COPILOT_HOME/config.json"],
-    tells_cost: false,
+    reports_cost: false,
 };
 
-const CARD: Card = Card {
+const SPEC: AgentSpec = AgentSpec {
     name: "copilot",
-    program: Program::Named("copilot"),
-    format: Format::Copilot,
-    args: ARGS,
-    grants: GRANTS,
-    sessions: Sessions::Chosen,
-    about: ABOUT,
+    program: AgentProgram::OnPath("copilot"),
+    output_format: OutputFormat::Copilot,
+    default_args: DEFAULT_ARGS,
+    grants: PERMISSION_GRANTS,
+    session_support: SessionSupport::CallerAssignedId,
+    profile: PROFILE,
 };
 
-pub(super) struct Copilot;
+pub(super) struct CopilotAgent;
 
-impl Agent for Copilot {
-    fn card(&self) -> &'static Card {
-        &CARD
+impl Agent for CopilotAgent {
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
     }
 
-    fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let mut start = self.start(job).flag("--model", job.model);
-        match (job.session, job.new_session) {
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        let mut start = self.base_invocation(request).with_flag("--model", request.model);
+        match (request.resume_session, request.new_session_id) {
             (Some(session), _) => start.args.push(format!("--resume={session}")),
-            (None, new) => start = start.flag("--session-id", new),
+            (None, new) => start = start.with_flag("--session-id", new),
         }
-        if job.args.is_none() {
-            start = start.flag("--usage-output-file", job.usage_file);
+        if request.args_override.is_none() {
+            start = start.with_flag("--usage-output-file", request.usage_file);
         }
-        start.finished_by(job, ENV)
+        start.with_user_additions(request, EXTRA_ENV)
     }
 
-    fn writes_usage(&self) -> bool {
+    fn writes_usage_file(&self) -> bool {
         true
     }
 
-    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
-        let spend = Trap::note(
+    fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
+        let spend = AgentAdvisory::new_note(
             "it reports no cost, and its tokens only when it ends: a limit on cost cannot hold, one on tokens holds between attempts",
             "limit iterations and time instead",
         );
@@ -87,18 +87,26 @@ mod tests {
     #[test] // spec: A1, A6
     fn a_new_session_gets_our_id_and_an_old_one_is_resumed() {
         let base = "--output-format json --no-ask-user --stream off --allow-tool write";
-        let new = Copilot.invocation(&Job { new_session: Some("u"), model: Some("m"), ..Job::default() });
+        let new = CopilotAgent.build_invocation(&LaunchRequest {
+            new_session_id: Some("u"),
+            model: Some("m"),
+            ..LaunchRequest::default()
+        });
         assert_eq!(new.args.join(" "), format!("{base} --model m --session-id u"));
-        let old = Copilot.invocation(&Job { session: Some("s"), new_session: Some("u"), ..Job::default() });
+        let old = CopilotAgent.build_invocation(&LaunchRequest {
+            resume_session: Some("s"),
+            new_session_id: Some("u"),
+            ..LaunchRequest::default()
+        });
         assert_eq!(old.args.join(" "), format!("{base} --resume=s"));
     }
 
     #[test] // spec: A6, L8
-    fn it_is_told_where_to_write_what_it_used_unless_the_user_has_arguments_of_his_own() {
-        let job = Job { usage_file: Some("/u"), ..Job::default() };
-        let args = Copilot.invocation(&job).args.join(" ");
+    fn the_usage_file_is_passed_unless_the_user_overrides_the_arguments() {
+        let request = LaunchRequest { usage_file: Some("/u"), ..LaunchRequest::default() };
+        let args = CopilotAgent.build_invocation(&request).args.join(" ");
         assert!(args.ends_with("--usage-output-file /u"), "{args}");
         let own = ["--output-format".to_owned(), "json".to_owned()];
-        assert_eq!(Copilot.invocation(&Job { args: Some(&own), ..job }).args, own);
+        assert_eq!(CopilotAgent.build_invocation(&LaunchRequest { args_override: Some(&own), ..request }).args, own);
     }
 }

@@ -2,13 +2,13 @@
 use crate::members::{members, whole_line};
 
 members!(
-    Record { kind: b"type", session: b"sessionId", exit_code: b"exitCode" }
-    nested { data: b"data" => Data }
+    CopilotRecord { kind: b"type", session: b"sessionId", exit_code: b"exitCode" }
+    nested { data: b"data" => CopilotRecordPayload }
 );
-whole_line!(Record);
+whole_line!(CopilotRecord);
 
 members!(
-    Data {
+    CopilotRecordPayload {
         message_id: b"messageId",
         content: b"content",
         parent: b"parentToolCallId",
@@ -22,9 +22,9 @@ members!(
         message: b"message",
         reason: b"reason",
     }
-    nested { result: b"result" => Answer, error: b"error" => Failure }
+    nested { result: b"result" => CopilotToolResult, error: b"error" => CopilotToolError }
 );
 
-members!(Answer { content: b"content" });
+members!(CopilotToolResult { content: b"content" });
 
-members!(Failure { message: b"message" });
+members!(CopilotToolError { message: b"message" });

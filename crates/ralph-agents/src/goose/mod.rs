@@ -1,67 +1,70 @@
 //! goose: how `goose run` is started. How its output is read is next door.
-mod reader;
+mod stream;
 
-pub(super) use reader::parser;
+pub(super) use stream::stream_parser;
 
-use super::about::{About, Machine, Trap};
-use super::card::Card;
-use super::format::Format;
-use super::grant::{Grant, Grants, Permission, Usual};
-use super::job::{Invocation, Job};
-use super::registry::{Agent, Program, Sessions};
+use super::launch::{AgentInvocation, LaunchRequest};
+use super::output_format::OutputFormat;
+use super::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
+use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
+use super::registry::{Agent, AgentProgram, SessionSupport};
+use super::spec::AgentSpec;
 
-const ARGS: &[&str] = &["run", "-q", "--output-format", "stream-json", "-i", "-"];
+const DEFAULT_ARGS: &[&str] = &["run", "-q", "--output-format", "stream-json", "-i", "-"];
 
-const GRANTS: Grants = Grants {
-    ask: Ok(Grant::of_env(&[("GOOSE_MODE", "smart_approve")], "may read; a tool that would ask is refused")),
+const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
+    ask: Ok(PermissionGrant::from_env(
+        &[("GOOSE_MODE", "smart_approve")],
+        "may read; a tool that would ask is refused",
+    )),
     edits: Err("goose knows no permission for edits alone: choose `ask` or `full`"),
-    full: Ok(Grant::of_env(&[("GOOSE_MODE", "auto")], "may do everything, unasked")),
-    usual: Usual::Given(Permission::Ask),
+    full: Ok(PermissionGrant::from_env(&[("GOOSE_MODE", "auto")], "may do everything, unasked")),
+    default_grant: DefaultGrant::Level(PermissionLevel::Ask),
 };
 
-const ABOUT: About = About {
+const PROFILE: AgentProfile = AgentProfile {
     // The package has a version of its own.
-    package: None,
-    tested: Some("1.34.0"),
+    npm_package: None,
+    tested_version: Some("1.34.0"),
     install_hint: "install it with `npm install -g @aaif/goose`, or choose another with --agent",
     login_hint: "run `goose configure`, or set GOOSE_PROVIDER, GOOSE_MODEL and the provider's key",
     login_variables: &["GOOSE_PROVIDER"],
     login_files: &["~/.config/goose/config.yaml", "$XDG_CONFIG_HOME/goose/config.yaml"],
-    tells_cost: false,
+    reports_cost: false,
 };
 
-const CARD: Card = Card {
+const SPEC: AgentSpec = AgentSpec {
     name: "goose",
-    program: Program::Named("goose"),
-    format: Format::Goose,
-    args: ARGS,
-    grants: GRANTS,
-    sessions: Sessions::Chosen,
-    about: ABOUT,
+    program: AgentProgram::OnPath("goose"),
+    output_format: OutputFormat::Goose,
+    default_args: DEFAULT_ARGS,
+    grants: PERMISSION_GRANTS,
+    session_support: SessionSupport::CallerAssignedId,
+    profile: PROFILE,
 };
 
-pub(super) struct Goose;
+pub(super) struct GooseAgent;
 
-impl Agent for Goose {
-    fn card(&self) -> &'static Card {
-        &CARD
+impl Agent for GooseAgent {
+    fn spec(&self) -> &'static AgentSpec {
+        &SPEC
     }
 
     /// A session has a name, which is resumed by giving it again.
-    fn invocation(&self, job: &Job<'_>) -> Invocation {
-        let mut start = self.start(job);
-        start = start.flag("-n", job.session.or(job.new_session));
-        if job.session.is_some() {
+    fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
+        let mut start = self.base_invocation(request);
+        start = start.with_flag("-n", request.resume_session.or(request.new_session_id));
+        if request.resume_session.is_some() {
             start.args.push("-r".to_owned());
         }
-        if let Some(model) = job.model {
+        if let Some(model) = request.model {
             start.env.push(("GOOSE_MODEL".to_owned(), model.to_owned()));
         }
-        start.finished_by(job, &[])
+        start.with_user_additions(request, &[])
     }
 
-    fn oddities(&self, _machine: &Machine<'_>) -> Vec<Trap> {
-        let tools = Trap::note(
+    fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
+        let tools = AgentAdvisory::new_note(
             "it knows no permission for edits alone",
             "unless you say --permission full a tool that asks is refused",
         );
@@ -74,18 +77,23 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1, A6
-    fn a_session_is_named_when_it_begins_and_when_it_goes_on() {
+    fn a_session_is_named_when_it_starts_and_when_it_resumes() {
         let base = "run -q --output-format stream-json -i -";
-        let new = Goose.invocation(&Job { new_session: Some("u"), ..Job::default() });
+        let new = GooseAgent.build_invocation(&LaunchRequest { new_session_id: Some("u"), ..LaunchRequest::default() });
         assert_eq!(new.args.join(" "), format!("{base} -n u"));
-        let old = Goose.invocation(&Job { session: Some("s"), new_session: Some("u"), ..Job::default() });
+        let old = GooseAgent.build_invocation(&LaunchRequest {
+            resume_session: Some("s"),
+            new_session_id: Some("u"),
+            ..LaunchRequest::default()
+        });
         assert_eq!(old.args.join(" "), format!("{base} -n s -r"));
     }
 
     #[test] // spec: A6
     fn model_and_permission_are_variables() {
-        let job = Job { model: Some("m"), permission: Some(Permission::Full), ..Job::default() };
-        let env = Goose.invocation(&job).env;
+        let request =
+            LaunchRequest { model: Some("m"), permission: Some(PermissionLevel::Full), ..LaunchRequest::default() };
+        let env = GooseAgent.build_invocation(&request).env;
         assert!(env.contains(&("GOOSE_MODE".into(), "auto".into())), "{env:?}");
         assert!(env.contains(&("GOOSE_MODEL".into(), "m".into())), "{env:?}");
     }

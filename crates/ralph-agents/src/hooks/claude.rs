@@ -2,90 +2,94 @@
 //! without a tool call it lets the session end whatever a hook says.
 use std::ffi::OsString;
 
-use ralph_core::session::{Cap, Counting};
+use ralph_core::session_loop::{CapResetRule, ContinuationCap};
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Used, cap_of, common, pick_with};
+use super::{
+    HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, MessageUsage, TranscriptLine,
+    configured_block_cap, pick_members_if_contains, render_common_reply,
+};
 use ralph_util::json;
 
-pub struct Claude;
+pub struct ClaudeHooks;
 
-const BLOCK_CAP: Cap = Cap { most: 8, counting: Counting::UntilTool };
+const DEFAULT_BLOCK_CAP: ContinuationCap =
+    ContinuationCap { max_continuations: 8, reset_rule: CapResetRule::OnToolUse };
 
-impl Protocol for Claude {
+impl HookProtocol for ClaudeHooks {
     fn name(&self) -> &'static str {
         "claude"
     }
 
-    fn facts(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        let block_cap = Some(cap_of(variable, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", BLOCK_CAP));
-        Facts { block_cap, ..Facts::USUAL }
+    fn capabilities(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
+        let block_cap = Some(configured_block_cap(variable, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", DEFAULT_BLOCK_CAP));
+        HostCapabilities { block_cap, ..HostCapabilities::DEFAULT }
     }
 
-    fn hear(&self, payload: Payload) -> Incoming {
-        hear(payload)
+    fn parse_event(&self, payload: HookPayload) -> HookEvent {
+        parse_hook_event(payload)
     }
 
-    fn say(&self, reply: &Reply) -> Said {
-        common(reply, ("block", "UserPromptSubmit"))
+    fn render_reply(&self, reply: &HookReply) -> HookOutput {
+        render_common_reply(reply, ("block", "UserPromptSubmit"))
     }
 
-    fn line(&self, line: &[u8]) -> Line {
-        line_of(line)
+    fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
+        parse_session_line(line)
     }
 
     /// Sub-agents are paid for too.
-    fn used(&self, line: &[u8]) -> Option<Used> {
-        let [message, at] = pick_with(line, "\"usage\"", ["message", "timestamp"]);
-        let [id, usage] = json::pick_in(message, ["id", "usage"]);
-        Used::of([id, at], json::pick_in(usage, ["input_tokens", "output_tokens"]))
+    fn parse_usage(&self, line: &[u8]) -> Option<MessageUsage> {
+        let [message, at] = pick_members_if_contains(line, "\"usage\"", ["message", "timestamp"]);
+        let [id, usage] = json::pick_members_or_none(message, ["id", "usage"]);
+        MessageUsage::from_members([id, at], json::pick_members_or_none(usage, ["input_tokens", "output_tokens"]))
     }
 }
 
 /// Reads an event of this shape, which others have taken over.
-pub(super) fn hear(payload: Payload) -> Incoming {
+pub(super) fn parse_hook_event(payload: HookPayload) -> HookEvent {
     match payload.hook_event_name.as_deref() {
-        Some("Stop") => Incoming::Stop(payload.into()),
-        Some("StopFailure") => Incoming::Error { name: payload.trouble() },
-        Some("UserPromptSubmit") => Incoming::Prompt { text: payload.prompt.unwrap_or_default() },
-        Some(_) | None => Incoming::Other,
+        Some("Stop") => HookEvent::Stop(payload.into()),
+        Some("StopFailure") => HookEvent::Error { name: payload.into_error_name() },
+        Some("UserPromptSubmit") => HookEvent::Prompt { text: payload.prompt.unwrap_or_default() },
+        Some(_) | None => HookEvent::Other,
     }
 }
 
 /// What a hook's own prompt begins with, of which it says that it is none.
-const CONTINUED: &str = "Stop hook feedback:";
+const STOP_HOOK_FEEDBACK_PREFIX: &str = "Stop hook feedback:";
 
 /// Reads a line of a session's file: a message of the conversation has its role, and each of its blocks a line.
-fn line_of(line: &[u8]) -> Line {
-    let Ok(record) = serde_json::from_slice::<Value>(line) else { return Line::Aside };
+fn parse_session_line(line: &[u8]) -> TranscriptLine {
+    let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
     let content = &record["message"]["content"];
-    if record["isMeta"] == true && text_of(content).is_some_and(|text| text.starts_with(CONTINUED)) {
-        return Line::Prompted;
+    if record["isMeta"] == true && content_text(content).is_some_and(|text| text.starts_with(STOP_HOOK_FEEDBACK_PREFIX))
+    {
+        return TranscriptLine::Prompted;
     }
     let is_aside = ["isSidechain", "isMeta", "isApiErrorMessage"].iter().any(|key| record[key] == true);
     if is_aside || record["message"]["model"] == "<synthetic>" {
-        return Line::Aside;
+        return TranscriptLine::Unrelated;
     }
-    let has =
-        |kind: &str| content.as_array().is_some_and(|all| all.iter().any(|block| block["type"] == kind));
+    let has = |kind: &str| content.as_array().is_some_and(|all| all.iter().any(|block| block["type"] == kind));
     match record["type"].as_str() {
-        Some("assistant") => match text_of(content) {
-            Some(text) => Line::Own { message: text_at(&record["message"]["id"]), text },
-            None if has("tool_use") => Line::Work,
-            None => Line::Aside,
+        Some("assistant") => match content_text(content) {
+            Some(text) => TranscriptLine::AgentText { message: string_or_empty(&record["message"]["id"]), text },
+            None if has("tool_use") => TranscriptLine::Activity,
+            None => TranscriptLine::Unrelated,
         },
-        Some("user") if has("tool_result") => Line::Work,
-        Some("user") => Line::Prompted,
-        Some(_) | None => Line::Aside,
+        Some("user") if has("tool_result") => TranscriptLine::Activity,
+        Some("user") => TranscriptLine::Prompted,
+        Some(_) | None => TranscriptLine::Unrelated,
     }
 }
 
-fn text_at(value: &Value) -> String {
+fn string_or_empty(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
 /// Returns the text of a content, which is a text itself or a list of blocks.
-fn text_of(content: &Value) -> Option<String> {
+fn content_text(content: &Value) -> Option<String> {
     if let Some(text) = content.as_str() {
         return Some(text.to_owned());
     }

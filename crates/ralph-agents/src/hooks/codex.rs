@@ -4,55 +4,60 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Used, claude, common, pick_with};
+use super::{
+    HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, MessageUsage, TranscriptLine,
+    claude, pick_members_if_contains, render_common_reply,
+};
 use ralph_util::json;
 
-pub struct Codex;
+pub struct CodexHooks;
 
-impl Protocol for Codex {
+impl HookProtocol for CodexHooks {
     fn name(&self) -> &'static str {
         "codex"
     }
 
-    fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts::USUAL
+    fn capabilities(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
+        HostCapabilities::DEFAULT
     }
 
-    fn hear(&self, payload: Payload) -> Incoming {
-        claude::hear(payload)
+    fn parse_event(&self, payload: HookPayload) -> HookEvent {
+        claude::parse_hook_event(payload)
     }
 
-    fn say(&self, reply: &Reply) -> Said {
-        common(reply, ("block", "UserPromptSubmit"))
+    fn render_reply(&self, reply: &HookReply) -> HookOutput {
+        render_common_reply(reply, ("block", "UserPromptSubmit"))
     }
 
     /// Reads a line of a rollout: the items of responses are the conversation, all else repeats or accompanies them.
-    fn line(&self, line: &[u8]) -> Line {
-        let Ok(record) = serde_json::from_slice::<Value>(line) else { return Line::Aside };
+    fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
+        let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
         if record["type"] != "response_item" {
-            return Line::Aside;
+            return TranscriptLine::Unrelated;
         }
         let item = &record["payload"];
         match (item["type"].as_str(), item["role"].as_str()) {
-            (Some("message"), Some("assistant")) => Line::Own { message: id(item), text: text(item) },
-            (Some("message"), Some("user")) => Line::Prompted,
-            (Some("message" | "reasoning") | None, _) => Line::Aside,
-            (Some(_), _) => Line::Work,
+            (Some("message"), Some("assistant")) => {
+                TranscriptLine::AgentText { message: item_id(item), text: item_text(item) }
+            }
+            (Some("message"), Some("user")) => TranscriptLine::Prompted,
+            (Some("message" | "reasoning") | None, _) => TranscriptLine::Unrelated,
+            (Some(_), _) => TranscriptLine::Activity,
         }
     }
 
-    fn used(&self, line: &[u8]) -> Option<Used> {
-        let [told, at] = pick_with(line, "token_usage_record", ["payload", "timestamp"]);
-        let [id, usage] = json::pick_in(told, ["response_id", "usage"]);
-        Used::of([id, at], json::pick_in(usage, ["input_tokens", "output_tokens"]))
+    fn parse_usage(&self, line: &[u8]) -> Option<MessageUsage> {
+        let [told, at] = pick_members_if_contains(line, "token_usage_record", ["payload", "timestamp"]);
+        let [id, usage] = json::pick_members_or_none(told, ["response_id", "usage"]);
+        MessageUsage::from_members([id, at], json::pick_members_or_none(usage, ["input_tokens", "output_tokens"]))
     }
 }
 
-fn id(item: &Value) -> String {
+fn item_id(item: &Value) -> String {
     item["id"].as_str().unwrap_or_default().to_owned()
 }
 
-fn text(item: &Value) -> String {
+fn item_text(item: &Value) -> String {
     let parts = item["content"].as_array().into_iter().flatten();
     parts.filter_map(|part| part["text"].as_str()).collect()
 }

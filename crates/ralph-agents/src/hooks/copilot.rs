@@ -4,53 +4,56 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Words, common};
+use super::{
+    HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, MessageSource, TranscriptLine,
+    render_common_reply,
+};
 
-pub struct Copilot;
+pub struct CopilotHooks;
 
-impl Protocol for Copilot {
+impl HookProtocol for CopilotHooks {
     fn name(&self) -> &'static str {
         "copilot"
     }
 
-    fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts { words: Words::InTranscript, ..Facts::USUAL }
+    fn capabilities(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
+        HostCapabilities { message_source: MessageSource::InTranscript, ..HostCapabilities::DEFAULT }
     }
 
-    fn hear(&self, payload: Payload) -> Incoming {
+    fn parse_event(&self, payload: HookPayload) -> HookEvent {
         let is_stop = payload.stop_reason.is_some() || payload.stop_hook_active.is_some();
         match (payload.hook_event_name.as_deref(), payload.prompt.is_some()) {
-            (Some("agentStop" | "Stop"), _) => Incoming::Stop(payload.into()),
+            (Some("agentStop" | "Stop"), _) => HookEvent::Stop(payload.into()),
             (Some("userPromptSubmitted" | "UserPromptSubmit"), _) | (None, true) => {
-                Incoming::Prompt { text: payload.prompt.unwrap_or_default() }
+                HookEvent::Prompt { text: payload.prompt.unwrap_or_default() }
             }
-            (Some("errorOccurred"), _) => Incoming::Error { name: payload.trouble() },
-            (None, false) if is_stop => Incoming::Stop(payload.into()),
-            (Some(_) | None, _) => Incoming::Other,
+            (Some("errorOccurred"), _) => HookEvent::Error { name: payload.into_error_name() },
+            (None, false) if is_stop => HookEvent::Stop(payload.into()),
+            (Some(_) | None, _) => HookEvent::Other,
         }
     }
 
-    fn say(&self, reply: &Reply) -> Said {
-        common(reply, ("block", "userPromptSubmitted"))
+    fn render_reply(&self, reply: &HookReply) -> HookOutput {
+        render_common_reply(reply, ("block", "userPromptSubmitted"))
     }
 
-    fn line(&self, line: &[u8]) -> Line {
-        let Ok(record) = serde_json::from_slice::<Value>(line) else { return Line::Aside };
+    fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
+        let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
         let data = &record["data"];
         // The words of a sub-agent name the call that it belongs to.
         if data["parentToolCallId"].is_string() {
-            return Line::Aside;
+            return TranscriptLine::Unrelated;
         }
         match record["type"].as_str() {
-            Some("assistant.message") => own(data),
-            Some("user.message") => Line::Prompted,
-            Some(kind) if kind.starts_with("tool.") => Line::Work,
-            Some(_) | None => Line::Aside,
+            Some("assistant.message") => agent_text_line(data),
+            Some("user.message") => TranscriptLine::Prompted,
+            Some(kind) if kind.starts_with("tool.") => TranscriptLine::Activity,
+            Some(_) | None => TranscriptLine::Unrelated,
         }
     }
 }
 
-fn own(data: &Value) -> Line {
+fn agent_text_line(data: &Value) -> TranscriptLine {
     let text = data["content"].as_str().unwrap_or_default().to_owned();
-    if text.is_empty() { Line::Work } else { Line::Own { message: String::new(), text } }
+    if text.is_empty() { TranscriptLine::Activity } else { TranscriptLine::AgentText { message: String::new(), text } }
 }

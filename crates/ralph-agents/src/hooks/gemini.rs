@@ -4,58 +4,65 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Stop, Used, Words, common, pick_with};
+use super::{
+    HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, MessageSource, MessageUsage,
+    TranscriptLine, TurnStop, pick_members_if_contains, render_common_reply,
+};
 use ralph_util::json;
 
-pub struct Gemini;
+pub struct GeminiHooks;
 
-impl Protocol for Gemini {
+impl HookProtocol for GeminiHooks {
     fn name(&self) -> &'static str {
         "gemini"
     }
 
-    fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts { words: Words::InTranscript, is_cumulative: true, ..Facts::USUAL }
+    fn capabilities(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
+        HostCapabilities {
+            message_source: MessageSource::InTranscript,
+            is_message_cumulative: true,
+            ..HostCapabilities::DEFAULT
+        }
     }
 
-    fn hear(&self, mut payload: Payload) -> Incoming {
+    fn parse_event(&self, mut payload: HookPayload) -> HookEvent {
         match payload.hook_event_name.as_deref() {
             Some("AfterAgent") => {
                 let message = payload.prompt_response.take();
-                Incoming::Stop(Stop { message, ..payload.into() })
+                HookEvent::Stop(TurnStop { message, ..payload.into() })
             }
-            Some("BeforeAgent") => Incoming::Prompt { text: payload.prompt.unwrap_or_default() },
-            Some(_) | None => Incoming::Other,
+            Some("BeforeAgent") => HookEvent::Prompt { text: payload.prompt.unwrap_or_default() },
+            Some(_) | None => HookEvent::Other,
         }
     }
 
-    fn say(&self, reply: &Reply) -> Said {
-        common(reply, ("deny", "BeforeAgent"))
+    fn render_reply(&self, reply: &HookReply) -> HookOutput {
+        render_common_reply(reply, ("deny", "BeforeAgent"))
     }
 
-    fn line(&self, line: &[u8]) -> Line {
-        let Ok(record) = serde_json::from_slice::<Value>(line) else { return Line::Aside };
+    fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
+        let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
         match record["type"].as_str() {
-            Some("gemini") => own(&record),
-            Some("user") => Line::Prompted,
-            Some(_) | None => Line::Aside,
+            Some("gemini") => agent_text_line(&record),
+            Some("user") => TranscriptLine::Prompted,
+            Some(_) | None => TranscriptLine::Unrelated,
         }
     }
 
-    fn used(&self, line: &[u8]) -> Option<Used> {
-        let [id, at, tokens] = pick_with(line, "\"tokens\"", ["id", "timestamp", "tokens"]);
-        Used::of([id, at], json::pick_in(tokens, ["input", "output"]))
+    fn parse_usage(&self, line: &[u8]) -> Option<MessageUsage> {
+        let [id, at, tokens] = pick_members_if_contains(line, "\"tokens\"", ["id", "timestamp", "tokens"]);
+        MessageUsage::from_members([id, at], json::pick_members_or_none(tokens, ["input", "output"]))
     }
 }
 
 /// A message that grows is written again, each time as a whole.
-fn own(record: &Value) -> Line {
-    let text = text(&record["content"]);
-    if text.is_empty() { Line::Work } else { Line::Own { message: String::new(), text } }
+fn agent_text_line(record: &Value) -> TranscriptLine {
+    let text = content_text(&record["content"]);
+    if text.is_empty() { TranscriptLine::Activity } else { TranscriptLine::AgentText { message: String::new(), text } }
 }
 
 /// Returns the text of a content, which is a text itself or a list of parts.
-fn text(content: &Value) -> String {
+fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),

@@ -4,51 +4,51 @@ use std::ffi::OsString;
 
 use serde_json::json;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, lines};
+use super::{
+    HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, TranscriptLine, join_notices,
+};
 
-pub struct OpenCode;
+pub struct OpencodeHooks;
 
-impl Protocol for OpenCode {
+impl HookProtocol for OpencodeHooks {
     fn name(&self) -> &'static str {
         "opencode"
     }
 
-    fn facts(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        Facts { is_injected: true, ..Facts::USUAL }
+    fn capabilities(&self, _variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
+        HostCapabilities { injects_prompts: true, ..HostCapabilities::DEFAULT }
     }
 
-    fn hear(&self, payload: Payload) -> Incoming {
+    fn parse_event(&self, payload: HookPayload) -> HookEvent {
         match payload.hook_event_name.as_deref() {
-            Some("idle") => Incoming::Stop(payload.into()),
-            Some("error") => Incoming::Error { name: payload.trouble() },
-            Some("deleted") => Incoming::Deleted,
-            Some(_) | None => Incoming::Other,
+            Some("idle") => HookEvent::Stop(payload.into()),
+            Some("error") => HookEvent::Error { name: payload.into_error_name() },
+            Some("deleted") => HookEvent::Deleted,
+            Some(_) | None => HookEvent::Other,
         }
     }
 
     /// A toast has its parts; what is told behind it stands in its message.
-    fn say(&self, reply: &Reply) -> Said {
+    fn render_reply(&self, reply: &HookReply) -> HookOutput {
         let (mut object, notices) = match reply {
-            Reply::Continue { prompt, notices } => {
-                (json!({ "action": "continue", "prompt": prompt }), notices)
-            }
+            HookReply::Continue { prompt, notices } => (json!({ "action": "continue", "prompt": prompt }), notices),
             // Prompts are not shown to it: the plugin hands commands over before they become one.
-            Reply::Allow { notices } | Reply::Accompany { notices, .. } | Reply::Answered { notices, .. } => {
-                (json!({ "action": "stop" }), notices)
-            }
+            HookReply::Allow { notices }
+            | HookReply::AddContext { notices, .. }
+            | HookReply::Answered { notices, .. } => (json!({ "action": "stop" }), notices),
         };
         if let Some((first, rest)) = notices.split_first() {
             let mut toast = json!(first);
             if !rest.is_empty() {
-                toast["message"] = format!("{}\n{}", first.message, lines(rest)).into();
+                toast["message"] = format!("{}\n{}", first.message, join_notices(rest)).into();
             }
             object["toast"] = toast;
         }
-        Said { stdout: format!("{object}\n"), exit_code: 0 }
+        HookOutput { stdout: format!("{object}\n"), exit_code: 0 }
     }
 
     /// There is no transcript: the plugin asks the program.
-    fn line(&self, _line: &[u8]) -> Line {
-        Line::Aside
+    fn parse_transcript_line(&self, _line: &[u8]) -> TranscriptLine {
+        TranscriptLine::Unrelated
     }
 }

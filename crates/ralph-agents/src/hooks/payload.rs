@@ -10,7 +10,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Payload {
+pub struct HookPayload {
     pub session_id: Option<String>,
     pub hook_event_name: Option<String>,
     pub transcript_path: Option<PathBuf>,
@@ -27,19 +27,19 @@ pub struct Payload {
     pub error: Option<String>,
 }
 
-impl Payload {
+impl HookPayload {
     /// Reads what a program wrote.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let read = serde_json::from_slice(bytes).or_else(|error| {
-            let whole = whole_letters(&String::from_utf8_lossy(bytes));
+            let whole = replace_lone_surrogates(&String::from_utf8_lossy(bytes));
             serde_json::from_str(&whole).map_err(|_| error)
         });
-        read.map(Self::of)
+        read.map(Self::from_fields)
     }
 
     /// Of several names for one thing the first that holds such a thing counts.
-    fn of(Fields(mut fields): Fields) -> Self {
-        let mut take = |names: &[&str]| names.iter().find_map(|name| text(fields.remove(*name)?));
+    fn from_fields(HookPayloadFields(mut fields): HookPayloadFields) -> Self {
+        let mut take = |names: &[&str]| names.iter().find_map(|name| string_value(fields.remove(*name)?));
         let session_id = take(&["session_id", "sessionId"]);
         let hook_event_name = take(&["hook_event_name", "hookEventName", "event"]);
         let transcript_path = take(&["transcript_path", "transcriptPath"]).map(PathBuf::from);
@@ -63,31 +63,31 @@ impl Payload {
             prompt_id,
             message_id,
             stop_hook_active: is_active.iter().find_map(|name| fields.get(*name)?.as_bool()),
-            error: fields.remove("error").and_then(name_of),
+            error: fields.remove("error").and_then(error_name),
         }
     }
 
     /// Returns the name of the error, as far as it has one.
-    pub(super) fn trouble(self) -> String {
+    pub(super) fn into_error_name(self) -> String {
         self.error.unwrap_or_default()
     }
 
     /// Returns the session, unless its name is empty.
     #[must_use]
-    pub fn session(&self) -> Option<&str> {
+    pub fn non_empty_session_id(&self) -> Option<&str> {
         self.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty())
     }
 }
 
 /// An error is told by its name alone, or with more.
-fn name_of(error: Value) -> Option<String> {
+fn error_name(error: Value) -> Option<String> {
     match error {
-        Value::Object(mut more) => text(more.remove("name")?),
-        other => text(other),
+        Value::Object(mut more) => string_value(more.remove("name")?),
+        other => string_value(other),
     }
 }
 
-fn text(value: Value) -> Option<String> {
+fn string_value(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
@@ -95,7 +95,7 @@ fn text(value: Value) -> Option<String> {
 }
 
 /// All names that are looked at. What else is written may be long, and is passed over.
-const NAMES: &[&str] = &[
+const KNOWN_FIELD_NAMES: &[&str] = &[
     "session_id",
     "sessionId",
     "hook_event_name",
@@ -119,27 +119,27 @@ const NAMES: &[&str] = &[
 ];
 
 /// The fields of an event that are looked at. Of two with the same name the first counts.
-struct Fields(BTreeMap<&'static str, Value>);
+struct HookPayloadFields(BTreeMap<&'static str, Value>);
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for HookPayloadFields {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(Collector)
+        from.deserialize_map(HookFieldVisitor)
     }
 }
 
-struct Collector;
+struct HookFieldVisitor;
 
-impl<'de> Visitor<'de> for Collector {
-    type Value = Fields;
+impl<'de> Visitor<'de> for HookFieldVisitor {
+    type Value = HookPayloadFields;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an event, which is an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HookPayloadFields, A::Error> {
         let mut fields = BTreeMap::new();
         while let Some(key) = map.next_key::<Cow<'_, str>>()? {
-            match NAMES.iter().find(|name| **name == key) {
+            match KNOWN_FIELD_NAMES.iter().find(|name| **name == key) {
                 Some(name) => {
                     let value = map.next_value()?;
                     fields.entry(*name).or_insert(value);
@@ -147,20 +147,20 @@ impl<'de> Visitor<'de> for Collector {
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(Fields(fields))
+        Ok(HookPayloadFields(fields))
     }
 }
 
 /// Puts a mark in the place of every half letter: programs write them where they cut a text in the middle of one.
-fn whole_letters(text: &str) -> String {
+fn replace_lone_surrogates(text: &str) -> String {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         whole.push_str(before);
-        let length = match (half(escape), escape.get(6..).and_then(half)) {
-            (Some(Half::First), Some(Half::Second)) => 12,
-            (Some(Half::First | Half::Second), _) => {
+        let length = match (surrogate_half(escape), escape.get(6..).and_then(surrogate_half)) {
+            (Some(SurrogateHalf::High), Some(SurrogateHalf::Low)) => 12,
+            (Some(SurrogateHalf::High | SurrogateHalf::Low), _) => {
                 whole.push(char::REPLACEMENT_CHARACTER);
                 rest = escape.get(6..).unwrap_or_default();
                 continue;
@@ -178,16 +178,16 @@ fn whole_letters(text: &str) -> String {
 
 /// One of the two numbers by which a letter far behind in Unicode is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Half {
-    First,
-    Second,
+enum SurrogateHalf {
+    High,
+    Low,
 }
 
-fn half(escape: &str) -> Option<Half> {
+fn surrogate_half(escape: &str) -> Option<SurrogateHalf> {
     let digits = escape.strip_prefix("\\u")?.get(..4)?;
     match u16::from_str_radix(digits, 16).ok()? {
-        0xd800..=0xdbff => Some(Half::First),
-        0xdc00..=0xdfff => Some(Half::Second),
+        0xd800..=0xdbff => Some(SurrogateHalf::High),
+        0xdc00..=0xdfff => Some(SurrogateHalf::Low),
         _ => None,
     }
 }
@@ -199,40 +199,42 @@ mod tests {
     // spec: H9
     // fault: 108
     #[test]
-    fn one_odd_field_does_not_hide_the_others() {
-        let text =
-            br#"{"session_id":"s","stop_hook_active":"yes","error":7,"cwd":null,"new":[1,{}],"prompt":3}"#;
-        let read = Payload::parse(text).unwrap();
-        assert_eq!((read.session(), read.stop_hook_active, read.prompt.as_deref()), (Some("s"), None, None));
-        assert_eq!(Payload::parse(br#"{"sessionId":" "}"#).unwrap().session(), None);
+    fn one_invalid_field_does_not_hide_the_others() {
+        let text = br#"{"session_id":"s","stop_hook_active":"yes","error":7,"cwd":null,"new":[1,{}],"prompt":3}"#;
+        let read = HookPayload::parse(text).unwrap();
+        assert_eq!(
+            (read.non_empty_session_id(), read.stop_hook_active, read.prompt.as_deref()),
+            (Some("s"), None, None)
+        );
+        assert_eq!(HookPayload::parse(br#"{"sessionId":" "}"#).unwrap().non_empty_session_id(), None);
         for bad in ["", "{", "[]x", "null", "7", "[]", "{\"a\":\"\\ud83d", "\\", "\\u", "{\"\\ud8"] {
-            assert!(Payload::parse(bad.as_bytes()).is_err(), "{bad}");
+            assert!(HookPayload::parse(bad.as_bytes()).is_err(), "{bad}");
         }
     }
 
     // spec: H9
     // fault: 108
     #[test]
-    fn one_name_too_many_does_not_hide_the_others() {
+    fn a_repeated_field_does_not_hide_the_others() {
         let text = br#"{"event":{"id":1},"sessionId":"b","session_id":"a","session_id":"c","turn_id":"t","prompt_id":"p",
             "message_id":"m","hookEventName":"Old","hook_event_name":"Stop","stopHookActive":false,"stop_hook_active":true,
             "last_message":"y","last_assistant_message":"x","error":{"name":"AbortError","data":{}}}"#;
-        let read = Payload::parse(text).unwrap();
-        assert_eq!((read.session(), read.hook_event_name.as_deref()), (Some("a"), Some("Stop")));
+        let read = HookPayload::parse(text).unwrap();
+        assert_eq!((read.non_empty_session_id(), read.hook_event_name.as_deref()), (Some("a"), Some("Stop")));
         assert_eq!((read.prompt_id.as_deref(), read.stop_hook_active), (Some("p"), Some(true)));
         assert_eq!(read.last_assistant_message.as_deref(), Some("x"));
-        assert_eq!(read.trouble(), "AbortError");
-        let read = Payload::parse(br#"{"session_id":7,"sessionId":"s","event":"idle"}"#).unwrap();
-        assert_eq!((read.session(), read.hook_event_name.as_deref()), (Some("s"), Some("idle")));
+        assert_eq!(read.into_error_name(), "AbortError");
+        let read = HookPayload::parse(br#"{"session_id":7,"sessionId":"s","event":"idle"}"#).unwrap();
+        assert_eq!((read.non_empty_session_id(), read.hook_event_name.as_deref()), (Some("s"), Some("idle")));
     }
 
     // spec: H9
     // fault: 108
     #[test]
-    fn a_letter_that_was_cut_in_two_does_not_hide_the_others() {
+    fn a_lone_surrogate_does_not_hide_the_other_fields() {
         let said = |message: &[u8]| {
             let text = [br#"{"session_id":"s","last_message":""#, message, br#""}"#].concat();
-            Payload::parse(&text).unwrap().last_assistant_message.unwrap()
+            HookPayload::parse(&text).unwrap().last_assistant_message.unwrap()
         };
         assert_eq!(said(br"a \ud83d"), "a \u{fffd}");
         assert_eq!(said(br"\ude00 b \ud83d\n"), "\u{fffd} b \u{fffd}\n");
@@ -244,9 +246,9 @@ mod tests {
         // spec: H9
         // fault: 108
         #[test]
-        fn no_text_brings_it_down(text in ".*", escapes in "(\\\\|u|d8|3d|de00|\"|x){0,12}") {
+        fn arbitrary_text_never_panics(text in ".*", escapes in "(\\\\|u|d8|3d|de00|\"|x){0,12}") {
             for text in [text, format!("{{\"session_id\":\"{escapes}\"}}")] {
-                drop(Payload::parse(text.as_bytes()));
+                drop(HookPayload::parse(text.as_bytes()));
             }
         }
     }

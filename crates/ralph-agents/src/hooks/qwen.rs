@@ -2,57 +2,65 @@
 //! everything that was said since the user spoke.
 use std::ffi::OsString;
 
-use ralph_core::session::{Cap, Counting};
+use ralph_core::session_loop::{CapResetRule, ContinuationCap};
 use serde_json::Value;
 
-use super::{Facts, Incoming, Line, Payload, Protocol, Reply, Said, Used, cap_of, claude, common, pick_with};
+use super::{
+    HookEvent, HookOutput, HookPayload, HookProtocol, HookReply, HostCapabilities, MessageUsage, TranscriptLine,
+    claude, configured_block_cap, pick_members_if_contains, render_common_reply,
+};
 use ralph_util::json;
 
-pub struct Qwen;
+pub struct QwenHooks;
 
 /// Of so many continuations in a row the last one is overridden already.
-const BLOCK_CAP: Cap = Cap { most: 8, counting: Counting::UntilUser };
+const DEFAULT_BLOCK_CAP: ContinuationCap =
+    ContinuationCap { max_continuations: 8, reset_rule: CapResetRule::OnUserMessage };
 
-impl Protocol for Qwen {
+impl HookProtocol for QwenHooks {
     fn name(&self) -> &'static str {
         "qwen"
     }
 
-    fn facts(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Facts {
-        let cap = cap_of(variable, "QWEN_CODE_STOP_HOOK_BLOCK_CAP", BLOCK_CAP);
-        let block_cap = Some(Cap { most: cap.most.saturating_sub(1), ..cap });
-        Facts { block_cap, is_cumulative: true, ..Facts::USUAL }
+    fn capabilities(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities {
+        let cap = configured_block_cap(variable, "QWEN_CODE_STOP_HOOK_BLOCK_CAP", DEFAULT_BLOCK_CAP);
+        let block_cap = Some(ContinuationCap { max_continuations: cap.max_continuations.saturating_sub(1), ..cap });
+        HostCapabilities { block_cap, is_message_cumulative: true, ..HostCapabilities::DEFAULT }
     }
 
-    fn hear(&self, payload: Payload) -> Incoming {
-        claude::hear(payload)
+    fn parse_event(&self, payload: HookPayload) -> HookEvent {
+        claude::parse_hook_event(payload)
     }
 
-    fn say(&self, reply: &Reply) -> Said {
-        common(reply, ("block", "UserPromptSubmit"))
+    fn render_reply(&self, reply: &HookReply) -> HookOutput {
+        render_common_reply(reply, ("block", "UserPromptSubmit"))
     }
 
-    fn line(&self, line: &[u8]) -> Line {
-        let Ok(record) = serde_json::from_slice::<Value>(line) else { return Line::Aside };
+    fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
+        let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
         match record["type"].as_str() {
-            Some("assistant") => own(&record),
-            Some("tool_result") => Line::Work,
-            Some("user") => Line::Prompted,
-            Some(_) | None => Line::Aside,
+            Some("assistant") => agent_text_line(&record),
+            Some("tool_result") => TranscriptLine::Activity,
+            Some("user") => TranscriptLine::Prompted,
+            Some(_) | None => TranscriptLine::Unrelated,
         }
     }
 
-    fn used(&self, line: &[u8]) -> Option<Used> {
-        let [id, at, tokens] = pick_with(line, "\"usageMetadata\"", ["uuid", "timestamp", "usageMetadata"]);
-        Used::of([id, at], json::pick_in(tokens, ["promptTokenCount", "candidatesTokenCount"]))
+    fn parse_usage(&self, line: &[u8]) -> Option<MessageUsage> {
+        let [id, at, tokens] =
+            pick_members_if_contains(line, "\"usageMetadata\"", ["uuid", "timestamp", "usageMetadata"]);
+        MessageUsage::from_members(
+            [id, at],
+            json::pick_members_or_none(tokens, ["promptTokenCount", "candidatesTokenCount"]),
+        )
     }
 }
 
 /// Thoughts are no words.
-fn own(record: &Value) -> Line {
+fn agent_text_line(record: &Value) -> TranscriptLine {
     let parts = record["message"]["parts"].as_array().into_iter().flatten();
     let spoken = parts.filter(|part| part["thought"] != true).filter_map(|part| part["text"].as_str());
     let text: String = spoken.collect();
     let message = record["uuid"].as_str().unwrap_or_default().to_owned();
-    if text.is_empty() { Line::Work } else { Line::Own { message, text } }
+    if text.is_empty() { TranscriptLine::Activity } else { TranscriptLine::AgentText { message, text } }
 }

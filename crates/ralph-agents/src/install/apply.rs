@@ -4,68 +4,68 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use super::change::Change;
 use super::error::InstallError;
-use super::file::{look, remove_draft, replace};
-use super::record::{Record, Shelf};
+use super::install_record::{InstallRecord, InstallRecordFile};
+use super::plan_install::FileChange;
+use super::settings_file::{remove_draft, replace_file, snapshot_file};
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum FileOutcome {
     /// It is new.
-    Wrote,
+    Created,
     /// It was there, and has been brought up to date.
-    Changed,
+    Updated,
     /// It is as it should be.
-    Kept,
+    Unchanged,
     /// It was ours, and is gone.
     Removed,
     /// What was ours in it is gone.
-    Restored,
+    HooksRemoved,
     /// Somebody has changed it since, or made it: it stays.
-    Foreign,
+    NotOurs,
 }
 
-impl Done {
+impl FileOutcome {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Wrote => "wrote",
-            Self::Changed => "changed",
-            Self::Kept => "kept",
+            Self::Created => "wrote",
+            Self::Updated => "changed",
+            Self::Unchanged => "kept",
             Self::Removed => "removed",
-            Self::Restored => "restored",
-            Self::Foreign => "not ours",
+            Self::HooksRemoved => "restored",
+            Self::NotOurs => "not ours",
         }
     }
 }
 
 /// All that is to be done.
-pub struct Apply {
-    pub(super) shelf: Shelf,
-    pub(super) old: Option<Record>,
-    pub(super) new: Option<Record>,
-    pub(super) changes: Vec<Change>,
+pub struct InstallPlan {
+    pub(super) record_file: InstallRecordFile,
+    pub(super) old_record: Option<InstallRecord>,
+    pub(super) new_record: Option<InstallRecord>,
+    pub(super) changes: Vec<FileChange>,
     /// Folders that go if nothing is left in them, the highest first.
-    pub(super) emptied: Vec<PathBuf>,
+    pub(super) removable_folders: Vec<PathBuf>,
 }
 
 /// One file and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct FileReport {
     pub path: PathBuf,
-    pub done: Done,
+    pub outcome: FileOutcome,
     pub before: Option<String>,
     pub after: Option<String>,
 }
 
-impl Apply {
+impl InstallPlan {
     /// Returns what would become of each file.
     #[must_use]
-    pub fn reports(&self) -> Vec<Report> {
-        let report = |change: &Change| Report {
+    pub fn file_reports(&self) -> Vec<FileReport> {
+        let report = |change: &FileChange| FileReport {
             path: change.path.clone(),
-            done: change.done,
+            outcome: change.outcome,
             before: change.before.clone(),
             after: change.after.clone(),
         };
@@ -74,69 +74,69 @@ impl Apply {
 
     /// Tells whether there was anything of ours, according to the record or the files.
     #[must_use]
-    pub fn is_known(&self) -> bool {
-        let is_ours = |change: &Change| matches!(change.done, Done::Removed | Done::Restored);
-        self.old.is_some() || self.changes.iter().any(is_ours)
+    pub fn has_installation(&self) -> bool {
+        let is_ours = |change: &FileChange| matches!(change.outcome, FileOutcome::Removed | FileOutcome::HooksRemoved);
+        self.old_record.is_some() || self.changes.iter().any(is_ours)
     }
 }
 
-impl Apply {
+impl InstallPlan {
     /// Undoes everything up to the change that failed, which may have been made nonetheless.
-    fn put_back(&self, index: usize, source: io::Error) -> InstallError {
+    fn roll_back(&self, index: usize, source: io::Error) -> InstallError {
         let done = self.changes.get(..=index).unwrap_or_default();
-        let lost = done.iter().rev().filter(|change| put_back(change).is_err()).count();
-        let made = self.new.as_ref().map(|new| new.folders.clone()).unwrap_or_default();
-        let is_back = remove_empty(&made).is_ok() && lost == 0;
+        let lost = done.iter().rev().filter(|change| revert_change(change).is_err()).count();
+        let made = self.new_record.as_ref().map(|new| new.folders.clone()).unwrap_or_default();
+        let is_back = remove_empty_folders(&made).is_ok() && lost == 0;
         let path = done.last().map(|change| change.path.clone()).unwrap_or_default();
         // Of what could not be put back the record must go on to tell.
-        match is_back && self.shelf.write(self.old.as_ref()).is_ok() {
+        match is_back && self.record_file.write(self.old_record.as_ref()).is_ok() {
             true => InstallError::Unwritable { path, source },
-            false => InstallError::Half { path, source },
+            false => InstallError::RollbackFailed { path, source },
         }
     }
 }
 
 /// Does it.
-pub fn apply(apply: &Apply) -> Result<(), InstallError> {
-    let _lock = apply.shelf.lock()?;
-    apply.changes.iter().try_for_each(is_unchanged)?;
-    if apply.new.is_some() && apply.new != apply.old {
-        apply.shelf.write(apply.new.as_ref())?;
+pub fn apply_plan(apply: &InstallPlan) -> Result<(), InstallError> {
+    let _lock = apply.record_file.lock()?;
+    apply.changes.iter().try_for_each(ensure_unchanged)?;
+    if apply.new_record.is_some() && apply.new_record != apply.old_record {
+        apply.record_file.write(apply.new_record.as_ref())?;
     }
     for (index, change) in apply.changes.iter().enumerate() {
-        if let Err(source) = perform(change) {
-            return Err(apply.put_back(index, source));
+        if let Err(source) = perform_change(change) {
+            return Err(apply.roll_back(index, source));
         }
     }
-    remove_empty(&apply.emptied)?;
-    if apply.new.is_none() { apply.shelf.write(None) } else { Ok(()) }
+    remove_empty_folders(&apply.removable_folders)?;
+    if apply.new_record.is_none() { apply.record_file.write(None) } else { Ok(()) }
 }
 
 /// The host, or another ralph, may have written since it was looked at.
-fn is_unchanged(change: &Change) -> Result<(), InstallError> {
-    match look(&change.path)?.text == change.before {
+fn ensure_unchanged(change: &FileChange) -> Result<(), InstallError> {
+    match snapshot_file(&change.path)?.text == change.before {
         true => Ok(()),
-        false => Err(InstallError::Unfit {
+        false => Err(InstallError::UnusablePath {
             path: change.path.clone(),
-            what: "was changed meanwhile: run it again",
+            problem: "was changed meanwhile: run it again",
         }),
     }
 }
 
-fn perform(change: &Change) -> io::Result<()> {
-    remove_draft(&change.real);
+fn perform_change(change: &FileChange) -> io::Result<()> {
+    remove_draft(&change.real_path);
     match &change.after {
         after if *after == change.before => Ok(()),
-        Some(after) => replace(&change.real, after),
-        None => fs::remove_file(&change.real),
+        Some(after) => replace_file(&change.real_path, after),
+        None => fs::remove_file(&change.real_path),
     }
 }
 
-fn put_back(change: &Change) -> io::Result<()> {
+fn revert_change(change: &FileChange) -> io::Result<()> {
     match &change.before {
         before if *before == change.after => Ok(()),
-        Some(before) => replace(&change.real, before),
-        None => match fs::remove_file(&change.real) {
+        Some(before) => replace_file(&change.real_path, before),
+        None => match fs::remove_file(&change.real_path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         },
@@ -144,7 +144,7 @@ fn put_back(change: &Change) -> io::Result<()> {
 }
 
 /// Removes folders in which nothing is left, the deepest first.
-fn remove_empty(folders: &[PathBuf]) -> Result<(), InstallError> {
+fn remove_empty_folders(folders: &[PathBuf]) -> Result<(), InstallError> {
     let mut folders = folders.to_vec();
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
     let is_fine = |error: &io::Error| {
@@ -154,7 +154,7 @@ fn remove_empty(folders: &[PathBuf]) -> Result<(), InstallError> {
         )
     };
     folders.into_iter().try_for_each(|path| match fs::remove_dir(&path) {
-        Err(source) if !is_fine(&source) => Err(InstallError::Left { path, source }),
+        Err(source) if !is_fine(&source) => Err(InstallError::NotRemoved { path, source }),
         Ok(()) | Err(_) => Ok(()),
     })
 }

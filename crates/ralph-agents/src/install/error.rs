@@ -7,27 +7,27 @@ use super::merge::Malformed;
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     #[error("{name:?} is no program that ralph can be put into")]
-    UnknownHost { name: String, near: Option<&'static str> },
+    UnknownHost { name: String, suggestion: Option<&'static str> },
     #[error("there is no place for it: {variable} is not set to an absolute path")]
     NoHome { variable: &'static str },
     #[error("{} cannot be understood", path.display())]
-    Settings { path: PathBuf, source: Malformed },
+    MalformedSettings { path: PathBuf, source: Malformed },
     #[error("{} is not ralph's, and has the name of a file that is", path.display())]
-    Foreign { path: PathBuf },
-    #[error("{} {what}", path.display())]
-    Unfit { path: PathBuf, what: &'static str },
+    NotOurs { path: PathBuf },
+    #[error("{} {problem}", path.display())]
+    UnusablePath { path: PathBuf, problem: &'static str },
     #[error("{} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{} cannot be written", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
     #[error("{} cannot be written, and what had been changed before it could not be put back", path.display())]
-    Half { path: PathBuf, source: io::Error },
+    RollbackFailed { path: PathBuf, source: io::Error },
     #[error("{} cannot be removed", path.display())]
-    Left { path: PathBuf, source: io::Error },
+    NotRemoved { path: PathBuf, source: io::Error },
     #[error("{} is not what ralph wrote down about its installation", path.display())]
-    Record { path: PathBuf, source: serde_json::Error },
+    MalformedRecord { path: PathBuf, source: serde_json::Error },
     #[error("{} was written by a newer ralph", path.display())]
-    Newer { path: PathBuf },
+    NewerRecord { path: PathBuf },
     #[error("ralph cannot find out where it is itself")]
-    Own { source: io::Error },
+    UnknownExecutable { source: io::Error },
 }

@@ -1,37 +1,46 @@
 //! Puts ralph into the programs that people sit in front of: hooks into their settings, slash commands beside them. It
 //! changes nothing that is not ours, undoes exactly what it did, and starts no program.
 mod apply;
-mod call;
-mod change;
-mod commands;
 mod error;
-mod file;
+mod hook_command;
+mod hook_timeout;
 mod host;
+mod install_part;
+mod install_record;
+mod install_state;
+mod install_target;
 pub mod merge;
-mod own;
-mod part;
-mod patience;
-mod place;
-mod record;
-mod state;
-mod take_out;
+mod plan_install;
+mod plan_uninstall;
+mod ralph_executable;
+mod settings_file;
+mod slash_commands;
 mod warnings;
 
-pub use apply::{Apply, Done, Report, apply};
+pub use apply::{FileOutcome, FileReport, InstallPlan, apply_plan};
 pub use error::InstallError;
-pub use host::{HOSTS, Host, find};
-pub use own::Own;
-pub use patience::{LONGEST, Patience, SHORTEST};
-pub use place::{Place, Scope};
-pub use state::{State, state};
-pub use warnings::warnings;
+pub use hook_timeout::{HookTimeout, MAX_HOOK_TIMEOUT_SECONDS, MIN_HOOK_TIMEOUT_SECONDS};
+pub use host::{HOST_INSTALLERS, HostInstaller, find_host_installer};
+pub use install_state::{InstallState, detect_install_state};
+pub use install_target::{InstallScope, InstallTarget};
+pub use ralph_executable::RalphExecutable;
+pub use warnings::install_warnings;
 
 /// Returns what `install` would do, without doing it.
-pub fn put_in(host: &Host, place: &Place, own: &Own, patience: Patience) -> Result<Apply, InstallError> {
-    change::put_in(host, place, own, patience)
+pub fn plan_install(
+    host: &HostInstaller,
+    place: &InstallTarget,
+    own: &RalphExecutable,
+    patience: HookTimeout,
+) -> Result<InstallPlan, InstallError> {
+    plan_install::plan_install(host, place, own, patience)
 }
 
 /// Returns what `uninstall` would do, without doing it.
-pub fn take_out(host: &Host, place: &Place, own: &Own) -> Result<Apply, InstallError> {
-    take_out::take_out(host, place, own)
+pub fn plan_uninstall(
+    host: &HostInstaller,
+    place: &InstallTarget,
+    own: &RalphExecutable,
+) -> Result<InstallPlan, InstallError> {
+    plan_uninstall::plan_uninstall(host, place, own)
 }

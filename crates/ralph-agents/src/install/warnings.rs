@@ -1,28 +1,31 @@
 //! What is in the way of hooks that are installed, or goes wrong with them, whoever has put it there.
-use super::call;
-use super::host::Host;
-use super::own::Own;
-use super::place::{Place, Scope};
-use super::take_out;
+use super::hook_command;
+use super::host::HostInstaller;
+use super::install_target::{InstallScope, InstallTarget};
+use super::plan_uninstall;
+use super::ralph_executable::RalphExecutable;
 
 /// Says what people should know about what is installed at a place.
 #[must_use]
-pub fn warnings(host: &Host, place: &Place<'_>, own: &Own) -> Vec<String> {
-    let misnamed = own.misnamed().filter(|_| host.is_by_name(&place.scope));
-    [misnamed, host.ban(place), doubled(host, place, own)].into_iter().flatten().collect()
+pub fn install_warnings(host: &HostInstaller, place: &InstallTarget<'_>, own: &RalphExecutable) -> Vec<String> {
+    let misnamed = own.path_warning().filter(|_| host.is_called_by_name(&place.scope));
+    [misnamed, host.hooks_disabled_reason(place), duplicate_install_warning(host, place, own)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Where the user has hooks of ours and the project too, the program calls both.
-fn doubled(host: &Host, place: &Place<'_>, own: &Own) -> Option<String> {
-    let scope = match (&place.scope, &place.around) {
-        (Scope::User, Some(root)) => Scope::Project(root.clone()),
-        (Scope::Project(_), _) => Scope::User,
-        (Scope::User, None) | (Scope::Plugin(_), _) => return None,
+fn duplicate_install_warning(host: &HostInstaller, place: &InstallTarget<'_>, own: &RalphExecutable) -> Option<String> {
+    let scope = match (&place.scope, &place.project_root) {
+        (InstallScope::User, Some(root)) => InstallScope::Project(root.clone()),
+        (InstallScope::Project(_), _) => InstallScope::User,
+        (InstallScope::User, None) | (InstallScope::Plugin(_), _) => return None,
     };
-    let other = Place { scope, around: place.around.clone(), variable: place.variable };
-    let is_elsewhere = host.folder(&other).ok()? != host.folder(place).ok()?;
-    let is_there = is_elsewhere && take_out(host, &other, own).is_ok_and(|found| found.is_known());
-    let (name, ralph) = (host.name, call::NAME);
+    let other = InstallTarget { scope, project_root: place.project_root.clone(), env_var: place.env_var };
+    let is_elsewhere = host.settings_folder(&other).ok()? != host.settings_folder(place).ok()?;
+    let is_there = is_elsewhere && plan_uninstall(host, &other, own).is_ok_and(|found| found.has_installation());
+    let (name, ralph) = (host.name, hook_command::RALPH_NAME);
     is_there.then(|| {
         format!(
             "it is installed for you and for this project, so each hook is called twice, of which one is answered: \

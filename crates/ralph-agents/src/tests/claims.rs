@@ -2,13 +2,13 @@
 //! elsewhere; here the promise must be in them, or must not.
 use serde::Deserialize;
 
-use super::{events, final_text};
-use crate::Format;
+use super::{final_text, parse_events};
+use crate::OutputFormat;
 
-const CLAIMS: &str = include_str!("../../../ralph-core/tests/data/claims.jsonl");
+const CLAIM_CASES: &str = include_str!("../../../ralph-core/tests/data/claims.jsonl");
 
 /// Cases in which the promise stands only in what is not the agent's final message.
-const NOT_FINAL_WORDS: &[&str] = &[
+const NON_FINAL_CLASSES: &[&str] = &[
     "neg-tool-result",
     "neg-thinking",
     "neg-subagent",
@@ -23,7 +23,7 @@ const NOT_FINAL_WORDS: &[&str] = &[
 ];
 
 #[derive(Deserialize)]
-struct Case {
+struct ClaimCase {
     id: String,
     class: String,
     format: String,
@@ -32,53 +32,49 @@ struct Case {
     expected: String,
 }
 
-fn cases() -> Vec<Case> {
-    CLAIMS
+fn claim_cases() -> Vec<ClaimCase> {
+    CLAIM_CASES
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|case: &Case| case.format != "text")
+        .filter(|case: &ClaimCase| case.format != "text")
         .collect()
 }
 
-fn final_words(case: &Case) -> String {
-    final_text(&events(case.format.parse::<Format>().unwrap(), &case.output)).to_lowercase()
+fn final_text_of(case: &ClaimCase) -> String {
+    final_text(&parse_events(case.format.parse::<OutputFormat>().unwrap(), &case.output)).to_lowercase()
 }
 
 #[test] // spec: S2, S3, S4
-fn every_claim_stands_in_the_final_words() {
-    let positive: Vec<_> = cases().into_iter().filter(|case| case.expected == "complete").collect();
+fn every_claim_is_in_the_final_text() {
+    let positive: Vec<_> = claim_cases().into_iter().filter(|case| case.expected == "complete").collect();
     assert!(positive.len() > 50);
     for case in positive {
-        let words = final_words(&case);
+        let words = final_text_of(&case);
         assert!(words.contains("<promise>"), "{}: {words}", case.id);
-        assert!(
-            words.contains(case.promise.trim().to_lowercase().split_whitespace().next().unwrap()),
-            "{}",
-            case.id
-        );
+        assert!(words.contains(case.promise.trim().to_lowercase().split_whitespace().next().unwrap()), "{}", case.id);
     }
 }
 
 #[test] // spec: S2, S4
-fn a_promise_elsewhere_never_reaches_the_final_words() {
+fn a_promise_elsewhere_never_reaches_the_final_text() {
     let negative: Vec<_> =
-        cases().into_iter().filter(|case| NOT_FINAL_WORDS.contains(&case.class.as_str())).collect();
+        claim_cases().into_iter().filter(|case| NON_FINAL_CLASSES.contains(&case.class.as_str())).collect();
     assert!(negative.len() > 40);
     for case in negative {
-        let words = final_words(&case);
+        let words = final_text_of(&case);
         assert!(!words.contains("<promise>"), "{}: {words}", case.id);
     }
 }
 
 #[test] // spec: S2, F2
-fn where_nobody_looks_the_same_words_are_heard() {
-    for case in cases() {
-        let format = case.format.parse::<Format>().unwrap();
-        let mut parser = crate::parser(format);
-        parser.unwatched();
+fn without_a_display_the_final_text_is_the_same() {
+    for case in claim_cases() {
+        let format = case.format.parse::<OutputFormat>().unwrap();
+        let mut parser = crate::parser_for_format(format);
+        parser.skip_display_events();
         let mut heard = Vec::new();
         parser.push(case.output.as_bytes(), &mut heard);
         parser.finish(&mut heard);
-        assert_eq!(final_text(&heard), final_text(&events(format, &case.output)), "{}", case.id);
+        assert_eq!(final_text(&heard), final_text(&parse_events(format, &case.output)), "{}", case.id);
     }
 }

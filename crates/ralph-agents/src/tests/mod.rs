@@ -3,28 +3,28 @@ mod chunks;
 mod claims;
 mod recordings;
 
-use ralph_core::claim::{Claim, ClaimRules, Finder, NoClaim, Promise};
+use ralph_core::claim::{Claim, ClaimFinder, ClaimRules, NoClaimReason, Promise};
 
-use super::{AgentEvent, Counts, Format, hear, parser};
+use super::{AgentEvent, OutputFormat, RecordCounts, feed_claim_finder, parser_for_format};
 
-pub(super) fn read(format: Format, chunks: &[&[u8]]) -> (Vec<AgentEvent>, Counts) {
-    let (mut parser, mut out) = (parser(format), Vec::new());
+pub(super) fn parse_chunks(format: OutputFormat, chunks: &[&[u8]]) -> (Vec<AgentEvent>, RecordCounts) {
+    let (mut parser, mut out) = (parser_for_format(format), Vec::new());
     for chunk in chunks {
         parser.push(chunk, &mut out);
     }
     parser.finish(&mut out);
-    (out, parser.counts())
+    (out, parser.record_counts())
 }
 
-pub(super) fn events(format: Format, stream: &str) -> Vec<AgentEvent> {
-    read(format, &[stream.as_bytes()]).0
+pub(super) fn parse_events(format: OutputFormat, stream: &str) -> Vec<AgentEvent> {
+    parse_chunks(format, &[stream.as_bytes()]).0
 }
 
 /// The words that the loop would judge: the last message of the last turn, unless an error ended it.
 pub(super) fn final_text(events: &[AgentEvent]) -> String {
-    let mut finder = Finder::new(ClaimRules::new(Promise::parse("anything").unwrap()), "");
-    events.iter().for_each(|event| hear(&mut finder, event));
+    let mut finder = ClaimFinder::new(ClaimRules::new(Promise::parse("anything").unwrap()), "");
+    events.iter().for_each(|event| feed_claim_finder(&mut finder, event));
     let reading = finder.finish();
-    let is_void = matches!(reading.claim, Claim::None { why: NoClaim::EndedInError | NoClaim::Unread });
+    let is_void = matches!(reading.claim, Claim::None { why: NoClaimReason::EndedInError | NoClaimReason::Unread });
     if is_void { String::new() } else { reading.final_text }
 }

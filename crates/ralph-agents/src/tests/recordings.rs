@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{final_text, read};
-use crate::{Agent, AgentEvent, Attempt, ErrorKind, Exit, Summary, find};
+use super::{final_text, parse_chunks};
+use crate::{Agent, AgentErrorKind, AgentEvent, AgentExit, AttemptSummary, AttemptSummaryBuilder, find_agent};
 
 /// The folders, the agents that wrote them, and how many recordings they hold at least.
-const FOLDERS: &[(&str, &str, usize)] = &[
+const RECORDING_FOLDERS: &[(&str, &str, usize)] = &[
     ("claude", "claude", 75),
     ("claude197", "claude", 2),
     ("codex", "codex", 55),
@@ -22,58 +22,59 @@ const FOLDERS: &[(&str, &str, usize)] = &[
 ];
 
 /// Recordings that are not in the agent's JSON format at all.
-const PLAIN: &[&str] = &["claude/plain", "codex/nojson", "amp/nokey", "opencode/serve-plugin", "gemini/json"];
+const NON_JSON_RECORDINGS: &[&str] =
+    &["claude/plain", "codex/nojson", "amp/nokey", "opencode/serve-plugin", "gemini/json"];
 
-struct Recording {
+struct AgentRecording {
     folder: &'static str,
     name: String,
     agent: &'static dyn Agent,
     output: Vec<u8>,
-    exit: Exit,
+    exit: AgentExit,
 }
 
-impl Recording {
+impl AgentRecording {
     fn title(&self) -> String {
         format!("{}/{}", self.folder, self.name)
     }
 
-    fn events(&self) -> Vec<AgentEvent> {
-        read(self.agent.format(), &[&self.output]).0
+    fn parse_events(&self) -> Vec<AgentEvent> {
+        parse_chunks(self.agent.output_format(), &[&self.output]).0
     }
 
-    fn attempt(&self) -> Attempt {
-        let (events, counts) = read(self.agent.format(), &[&self.output]);
-        let mut summary = Summary::default();
-        events.iter().for_each(|event| summary.note(event));
+    fn summarize(&self) -> AttemptSummary {
+        let (events, counts) = parse_chunks(self.agent.output_format(), &[&self.output]);
+        let mut summary = AttemptSummaryBuilder::default();
+        events.iter().for_each(|event| summary.record_event(event));
         let now = "2026-11-15T20:00:00+00:00[UTC]".parse().unwrap();
-        summary.attempt(self.agent, counts, self.exit, &now)
+        summary.into_summary(self.agent, counts, self.exit, &now)
     }
 }
 
-fn folder(name: &str) -> PathBuf {
+fn transcript_folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts").join(name)
 }
 
-fn recordings() -> Vec<Recording> {
+fn load_recordings() -> Vec<AgentRecording> {
     let mut all = Vec::new();
-    for (name, agent, least) in FOLDERS {
-        let found = recordings_in(name, find(agent).unwrap());
+    for (name, agent, least) in RECORDING_FOLDERS {
+        let found = load_folder_recordings(name, find_agent(agent).unwrap());
         assert!(found.len() >= *least, "{name}: {}", found.len());
         all.extend(found);
     }
     all
 }
 
-fn recordings_in(name: &'static str, agent: &'static dyn Agent) -> Vec<Recording> {
-    let paths = std::fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
+fn load_folder_recordings(name: &'static str, agent: &'static dyn Agent) -> Vec<AgentRecording> {
+    let paths = std::fs::read_dir(transcript_folder(name)).unwrap().map(|entry| entry.unwrap().path());
     let mut found: Vec<_> = paths
         .filter(|path| path.extension().is_some_and(|extension| extension == "stdout"))
-        .map(|path| Recording {
+        .map(|path| AgentRecording {
             folder: name,
             name: path.file_stem().unwrap().to_string_lossy().into_owned(),
             agent,
             output: std::fs::read(&path).unwrap(),
-            exit: exit_of(&path),
+            exit: recorded_exit(&path),
         })
         .collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -81,7 +82,7 @@ fn recordings_in(name: &'static str, agent: &'static dyn Agent) -> Vec<Recording
 }
 
 /// The exit code stands beside the output: alone, or among other facts. It is negative where a signal was the end.
-fn exit_of(output: &Path) -> Exit {
+fn recorded_exit(output: &Path) -> AgentExit {
     let beside = |extension: &str| std::fs::read_to_string(output.with_extension(extension)).ok();
     let code = beside("rc").map(|text| text.trim().parse().unwrap());
     let code = code.or_else(|| {
@@ -89,113 +90,116 @@ fn exit_of(output: &Path) -> Exit {
         i32::try_from(facts["rc"].as_i64()?).ok()
     });
     match code {
-        None => Exit::Unknown,
-        Some(signal @ ..0) => Exit::Signal(-signal),
-        Some(code) => Exit::Code(code),
+        None => AgentExit::Unknown,
+        Some(signal @ ..0) => AgentExit::Signal(-signal),
+        Some(code) => AgentExit::Code(code),
     }
 }
 
-fn recording(title: &str) -> Recording {
-    recordings().into_iter().find(|found| found.title() == title).unwrap()
+fn find_recording(title: &str) -> AgentRecording {
+    load_recordings().into_iter().find(|found| found.title() == title).unwrap()
 }
 
 #[test] // spec: A1, A5, A8
 fn every_recording_is_understood() {
-    for found in recordings() {
-        let (_, counts) = read(found.agent.format(), &[&found.output]);
+    for found in load_recordings() {
+        let (_, counts) = parse_chunks(found.agent.output_format(), &[&found.output]);
         let title = found.title();
-        let plain = PLAIN.contains(&title.as_str()) || found.output.is_empty();
+        let plain = NON_JSON_RECORDINGS.contains(&title.as_str()) || found.output.is_empty();
         assert_eq!(counts.recognised > 0, !plain, "{title}: {counts:?}");
-        assert!(plain || (counts.unknown, counts.cut) == (banner(&found.output), 0), "{title}: {counts:?}");
+        assert!(
+            plain || (counts.unknown, counts.oversized) == (count_banner_lines(&found.output), 0),
+            "{title}: {counts:?}"
+        );
     }
 }
 
 /// Counts the lines that are meant for people.
-fn banner(bytes: &[u8]) -> u64 {
+fn count_banner_lines(bytes: &[u8]) -> u64 {
     let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.filter(|line| !line.is_empty() && !line.starts_with(b"{")).count() as u64
 }
 
 #[test] // spec: A1, A5, A8
-fn every_recording_keeps_its_events_and_what_they_come_to() {
+fn every_recording_keeps_its_events_and_summary() {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("../snapshots");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| {
-        for found in recordings() {
-            insta::assert_snapshot!(format!("{}-{}", found.folder, found.name), listing(&found));
+        for found in load_recordings() {
+            insta::assert_snapshot!(format!("{}-{}", found.folder, found.name), render_listing(&found));
         }
     });
 }
 
 /// One event a line, as `ralph agents parse` prints them.
-fn listing(found: &Recording) -> String {
+fn render_listing(found: &AgentRecording) -> String {
     let mut text = format!("{:?}\n", found.exit);
-    for event in found.events() {
+    for event in found.parse_events() {
         writeln!(text, "{}", serde_json::to_string(&event).unwrap()).unwrap();
     }
-    writeln!(text, "{}", serde_json::to_string(&found.attempt()).unwrap()).unwrap();
+    writeln!(text, "{}", serde_json::to_string(&found.summarize()).unwrap()).unwrap();
     text
 }
 
 #[test] // spec: A8, L5, L6
 fn a_recorded_failure_has_its_kind() {
     let table = [
-        ("claude/e429", ErrorKind::RateLimit),
-        ("claude/429-long", ErrorKind::RateLimit),
-        ("claude/e529", ErrorKind::Overloaded),
-        ("claude/e500", ErrorKind::Overloaded),
-        ("claude/e404", ErrorKind::Model),
-        ("claude/e400", ErrorKind::Unknown),
-        ("claude/ecredit", ErrorKind::Budget),
-        ("claude/ecut", ErrorKind::Network),
-        ("claude/connrefused", ErrorKind::Network),
-        ("claude/hang-head", ErrorKind::Network),
-        ("claude/stopfailure4", ErrorKind::Auth),
-        ("claude/stopfailure6", ErrorKind::Overloaded),
-        ("claude/maxturns", ErrorKind::Budget),
-        ("claude/budget-final", ErrorKind::Budget),
-        ("claude/sigstream-SIGINT", ErrorKind::Crash),
-        ("claude/sig-SIGINT", ErrorKind::Crash),
-        ("codex/x429", ErrorKind::RateLimit),
-        ("codex/x429usage", ErrorKind::RateLimit),
-        ("codex/xsserl", ErrorKind::RateLimit),
-        ("codex/x429quota", ErrorKind::Budget),
-        ("codex/x401", ErrorKind::Auth),
-        ("codex/x500", ErrorKind::Overloaded),
-        ("codex/xcut", ErrorKind::Network),
-        ("opencode/401", ErrorKind::Auth),
-        ("opencode/429long", ErrorKind::RateLimit),
-        ("opencode/askperm", ErrorKind::Unknown),
-        ("gemini/401", ErrorKind::Auth),
-        ("gemini/quota", ErrorKind::RateLimit),
-        ("gemini/term-mid", ErrorKind::Crash),
-        ("gemini/untrusted", ErrorKind::Auth),
-        ("qwen/maxturns", ErrorKind::Budget),
-        ("copilot/401", ErrorKind::Auth),
-        ("copilot/429always", ErrorKind::RateLimit),
-        ("copilot/500", ErrorKind::Overloaded),
-        ("copilot/termgrp", ErrorKind::Crash),
-        ("cline/401", ErrorKind::Auth),
-        ("cline/mid-term", ErrorKind::Crash),
-        ("goose/401", ErrorKind::Auth),
-        ("goose/429always", ErrorKind::RateLimit),
-        ("amp/nokey", ErrorKind::Crash),
-        ("acp/opencode-401", ErrorKind::Auth),
-        ("acp/gemini-401", ErrorKind::Auth),
-        ("acp/goose-401", ErrorKind::Auth),
-        ("acp/cline", ErrorKind::Auth),
-        ("acp/copilot-429", ErrorKind::RateLimit),
-        ("acp/claude-429", ErrorKind::RateLimit),
-        ("acp/copilot-cancel", ErrorKind::Crash),
-        ("acp/opencode-cancel", ErrorKind::Crash),
-        ("acp/gemini-load-settle", ErrorKind::Unknown),
+        ("claude/e429", AgentErrorKind::RateLimit),
+        ("claude/429-long", AgentErrorKind::RateLimit),
+        ("claude/e529", AgentErrorKind::Overloaded),
+        ("claude/e500", AgentErrorKind::Overloaded),
+        ("claude/e404", AgentErrorKind::Model),
+        ("claude/e400", AgentErrorKind::Unknown),
+        ("claude/ecredit", AgentErrorKind::Budget),
+        ("claude/ecut", AgentErrorKind::Network),
+        ("claude/connrefused", AgentErrorKind::Network),
+        ("claude/hang-head", AgentErrorKind::Network),
+        ("claude/stopfailure4", AgentErrorKind::Auth),
+        ("claude/stopfailure6", AgentErrorKind::Overloaded),
+        ("claude/maxturns", AgentErrorKind::Budget),
+        ("claude/budget-final", AgentErrorKind::Budget),
+        ("claude/sigstream-SIGINT", AgentErrorKind::Crash),
+        ("claude/sig-SIGINT", AgentErrorKind::Crash),
+        ("codex/x429", AgentErrorKind::RateLimit),
+        ("codex/x429usage", AgentErrorKind::RateLimit),
+        ("codex/xsserl", AgentErrorKind::RateLimit),
+        ("codex/x429quota", AgentErrorKind::Budget),
+        ("codex/x401", AgentErrorKind::Auth),
+        ("codex/x500", AgentErrorKind::Overloaded),
+        ("codex/xcut", AgentErrorKind::Network),
+        ("opencode/401", AgentErrorKind::Auth),
+        ("opencode/429long", AgentErrorKind::RateLimit),
+        ("opencode/askperm", AgentErrorKind::Unknown),
+        ("gemini/401", AgentErrorKind::Auth),
+        ("gemini/quota", AgentErrorKind::RateLimit),
+        ("gemini/term-mid", AgentErrorKind::Crash),
+        ("gemini/untrusted", AgentErrorKind::Auth),
+        ("qwen/maxturns", AgentErrorKind::Budget),
+        ("copilot/401", AgentErrorKind::Auth),
+        ("copilot/429always", AgentErrorKind::RateLimit),
+        ("copilot/500", AgentErrorKind::Overloaded),
+        ("copilot/termgrp", AgentErrorKind::Crash),
+        ("cline/401", AgentErrorKind::Auth),
+        ("cline/mid-term", AgentErrorKind::Crash),
+        ("goose/401", AgentErrorKind::Auth),
+        ("goose/429always", AgentErrorKind::RateLimit),
+        ("amp/nokey", AgentErrorKind::Crash),
+        ("acp/opencode-401", AgentErrorKind::Auth),
+        ("acp/gemini-401", AgentErrorKind::Auth),
+        ("acp/goose-401", AgentErrorKind::Auth),
+        ("acp/cline", AgentErrorKind::Auth),
+        ("acp/copilot-429", AgentErrorKind::RateLimit),
+        ("acp/claude-429", AgentErrorKind::RateLimit),
+        ("acp/copilot-cancel", AgentErrorKind::Crash),
+        ("acp/opencode-cancel", AgentErrorKind::Crash),
+        ("acp/gemini-load-settle", AgentErrorKind::Unknown),
     ];
-    let all = recordings();
+    let all = load_recordings();
     for (title, expected) in table {
         let found = all.iter().find(|found| found.title() == title).unwrap();
-        let attempt = found.attempt();
+        let attempt = found.summarize();
         assert!(!attempt.ok, "{title}");
         assert_eq!(attempt.error.map(|error| error.kind), Some(expected), "{title}");
     }
@@ -203,7 +207,7 @@ fn a_recorded_failure_has_its_kind() {
 
 #[test] // spec: A8, L6
 fn a_recorded_limit_says_when_it_ends() {
-    let reset = |title: &str| recording(title).attempt().error.unwrap().reset_at;
+    let reset = |title: &str| find_recording(title).summarize().error.unwrap().reset_at;
     assert_eq!(reset("codex/x429usage"), Some(1_794_789_960), "12:46 AM in the zone of the machine");
     assert_eq!(reset("codex/xsserl"), Some(1_794_772_802), "1.2 s after it is read");
     assert_eq!(reset("claude/429-long2"), None);
@@ -212,7 +216,7 @@ fn a_recorded_limit_says_when_it_ends() {
 
 #[test] // spec: A5, S2
 fn a_recorded_answer_is_the_final_text_and_is_said_once() {
-    let words = |title: &str| final_text(&recording(title).events());
+    let words = |title: &str| final_text(&find_recording(title).parse_events());
     let done = "The work is finished. <promise>COMPLETE</promise>";
     assert_eq!(words("claude/tool"), "All done.\n<promise>COMPLETE</promise>");
     assert_eq!(words("claude/partial"), "All done.\n<promise>COMPLETE</promise>");
@@ -221,9 +225,7 @@ fn a_recorded_answer_is_the_final_text_and_is_said_once() {
     assert_eq!(words("claude/json"), "Hello from the mock. <promise>COMPLETE</promise>");
     assert_eq!(words("claude/stop-cap"), "", "the last claim was followed by a prompt");
     assert_eq!(words("codex/tool-yolo"), "All done.\n<promise>COMPLETE</promise>");
-    for title in
-        ["opencode/ok", "gemini/ok", "gemini/hooks", "qwen/ok", "qwen/partial", "copilot/ok", "goose/ok"]
-    {
+    for title in ["opencode/ok", "gemini/ok", "gemini/hooks", "qwen/ok", "qwen/partial", "copilot/ok", "goose/ok"] {
         assert_eq!(words(title), done, "{title}");
     }
     assert_eq!(words("cline/ok"), done);

@@ -3,7 +3,7 @@ use super::document::is_variable_name;
 
 /// One assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Assignment {
+pub(super) struct ShellAssignment {
     pub key: String,
     pub value: String,
     pub line: u64,
@@ -11,21 +11,21 @@ pub(super) struct Assignment {
 
 /// A line that is no assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NoAssignment {
+pub(super) struct AssignmentError {
     pub line: u64,
-    pub what: &'static str,
+    pub message: &'static str,
     pub hint: &'static str,
 }
 
 /// More keys are a mistake, or an attack.
-const MOST: usize = 20_000;
+const MAX_ASSIGNMENTS: usize = 20_000;
 
-const NOT_RUN: &str = "the file is read, not run: it holds comments and KEY=value lines";
-const IS_YAML: &str = "the name of a YAML file is config.yaml";
-const QUOTE_IT: &str = "put the value into quotation marks: KEY=\"two words\"";
+const NOT_EXECUTED_HINT: &str = "the file is read, not run: it holds comments and KEY=value lines";
+const YAML_FILE_NAME_HINT: &str = "the name of a YAML file is config.yaml";
+const QUOTE_VALUE_HINT: &str = "put the value into quotation marks: KEY=\"two words\"";
 
 /// Tells whether a text looks like such a file rather than like YAML: by its first line that says anything.
-pub(super) fn looks_like(text: &str) -> bool {
+pub(super) fn looks_like_assignments(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.next().is_some_and(|line| {
         let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
@@ -34,72 +34,77 @@ pub(super) fn looks_like(text: &str) -> bool {
 }
 
 /// Returns the assignments in order.
-pub(super) fn parse(text: &str) -> Result<Vec<Assignment>, NoAssignment> {
-    let mut reader = Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
+pub(super) fn parse_assignments(text: &str) -> Result<Vec<ShellAssignment>, AssignmentError> {
+    let mut reader = AssignmentReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
     let mut found = Vec::new();
     loop {
-        reader.skip(char::is_whitespace);
+        reader.skip_while(char::is_whitespace);
         match reader.peek() {
             None => return Ok(found),
-            Some('#') => reader.skip(|letter| letter != '\n'),
-            Some(_) if found.len() == MOST => {
-                return Err(reader
-                    .refuse("it is too much: at most 20,000 keys are read", "remove what is not needed"));
+            Some('#') => reader.skip_while(|letter| letter != '\n'),
+            Some(_) if found.len() == MAX_ASSIGNMENTS => {
+                return Err(
+                    reader.error_here("it is too much: at most 20,000 keys are read", "remove what is not needed")
+                );
             }
-            Some(_) => found.push(assignment(&mut reader)?),
+            Some(_) => found.push(read_assignment(&mut reader)?),
         }
     }
 }
 
-fn assignment(reader: &mut Reader<'_>) -> Result<Assignment, NoAssignment> {
+fn read_assignment(reader: &mut AssignmentReader<'_>) -> Result<ShellAssignment, AssignmentError> {
     let line = reader.line;
-    let mut key = reader.name();
+    let mut key = reader.read_name();
     if key == "export" && reader.peek().is_some_and(is_blank) {
-        reader.skip(is_blank);
-        key = reader.name();
+        reader.skip_while(is_blank);
+        key = reader.read_name();
     }
     if !is_variable_name(&key) {
-        return Err(reader.refuse("it is no KEY=value", NOT_RUN));
+        return Err(reader.error_here("it is no KEY=value", NOT_EXECUTED_HINT));
     }
     match reader.next() {
         Some('=') => {}
         Some(' ' | '\t') if reader.rest.trim_start_matches(is_blank).starts_with('=') => {
-            return Err(NoAssignment { line, what: "there is a blank before =", hint: "write KEY=value" });
+            return Err(AssignmentError { line, message: "there is a blank before =", hint: "write KEY=value" });
         }
-        Some(':') => return Err(NoAssignment { line, what: "it is no KEY=value", hint: IS_YAML }),
-        Some(_) | None => return Err(NoAssignment { line, what: "it is no KEY=value", hint: NOT_RUN }),
+        Some(':') => {
+            return Err(AssignmentError { line, message: "it is no KEY=value", hint: YAML_FILE_NAME_HINT });
+        }
+        Some(_) | None => {
+            return Err(AssignmentError { line, message: "it is no KEY=value", hint: NOT_EXECUTED_HINT });
+        }
     }
-    let value = value(reader)?;
-    finished(reader)?;
-    Ok(Assignment { key, value, line })
+    let value = read_value(reader)?;
+    expect_end_of_line(reader)?;
+    Ok(ShellAssignment { key, value, line })
 }
 
 /// Nothing but a comment may follow a value.
-fn finished(reader: &mut Reader<'_>) -> Result<(), NoAssignment> {
+fn expect_end_of_line(reader: &mut AssignmentReader<'_>) -> Result<(), AssignmentError> {
     let parted = reader.peek().is_some_and(is_blank);
-    reader.skip(is_blank);
+    reader.skip_while(is_blank);
     match reader.peek() {
         None | Some('\n' | '\r') => Ok(()),
         Some('#') if parted => {
-            reader.skip(|letter| letter != '\n');
+            reader.skip_while(|letter| letter != '\n');
             Ok(())
         }
-        Some(_) => Err(reader.refuse("something follows the value", QUOTE_IT)),
+        Some(_) => Err(reader.error_here("something follows the value", QUOTE_VALUE_HINT)),
     }
 }
 
-fn value(reader: &mut Reader<'_>) -> Result<String, NoAssignment> {
+fn read_value(reader: &mut AssignmentReader<'_>) -> Result<String, AssignmentError> {
     let mut value = String::new();
     while let Some(letter) = reader.peek() {
         match letter {
             blank if blank.is_whitespace() => break,
-            '\'' => single(reader, &mut value)?,
-            '"' => double(reader, &mut value)?,
-            '$' | '`' => command(reader, &mut value)?,
-            '\\' => escaped(reader, &mut value),
-            '\0' => return Err(reader.refuse("it holds a NUL character", "remove it")),
+            '\'' => read_single_quoted(reader, &mut value)?,
+            '"' => read_double_quoted(reader, &mut value)?,
+            '$' | '`' => read_substitution(reader, &mut value)?,
+            '\\' => read_escape(reader, &mut value),
+            '\0' => return Err(reader.error_here("it holds a NUL character", "remove it")),
             '(' | ')' | ';' | '&' | '|' | '<' | '>' => {
-                return Err(reader.refuse("a shell would take this character for itself", QUOTE_IT));
+                return Err(reader.error_here("a shell would take this character for itself", QUOTE_VALUE_HINT));
             }
             plain => {
                 value.push(plain);
@@ -111,7 +116,7 @@ fn value(reader: &mut Reader<'_>) -> Result<String, NoAssignment> {
 }
 
 /// A backslash at the end of a line joins it with the next.
-fn escaped(reader: &mut Reader<'_>, value: &mut String) {
+fn read_escape(reader: &mut AssignmentReader<'_>, value: &mut String) {
     reader.next();
     match reader.next() {
         Some('\n') => {}
@@ -121,8 +126,8 @@ fn escaped(reader: &mut Reader<'_>, value: &mut String) {
     }
 }
 
-fn single(reader: &mut Reader<'_>, value: &mut String) -> Result<(), NoAssignment> {
-    let open = reader.unclosed();
+fn read_single_quoted(reader: &mut AssignmentReader<'_>, value: &mut String) -> Result<(), AssignmentError> {
+    let open = reader.unclosed_error();
     reader.next();
     loop {
         match reader.next().ok_or_else(|| open.clone())? {
@@ -132,8 +137,8 @@ fn single(reader: &mut Reader<'_>, value: &mut String) -> Result<(), NoAssignmen
     }
 }
 
-fn double(reader: &mut Reader<'_>, value: &mut String) -> Result<(), NoAssignment> {
-    let open = reader.unclosed();
+fn read_double_quoted(reader: &mut AssignmentReader<'_>, value: &mut String) -> Result<(), AssignmentError> {
+    let open = reader.unclosed_error();
     reader.next();
     while let Some(letter) = reader.peek() {
         match letter {
@@ -141,7 +146,7 @@ fn double(reader: &mut Reader<'_>, value: &mut String) -> Result<(), NoAssignmen
                 reader.next();
                 return Ok(());
             }
-            '$' | '`' => command(reader, value)?,
+            '$' | '`' => read_substitution(reader, value)?,
             '\\' => {
                 reader.next();
                 match reader.next().ok_or_else(|| open.clone())? {
@@ -160,8 +165,8 @@ fn double(reader: &mut Reader<'_>, value: &mut String) -> Result<(), NoAssignmen
 }
 
 /// Takes `$(…)` and `` `…` `` as they stand, blanks and quotation marks within included.
-fn command(reader: &mut Reader<'_>, value: &mut String) -> Result<(), NoAssignment> {
-    let open = reader.unclosed();
+fn read_substitution(reader: &mut AssignmentReader<'_>, value: &mut String) -> Result<(), AssignmentError> {
+    let open = reader.unclosed_error();
     let first = reader.next();
     value.extend(first);
     let (opening, closing) = match (first, reader.peek()) {
@@ -188,12 +193,12 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t')
 }
 
-struct Reader<'a> {
+struct AssignmentReader<'a> {
     rest: &'a str,
     line: u64,
 }
 
-impl Reader<'_> {
+impl AssignmentReader<'_> {
     fn peek(&self) -> Option<char> {
         self.rest.chars().next()
     }
@@ -205,28 +210,27 @@ impl Reader<'_> {
         Some(letter)
     }
 
-    fn skip(&mut self, skipped: impl Fn(char) -> bool) {
+    fn skip_while(&mut self, skipped: impl Fn(char) -> bool) {
         while self.peek().is_some_and(&skipped) {
             self.next();
         }
     }
 
-    fn name(&mut self) -> String {
+    fn read_name(&mut self) -> String {
         let mut name = String::new();
-        while let Some(letter) = self.peek().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
-        {
+        while let Some(letter) = self.peek().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_') {
             name.push(letter);
             self.next();
         }
         name
     }
 
-    fn refuse(&self, what: &'static str, hint: &'static str) -> NoAssignment {
-        NoAssignment { line: self.line, what, hint }
+    fn error_here(&self, message: &'static str, hint: &'static str) -> AssignmentError {
+        AssignmentError { line: self.line, message, hint }
     }
 
-    fn unclosed(&self) -> NoAssignment {
-        self.refuse("what is opened here is never closed", "close the quotation mark or parenthesis")
+    fn unclosed_error(&self) -> AssignmentError {
+        self.error_here("what is opened here is never closed", "close the quotation mark or parenthesis")
     }
 }
 

@@ -1,34 +1,34 @@
 //! Reads checks: a command, or a table with one of the five methods or a template.
 use std::collections::BTreeMap;
 
-use ralph_core::criterion::template::Values;
+use ralph_core::criterion::template::ParameterValues;
 use ralph_core::criterion::{
-    CheckCommand, Criterion, ExternalCheck, Flaw, Method, Parts, PluginCheck, SemanticCheck, Stage,
-    StagedCheck, flaw,
+    CheckCommand, CheckFieldProblem, CheckFields, CheckStage, Criterion, ExternalCheck, PluginCheck, SemanticCheck,
+    StagedCheck, VerificationMethod, find_check_problem,
 };
 
-use super::document::{At, entries, fill};
-use super::error::{ConfigError, Refusal};
+use super::document::{KeyContext, fill_keys, map_entries};
+use super::error::{ConfigError, ValueError};
 use super::keys::{CHECK_KEYS, CheckDraft};
-use super::origin::Origin;
-use super::slot::{scalar, text, texts};
+use super::origin::SettingOrigin;
+use super::slot::{read_scalar, read_text, read_texts};
 use ralph_util::suggest;
-use ralph_util::yaml::{Content, Node};
+use ralph_util::yaml::{DocumentNode, NodeContent};
 
 /// A check, and the file of the template that it was made from, if that came with the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct ConfiguredCheck {
     pub criterion: Criterion,
-    pub template: Option<Origin>,
+    pub template: Option<SettingOrigin>,
 }
 
-impl From<Criterion> for Check {
+impl From<Criterion> for ConfiguredCheck {
     fn from(criterion: Criterion) -> Self {
         Self { criterion, template: None }
     }
 }
 
-impl From<ExternalCheck> for Check {
+impl From<ExternalCheck> for ConfiguredCheck {
     fn from(check: ExternalCheck) -> Self {
         Criterion::from(check).into()
     }
@@ -36,96 +36,96 @@ impl From<ExternalCheck> for Check {
 
 /// A stage as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WrittenStage {
+pub(super) struct ConfiguredStage {
     pub(super) required: bool,
-    pub(super) check: Check,
+    pub(super) check: ConfiguredCheck,
 }
 
-const METHODS: &[&str] = &["string_match", "external", "semantic", "multi_stage", "plugin"];
+const METHOD_NAMES: &[&str] = &["string_match", "external", "semantic", "multi_stage", "plugin"];
 
-impl From<WrittenStage> for Stage {
-    fn from(written: WrittenStage) -> Self {
+impl From<ConfiguredStage> for CheckStage {
+    fn from(written: ConfiguredStage) -> Self {
         Self { required: written.required, criterion: written.check.criterion }
     }
 }
 
 /// Reads a list of checks.
-pub(super) fn checks(node: &Node, at: &At<'_>) -> Result<Vec<Check>, ConfigError> {
-    let checks = list(node, at)?.iter().map(|item| {
-        let (check, required) = check(item, at)?;
+pub(super) fn read_checks(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<ConfiguredCheck>, ConfigError> {
+    let checks = read_items(node, context)?.iter().map(|item| {
+        let (check, required) = read_check(item, context)?;
         if required {
             return Ok(check);
         }
-        let refusal = Refusal::new("`required: false` means something only in a stage");
-        Err(at.refuse(item, refusal.hint("make it a stage of a check with `stages:`")))
+        let refusal = ValueError::new("`required: false` means something only in a stage");
+        Err(context.error_at_node(item, refusal.with_hint("make it a stage of a check with `stages:`")))
     });
     checks.collect()
 }
 
 /// Reads the stages of a check.
-pub(super) fn stages(node: &Node, at: &At<'_>) -> Result<Vec<WrittenStage>, ConfigError> {
-    let stage = |item| check(item, at).map(|(check, required)| WrittenStage { required, check });
-    list(node, at)?.iter().map(stage).collect()
+pub(super) fn read_stages(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<ConfiguredStage>, ConfigError> {
+    let stage = |item| read_check(item, context).map(|(check, required)| ConfiguredStage { required, check });
+    read_items(node, context)?.iter().map(stage).collect()
 }
 
-fn list<'a>(node: &'a Node, at: &At<'_>) -> Result<&'a [Node], ConfigError> {
+fn read_items<'a>(node: &'a DocumentNode, context: &KeyContext<'_>) -> Result<&'a [DocumentNode], ConfigError> {
     match &node.content {
-        Content::Nothing => Ok(&[]),
-        Content::List(items) => Ok(items),
-        Content::Text(_) | Content::Map(_) => {
-            let refusal = Refusal::new("a list is expected").hint("write one `- COMMAND` a line");
-            Err(at.refuse(node, refusal))
+        NodeContent::Null => Ok(&[]),
+        NodeContent::List(items) => Ok(items),
+        NodeContent::Text(_) | NodeContent::Map(_) => {
+            let refusal = ValueError::new("a list is expected").with_hint("write one `- COMMAND` a line");
+            Err(context.error_at_node(node, refusal))
         }
     }
 }
 
 /// Reads one check, and whether it must be met.
-fn check(node: &Node, at: &At<'_>) -> Result<(Check, bool), ConfigError> {
-    let refused = |refusal| at.refuse(node, refusal);
-    let Content::Map(_) = &node.content else {
-        let command = CheckCommand::Shell(text(node).map_err(refused)?);
-        let check = external(command, &CheckDraft::default()).map_err(refused)?;
-        return Ok((Criterion::of(Method::External(check)).into(), true));
+fn read_check(node: &DocumentNode, context: &KeyContext<'_>) -> Result<(ConfiguredCheck, bool), ConfigError> {
+    let refused = |refusal| context.error_at_node(node, refusal);
+    let NodeContent::Map(_) = &node.content else {
+        let command = CheckCommand::Shell(read_text(node).map_err(refused)?);
+        let check = build_external_check(command, &CheckDraft::default()).map_err(refused)?;
+        return Ok((Criterion::from_method(VerificationMethod::External(check)).into(), true));
     };
-    let draft = draft(node, at)?;
+    let draft = read_draft(node, context)?;
     let required = draft.required.value;
-    let check = made(draft, at).map_err(refused)?;
+    let check = build_check(draft, context).map_err(refused)?;
     Ok((check, required))
 }
 
 /// Reads what is written. The parts of a method may stand in a table `config:` of their own.
-fn draft(node: &Node, at: &At<'_>) -> Result<CheckDraft, ConfigError> {
-    let written = entries(node, at)?;
+fn read_draft(node: &DocumentNode, context: &KeyContext<'_>) -> Result<CheckDraft, ConfigError> {
+    let written = map_entries(node, context)?;
     let is_of_plugin = written.iter().any(|entry| entry.key == "plugin");
-    let (inside, flat) =
-        written.iter().cloned().partition::<Vec<_>, _>(|entry| entry.key == "config" && !is_of_plugin);
+    let (inside, flat) = written.iter().cloned().partition::<Vec<_>, _>(|entry| entry.key == "config" && !is_of_plugin);
     let mut draft = CheckDraft::default();
-    fill(CHECK_KEYS, &mut draft, &Node { content: Content::Map(flat), ..*node }, at)?;
+    fill_keys(CHECK_KEYS, &mut draft, &DocumentNode { content: NodeContent::Map(flat), ..*node }, context)?;
     for entry in inside {
-        fill(CHECK_KEYS, &mut draft, &entry.node, &at.below("config"))?;
+        fill_keys(CHECK_KEYS, &mut draft, &entry.node, &context.child("config"))?;
     }
     Ok(draft)
 }
 
-fn made(mut draft: CheckDraft, at: &At<'_>) -> Result<Check, Refusal> {
+fn build_check(mut draft: CheckDraft, context: &KeyContext<'_>) -> Result<ConfiguredCheck, ValueError> {
     let (name, retries) = (draft.name.value.take(), draft.retries.value);
     let named = |criterion: Criterion| Criterion { name: name.clone().or(criterion.name), ..criterion };
     if let Some(template) = draft.template.value.take() {
-        let Check { criterion, template } = at.templates.check(&template, &draft.with.value)?;
+        let ConfiguredCheck { criterion, template } =
+            context.templates.try_instantiate_check(&template, &draft.with.value)?;
         let mut criterion = named(criterion);
         criterion.retries = criterion.retries.max(retries);
-        return Ok(Check { criterion, template });
+        return Ok(ConfiguredCheck { criterion, template });
     }
     if !draft.with.value.is_empty() {
-        return Err(Refusal::new("`with:` belongs to a template").hint("add `template: NAME`"));
+        return Err(ValueError::new("`with:` belongs to a template").with_hint("add `template: NAME`"));
     }
     // Whoever approves the whole approves its stages.
     let template = draft.stages.value.iter().find_map(|stage| stage.check.template.clone());
-    Ok(Check { criterion: named(Criterion { name: None, retries, method: method(draft)? }), template })
+    Ok(ConfiguredCheck { criterion: named(Criterion { name: None, retries, method: build_method(draft)? }), template })
 }
 
 /// The method is the one that is named, or else the one whose parts are written.
-fn method(draft: CheckDraft) -> Result<Method, Refusal> {
+fn build_method(draft: CheckDraft) -> Result<VerificationMethod, ValueError> {
     let found = [
         (draft.command.value.is_some(), "external"),
         (!draft.check_for.value.is_empty() || !draft.negative_patterns.value.is_empty(), "semantic"),
@@ -135,50 +135,51 @@ fn method(draft: CheckDraft) -> Result<Method, Refusal> {
     let mut written = found.into_iter().filter(|(is_written, _)| *is_written).map(|(_, method)| method);
     let (first, second) = (written.next(), written.next());
     if let (Some(first), Some(second)) = (first, second) {
-        return Err(Refusal::new(format!("it is {first} and {second} at once")).hint("write two checks"));
+        return Err(ValueError::new(format!("it is {first} and {second} at once")).with_hint("write two checks"));
     }
     match (draft.method.value.clone().as_deref(), first) {
-        (Some(named), Some(first)) if named != first && METHODS.contains(&named) => {
-            Err(Refusal::new(format!("its method is {named}, but what is written belongs to {first}")))
+        (Some(named), Some(first)) if named != first && METHOD_NAMES.contains(&named) => {
+            Err(ValueError::new(format!("its method is {named}, but what is written belongs to {first}")))
         }
-        (Some("string_match"), _) => Ok(Method::StringMatch),
-        (Some("semantic"), _) | (None, Some("semantic")) => Ok(Method::Semantic(SemanticCheck {
+        (Some("string_match"), _) => Ok(VerificationMethod::StringMatch),
+        (Some("semantic"), _) | (None, Some("semantic")) => Ok(VerificationMethod::Semantic(SemanticCheck {
             check_for: draft.check_for.value,
             negative_patterns: draft.negative_patterns.value,
             model: draft.model.value,
         })),
         (Some("multi_stage"), None) => {
-            Err(Refusal::new("a check of several stages has none").hint("add `stages:`"))
+            Err(ValueError::new("a check of several stages has none").with_hint("add `stages:`"))
         }
-        (Some("multi_stage"), _) | (None, Some("multi_stage")) => Ok(Method::MultiStage(StagedCheck {
-            stages: draft.stages.value.into_iter().map(Stage::from).collect(),
+        (Some("multi_stage"), _) | (None, Some("multi_stage")) => Ok(VerificationMethod::MultiStage(StagedCheck {
+            stages: draft.stages.value.into_iter().map(CheckStage::from).collect(),
             require_all: draft.require_all.value,
             parallel: draft.parallel.value,
         })),
-        (Some("plugin"), _) | (None, Some("plugin")) => plugin(draft).map(Method::Plugin),
+        (Some("plugin"), _) | (None, Some("plugin")) => build_plugin_check(draft).map(VerificationMethod::Plugin),
         (Some("external") | None, _) => {
             let command = draft.command.value.clone().unwrap_or_else(|| CheckCommand::from(""));
-            external(command, &draft).map(Method::External)
+            build_external_check(command, &draft).map(VerificationMethod::External)
         }
-        (Some(other), _) => {
-            Err(Refusal::new(format!("there is no method {other:?}")).hint(suggest::hint(other, METHODS)))
-        }
+        (Some(other), _) => Err(ValueError::new(format!("there is no method {other:?}"))
+            .with_hint(suggest::suggestion_hint(other, METHOD_NAMES))),
     }
 }
 
-fn external(command: CheckCommand, draft: &CheckDraft) -> Result<ExternalCheck, Refusal> {
+fn build_external_check(command: CheckCommand, draft: &CheckDraft) -> Result<ExternalCheck, ValueError> {
     if command.is_empty() {
-        return Err(Refusal::new("a check without a command")
-            .hint("write the command that must succeed: `- cargo test` or `- {command: cargo test}`"));
+        return Err(ValueError::new("a check without a command")
+            .with_hint("write the command that must succeed: `- cargo test` or `- {command: cargo test}`"));
     }
-    let parts = Parts {
+    let parts = CheckFields {
         retries: draft.retries.value,
         output_contains: draft.output_contains.value.as_deref(),
         output_not_contains: draft.output_not_contains.value.as_deref(),
         working_dir: draft.working_dir.value.as_deref(),
     };
-    if let Some(Flaw { key, what, hint }) = flaw(&parts, draft.env.keys().map(String::as_str)) {
-        return Err(Refusal::new(format!("{key}: {what}")).hint(hint));
+    if let Some(CheckFieldProblem { key, problem: what, hint }) =
+        find_check_problem(&parts, draft.env.keys().map(String::as_str))
+    {
+        return Err(ValueError::new(format!("{key}: {what}")).with_hint(hint));
     }
     Ok(ExternalCheck {
         command,
@@ -191,11 +192,11 @@ fn external(command: CheckCommand, draft: &CheckDraft) -> Result<ExternalCheck, 
     })
 }
 
-fn plugin(draft: CheckDraft) -> Result<PluginCheck, Refusal> {
+fn build_plugin_check(draft: CheckDraft) -> Result<PluginCheck, ValueError> {
     let plugin = draft.plugin.value.unwrap_or_default();
-    if !PluginCheck::is_name(&plugin) {
-        return Err(Refusal::new(format!("{plugin:?} is no name of a plugin"))
-            .hint("a plugin is an executable file in .ralph/verifiers, called by its name alone"));
+    if !PluginCheck::is_valid_name(&plugin) {
+        return Err(ValueError::new(format!("{plugin:?} is no name of a plugin"))
+            .with_hint("a plugin is an executable file in .ralph/verifiers, called by its name alone"));
     }
     Ok(PluginCheck {
         plugin,
@@ -205,42 +206,45 @@ fn plugin(draft: CheckDraft) -> Result<PluginCheck, Refusal> {
 }
 
 /// Reads a command: a text is the shell's, a list is a program and its arguments.
-pub(super) fn command(node: &Node) -> Result<CheckCommand, Refusal> {
+pub(super) fn read_command(node: &DocumentNode) -> Result<CheckCommand, ValueError> {
     match &node.content {
-        Content::List(_) => texts(node).map(CheckCommand::Argv),
-        Content::Nothing | Content::Text(_) | Content::Map(_) => text(node).map(CheckCommand::Shell),
+        NodeContent::List(_) => read_texts(node).map(CheckCommand::Argv),
+        NodeContent::Null | NodeContent::Text(_) | NodeContent::Map(_) => read_text(node).map(CheckCommand::Shell),
     }
 }
 
 /// Reads one text or a list of them.
-pub(super) fn strings(node: &Node) -> Result<Vec<String>, Refusal> {
+pub(super) fn read_strings(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     match &node.content {
-        Content::Text(_) => scalar(node, "a text").map(|text| vec![text.to_owned()]),
-        Content::Nothing => Ok(Vec::new()),
-        Content::List(_) | Content::Map(_) => texts(node),
+        NodeContent::Text(_) => read_scalar(node, "a text").map(|text| vec![text.to_owned()]),
+        NodeContent::Null => Ok(Vec::new()),
+        NodeContent::List(_) | NodeContent::Map(_) => read_texts(node),
     }
 }
 
 /// Reads the values of a template's parameters.
-pub(super) fn with(node: &Node, at: &At<'_>) -> Result<BTreeMap<String, Values>, ConfigError> {
+pub(super) fn read_template_values(
+    node: &DocumentNode,
+    context: &KeyContext<'_>,
+) -> Result<BTreeMap<String, ParameterValues>, ConfigError> {
     let mut values = BTreeMap::new();
-    for entry in entries(node, at)? {
-        let at = at.below(&entry.key);
-        let given = strings(&entry.node).map_err(|refusal| at.refuse(&entry.node, refusal))?;
+    for entry in map_entries(node, context)? {
+        let context = context.child(&entry.key);
+        let given = read_strings(&entry.node).map_err(|refusal| context.error_at_node(&entry.node, refusal))?;
         values.insert(entry.key.clone(), given);
     }
     Ok(values)
 }
 
 /// Returns what is written as JSON: what looks like a number or a truth value is one.
-pub(super) fn json(node: &Node) -> serde_json::Value {
+pub(super) fn to_json(node: &DocumentNode) -> serde_json::Value {
     match &node.content {
-        Content::Nothing => serde_json::Value::Null,
-        Content::Text(text) => match serde_json::from_str::<serde_json::Value>(text) {
+        NodeContent::Null => serde_json::Value::Null,
+        NodeContent::Text(text) => match serde_json::from_str::<serde_json::Value>(text) {
             Ok(value) if value.is_number() || value.is_boolean() => value,
             Ok(_) | Err(_) => text.as_str().into(),
         },
-        Content::List(items) => items.iter().map(json).collect(),
-        Content::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), json(&entry.node))).collect(),
+        NodeContent::List(items) => items.iter().map(to_json).collect(),
+        NodeContent::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), to_json(&entry.node))).collect(),
     }
 }

@@ -1,129 +1,136 @@
 //! Applies a document, level by level, to the settings. Unknown keys are errors with a suggestion.
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::{ConfigError, Refusal};
-use super::keys::{AGENT_KEYS, KEYS, Key, Place};
-use super::origin::{Setting, Source};
+use super::error::{ConfigError, ValueError};
+use super::keys::{AGENT_KEYS, CONFIG_KEYS, ConfigKey, KeyTarget};
+use super::origin::{Setting, SettingSource};
 use super::settings::{AgentSettings, Settings};
-use super::slot::scalar;
-use super::templates::Templates;
+use super::slot::read_scalar;
+use super::templates::TemplateLibrary;
 use ralph_util::duration;
 use ralph_util::suggest;
-use ralph_util::yaml::{self, Content, Entry, Node};
+use ralph_util::yaml::{self, DocumentNode, MapEntry, NodeContent};
 
 /// The value that is being read: where it stands and under which key.
-pub(super) struct At<'a> {
-    pub source: &'a Source,
+pub(super) struct KeyContext<'a> {
+    pub source: &'a SettingSource,
     pub path: String,
-    pub templates: &'a Templates,
+    pub templates: &'a TemplateLibrary,
 }
 
-impl At<'_> {
-    pub(super) fn refuse(&self, node: &Node, refusal: Refusal) -> ConfigError {
-        let what = if self.path.is_empty() {
-            refusal.what.clone()
-        } else {
-            format!("{}: {}", self.path, refusal.what)
-        };
-        let node = node.nearest(&refusal.part);
-        Refusal { what, ..refusal }.at(self.source.place(node.line, Some(node.column)))
+impl KeyContext<'_> {
+    pub(super) fn error_at_node(&self, node: &DocumentNode, error: ValueError) -> ConfigError {
+        let what =
+            if self.path.is_empty() { error.message.clone() } else { format!("{}: {}", self.path, error.message) };
+        let node = node.nearest_node(&error.part);
+        ValueError { message: what, ..error }.at_place(self.source.format_place(node.line, Some(node.column)))
     }
 
-    pub(super) fn below(&self, name: &str) -> Self {
+    pub(super) fn child(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
         Self { source: self.source, path, templates: self.templates }
     }
 }
 
 /// Applies a whole document.
-pub(super) fn apply(settings: &mut Settings, text: &str, source: &Source) -> Result<(), ConfigError> {
+pub(super) fn apply_document(settings: &mut Settings, text: &str, source: &SettingSource) -> Result<(), ConfigError> {
     let templates = settings.templates.clone();
-    let at = At { source, path: String::new(), templates: &templates };
-    let root = read(text, source)?;
-    settings.layer(|settings| fill(KEYS, settings, &root, &at))
+    let context = KeyContext { source, path: String::new(), templates: &templates };
+    let root = parse_yaml(text, source)?;
+    settings.apply_layer(|settings| fill_keys(CONFIG_KEYS, settings, &root, &context))
 }
 
 /// Reads YAML from a source.
-pub(super) fn read(text: &str, source: &Source) -> Result<Node, ConfigError> {
+pub(super) fn parse_yaml(text: &str, source: &SettingSource) -> Result<DocumentNode, ConfigError> {
     yaml::parse(text).map_err(|bad| {
-        Refusal::new(format!("it is no YAML that can be read: {}", bad.what))
-            .at(source.place(bad.line, Some(bad.column)))
+        ValueError::new(format!("it is no YAML that can be read: {}", bad.message))
+            .at_place(source.format_place(bad.line, Some(bad.column)))
     })
 }
 
 /// Fills a table of keys from a map. `at.path` is where the table begins.
-pub(super) fn fill<S>(keys: &[Key<S>], target: &mut S, node: &Node, at: &At<'_>) -> Result<(), ConfigError> {
-    level(keys, target, node, &Level { at, inside: String::new() })
+pub(super) fn fill_keys<S>(
+    keys: &[ConfigKey<S>],
+    target: &mut S,
+    node: &DocumentNode,
+    context: &KeyContext<'_>,
+) -> Result<(), ConfigError> {
+    fill_level(keys, target, node, &KeyLevel { context, prefix: String::new() })
 }
 
 /// How deep a map stands within its table of keys.
-struct Level<'a> {
-    at: &'a At<'a>,
+struct KeyLevel<'a> {
+    context: &'a KeyContext<'a>,
     /// The part of the path within the table, with its last dot.
-    inside: String,
+    prefix: String,
 }
 
-fn level<S>(keys: &[Key<S>], target: &mut S, node: &Node, here: &Level<'_>) -> Result<(), ConfigError> {
-    for entry in entries(node, here.at)? {
-        let path = format!("{}{}", here.inside, entry.key);
-        let at = here.at.below(&entry.key);
+fn fill_level<S>(
+    keys: &[ConfigKey<S>],
+    target: &mut S,
+    node: &DocumentNode,
+    level: &KeyLevel<'_>,
+) -> Result<(), ConfigError> {
+    for entry in map_entries(node, level.context)? {
+        let path = format!("{}{}", level.prefix, entry.key);
+        let context = level.context.child(&entry.key);
         if let Some(key) = keys.iter().find(|key| key.path == path) {
-            match &key.place {
-                Place::Slot(slot) => slot(target).fill(&entry.node, &at)?,
-                Place::Later { default } => later(default, &entry.node, &at)?,
+            match &key.target {
+                KeyTarget::Slot(slot) => slot(target).fill_from(&entry.node, &context)?,
+                KeyTarget::Reserved { default } => accept_reserved_default(default, &entry.node, &context)?,
             }
             continue;
         }
         let inside = format!("{path}.");
         if !keys.iter().any(|key| key.path.starts_with(&inside)) {
-            return Err(unknown(keys, entry, here));
+            return Err(unknown_key_error(keys, entry, level));
         }
-        level(keys, target, &entry.node, &Level { at: &at, inside })?;
+        fill_level(keys, target, &entry.node, &KeyLevel { context: &context, prefix: inside })?;
     }
     Ok(())
 }
 
-pub(super) fn entries<'a>(node: &'a Node, at: &At<'_>) -> Result<&'a [Entry], ConfigError> {
+pub(super) fn map_entries<'a>(node: &'a DocumentNode, context: &KeyContext<'_>) -> Result<&'a [MapEntry], ConfigError> {
     match &node.content {
-        Content::Map(entries) => Ok(entries),
+        NodeContent::Map(entries) => Ok(entries),
         // A table of which everything is commented out.
-        Content::Nothing => Ok(&[]),
-        Content::Text(_) | Content::List(_) => {
-            Err(at.refuse(node, Refusal::new("a table is expected").hint("write `key: value`, one a line")))
-        }
+        NodeContent::Null => Ok(&[]),
+        NodeContent::Text(_) | NodeContent::List(_) => Err(context
+            .error_at_node(node, ValueError::new("a table is expected").with_hint("write `key: value`, one a line"))),
     }
 }
 
-fn unknown<S>(keys: &[Key<S>], entry: &Entry, here: &Level<'_>) -> ConfigError {
-    let below = keys.iter().filter_map(|key| key.path.strip_prefix(here.inside.as_str()));
+fn unknown_key_error<S>(keys: &[ConfigKey<S>], entry: &MapEntry, level: &KeyLevel<'_>) -> ConfigError {
+    let below = keys.iter().filter_map(|key| key.path.strip_prefix(level.prefix.as_str()));
     let names: BTreeSet<&str> = below.filter_map(|rest| rest.split('.').next()).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    let path = here.at.below(&entry.key).path;
+    let path = level.context.child(&entry.key).path;
     let elsewhere = keys.iter().map(|key| key.path).find(|path| path.ends_with(&format!(".{}", entry.key)));
-    let hint = match (suggest::near(&entry.key, &names), elsewhere) {
+    let hint = match (suggest::nearest_name(&entry.key, &names), elsewhere) {
         (Some(name), _) => format!("did you mean {name}?"),
         (None, Some(path)) => format!("it belongs to another table: {path}"),
-        (None, None) => suggest::hint(&entry.key, &names),
+        (None, None) => suggest::suggestion_hint(&entry.key, &names),
     };
-    Refusal::new(format!("there is no key {path}"))
-        .hint(hint)
-        .at(here.at.source.place(entry.line, Some(entry.column)))
+    ValueError::new(format!("there is no key {path}"))
+        .with_hint(hint)
+        .at_place(level.context.source.format_place(entry.line, Some(entry.column)))
 }
 
 /// Fills a table of texts whose names are the user's. A name that is written again replaces its value alone.
-pub(super) fn table(
+pub(super) fn fill_variables(
     slot: &mut BTreeMap<String, Setting<String>>,
-    node: &Node,
-    at: &At<'_>,
+    node: &DocumentNode,
+    context: &KeyContext<'_>,
 ) -> Result<(), ConfigError> {
-    for entry in entries(node, at)? {
-        let at = at.below(&entry.key);
+    for entry in map_entries(node, context)? {
+        let context = context.child(&entry.key);
         if !is_variable_name(&entry.key) {
-            let what = Refusal::new("the name of a variable has letters, digits and `_`, no digit first");
-            return Err(at.refuse(&entry.node, what));
+            let what = ValueError::new("the name of a variable has letters, digits and `_`, no digit first");
+            return Err(context.error_at_node(&entry.node, what));
         }
-        let value = scalar(&entry.node, "a text").map_err(|refusal| at.refuse(&entry.node, refusal))?;
-        let origin = at.source.origin(entry.line);
+        let value =
+            read_scalar(&entry.node, "a text").map_err(|refusal| context.error_at_node(&entry.node, refusal))?;
+        let origin = context.source.origin_at(entry.line);
         slot.insert(entry.key.clone(), Setting { value: value.to_owned(), origin });
     }
     Ok(())
@@ -136,48 +143,51 @@ pub(super) fn is_variable_name(name: &str) -> bool {
 }
 
 /// Fills what is written about agents.
-pub(super) fn agents(
+pub(super) fn fill_agents(
     slot: &mut BTreeMap<String, AgentSettings>,
-    node: &Node,
-    at: &At<'_>,
+    node: &DocumentNode,
+    context: &KeyContext<'_>,
 ) -> Result<(), ConfigError> {
-    for entry in entries(node, at)? {
-        let at = at.below(&entry.key);
+    for entry in map_entries(node, context)? {
+        let context = context.child(&entry.key);
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if entry.key.is_empty() || !entry.key.bytes().all(is_name) {
-            return Err(
-                at.refuse(&entry.node, Refusal::new("the name of an agent has letters, digits, - and _"))
-            );
+            return Err(context
+                .error_at_node(&entry.node, ValueError::new("the name of an agent has letters, digits, - and _")));
         }
         let agent = slot.entry(entry.key.clone()).or_default();
-        agent.mentioned = at.source.origin(entry.line);
-        fill(AGENT_KEYS, agent, &entry.node, &at)?;
+        agent.mentioned_at = context.source.origin_at(entry.line);
+        fill_keys(AGENT_KEYS, agent, &entry.node, &context)?;
     }
     Ok(())
 }
 
 /// Accepts the default of a key that has no effect yet, and nothing else.
-pub(super) fn later(default: &str, node: &Node, at: &At<'_>) -> Result<(), ConfigError> {
-    if yaml::parse(default).is_ok_and(|default| same(node, &default)) {
+pub(super) fn accept_reserved_default(
+    default: &str,
+    node: &DocumentNode,
+    context: &KeyContext<'_>,
+) -> Result<(), ConfigError> {
+    if yaml::parse(default).is_ok_and(|default| is_same_value(node, &default)) {
         return Ok(());
     }
     let hint = format!("leave it out, or write its default, {default}");
-    Err(at.refuse(node, Refusal::new("it is not available yet in this version").hint(hint)))
+    Err(context.error_at_node(node, ValueError::new("it is not available yet in this version").with_hint(hint)))
 }
 
-fn same(a: &Node, b: &Node) -> bool {
+fn is_same_value(a: &DocumentNode, b: &DocumentNode) -> bool {
     match (&a.content, &b.content) {
-        (Content::Nothing, Content::Nothing) => true,
-        (Content::Text(a), Content::Text(b)) => a == b || same_time(a, b),
-        (Content::List(a), Content::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        (NodeContent::Null, NodeContent::Null) => true,
+        (NodeContent::Text(a), NodeContent::Text(b)) => a == b || is_same_duration(a, b),
+        (NodeContent::List(a), NodeContent::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_value(a, b))
         }
-        (Content::Nothing | Content::Text(_) | Content::List(_) | Content::Map(_), _) => false,
+        (NodeContent::Null | NodeContent::Text(_) | NodeContent::List(_) | NodeContent::Map(_), _) => false,
     }
 }
 
 /// `720m` is `12h`.
-fn same_time(written: &str, default: &str) -> bool {
+fn is_same_duration(written: &str, default: &str) -> bool {
     let has_unit = default.ends_with(|last: char| last.is_ascii_alphabetic());
     let (written, default) = (duration::parse(written), duration::parse(default));
     has_unit && written.is_ok() && written == default

@@ -2,17 +2,17 @@
 //! not known is somebody else's business, unless it looks like a slip of the finger.
 use std::ffi::OsString;
 
-use super::document::{self, At};
-use super::error::{ConfigError, Refusal};
-use super::keys::{KEYS, Key, Place, variable};
-use super::origin::Source;
+use super::document::{self, KeyContext};
+use super::error::{ConfigError, ValueError};
+use super::keys::{CONFIG_KEYS, ConfigKey, KeyTarget, environment_variable};
+use super::origin::SettingSource;
 use super::settings::Settings;
-use super::slot::Shape;
+use super::slot::ValueShape;
 use ralph_util::suggest;
-use ralph_util::yaml::{Content, Node, Written};
+use ralph_util::yaml::{DocumentNode, NodeContent, ScalarStyle};
 
 /// Applies the variables of an environment.
-pub(super) fn apply(
+pub(super) fn apply_environment(
     settings: &mut Settings,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<(), ConfigError> {
@@ -22,52 +22,54 @@ pub(super) fn apply(
         .filter(|(name, value)| name.starts_with("RALPH_") && !value.is_empty())
         .collect();
     ours.sort();
-    settings.layer(|settings| ours.iter().try_for_each(|(name, value)| one(settings, name, value)))
+    settings.apply_layer(|settings| ours.iter().try_for_each(|(name, value)| apply_variable(settings, name, value)))
 }
 
-fn one(settings: &mut Settings, name: &str, value: &OsString) -> Result<(), ConfigError> {
-    let Some(key) = KEYS.iter().find(|key| variable(key.path).as_deref() == Some(name)) else {
-        warn(settings, name);
+fn apply_variable(settings: &mut Settings, name: &str, value: &OsString) -> Result<(), ConfigError> {
+    let Some(key) = CONFIG_KEYS.iter().find(|key| environment_variable(key.path).as_deref() == Some(name)) else {
+        warn_about_typo(settings, name);
         return Ok(());
     };
-    let source = Source::Environment { variable: name.to_owned() };
+    let source = SettingSource::Environment { variable: name.to_owned() };
     let Some(value) = value.to_str() else {
-        return Err(Refusal::new("it is not UTF-8 text").at(name));
+        return Err(ValueError::new("it is not UTF-8 text").at_place(name));
     };
-    set(settings, key, value, &source)
+    set_key(settings, key, value, &source)
 }
 
-fn set(
+fn set_key(
     settings: &mut Settings,
-    key: &Key<Settings>,
+    key: &ConfigKey<Settings>,
     value: &str,
-    source: &Source,
+    source: &SettingSource,
 ) -> Result<(), ConfigError> {
     let templates = settings.templates.clone();
-    let at = At { source, path: String::new(), templates: &templates };
-    match &key.place {
-        Place::Later { default } => document::later(default, &document::read(value, source)?, &at),
-        Place::Slot(slot) => {
+    let context = KeyContext { source, path: String::new(), templates: &templates };
+    match &key.target {
+        KeyTarget::Reserved { default } => {
+            document::accept_reserved_default(default, &document::parse_yaml(value, source)?, &context)
+        }
+        KeyTarget::Slot(slot) => {
             let slot = slot(settings);
             // What is more than a word is written as in a file.
-            let node = match slot.shape() {
-                Shape::One => Node {
+            let node = match slot.value_shape() {
+                ValueShape::Scalar => DocumentNode {
                     line: 1,
                     column: 1,
-                    written: Written::Plain,
-                    content: Content::Text(value.to_owned()),
+                    style: ScalarStyle::Plain,
+                    content: NodeContent::Text(value.to_owned()),
                 },
-                Shape::Words | Shape::List => document::read(value, source)?,
+                ValueShape::Words | ValueShape::List => document::parse_yaml(value, source)?,
             };
-            slot.fill(&node, &at)
+            slot.fill_from(&node, &context)
         }
     }
 }
 
-fn warn(settings: &mut Settings, name: &str) {
-    let known: Vec<String> = KEYS.iter().filter_map(|key| variable(key.path)).collect();
+fn warn_about_typo(settings: &mut Settings, name: &str) {
+    let known: Vec<String> = CONFIG_KEYS.iter().filter_map(|key| environment_variable(key.path)).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    if let Some(near) = suggest::near(name, &known) {
+    if let Some(near) = suggest::nearest_name(name, &known) {
         settings.warnings.push(format!("the variable {name} sets nothing; did you mean {near}?"));
     }
 }

@@ -1,8 +1,9 @@
 //! The configuration in layers: built-in, the user's file, the project's file, the environment, flags. Every
 //! value knows where it comes from. Files are read, never run; nothing here starts a program or prints.
 mod assignments;
+mod check_json;
 mod checks;
-mod chosen;
+mod chosen_agent;
 mod classic;
 mod document;
 mod environment;
@@ -21,21 +22,20 @@ mod settings;
 mod show;
 mod slot;
 mod templates;
-mod written_check;
 
 #[cfg(test)]
 mod tests;
 
-pub use checks::Check;
-pub use chosen::Chosen;
+pub use checks::ConfiguredCheck;
+pub use chosen_agent::ChosenAgent;
 pub use error::ConfigError;
-pub use files::{Files, find};
-pub use load::{Named, load};
-pub use origin::{FileLayer, Origin, Setting};
-pub use pipeline::{Landing, PipelineSettings};
-pub use project_commands::{Part, ProjectCommand, Use};
-pub use roles::{RoleSettings, Roles};
-pub use schema::schema;
-pub use settings::{AgentSettings, JudgeSettings, Limits, SessionSettings, Settings, Signals};
-pub use show::Shown;
-pub use templates::{KnownTemplate, Templates};
+pub use files::{ConfigFiles, find_config_files};
+pub use load::{ConfigOverride, load_settings};
+pub use origin::{FileLayer, Setting, SettingOrigin};
+pub use pipeline::{LandingMode, PipelineSettings};
+pub use project_commands::{ProjectCommand, SettingsPart, SettingsUse};
+pub use roles::{AllRoleSettings, RoleSettings};
+pub use schema::config_schema;
+pub use settings::{AgentSettings, JudgeSettings, LimitSettings, SessionSettings, Settings, SignalSettings};
+pub use show::EffectiveSetting;
+pub use templates::{KnownTemplate, TemplateLibrary};

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting<T> {
     pub value: T,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     #[default]
     BuiltIn,
     File {
@@ -39,18 +39,18 @@ pub enum FileLayer {
 
 impl<T> Setting<T> {
     pub fn built_in(value: T) -> Self {
-        Self { value, origin: Origin::BuiltIn }
+        Self { value, origin: SettingOrigin::BuiltIn }
     }
 
     /// Replaces the value by that of a flag, if one was given.
-    pub fn flag(&mut self, value: Option<T>, name: &'static str) {
+    pub fn set_from_flag(&mut self, value: Option<T>, name: &'static str) {
         if let Some(value) = value {
-            *self = Self { value, origin: Origin::Flag { name } };
+            *self = Self { value, origin: SettingOrigin::Flag { name } };
         }
     }
 
     /// Replaces the value.
-    pub(super) fn set(&mut self, value: T, origin: Origin) {
+    pub(super) fn set(&mut self, value: T, origin: SettingOrigin) {
         *self = Self { value, origin };
     }
 }
@@ -61,10 +61,10 @@ impl<T: Default> Default for Setting<T> {
     }
 }
 
-impl Origin {
+impl SettingOrigin {
     /// Orders the layers: the higher one wins.
     #[must_use]
-    pub fn rank(&self) -> u8 {
+    pub fn layer_rank(&self) -> u8 {
         match self {
             Self::BuiltIn => 0,
             Self::File { layer: FileLayer::User, .. } => 1,
@@ -76,7 +76,7 @@ impl Origin {
 
     /// Returns the name of the layer, as `ralph config show` prints it.
     #[must_use]
-    pub fn layer(&self) -> &'static str {
+    pub fn layer_name(&self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
             Self::File { layer: FileLayer::User, .. } => "user",
@@ -89,12 +89,12 @@ impl Origin {
 
     /// Tells whether somebody else than the user may have written it.
     #[must_use]
-    pub fn is_project(&self) -> bool {
+    pub fn is_from_project(&self) -> bool {
         matches!(self, Self::File { layer: FileLayer::Project, .. })
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built-in"),
@@ -107,21 +107,21 @@ impl fmt::Display for Origin {
 
 /// What is being read just now.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum SettingSource {
     File { layer: FileLayer, path: PathBuf },
     Environment { variable: String },
 }
 
-impl Source {
-    pub(super) fn origin(&self, line: u64) -> Origin {
+impl SettingSource {
+    pub(super) fn origin_at(&self, line: u64) -> SettingOrigin {
         match self {
-            Self::File { layer, path } => Origin::File { layer: *layer, path: path.clone(), line },
-            Self::Environment { variable } => Origin::Environment { variable: variable.clone() },
+            Self::File { layer, path } => SettingOrigin::File { layer: *layer, path: path.clone(), line },
+            Self::Environment { variable } => SettingOrigin::Environment { variable: variable.clone() },
         }
     }
 
     /// Names a place in it, for errors.
-    pub(super) fn place(&self, line: u64, column: Option<u64>) -> String {
+    pub(super) fn format_place(&self, line: u64, column: Option<u64>) -> String {
         match (self, column) {
             (Self::File { path, .. }, Some(column)) => format!("{}:{line}:{column}", path.display()),
             (Self::File { path, .. }, None) => format!("{}:{line}", path.display()),

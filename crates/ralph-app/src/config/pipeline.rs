@@ -9,7 +9,7 @@ use super::origin::Setting;
 
 /// Who merges finished work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Landing {
+pub enum LandingMode {
     /// The user, with `ralph land`.
     Manual,
     /// The worker, as soon as a task is done.
@@ -25,7 +25,7 @@ pub struct PipelineSettings {
     pub max_rounds: Setting<u32>,
     pub max_attempts: Setting<u32>,
     /// Who merges finished work.
-    pub land: Setting<Landing>,
+    pub land: Setting<LandingMode>,
     /// Commands that make a new work tree fit for work.
     pub setup: Setting<Vec<String>>,
     /// How long a worker may be silent before another takes its task.
@@ -34,13 +34,13 @@ pub struct PipelineSettings {
 
 impl Default for PipelineSettings {
     fn default() -> Self {
-        let stages = Role::KNOWN.iter().map(|role| role.as_str().to_owned()).collect();
+        let stages = Role::BUILT_IN.iter().map(|role| role.as_str().to_owned()).collect();
         Self {
             stages: Setting::built_in(stages),
             slots: Setting::built_in(1),
             max_rounds: Setting::built_in(3),
             max_attempts: Setting::built_in(2),
-            land: Setting::built_in(Landing::Manual),
+            land: Setting::built_in(LandingMode::Manual),
             setup: Setting::default(),
             lease: Setting::built_in(Duration::from_secs(60)),
         }

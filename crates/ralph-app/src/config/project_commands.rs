@@ -1,10 +1,10 @@
 //! What the project's own file wants to have started. Somebody else may have written it.
-use ralph_core::criterion::{Criterion, ExternalCheck, Method, PluginCheck};
+use ralph_core::criterion::{Criterion, ExternalCheck, PluginCheck, VerificationMethod};
 use sha2::{Digest, Sha256};
 
-use super::origin::{FileLayer, Origin};
+use super::check_json::check_to_json;
+use super::origin::{FileLayer, SettingOrigin};
 use super::settings::{AgentSettings, Settings};
-use super::written_check::written;
 
 /// A command, or a part of one, that came with the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,16 +13,16 @@ pub struct ProjectCommand {
     pub key: String,
     /// As JSON where it is more than a text, so that no two values look the same.
     pub value: String,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// What of the settings is about to be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Use<'a> {
+pub struct SettingsUse<'a> {
     /// Every agent that may be started, the fallbacks too.
     pub agents: Vec<&'a str>,
-    pub permission: Part,
-    pub checks: Part,
+    pub permission: SettingsPart,
+    pub checks: SettingsPart,
     /// What else is verified: its judge and its plugins are started too.
     pub criteria: &'a [Criterion],
     /// The templates that these were made from.
@@ -31,13 +31,13 @@ pub struct Use<'a> {
 
 /// Whether a part of the settings is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum SettingsPart {
     Used,
-    Left,
+    Unused,
 }
 
-impl Part {
-    fn of<T>(self, commands: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+impl SettingsPart {
+    fn filter_used<T>(self, commands: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
         commands.filter(move |_| self == Self::Used)
     }
 }
@@ -47,60 +47,60 @@ impl Settings {
     /// of the agents, and the checks with their plugins and their judge; and what agents may do unasked, which is as good
     /// as a command. Filters run inside ralph and start nothing.
     #[must_use]
-    pub fn project_commands(&self, used: &Use<'_>) -> Vec<ProjectCommand> {
+    pub fn project_commands(&self, used: &SettingsUse<'_>) -> Vec<ProjectCommand> {
         let checks = || {
             let own = self.checks.value.iter().map(|check| &check.criterion);
-            used.checks.of(own).chain(used.criteria)
+            used.checks.filter_used(own).chain(used.criteria)
         };
-        let is_judged = checks().any(Criterion::needs_a_judge);
-        let api = self.judge_api().filter(|_| is_judged);
+        let is_judged = checks().any(Criterion::needs_judge);
+        let api = self.judge_api_commands().filter(|_| is_judged);
         let by_agent = is_judged && self.judge.api.value.is_none();
         let judge = by_agent.then_some(self.judge.agent.value.as_str());
         let is_used = |name: &str| used.agents.contains(&name) || judge == Some(name);
         let agents = self.agents.iter().filter(|(name, _)| is_used(name));
-        let plugins = checks().flat_map(Criterion::plugins);
+        let plugins = checks().flat_map(Criterion::plugin_names);
         let is_template =
             |command: &ProjectCommand| used.templates.iter().any(|name| command.key == template_key(name));
         agents
-            .flat_map(|(name, written)| of_agent(name, written))
-            .chain(used.permission.of(self.permission().into_iter()))
-            .chain(used.checks.of(self.checks()))
-            .chain(plugins.filter_map(|name| self.plugin(name)))
+            .flat_map(|(name, written)| agent_commands(name, written))
+            .chain(used.permission.filter_used(self.permission_command().into_iter()))
+            .chain(used.checks.filter_used(self.check_commands()))
+            .chain(plugins.filter_map(|name| self.plugin_command(name)))
             .chain(api)
-            .chain(self.setup())
+            .chain(self.setup_commands())
             .chain(self.templates.project_commands().into_iter().filter(is_template))
-            .filter(|command| command.origin.is_project())
+            .filter(|command| command.origin.is_from_project())
             .collect()
     }
 
     /// Returns a plugin that this use would start and that is not there.
     #[must_use]
-    pub fn missing_plugin(&self, used: &Use<'_>) -> Option<String> {
+    pub fn missing_plugin(&self, used: &SettingsUse<'_>) -> Option<String> {
         let own = self.checks.value.iter().map(|check| &check.criterion);
-        let mut plugins = used.checks.of(own).chain(used.criteria).flat_map(Criterion::plugins);
-        let is_there = |name: &str| self.verifiers.as_ref().is_some_and(|folder| folder.join(name).exists());
+        let mut plugins = used.checks.filter_used(own).chain(used.criteria).flat_map(Criterion::plugin_names);
+        let is_there = |name: &str| self.plugin_folder.as_ref().is_some_and(|folder| folder.join(name).exists());
         plugins.find(|name| !is_there(name)).map(ToOwned::to_owned)
     }
 
     /// Returns every command of the project layer, whether a run would start it or not.
     pub(super) fn all_project_commands(&self) -> Vec<ProjectCommand> {
-        let agents = self.agents.iter().flat_map(|(name, written)| of_agent(name, written));
-        let folder = self.verifiers.as_deref().and_then(|folder| std::fs::read_dir(folder).ok());
+        let agents = self.agents.iter().flat_map(|(name, written)| agent_commands(name, written));
+        let folder = self.plugin_folder.as_deref().and_then(|folder| std::fs::read_dir(folder).ok());
         let files = folder.into_iter().flatten().filter_map(|file| file.ok()?.file_name().into_string().ok());
-        let mut plugins: Vec<String> = files.filter(|name| PluginCheck::is_name(name)).collect();
+        let mut plugins: Vec<String> = files.filter(|name| PluginCheck::is_valid_name(name)).collect();
         plugins.sort();
         agents
-            .chain(self.permission())
-            .chain(self.checks())
+            .chain(self.permission_command())
+            .chain(self.check_commands())
             .chain(self.templates.project_commands())
-            .chain(plugins.iter().filter_map(|name| self.plugin(name)))
-            .chain(self.judge_api())
-            .chain(self.setup())
-            .filter(|command| command.origin.is_project())
+            .chain(plugins.iter().filter_map(|name| self.plugin_command(name)))
+            .chain(self.judge_api_commands())
+            .chain(self.setup_commands())
+            .filter(|command| command.origin.is_from_project())
             .collect()
     }
 
-    fn permission(&self) -> Option<ProjectCommand> {
+    fn permission_command(&self) -> Option<ProjectCommand> {
         self.permission.value.map(|permission| ProjectCommand {
             key: "permission".to_owned(),
             value: permission.name().to_owned(),
@@ -109,7 +109,7 @@ impl Settings {
     }
 
     /// Returns what says where the work is sent to be judged, and with which key.
-    fn judge_api(&self) -> impl Iterator<Item = ProjectCommand> {
+    fn judge_api_commands(&self) -> impl Iterator<Item = ProjectCommand> {
         let judge = &self.judge;
         let parts = [
             ("api", judge.api.value.map(|api| api.name().to_owned()), &judge.api.origin),
@@ -123,9 +123,8 @@ impl Settings {
     }
 
     /// Returns the commands that make a checkout fit for checks, and a work tree fit for work.
-    fn setup(&self) -> impl Iterator<Item = ProjectCommand> {
-        let both =
-            [("verification.setup", &self.verification.setup), ("pipeline.setup", &self.pipeline.setup)];
+    fn setup_commands(&self) -> impl Iterator<Item = ProjectCommand> {
+        let both = [("verification.setup", &self.verification.setup), ("pipeline.setup", &self.pipeline.setup)];
         both.into_iter().flat_map(|(key, setup)| {
             setup.value.iter().map(move |command| ProjectCommand {
                 key: key.to_owned(),
@@ -135,17 +134,17 @@ impl Settings {
         })
     }
 
-    fn checks(&self) -> impl Iterator<Item = ProjectCommand> {
+    fn check_commands(&self) -> impl Iterator<Item = ProjectCommand> {
         self.checks.value.iter().map(|check| ProjectCommand {
             key: "checks".to_owned(),
-            value: started(&check.criterion),
+            value: command_text(&check.criterion),
             origin: check.template.clone().unwrap_or_else(|| self.checks.origin.clone()),
         })
     }
 
     /// A plugin came with the project, whoever wrote that it shall be started. Its content is what is approved.
-    fn plugin(&self, name: &str) -> Option<ProjectCommand> {
-        let path = self.verifiers.as_ref()?.join(name);
+    fn plugin_command(&self, name: &str) -> Option<ProjectCommand> {
+        let path = self.plugin_folder.as_ref()?.join(name);
         let mut digest = Sha256::new();
         let hashed = std::fs::File::open(&path).and_then(|mut file| {
             let mut piece = vec![0; 64 * 1024];
@@ -160,7 +159,7 @@ impl Settings {
             Ok(()) => digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
             Err(error) => error.to_string(),
         };
-        let origin = Origin::File { layer: FileLayer::Project, path, line: 1 };
+        let origin = SettingOrigin::File { layer: FileLayer::Project, path, line: 1 };
         Some(ProjectCommand { key: format!("verifiers.{name}"), value, origin })
     }
 }
@@ -171,21 +170,21 @@ pub(super) fn template_key(name: &str) -> String {
 }
 
 /// Returns the command of a check that is nothing else, and all of any other.
-fn started(criterion: &Criterion) -> String {
+fn command_text(criterion: &Criterion) -> String {
     match &criterion.method {
-        Method::External(check) if ExternalCheck::of(check.command.clone()) == *check => {
+        VerificationMethod::External(check) if ExternalCheck::new(check.command.clone()) == *check => {
             check.command.to_string()
         }
-        Method::External(_)
-        | Method::StringMatch
-        | Method::Semantic(_)
-        | Method::MultiStage(_)
-        | Method::Plugin(_) => written(criterion).to_string(),
+        VerificationMethod::External(_)
+        | VerificationMethod::StringMatch
+        | VerificationMethod::Semantic(_)
+        | VerificationMethod::MultiStage(_)
+        | VerificationMethod::Plugin(_) => check_to_json(criterion).to_string(),
     }
 }
 
-fn of_agent(name: &str, written: &AgentSettings) -> Vec<ProjectCommand> {
-    let command = |part: &str, value: String, origin: &Origin| ProjectCommand {
+fn agent_commands(name: &str, written: &AgentSettings) -> Vec<ProjectCommand> {
+    let command = |part: &str, value: String, origin: &SettingOrigin| ProjectCommand {
         key: format!("agents.{name}.{part}"),
         value,
         origin: origin.clone(),

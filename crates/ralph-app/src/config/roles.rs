@@ -1,12 +1,12 @@
 //! What the configuration says about the roles of tasks.
-use ralph_core::duty::Duty;
+use ralph_core::role_duty::RoleDuty;
 use ralph_core::task::{CompletionSpec, MethodName, Role, RoleRules};
 
-use super::origin::{Origin, Setting};
+use super::origin::{Setting, SettingOrigin};
 use super::settings::Settings;
 
 #[derive(Debug, Clone)]
-pub struct Roles {
+pub struct AllRoleSettings {
     /// Stages are loops; else single passes.
     pub enabled: Setting<bool>,
     pub default_verification: Setting<MethodName>,
@@ -28,26 +28,26 @@ pub struct RoleSettings {
     pub role_check: Setting<bool>,
 }
 
-impl Default for Roles {
+impl Default for AllRoleSettings {
     fn default() -> Self {
         Self {
             enabled: Setting::built_in(true),
             default_verification: Setting::built_in(MethodName::StringMatch),
             verify_promises: Setting::built_in(true),
-            coder: RoleSettings::usual(&Role::Coder),
-            reviewer: RoleSettings::usual(&Role::Reviewer),
-            tester: RoleSettings::usual(&Role::Tester),
-            qa: RoleSettings::usual(&Role::Qa),
+            coder: RoleSettings::default_for(&Role::Coder),
+            reviewer: RoleSettings::default_for(&Role::Reviewer),
+            tester: RoleSettings::default_for(&Role::Tester),
+            qa: RoleSettings::default_for(&Role::Qa),
         }
     }
 }
 
 impl RoleSettings {
-    fn usual(role: &Role) -> Self {
+    fn default_for(role: &Role) -> Self {
         Self {
             enabled: Setting::built_in(true),
-            max_iterations: Setting::built_in(role.usual_iterations().unwrap_or(1)),
-            completion_promise: Setting::built_in(role.usual_promise().to_owned()),
+            max_iterations: Setting::built_in(role.default_iterations().unwrap_or(1)),
+            completion_promise: Setting::built_in(role.default_promise().to_owned()),
             agent: Setting::default(),
             model: Setting::default(),
             role_check: Setting::built_in(true),
@@ -55,9 +55,9 @@ impl RoleSettings {
     }
 }
 
-impl Roles {
+impl AllRoleSettings {
     /// Returns what is said about a role, where it is one of the four.
-    fn of(&self, role: &Role) -> Option<&RoleSettings> {
+    fn for_role(&self, role: &Role) -> Option<&RoleSettings> {
         match role {
             Role::Coder => Some(&self.coder),
             Role::Reviewer => Some(&self.reviewer),
@@ -67,7 +67,7 @@ impl Roles {
         }
     }
 
-    pub(super) fn all(&self) -> [&RoleSettings; 4] {
+    pub(super) fn known_roles(&self) -> [&RoleSettings; 4] {
         [&self.coder, &self.reviewer, &self.tester, &self.qa]
     }
 }
@@ -76,7 +76,7 @@ impl Settings {
     /// Returns the rules for a role.
     #[must_use]
     pub fn role_rules(&self, role: &Role) -> RoleRules {
-        let own = self.roles.of(role);
+        let own = self.roles.for_role(role);
         RoleRules {
             is_loop: self.roles.enabled.value && own.is_none_or(|own| own.enabled.value),
             max_iterations: own.map(|own| own.max_iterations.value),
@@ -90,33 +90,33 @@ impl Settings {
 
     /// Returns what is asked of a role beside its criteria.
     #[must_use]
-    pub fn duty(&self, role: &Role) -> Duty {
-        let is_held = self.roles.of(role).is_none_or(|own| own.role_check.value);
-        if self.verification.role_checks.value && is_held { Duty::of(role) } else { Duty::None }
+    pub fn role_duty(&self, role: &Role) -> RoleDuty {
+        let is_held = self.roles.for_role(role).is_none_or(|own| own.role_check.value);
+        if self.verification.role_checks.value && is_held { RoleDuty::for_role(role) } else { RoleDuty::None }
     }
 
     /// Takes over how a task wants claims to be accepted: what it guards and allows comes to the rest, and where they are checked
     /// stands above everything but a flag.
-    pub fn take_completion(&mut self, spec: &CompletionSpec) {
+    pub fn apply_completion(&mut self, spec: &CompletionSpec) {
         let verification = &mut self.verification;
         verification.guard.value.extend(spec.guard.iter().flatten().cloned());
         verification.allow_changes.value.extend(spec.allow_changes.iter().flatten().cloned());
-        let is_flag = matches!(verification.isolation.origin, Origin::Flag { .. });
+        let is_flag = matches!(verification.isolation.origin, SettingOrigin::Flag { .. });
         if let (Some(isolation), false) = (spec.isolation, is_flag) {
             verification.isolation.value = isolation;
         }
     }
 
     /// Chooses the agent and the model of a role, where it has its own. The general model is not meant for its agent.
-    pub fn take_role(&mut self, role: &Role) {
-        let Some(RoleSettings { agent, model, .. }) = self.roles.of(role).cloned() else { return };
+    pub fn apply_role(&mut self, role: &Role) {
+        let Some(RoleSettings { agent, model, .. }) = self.roles.for_role(role).cloned() else { return };
         if let Setting { value: Some(name), origin } = agent {
             if name != self.agent.value {
                 self.model = Setting::default();
             }
             self.agent = Setting { value: name, origin };
         }
-        if model.origin != Origin::BuiltIn && model.value.is_some() {
+        if model.origin != SettingOrigin::BuiltIn && model.value.is_some() {
             self.model = model;
         }
     }

@@ -4,55 +4,57 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ralph_core::budget::{self, Budget, Shared, UnknownCost};
-use ralph_core::claim::{ClaimRules, Contradictions, Matching, Promise, Scope};
+use ralph_core::budget::{self, Budget, ScopedBudget, UnknownCostPolicy};
+use ralph_core::claim::{ClaimRules, ClaimScope, ContradictionSearch, Promise, PromiseMatching};
 use ralph_core::criterion::Criterion;
-use ralph_core::judge::{Api, OnError};
-use ralph_core::policy::{Baseline, Context, NonceUse, Policy, Proof, RateLimits, Timeouts};
+use ralph_core::judge::{JudgeApi, JudgeErrorPolicy};
+use ralph_core::policy::{
+    AttemptTimeouts, BaselineMode, ContextMode, NonceUse, Policy, ProofRequirement, RateLimitPolicy,
+};
 
-use super::checks::Check;
-use super::origin::{Origin, Setting};
+use super::checks::ConfiguredCheck;
+use super::origin::{Setting, SettingOrigin};
 use super::pipeline::PipelineSettings;
 use super::project_commands::ProjectCommand;
-use super::roles::Roles;
-use super::templates::Templates;
-use ralph_agents::{Format, Permission};
-use ralph_core::isolation::Isolation;
+use super::roles::AllRoleSettings;
+use super::templates::TemplateLibrary;
+use ralph_agents::{OutputFormat, PermissionLevel};
+use ralph_core::check_isolation::CheckIsolation;
+use ralph_util::amounts::DollarAmount;
 use ralph_util::memory_size::MemorySize;
-use ralph_util::money::Money;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub agent: Setting<String>,
     pub model: Setting<Option<String>>,
-    pub permission: Setting<Option<Permission>>,
+    pub permission: Setting<Option<PermissionLevel>>,
     /// What was changed about agents, or added, by name.
     pub agents: BTreeMap<String, AgentSettings>,
     /// The names of the agents that take over while those before them are rate limited.
     pub fallback: Setting<Vec<String>>,
     /// What the agent of `run` knows of earlier iterations.
-    pub context: Setting<Context>,
+    pub context: Setting<ContextMode>,
     pub default_max_iterations: Setting<u32>,
-    pub limits: Limits,
+    pub limits: LimitSettings,
     /// How many iterations in a row may change nothing.
     pub stall_iterations: Setting<u32>,
-    pub signals: Signals,
-    pub checks: Setting<Vec<Check>>,
-    pub verification: Verification,
+    pub signals: SignalSettings,
+    pub checks: Setting<Vec<ConfiguredCheck>>,
+    pub verification: VerificationSettings,
     pub judge: JudgeSettings,
     /// Where ready checks are found.
-    pub templates: Templates,
+    pub templates: TemplateLibrary,
     /// The folder of the plugins.
-    pub verifiers: Option<PathBuf>,
+    pub plugin_folder: Option<PathBuf>,
     /// What is said about the roles of tasks.
-    pub roles: Roles,
+    pub roles: AllRoleSettings,
     pub pipeline: PipelineSettings,
     pub session: SessionSettings,
     pub specs_dir: Setting<String>,
     /// Variables for prompts.
     pub vars: BTreeMap<String, Setting<String>>,
     /// Everything that the project's own file wants to have started, also where a higher layer says otherwise.
-    pub of_project: Vec<ProjectCommand>,
+    pub project_commands: Vec<ProjectCommand>,
     /// What all layers below the flags said, to tell later whether they have changed.
     pub fingerprints: Vec<String>,
     /// What is not wrong, but probably not meant.
@@ -61,12 +63,12 @@ pub struct Settings {
 
 /// How claims are checked beside the checks themselves.
 #[derive(Debug, Clone)]
-pub struct Verification {
+pub struct VerificationSettings {
     pub baseline: Setting<bool>,
     pub guard: Setting<Vec<String>>,
     pub allow_changes: Setting<Vec<String>>,
     /// Whether only the claimed commit is checked, in a checkout of its own.
-    pub isolation: Setting<Isolation>,
+    pub isolation: Setting<CheckIsolation>,
     pub setup: Setting<Vec<String>>,
     pub share: Setting<Vec<String>>,
     pub cache: Setting<bool>,
@@ -75,13 +77,13 @@ pub struct Verification {
     pub require_criteria: Setting<bool>,
 }
 
-impl Default for Verification {
+impl Default for VerificationSettings {
     fn default() -> Self {
         Self {
             baseline: Setting::built_in(true),
             guard: Setting::default(),
             allow_changes: Setting::default(),
-            isolation: Setting::built_in(Isolation::Workspace),
+            isolation: Setting::built_in(CheckIsolation::Workspace),
             setup: Setting::default(),
             share: Setting::default(),
             cache: Setting::built_in(true),
@@ -92,7 +94,7 @@ impl Default for Verification {
 }
 
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub struct LimitSettings {
     pub iteration_timeout: Setting<Duration>,
     pub idle_timeout: Setting<Duration>,
     pub after_result: Setting<Duration>,
@@ -103,30 +105,30 @@ pub struct Limits {
     pub max_retries: Setting<u32>,
     pub max_memory: Setting<Option<MemorySize>>,
     pub log_limit: Setting<MemorySize>,
-    pub max_cost_usd: Setting<Option<Money>>,
+    pub max_cost_usd: Setting<Option<DollarAmount>>,
     pub max_tokens: Setting<Option<u64>>,
     pub max_duration: Setting<Duration>,
     pub require_known_cost: Setting<bool>,
     /// For all runs of a task together, and of a spec.
-    pub task: SharedLimits,
-    pub spec: SharedLimits,
+    pub task: SharedLimitSettings,
+    pub spec: SharedLimitSettings,
 }
 
 /// What several runs may use together.
 #[derive(Debug, Clone, Default)]
-pub struct SharedLimits {
-    pub max_cost_usd: Setting<Option<Money>>,
+pub struct SharedLimitSettings {
+    pub max_cost_usd: Setting<Option<DollarAmount>>,
     pub max_tokens: Setting<Option<u64>>,
     pub max_duration: Setting<Option<Duration>>,
     pub max_iterations: Setting<Option<u32>>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Signals {
-    pub matching: Setting<Matching>,
-    pub scope: Setting<Scope>,
+pub struct SignalSettings {
+    pub matching: Setting<PromiseMatching>,
+    pub scope: Setting<ClaimScope>,
     pub nonce: Setting<bool>,
-    pub contradictions: Setting<Contradictions>,
+    pub contradictions: Setting<ContradictionSearch>,
 }
 
 /// Loops inside agent sessions.
@@ -154,12 +156,12 @@ impl Default for SessionSettings {
 pub struct JudgeSettings {
     pub agent: Setting<String>,
     /// The API that is asked instead of an agent.
-    pub api: Setting<Option<Api>>,
+    pub api: Setting<Option<JudgeApi>>,
     pub url: Setting<Option<String>>,
     /// The variable that holds the key. The key itself is nowhere in the settings.
     pub key_env: Setting<Option<String>>,
     pub model: Setting<Option<String>>,
-    pub on_error: Setting<OnError>,
+    pub on_error: Setting<JudgeErrorPolicy>,
     pub timeout: Setting<Duration>,
 }
 
@@ -167,14 +169,14 @@ pub struct JudgeSettings {
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
     /// Where its name was written last.
-    pub mentioned: Origin,
+    pub mentioned_at: SettingOrigin,
     /// The adapter.
     pub kind: Setting<Option<String>>,
     pub cli: Setting<Option<String>>,
     pub args: Setting<Option<Vec<String>>>,
     pub env: BTreeMap<String, Setting<String>>,
     /// `json` is written as `None` with an origin: the adapter's own format.
-    pub output_format: Setting<Option<Format>>,
+    pub output_format: Setting<Option<OutputFormat>>,
     pub response_filter: Setting<Option<String>>,
     pub display_filter: Setting<Option<String>>,
     pub model: Setting<Option<String>>,
@@ -188,22 +190,22 @@ impl Default for Settings {
             permission: Setting::default(),
             agents: BTreeMap::new(),
             fallback: Setting::default(),
-            context: Setting::built_in(Context::Continue),
+            context: Setting::built_in(ContextMode::Continue),
             default_max_iterations: Setting::built_in(10),
-            limits: Limits::default(),
+            limits: LimitSettings::default(),
             stall_iterations: Setting::built_in(3),
-            signals: Signals::default(),
+            signals: SignalSettings::default(),
             checks: Setting::default(),
-            verification: Verification::default(),
+            verification: VerificationSettings::default(),
             judge: JudgeSettings::default(),
-            templates: Templates::default(),
-            verifiers: None,
-            roles: Roles::default(),
+            templates: TemplateLibrary::default(),
+            plugin_folder: None,
+            roles: AllRoleSettings::default(),
             pipeline: PipelineSettings::default(),
             session: SessionSettings::default(),
             specs_dir: Setting::built_in("specs".to_owned()),
             vars: BTreeMap::new(),
-            of_project: Vec::new(),
+            project_commands: Vec::new(),
             fingerprints: Vec::new(),
             warnings: Vec::new(),
         }
@@ -224,9 +226,9 @@ impl Default for JudgeSettings {
     }
 }
 
-impl Default for Limits {
+impl Default for LimitSettings {
     fn default() -> Self {
-        let timeouts = Timeouts::default();
+        let timeouts = AttemptTimeouts::default();
         let time = |ms| Setting::built_in(Duration::from_millis(ms));
         Self {
             iteration_timeout: time(timeouts.iteration_ms),
@@ -234,7 +236,7 @@ impl Default for Limits {
             after_result: time(timeouts.after_result_ms),
             retrying_timeout: time(timeouts.repeating_ms),
             handshake_timeout: time(timeouts.handshake_ms),
-            max_rate_limit_wait: time(RateLimits::default().max_wait_ms),
+            max_rate_limit_wait: time(RateLimitPolicy::default().max_wait_ms),
             grace: time(5_000),
             max_retries: Setting::built_in(3),
             max_memory: Setting::default(),
@@ -243,19 +245,19 @@ impl Default for Limits {
             max_tokens: Setting::default(),
             max_duration: Setting::built_in(Duration::from_secs(12 * 3_600)),
             require_known_cost: Setting::built_in(false),
-            task: SharedLimits::default(),
-            spec: SharedLimits::default(),
+            task: SharedLimitSettings::default(),
+            spec: SharedLimitSettings::default(),
         }
     }
 }
 
-impl Default for Signals {
+impl Default for SignalSettings {
     fn default() -> Self {
         Self {
-            matching: Setting::built_in(Matching::Loose),
-            scope: Setting::built_in(Scope::Final),
+            matching: Setting::built_in(PromiseMatching::Loose),
+            scope: Setting::built_in(ClaimScope::Final),
             nonce: Setting::built_in(false),
-            contradictions: Setting::built_in(Contradictions::On { extra: Vec::new() }),
+            contradictions: Setting::built_in(ContradictionSearch::On { extra: Vec::new() }),
         }
     }
 }
@@ -263,7 +265,7 @@ impl Default for Signals {
 impl Settings {
     /// Applies one layer. A model belongs to the agent for which it was chosen: a layer that chooses another
     /// agent and no model forgets it.
-    pub fn layer<E>(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+    pub fn apply_layer<E>(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         let (agent, model) = (self.agent.value.clone(), self.model.clone());
         apply(self)?;
         if self.agent.value != agent && self.model == model {
@@ -273,7 +275,7 @@ impl Settings {
     }
 
     /// Returns what was written about the agent that is chosen now, to change it.
-    pub fn agent_now(&mut self) -> &mut AgentSettings {
+    pub fn current_agent_mut(&mut self) -> &mut AgentSettings {
         self.agents.entry(self.agent.value.clone()).or_default()
     }
 
@@ -296,11 +298,11 @@ impl Settings {
 
     /// Returns the policy of a run of at most so many iterations, with or without checks.
     #[must_use]
-    pub fn policy(&self, max_iterations: u32, proof: Proof) -> Policy {
+    pub fn run_policy(&self, max_iterations: u32, proof: ProofRequirement) -> Policy {
         let ms = |time: &Setting<Duration>| u64::try_from(time.value.as_millis()).unwrap_or(u64::MAX);
         Policy {
             max_retries: self.limits.max_retries.value,
-            timeouts: Timeouts {
+            timeouts: AttemptTimeouts {
                 iteration_ms: ms(&self.limits.iteration_timeout),
                 silence_ms: ms(&self.limits.idle_timeout),
                 after_result_ms: ms(&self.limits.after_result),
@@ -308,13 +310,13 @@ impl Settings {
                 handshake_ms: ms(&self.limits.handshake_timeout),
             },
             proof,
-            baseline: if self.verification.baseline.value { Baseline::Run } else { Baseline::Skip },
+            baseline: if self.verification.baseline.value { BaselineMode::Run } else { BaselineMode::Skip },
             nonce: if self.signals.nonce.value { NonceUse::EachIteration } else { NonceUse::Off },
-            rate_limits: RateLimits {
+            rate_limits: RateLimitPolicy {
                 max_wait_ms: ms(&self.limits.max_rate_limit_wait),
                 agents: std::iter::once(&self.agent.value).chain(&self.fallback.value).cloned().collect(),
             },
-            budget: self.budget(),
+            budget: self.run_budget(),
             stall_after: self.stall_iterations.value,
             ..Policy::new(max_iterations)
         }
@@ -322,63 +324,63 @@ impl Settings {
 
     /// Returns how many iterations may change nothing in classic mode: any number, unless somebody said otherwise.
     #[must_use]
-    pub fn classic_stall(&self) -> u32 {
-        let is_said = self.stall_iterations.origin != Origin::BuiltIn;
+    pub fn classic_stall_limit(&self) -> u32 {
+        let is_said = self.stall_iterations.origin != SettingOrigin::BuiltIn;
         if is_said { self.stall_iterations.value } else { 0 }
     }
 
-    fn budget(&self) -> Budget {
+    fn run_budget(&self) -> Budget {
         let limits = &self.limits;
         Budget {
-            max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
+            max_cost_micros: limits.max_cost_usd.value.map(DollarAmount::as_micros),
             max_tokens: limits.max_tokens.value,
             max_duration_ms: u64::try_from(limits.max_duration.value.as_millis()).ok(),
             max_iterations: None,
-            unknown_cost: self.unknown_cost(),
+            unknown_cost: self.unknown_cost_policy(),
         }
     }
 
-    fn unknown_cost(&self) -> UnknownCost {
-        if self.limits.require_known_cost.value { UnknownCost::Refuse } else { UnknownCost::Bear }
+    fn unknown_cost_policy(&self) -> UnknownCostPolicy {
+        if self.limits.require_known_cost.value { UnknownCostPolicy::Refuse } else { UnknownCostPolicy::Bear }
     }
 
     /// Returns the budgets that a stage of a task shares with others.
     #[must_use]
-    pub fn shared_budgets(&self, task: &str, spec: Option<&str>) -> Vec<Shared> {
-        let of_task = (budget::Scope::Task(task.to_owned()), &self.limits.task);
-        let of_spec = spec.map(|spec| (budget::Scope::Spec(spec.to_owned()), &self.limits.spec));
+    pub fn shared_budgets(&self, task: &str, spec: Option<&str>) -> Vec<ScopedBudget> {
+        let of_task = (budget::BudgetScope::Task(task.to_owned()), &self.limits.task);
+        let of_spec = spec.map(|spec| (budget::BudgetScope::Spec(spec.to_owned()), &self.limits.spec));
         let scopes = std::iter::once(of_task).chain(of_spec);
         scopes
-            .map(|(scope, limits)| Shared { scope, budget: self.shared_budget(limits) })
-            .filter(|shared| shared.budget.is_limit())
+            .map(|(scope, limits)| ScopedBudget { scope, budget: self.shared_budget(limits) })
+            .filter(|shared| shared.budget.has_limits())
             .collect()
     }
 
-    fn shared_budget(&self, limits: &SharedLimits) -> Budget {
+    fn shared_budget(&self, limits: &SharedLimitSettings) -> Budget {
         let time = limits.max_duration.value.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         Budget {
-            max_cost_micros: limits.max_cost_usd.value.map(Money::micros),
+            max_cost_micros: limits.max_cost_usd.value.map(DollarAmount::as_micros),
             max_tokens: limits.max_tokens.value,
             max_duration_ms: time,
             max_iterations: limits.max_iterations.value,
             // What nobody knows matters where money is counted.
             unknown_cost: match limits.max_cost_usd.value {
-                Some(_) => self.unknown_cost(),
-                None => UnknownCost::Bear,
+                Some(_) => self.unknown_cost_policy(),
+                None => UnknownCostPolicy::Bear,
             },
         }
     }
 
     /// Returns the variables for prompts, by name.
     #[must_use]
-    pub fn variables(&self) -> BTreeMap<String, String> {
+    pub fn prompt_variables(&self) -> BTreeMap<String, String> {
         self.vars.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect()
     }
 }
 
 impl AgentSettings {
     /// Tells whether a part was written, by its origin.
-    pub(super) fn is_written<T>(part: &Setting<T>) -> bool {
-        part.origin != Origin::BuiltIn
+    pub(super) fn is_explicit<T>(part: &Setting<T>) -> bool {
+        part.origin != SettingOrigin::BuiltIn
     }
 }

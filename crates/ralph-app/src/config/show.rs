@@ -1,24 +1,25 @@
 //! The effective settings as a list: each key with its value and its origin.
-use ralph_core::judge::Api;
+use ralph_core::judge::JudgeApi;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::keys::{AGENT_KEYS, KEYS, Place};
-use super::origin::{Origin, Setting};
+use super::check_json::check_to_json;
+use super::keys::{AGENT_KEYS, CONFIG_KEYS, KeyTarget};
+use super::origin::{Setting, SettingOrigin};
 use super::settings::Settings;
 use super::slot::{
-    CONTEXT, ISOLATION, LANDING, MATCHING, METHOD, ON_ERROR, OWN_FORMAT, SCOPE, Slot, contradictions_value,
+    ADAPTER_JSON_FORMAT, CONTEXT_CHOICES, ISOLATION_CHOICES, LANDING_CHOICES, MATCHING_CHOICES, METHOD_CHOICES,
+    ON_ERROR_CHOICES, SCOPE_CHOICES, SettingSlot, contradictions_to_json,
 };
-use super::written_check::written;
+use ralph_util::amounts::DollarAmount;
 use ralph_util::duration;
-use ralph_util::money::Money;
 
 /// Values of agents' variables may be secrets.
-const HIDDEN: &str = "[hidden]";
+const HIDDEN_VALUE: &str = "[hidden]";
 
 /// One effective value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct EffectiveSetting {
     pub key: String,
     pub value: Value,
     /// `built-in`, `user`, `project`, `named`, `environment` or `flag`.
@@ -30,97 +31,99 @@ pub struct Shown {
 impl Settings {
     /// Returns every key that has an effect.
     #[must_use]
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn effective_settings(&self) -> Vec<EffectiveSetting> {
         let mut copy = self.clone();
         let mut all = Vec::new();
-        for key in KEYS {
-            match &key.place {
-                Place::Slot(slot) => shown(key.path, slot(&mut copy), &mut all),
-                Place::Later { .. } => {}
+        for key in CONFIG_KEYS {
+            match &key.target {
+                KeyTarget::Slot(slot) => collect_effective_settings(key.path, slot(&mut copy), &mut all),
+                KeyTarget::Reserved { .. } => {}
             }
         }
         all
     }
 }
 
-fn shown(path: &str, slot: Slot<'_>, all: &mut Vec<Shown>) {
+fn collect_effective_settings(path: &str, slot: SettingSlot<'_>, all: &mut Vec<EffectiveSetting>) {
     match slot {
-        Slot::Table(table) => {
+        SettingSlot::Table(table) => {
             let secret = path.starts_with("agents.");
             for (name, setting) in table {
-                let value = if secret { HIDDEN } else { &setting.value };
-                all.push(entry(&format!("{path}.{name}"), json!(value), &setting.origin));
+                let value = if secret { HIDDEN_VALUE } else { &setting.value };
+                all.push(effective_setting(&format!("{path}.{name}"), json!(value), &setting.origin));
             }
         }
-        Slot::Agents(agents) => {
+        SettingSlot::Agents(agents) => {
             for (name, agent) in agents {
                 for key in AGENT_KEYS {
-                    let Place::Slot(slot) = &key.place else { continue };
-                    shown(&format!("{path}.{name}.{}", key.path), slot(agent), all);
+                    let KeyTarget::Slot(slot) = &key.target else { continue };
+                    collect_effective_settings(&format!("{path}.{name}.{}", key.path), slot(agent), all);
                 }
             }
         }
         other => {
-            let (value, origin) = single(other);
+            let (value, origin) = slot_value(other);
             // Parts of agents that nobody wrote are the preset's.
-            if !path.starts_with("agents.") || origin != Origin::BuiltIn {
-                all.push(entry(path, value, &origin));
+            if !path.starts_with("agents.") || origin != SettingOrigin::BuiltIn {
+                all.push(effective_setting(path, value, &origin));
             }
         }
     }
 }
 
-fn entry(key: &str, value: Value, origin: &Origin) -> Shown {
-    Shown { key: key.to_owned(), value, layer: origin.layer(), origin: origin.to_string() }
+fn effective_setting(key: &str, value: Value, origin: &SettingOrigin) -> EffectiveSetting {
+    EffectiveSetting { key: key.to_owned(), value, layer: origin.layer_name(), origin: origin.to_string() }
 }
 
 /// Returns the value of a slot as it would be written.
-pub(super) fn single(slot: Slot<'_>) -> (Value, Origin) {
-    fn of<T>(setting: &Setting<T>, value: impl FnOnce(&T) -> Value) -> (Value, Origin) {
+pub(super) fn slot_value(slot: SettingSlot<'_>) -> (Value, SettingOrigin) {
+    fn value_and_origin<T>(setting: &Setting<T>, value: impl FnOnce(&T) -> Value) -> (Value, SettingOrigin) {
         (value(&setting.value), setting.origin.clone())
     }
     match slot {
-        Slot::Text(slot) => of(slot, |text| json!(text)),
-        Slot::MaybeText(slot) => of(slot, |text| json!(text)),
-        Slot::MaybeTexts(slot) => of(slot, |texts| json!(texts)),
-        Slot::Texts(slot) => of(slot, |texts| json!(texts)),
-        Slot::Flag(slot) | Slot::Switch(slot) => of(slot, |flag| json!(flag)),
-        Slot::Count(slot, _) => of(slot, |count| json!(count)),
-        Slot::Time(slot) => of(slot, |time| json!(duration::write(*time))),
-        Slot::MaybeTime(slot) => of(slot, |time| json!(time.map(duration::write))),
-        Slot::Size(slot) => of(slot, |size| json!(format!("{}M", size.mb()))),
-        Slot::MaybeSize(slot) => of(slot, |size| json!(size.map(|size| format!("{}M", size.mb())))),
-        Slot::MaybeMoney(slot) => of(slot, |money| json!(money.map(Money::written))),
-        Slot::MaybeTokens(slot) => of(slot, |tokens| json!(tokens)),
-        Slot::MaybeCount(slot, _) => of(slot, |count| json!(count)),
-        Slot::MaybeFormat(slot) => {
-            of(slot, |format| json!(format.map_or(OWN_FORMAT, |format| format.name())))
+        SettingSlot::Text(slot) => value_and_origin(slot, |text| json!(text)),
+        SettingSlot::MaybeText(slot) => value_and_origin(slot, |text| json!(text)),
+        SettingSlot::MaybeTexts(slot) => value_and_origin(slot, |texts| json!(texts)),
+        SettingSlot::Texts(slot) => value_and_origin(slot, |texts| json!(texts)),
+        SettingSlot::Flag(slot) | SettingSlot::Switch(slot) => value_and_origin(slot, |flag| json!(flag)),
+        SettingSlot::Count(slot, _) => value_and_origin(slot, |count| json!(count)),
+        SettingSlot::Time(slot) => value_and_origin(slot, |time| json!(duration::format_exact(*time))),
+        SettingSlot::MaybeTime(slot) => value_and_origin(slot, |time| json!(time.map(duration::format_exact))),
+        SettingSlot::Size(slot) => value_and_origin(slot, |size| json!(format!("{}M", size.as_mb()))),
+        SettingSlot::MaybeSize(slot) => {
+            value_and_origin(slot, |size| json!(size.map(|size| format!("{}M", size.as_mb()))))
         }
-        Slot::MaybePermission(slot) => of(slot, |permission| json!(permission)),
-        Slot::Matching(slot) => of(slot, |found| json!(name_of(MATCHING, found))),
-        Slot::Context(slot) => of(slot, |found| json!(name_of(CONTEXT, found))),
-        Slot::Scope(slot) => of(slot, |found| json!(name_of(SCOPE, found))),
-        Slot::Method(slot) => of(slot, |found| json!(name_of(METHOD, found))),
-        Slot::Isolation(slot) => of(slot, |found| json!(name_of(ISOLATION, found))),
-        Slot::Landing(slot) => of(slot, |found| json!(name_of(LANDING, found))),
-        Slot::Contradictions(slot) => of(slot, contradictions_value),
-        Slot::Checks(slot) => {
-            of(slot, |checks| checks.iter().map(|check| written(&check.criterion)).collect())
+        SettingSlot::MaybeMoney(slot) => value_and_origin(slot, |money| json!(money.map(DollarAmount::to_plain_text))),
+        SettingSlot::MaybeTokens(slot) => value_and_origin(slot, |tokens| json!(tokens)),
+        SettingSlot::MaybeCount(slot, _) => value_and_origin(slot, |count| json!(count)),
+        SettingSlot::MaybeFormat(slot) => {
+            value_and_origin(slot, |format| json!(format.map_or(ADAPTER_JSON_FORMAT, |format| format.name())))
         }
-        Slot::Command(slot) => of(slot, |command| json!(command)),
-        Slot::Strings(slot) => of(slot, |texts| json!(texts)),
-        Slot::Stages(slot) => {
-            of(slot, |stages| stages.iter().map(|stage| written(&stage.check.criterion)).collect())
+        SettingSlot::MaybePermission(slot) => value_and_origin(slot, |permission| json!(permission)),
+        SettingSlot::Matching(slot) => value_and_origin(slot, |found| json!(choice_name(MATCHING_CHOICES, found))),
+        SettingSlot::Context(slot) => value_and_origin(slot, |found| json!(choice_name(CONTEXT_CHOICES, found))),
+        SettingSlot::Scope(slot) => value_and_origin(slot, |found| json!(choice_name(SCOPE_CHOICES, found))),
+        SettingSlot::Method(slot) => value_and_origin(slot, |found| json!(choice_name(METHOD_CHOICES, found))),
+        SettingSlot::Isolation(slot) => value_and_origin(slot, |found| json!(choice_name(ISOLATION_CHOICES, found))),
+        SettingSlot::Landing(slot) => value_and_origin(slot, |found| json!(choice_name(LANDING_CHOICES, found))),
+        SettingSlot::Contradictions(slot) => value_and_origin(slot, contradictions_to_json),
+        SettingSlot::Checks(slot) => {
+            value_and_origin(slot, |checks| checks.iter().map(|check| check_to_json(&check.criterion)).collect())
         }
-        Slot::Json(slot) => of(slot, |value| json!(value)),
-        Slot::With(slot) => of(slot, |with| json!(with)),
-        Slot::OnError(slot) => of(slot, |found| json!(name_of(ON_ERROR, found))),
-        Slot::MaybeApi(slot) => of(slot, |api| json!(api.map(Api::name))),
+        SettingSlot::Command(slot) => value_and_origin(slot, |command| json!(command)),
+        SettingSlot::Strings(slot) => value_and_origin(slot, |texts| json!(texts)),
+        SettingSlot::Stages(slot) => {
+            value_and_origin(slot, |stages| stages.iter().map(|stage| check_to_json(&stage.check.criterion)).collect())
+        }
+        SettingSlot::Json(slot) => value_and_origin(slot, |value| json!(value)),
+        SettingSlot::With(slot) => value_and_origin(slot, |with| json!(with)),
+        SettingSlot::OnError(slot) => value_and_origin(slot, |found| json!(choice_name(ON_ERROR_CHOICES, found))),
+        SettingSlot::MaybeApi(slot) => value_and_origin(slot, |api| json!(api.map(JudgeApi::name))),
         // Tables are shown entry by entry.
-        Slot::Table(_) | Slot::Agents(_) => (json!({}), Origin::BuiltIn),
+        SettingSlot::Table(_) | SettingSlot::Agents(_) => (json!({}), SettingOrigin::BuiltIn),
     }
 }
 
-fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> Option<&'static str> {
+fn choice_name<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> Option<&'static str> {
     names.iter().find(|(_, known)| known == value).map(|(name, _)| *name)
 }

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ralph_core::claim::{Contradictions, Matching, Scope};
-use ralph_core::criterion::template::Values;
-use ralph_core::criterion::{CheckCommand, MOST_RETRIES};
-use ralph_core::judge::{Api, OnError};
-use ralph_core::policy::Context;
+use ralph_core::claim::{ClaimScope, ContradictionSearch, PromiseMatching};
+use ralph_core::criterion::template::ParameterValues;
+use ralph_core::criterion::{CheckCommand, MAX_CHECK_RETRIES};
+use ralph_core::judge::{JudgeApi, JudgeErrorPolicy};
+use ralph_core::policy::ContextMode;
 use ralph_core::task::MethodName;
 
-use super::checks::{self, Check, WrittenStage};
-use super::document::{self, At};
-use super::error::{ConfigError, Refusal};
+use super::checks::{self, ConfiguredCheck, ConfiguredStage};
+use super::document::{self, KeyContext};
+use super::error::{ConfigError, ValueError};
 use super::origin::Setting;
-use super::pipeline::Landing;
+use super::pipeline::LandingMode;
 use super::settings::AgentSettings;
-use ralph_agents::{Format, Permission};
-use ralph_core::isolation::Isolation;
+use ralph_agents::{OutputFormat, PermissionLevel};
+use ralph_core::check_isolation::CheckIsolation;
+use ralph_util::amounts::{DollarAmount, parse_tokens};
 use ralph_util::duration;
 use ralph_util::memory_size::MemorySize;
-use ralph_util::money::{Money, parse_tokens};
 use ralph_util::suggest;
-use ralph_util::yaml::{Content, Node};
+use ralph_util::yaml::{DocumentNode, NodeContent};
 
 /// Where a value goes.
-pub(super) enum Slot<'a> {
+pub(super) enum SettingSlot<'a> {
     Text(&'a mut Setting<String>),
     MaybeText(&'a mut Setting<Option<String>>),
     MaybeTexts(&'a mut Setting<Option<Vec<String>>>),
@@ -34,39 +34,39 @@ pub(super) enum Slot<'a> {
     Flag(&'a mut Setting<bool>),
     /// A flag that may also be written as `on` or `off`.
     Switch(&'a mut Setting<bool>),
-    Count(&'a mut Setting<u32>, Bounds),
+    Count(&'a mut Setting<u32>, NumberBounds),
     Time(&'a mut Setting<Duration>),
     MaybeTime(&'a mut Setting<Option<Duration>>),
     Size(&'a mut Setting<MemorySize>),
     MaybeSize(&'a mut Setting<Option<MemorySize>>),
-    MaybeMoney(&'a mut Setting<Option<Money>>),
+    MaybeMoney(&'a mut Setting<Option<DollarAmount>>),
     MaybeTokens(&'a mut Setting<Option<u64>>),
-    MaybeCount(&'a mut Setting<Option<u32>>, Bounds),
-    MaybeFormat(&'a mut Setting<Option<Format>>),
-    MaybePermission(&'a mut Setting<Option<Permission>>),
-    Matching(&'a mut Setting<Matching>),
-    Context(&'a mut Setting<Context>),
-    Scope(&'a mut Setting<Scope>),
+    MaybeCount(&'a mut Setting<Option<u32>>, NumberBounds),
+    MaybeFormat(&'a mut Setting<Option<OutputFormat>>),
+    MaybePermission(&'a mut Setting<Option<PermissionLevel>>),
+    Matching(&'a mut Setting<PromiseMatching>),
+    Context(&'a mut Setting<ContextMode>),
+    Scope(&'a mut Setting<ClaimScope>),
     Method(&'a mut Setting<MethodName>),
-    Isolation(&'a mut Setting<Isolation>),
-    Landing(&'a mut Setting<Landing>),
-    Contradictions(&'a mut Setting<Contradictions>),
-    Checks(&'a mut Setting<Vec<Check>>),
+    Isolation(&'a mut Setting<CheckIsolation>),
+    Landing(&'a mut Setting<LandingMode>),
+    Contradictions(&'a mut Setting<ContradictionSearch>),
+    Checks(&'a mut Setting<Vec<ConfiguredCheck>>),
     Command(&'a mut Setting<Option<CheckCommand>>),
     Strings(&'a mut Setting<Vec<String>>),
-    Stages(&'a mut Setting<Vec<WrittenStage>>),
+    Stages(&'a mut Setting<Vec<ConfiguredStage>>),
     Json(&'a mut Setting<Option<serde_json::Value>>),
-    With(&'a mut Setting<BTreeMap<String, Values>>),
-    OnError(&'a mut Setting<OnError>),
-    MaybeApi(&'a mut Setting<Option<Api>>),
+    With(&'a mut Setting<BTreeMap<String, ParameterValues>>),
+    OnError(&'a mut Setting<JudgeErrorPolicy>),
+    MaybeApi(&'a mut Setting<Option<JudgeApi>>),
     Agents(&'a mut BTreeMap<String, AgentSettings>),
 }
 
 /// How much it takes to write a value, where there is only one line for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ValueShape {
     /// The text is the value.
-    One,
+    Scalar,
     /// Several words.
     Words,
     /// Words or tables of their own.
@@ -75,39 +75,45 @@ pub(super) enum Shape {
 
 /// The smallest and the largest number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds(pub u32, pub u32);
+pub(super) struct NumberBounds(pub u32, pub u32);
 
-impl Bounds {
+impl NumberBounds {
     /// More than a million is a typing mistake.
     pub(super) const ITERATIONS: Self = Self(1, 1_000_000);
     pub(super) const RETRIES: Self = Self(0, 1_000_000);
     pub(super) const EXIT_CODES: Self = Self(0, 255);
     pub(super) const SLOTS: Self = Self(1, 10_000);
     /// More tries of one check would make anything pass.
-    pub(super) const CHECK_RETRIES: Self = Self(0, MOST_RETRIES);
+    pub(super) const CHECK_RETRIES: Self = Self(0, MAX_CHECK_RETRIES);
 }
 
-pub(super) const MATCHING: &[(&str, Matching)] = &[("loose", Matching::Loose), ("exact", Matching::Exact)];
-pub(super) const CONTEXT: &[(&str, Context)] = &[("continue", Context::Continue), ("fresh", Context::Fresh)];
+pub(super) const MATCHING_CHOICES: &[(&str, PromiseMatching)] =
+    &[("loose", PromiseMatching::Loose), ("exact", PromiseMatching::Exact)];
+pub(super) const CONTEXT_CHOICES: &[(&str, ContextMode)] =
+    &[("continue", ContextMode::Continue), ("fresh", ContextMode::Fresh)];
 /// The methods that need nothing but the task.
-pub(super) const METHOD: &[(&str, MethodName)] =
+pub(super) const METHOD_CHOICES: &[(&str, MethodName)] =
     &[("string_match", MethodName::StringMatch), ("semantic", MethodName::Semantic)];
-pub(super) const SCOPE: &[(&str, Scope)] = &[("final", Scope::Final), ("iteration", Scope::Iteration)];
+pub(super) const SCOPE_CHOICES: &[(&str, ClaimScope)] =
+    &[("final", ClaimScope::Final), ("iteration", ClaimScope::Iteration)];
 
-pub(super) const ON_ERROR: &[(&str, OnError)] =
-    &[("reject", OnError::Reject), ("string_match", OnError::StringMatch)];
-pub(super) const ISOLATION: &[(&str, Isolation)] =
-    &[(Isolation::Workspace.as_str(), Isolation::Workspace), (Isolation::Clean.as_str(), Isolation::Clean)];
+pub(super) const ON_ERROR_CHOICES: &[(&str, JudgeErrorPolicy)] =
+    &[("reject", JudgeErrorPolicy::Reject), ("string_match", JudgeErrorPolicy::StringMatch)];
+pub(super) const ISOLATION_CHOICES: &[(&str, CheckIsolation)] = &[
+    (CheckIsolation::Workspace.as_str(), CheckIsolation::Workspace),
+    (CheckIsolation::Clean.as_str(), CheckIsolation::Clean),
+];
 
-pub(super) const LANDING: &[(&str, Landing)] = &[("manual", Landing::Manual), ("auto", Landing::Auto)];
+pub(super) const LANDING_CHOICES: &[(&str, LandingMode)] =
+    &[("manual", LandingMode::Manual), ("auto", LandingMode::Auto)];
 
 /// The adapter's own JSON format, as the classic configuration calls it.
-pub(super) const OWN_FORMAT: &str = "json";
+pub(super) const ADAPTER_JSON_FORMAT: &str = "json";
 
-impl Slot<'_> {
-    pub(super) fn shape(&self) -> Shape {
+impl SettingSlot<'_> {
+    pub(super) fn value_shape(&self) -> ValueShape {
         match self {
-            Self::MaybeTexts(_) => Shape::Words,
+            Self::MaybeTexts(_) => ValueShape::Words,
             Self::Texts(_)
             | Self::Contradictions(_)
             | Self::Checks(_)
@@ -115,7 +121,7 @@ impl Slot<'_> {
             | Self::Strings(_)
             | Self::Stages(_)
             | Self::Json(_)
-            | Self::With(_) => Shape::List,
+            | Self::With(_) => ValueShape::List,
             Self::Text(_)
             | Self::MaybeText(_)
             | Self::Table(_)
@@ -139,198 +145,201 @@ impl Slot<'_> {
             | Self::Method(_)
             | Self::Isolation(_)
             | Self::Landing(_)
-            | Self::Agents(_) => Shape::One,
+            | Self::Agents(_) => ValueShape::Scalar,
         }
     }
 
     /// Puts a value into its place.
-    pub(super) fn fill(self, node: &Node, at: &At<'_>) -> Result<(), ConfigError> {
-        let origin = at.source.origin(node.line);
-        let refused = |refusal: Refusal| at.refuse(node, refusal);
+    pub(super) fn fill_from(self, node: &DocumentNode, context: &KeyContext<'_>) -> Result<(), ConfigError> {
+        let origin = context.source.origin_at(node.line);
+        let refused = |refusal: ValueError| context.error_at_node(node, refusal);
         match self {
-            Self::Text(slot) => slot.set(text(node).map_err(refused)?, origin),
-            Self::MaybeText(slot) => slot.set(maybe(node, text).map_err(refused)?, origin),
-            Self::MaybeTexts(slot) => slot.set(maybe(node, texts).map_err(refused)?, origin),
-            Self::Texts(slot) => slot.set(names(node).map_err(refused)?, origin),
-            Self::Flag(slot) => slot.set(flag(node).map_err(refused)?, origin),
-            Self::Switch(slot) => slot.set(switch(node).map_err(refused)?, origin),
-            Self::Count(slot, bounds) => slot.set(count(node, bounds).map_err(refused)?, origin),
-            Self::Time(slot) => slot.set(time(node).map_err(refused)?, origin),
-            Self::MaybeTime(slot) => slot.set(maybe(node, time).map_err(refused)?, origin),
-            Self::Size(slot) => slot.set(size(node).map_err(refused)?, origin),
-            Self::MaybeSize(slot) => slot.set(maybe(node, size).map_err(refused)?, origin),
-            Self::MaybeMoney(slot) => slot.set(maybe(node, money).map_err(refused)?, origin),
-            Self::MaybeTokens(slot) => slot.set(maybe(node, tokens).map_err(refused)?, origin),
+            Self::Text(slot) => slot.set(read_text(node).map_err(refused)?, origin),
+            Self::MaybeText(slot) => slot.set(read_optional(node, read_text).map_err(refused)?, origin),
+            Self::MaybeTexts(slot) => slot.set(read_optional(node, read_texts).map_err(refused)?, origin),
+            Self::Texts(slot) => slot.set(read_names(node).map_err(refused)?, origin),
+            Self::Flag(slot) => slot.set(read_flag(node).map_err(refused)?, origin),
+            Self::Switch(slot) => slot.set(read_switch(node).map_err(refused)?, origin),
+            Self::Count(slot, bounds) => slot.set(read_count(node, bounds).map_err(refused)?, origin),
+            Self::Time(slot) => slot.set(read_duration(node).map_err(refused)?, origin),
+            Self::MaybeTime(slot) => slot.set(read_optional(node, read_duration).map_err(refused)?, origin),
+            Self::Size(slot) => slot.set(read_size(node).map_err(refused)?, origin),
+            Self::MaybeSize(slot) => slot.set(read_optional(node, read_size).map_err(refused)?, origin),
+            Self::MaybeMoney(slot) => slot.set(read_optional(node, read_money).map_err(refused)?, origin),
+            Self::MaybeTokens(slot) => slot.set(read_optional(node, read_tokens).map_err(refused)?, origin),
             Self::MaybeCount(slot, bounds) => {
-                slot.set(maybe(node, |node| count(node, bounds)).map_err(refused)?, origin);
+                slot.set(read_optional(node, |node| read_count(node, bounds)).map_err(refused)?, origin);
             }
-            Self::MaybeFormat(slot) => slot.set(format(node).map_err(refused)?, origin),
-            Self::MaybePermission(slot) => slot.set(maybe(node, permission).map_err(refused)?, origin),
-            Self::Matching(slot) => slot.set(choice(node, MATCHING).map_err(refused)?, origin),
-            Self::Context(slot) => slot.set(choice(node, CONTEXT).map_err(refused)?, origin),
-            Self::Scope(slot) => slot.set(choice(node, SCOPE).map_err(refused)?, origin),
-            Self::Method(slot) => slot.set(choice(node, METHOD).map_err(refused)?, origin),
-            Self::Isolation(slot) => slot.set(choice(node, ISOLATION).map_err(refused)?, origin),
-            Self::Landing(slot) => slot.set(choice(node, LANDING).map_err(refused)?, origin),
-            Self::Contradictions(slot) => slot.set(contradictions(node).map_err(refused)?, origin),
-            Self::Table(slot) => return document::table(slot, node, at),
-            Self::Checks(slot) => slot.set(checks::checks(node, at)?, origin),
-            Self::Command(slot) => slot.set(maybe(node, checks::command).map_err(refused)?, origin),
-            Self::Strings(slot) => slot.set(checks::strings(node).map_err(refused)?, origin),
-            Self::Stages(slot) => slot.set(checks::stages(node, at)?, origin),
-            Self::Json(slot) => slot.set(Some(checks::json(node)).filter(|value| !value.is_null()), origin),
-            Self::With(slot) => slot.set(checks::with(node, at)?, origin),
-            Self::OnError(slot) => slot.set(choice(node, ON_ERROR).map_err(refused)?, origin),
-            Self::MaybeApi(slot) => slot.set(maybe(node, api).map_err(refused)?, origin),
-            Self::Agents(slot) => return document::agents(slot, node, at),
+            Self::MaybeFormat(slot) => slot.set(read_format(node).map_err(refused)?, origin),
+            Self::MaybePermission(slot) => slot.set(read_optional(node, read_permission).map_err(refused)?, origin),
+            Self::Matching(slot) => slot.set(read_choice(node, MATCHING_CHOICES).map_err(refused)?, origin),
+            Self::Context(slot) => slot.set(read_choice(node, CONTEXT_CHOICES).map_err(refused)?, origin),
+            Self::Scope(slot) => slot.set(read_choice(node, SCOPE_CHOICES).map_err(refused)?, origin),
+            Self::Method(slot) => slot.set(read_choice(node, METHOD_CHOICES).map_err(refused)?, origin),
+            Self::Isolation(slot) => slot.set(read_choice(node, ISOLATION_CHOICES).map_err(refused)?, origin),
+            Self::Landing(slot) => slot.set(read_choice(node, LANDING_CHOICES).map_err(refused)?, origin),
+            Self::Contradictions(slot) => slot.set(read_contradictions(node).map_err(refused)?, origin),
+            Self::Table(slot) => return document::fill_variables(slot, node, context),
+            Self::Checks(slot) => slot.set(checks::read_checks(node, context)?, origin),
+            Self::Command(slot) => slot.set(read_optional(node, checks::read_command).map_err(refused)?, origin),
+            Self::Strings(slot) => slot.set(checks::read_strings(node).map_err(refused)?, origin),
+            Self::Stages(slot) => slot.set(checks::read_stages(node, context)?, origin),
+            Self::Json(slot) => slot.set(Some(checks::to_json(node)).filter(|value| !value.is_null()), origin),
+            Self::With(slot) => slot.set(checks::read_template_values(node, context)?, origin),
+            Self::OnError(slot) => slot.set(read_choice(node, ON_ERROR_CHOICES).map_err(refused)?, origin),
+            Self::MaybeApi(slot) => slot.set(read_optional(node, read_api).map_err(refused)?, origin),
+            Self::Agents(slot) => return document::fill_agents(slot, node, context),
         }
         Ok(())
     }
 }
 
-fn maybe<T>(node: &Node, read: impl FnOnce(&Node) -> Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+fn read_optional<T>(
+    node: &DocumentNode,
+    read: impl FnOnce(&DocumentNode) -> Result<T, ValueError>,
+) -> Result<Option<T>, ValueError> {
     match &node.content {
-        Content::Nothing => Ok(None),
-        Content::Text(_) | Content::List(_) | Content::Map(_) => read(node).map(Some),
+        NodeContent::Null => Ok(None),
+        NodeContent::Text(_) | NodeContent::List(_) | NodeContent::Map(_) => read(node).map(Some),
     }
 }
 
 /// Returns the text of a scalar as it was written.
-pub(super) fn scalar<'a>(node: &'a Node, wanted: &str) -> Result<&'a str, Refusal> {
+pub(super) fn read_scalar<'a>(node: &'a DocumentNode, expected: &str) -> Result<&'a str, ValueError> {
     match &node.content {
-        Content::Text(text) if text.contains('\0') => Err(Refusal::new("it holds a NUL character")),
-        Content::Text(text) => Ok(text),
-        Content::Nothing => Err(Refusal::new(format!("it has no value: {wanted} is expected"))),
-        Content::List(_) => Err(Refusal::new(format!("it is a list: {wanted} is expected"))),
-        Content::Map(_) => Err(Refusal::new(format!("it is a table: {wanted} is expected"))),
+        NodeContent::Text(text) if text.contains('\0') => Err(ValueError::new("it holds a NUL character")),
+        NodeContent::Text(text) => Ok(text),
+        NodeContent::Null => Err(ValueError::new(format!("it has no value: {expected} is expected"))),
+        NodeContent::List(_) => Err(ValueError::new(format!("it is a list: {expected} is expected"))),
+        NodeContent::Map(_) => Err(ValueError::new(format!("it is a table: {expected} is expected"))),
     }
 }
 
-pub(super) fn text(node: &Node) -> Result<String, Refusal> {
-    match scalar(node, "a text")? {
-        "" => Err(Refusal::new("it is empty").hint("leave the key out to keep what holds without it")),
+pub(super) fn read_text(node: &DocumentNode) -> Result<String, ValueError> {
+    match read_scalar(node, "a text")? {
+        "" => Err(ValueError::new("it is empty").with_hint("leave the key out to keep what holds without it")),
         text => Ok(text.to_owned()),
     }
 }
 
-pub(super) fn texts(node: &Node) -> Result<Vec<String>, Refusal> {
-    let Content::List(items) = &node.content else {
-        return Err(Refusal::new("a list is expected").hint("write [first, second], or one `- item` a line"));
+pub(super) fn read_texts(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
+    let NodeContent::List(items) = &node.content else {
+        return Err(ValueError::new("a list is expected").with_hint("write [first, second], or one `- item` a line"));
     };
-    items.iter().map(|item| scalar(item, "a text").map(str::to_owned)).collect()
+    items.iter().map(|item| read_scalar(item, "a text").map(str::to_owned)).collect()
 }
 
 /// Reads a list of names; a single one may stand alone, and in a variable they are parted by commas.
-fn names(node: &Node) -> Result<Vec<String>, Refusal> {
+fn read_names(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     let names = match &node.content {
-        Content::Text(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
-        Content::Nothing | Content::List(_) | Content::Map(_) => texts(node)?,
+        NodeContent::Text(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
+        NodeContent::Null | NodeContent::List(_) | NodeContent::Map(_) => read_texts(node)?,
     };
     let is_empty = |name: &String| name.is_empty();
-    if names.iter().any(is_empty) { Err(Refusal::new("a name is empty")) } else { Ok(names) }
+    if names.iter().any(is_empty) { Err(ValueError::new("a name is empty")) } else { Ok(names) }
 }
 
-pub(super) fn flag(node: &Node) -> Result<bool, Refusal> {
-    match scalar(node, "true or false")? {
+pub(super) fn read_flag(node: &DocumentNode) -> Result<bool, ValueError> {
+    match read_scalar(node, "true or false")? {
         "true" => Ok(true),
         "false" => Ok(false),
-        other => Err(Refusal::new(format!("{other:?} is neither true nor false"))),
+        other => Err(ValueError::new(format!("{other:?} is neither true nor false"))),
     }
 }
 
-fn switch(node: &Node) -> Result<bool, Refusal> {
-    match scalar(node, "true or false")? {
+fn read_switch(node: &DocumentNode) -> Result<bool, ValueError> {
+    match read_scalar(node, "true or false")? {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => flag(node),
+        _ => read_flag(node),
     }
 }
 
-pub(super) fn count(node: &Node, Bounds(least, most): Bounds) -> Result<u32, Refusal> {
-    let written = scalar(node, "a whole number")?;
-    let refused = |what: &str| Refusal::new(format!("{written:?} {what}"));
+pub(super) fn read_count(node: &DocumentNode, NumberBounds(least, most): NumberBounds) -> Result<u32, ValueError> {
+    let written = read_scalar(node, "a whole number")?;
+    let refused = |what: &str| ValueError::new(format!("{written:?} {what}"));
     let is_plain = !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_digit());
     if !is_plain {
-        return Err(refused("is not a whole number").hint("write decimal digits, such as 10"));
+        return Err(refused("is not a whole number").with_hint("write decimal digits, such as 10"));
     }
     if written.len() > 1 && written.starts_with('0') {
         let hint = "some programs read that as octal: write it without the zero in front";
-        return Err(refused("begins with 0").hint(hint));
+        return Err(refused("begins with 0").with_hint(hint));
     }
     let number = written.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| refused(&format!("is not between {least} and {most}")))
 }
 
-pub(super) fn time(node: &Node) -> Result<Duration, Refusal> {
-    let written = scalar(node, "a duration")?;
-    duration::parse(written).map_err(|error| Refusal::new(error.to_string()))
+pub(super) fn read_duration(node: &DocumentNode) -> Result<Duration, ValueError> {
+    let written = read_scalar(node, "a duration")?;
+    duration::parse(written).map_err(|error| ValueError::new(error.to_string()))
 }
 
-fn size(node: &Node) -> Result<MemorySize, Refusal> {
-    let written = scalar(node, "an amount of memory")?;
-    MemorySize::parse(written).map_err(|error| Refusal::new(error.to_string()))
+fn read_size(node: &DocumentNode) -> Result<MemorySize, ValueError> {
+    let written = read_scalar(node, "an amount of memory")?;
+    MemorySize::parse(written).map_err(|error| ValueError::new(error.to_string()))
 }
 
-fn money(node: &Node) -> Result<Money, Refusal> {
-    let written = scalar(node, "an amount of dollars")?;
-    Money::parse(written).map_err(|error| Refusal::new(error.to_string()))
+fn read_money(node: &DocumentNode) -> Result<DollarAmount, ValueError> {
+    let written = read_scalar(node, "an amount of dollars")?;
+    DollarAmount::parse(written).map_err(|error| ValueError::new(error.to_string()))
 }
 
-fn tokens(node: &Node) -> Result<u64, Refusal> {
-    let written = scalar(node, "a number of tokens")?;
-    parse_tokens(written).map_err(|error| Refusal::new(error.to_string()))
+fn read_tokens(node: &DocumentNode) -> Result<u64, ValueError> {
+    let written = read_scalar(node, "a number of tokens")?;
+    parse_tokens(written).map_err(|error| ValueError::new(error.to_string()))
 }
 
-fn format(node: &Node) -> Result<Option<Format>, Refusal> {
-    match scalar(node, "a format")? {
-        OWN_FORMAT => Ok(None),
-        name => name.parse().map(Some).map_err(|error: ralph_agents::UnknownFormat| {
+fn read_format(node: &DocumentNode) -> Result<Option<OutputFormat>, ValueError> {
+    match read_scalar(node, "a format")? {
+        ADAPTER_JSON_FORMAT => Ok(None),
+        name => name.parse().map(Some).map_err(|error: ralph_agents::UnknownOutputFormat| {
             let hint = error.hint();
-            Refusal::new(error.to_string()).hint(hint)
+            ValueError::new(error.to_string()).with_hint(hint)
         }),
     }
 }
 
-fn permission(node: &Node) -> Result<Permission, Refusal> {
-    let all: Vec<_> = Permission::ALL.iter().map(|permission| (permission.name(), *permission)).collect();
-    choice(node, &all)
+fn read_permission(node: &DocumentNode) -> Result<PermissionLevel, ValueError> {
+    let all: Vec<_> = PermissionLevel::ALL.iter().map(|permission| (permission.name(), *permission)).collect();
+    read_choice(node, &all)
 }
 
-fn api(node: &Node) -> Result<Api, Refusal> {
-    let all: Vec<_> = Api::ALL.iter().map(|api| (api.name(), *api)).collect();
-    choice(node, &all)
+fn read_api(node: &DocumentNode) -> Result<JudgeApi, ValueError> {
+    let all: Vec<_> = JudgeApi::ALL.iter().map(|api| (api.name(), *api)).collect();
+    read_choice(node, &all)
 }
 
-fn choice<T: Copy>(node: &Node, among: &[(&str, T)]) -> Result<T, Refusal> {
-    let names: Vec<&str> = among.iter().map(|(name, _)| *name).collect();
-    let written = scalar(node, &names.join(" or "))?;
-    let found = among.iter().find(|(name, _)| *name == written);
+fn read_choice<T: Copy>(node: &DocumentNode, choices: &[(&str, T)]) -> Result<T, ValueError> {
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    let written = read_scalar(node, &names.join(" or "))?;
+    let found = choices.iter().find(|(name, _)| *name == written);
     found.map(|(_, value)| *value).ok_or_else(|| {
-        Refusal::new(format!("{written:?} means nothing here")).hint(suggest::hint(written, &names))
+        ValueError::new(format!("{written:?} means nothing here")).with_hint(suggest::suggestion_hint(written, &names))
     })
 }
 
 /// `true`, `false`, or phrases that are looked for beside the usual ones.
-fn contradictions(node: &Node) -> Result<Contradictions, Refusal> {
+fn read_contradictions(node: &DocumentNode) -> Result<ContradictionSearch, ValueError> {
     match &node.content {
-        Content::List(_) => match texts(node)? {
+        NodeContent::List(_) => match read_texts(node)? {
             extra if extra.iter().any(|phrase| phrase.trim().is_empty()) => {
-                Err(Refusal::new("an empty phrase would stand in every message"))
+                Err(ValueError::new("an empty phrase would stand in every message"))
             }
-            extra => Ok(Contradictions::On { extra }),
+            extra => Ok(ContradictionSearch::On { extra }),
         },
-        Content::Nothing | Content::Text(_) | Content::Map(_) => flag(node).map(|on| match on {
-            true => Contradictions::On { extra: Vec::new() },
-            false => Contradictions::Off,
+        NodeContent::Null | NodeContent::Text(_) | NodeContent::Map(_) => read_flag(node).map(|on| match on {
+            true => ContradictionSearch::On { extra: Vec::new() },
+            false => ContradictionSearch::Off,
         }),
     }
 }
 
 /// Returns how contradictions would be written.
-pub(super) fn contradictions_value(value: &Contradictions) -> serde_json::Value {
+pub(super) fn contradictions_to_json(value: &ContradictionSearch) -> serde_json::Value {
     match value {
-        Contradictions::Off => false.into(),
-        Contradictions::On { extra } if extra.is_empty() => true.into(),
-        Contradictions::On { extra } => extra.clone().into(),
+        ContradictionSearch::Off => false.into(),
+        ContradictionSearch::On { extra } if extra.is_empty() => true.into(),
+        ContradictionSearch::On { extra } => extra.clone().into(),
     }
 }

@@ -1,8 +1,8 @@
 //! The demo: a small repository with a task, and a scripted agent that first lies about it and then does it.
 mod agent;
-mod method;
-mod speech;
-mod stage;
+mod demo_repository;
+mod demo_stream_writer;
+mod init_prompts;
 
-pub use agent::{Pace, play};
-pub use stage::{CHECK, Stage, StageError, TASK};
+pub use agent::{DemoPace, play_agent};
+pub use demo_repository::{DEMO_CHECK, DEMO_TASK, DemoRepository, DemoRepositoryError};

@@ -3,7 +3,7 @@ use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum FindingStatus {
     Good,
     /// It is so, and nothing is wrong with it.
     Note,
@@ -13,7 +13,7 @@ pub enum Status {
     Bad,
 }
 
-impl Status {
+impl FindingStatus {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -26,27 +26,27 @@ impl Status {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// What was looked at: `version`, `login`, `git` …
     pub name: &'static str,
-    pub status: Status,
+    pub status: FindingStatus,
     pub what: String,
     /// What to do about it.
     pub hint: Option<String>,
 }
 
-impl Finding {
-    pub(super) fn new(name: &'static str, status: Status, what: impl Into<String>) -> Self {
+impl DoctorFinding {
+    pub(super) fn new(name: &'static str, status: FindingStatus, what: impl Into<String>) -> Self {
         Self { name, status, what: what.into(), hint: None }
     }
 
-    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
 /// Returns the worst of all.
 #[must_use]
-pub fn worst<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Status {
-    findings.into_iter().map(|finding| finding.status).max().unwrap_or(Status::Good)
+pub fn worst_status<'a>(findings: impl IntoIterator<Item = &'a DoctorFinding>) -> FindingStatus {
+    findings.into_iter().map(|finding| finding.status).max().unwrap_or(FindingStatus::Good)
 }

@@ -1,94 +1,94 @@
 //! What every run needs beside an agent: git, a place for the state, room on its disk.
 use std::path::{Path, PathBuf};
 
-use super::finding::{Finding, Status};
+use super::finding::{DoctorFinding, FindingStatus};
 use ralph_engine::git;
-use ralph_store::{Opening, Store};
+use ralph_store::{OpenMode, Store};
 
-const GIGABYTE: u64 = 1 << 30;
+const GIGABYTE_BYTES: u64 = 1 << 30;
 /// With less than this the logs of one long run may not fit.
-const LITTLE: u64 = GIGABYTE;
+const LOW_DISK_BYTES: u64 = GIGABYTE_BYTES;
 /// With less than this not even the database is safe.
-const TOO_LITTLE: u64 = 64 << 20;
+const CRITICAL_DISK_BYTES: u64 = 64 << 20;
 
 /// Where a run would work.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ExaminedProject {
     pub root: PathBuf,
-    pub state: PathBuf,
+    pub state_folder: PathBuf,
 }
 
 /// Looks at the machine. Outside of a repository there is no place.
-pub async fn of_machine(place: Result<&Place, String>) -> Vec<Finding> {
-    let mut findings = vec![git_program()];
-    match place {
+pub async fn check_machine(project: Result<&ExaminedProject, String>) -> Vec<DoctorFinding> {
+    let mut findings = vec![check_git()];
+    match project {
         Err(why) => findings.push(
-            Finding::new("project", Status::Warning, why)
-                .hint("runs need a git repository: `git init` makes one"),
+            DoctorFinding::new("project", FindingStatus::Warning, why)
+                .with_hint("runs need a git repository: `git init` makes one"),
         ),
         Ok(place) => {
-            let folder = nearest(&place.state);
-            findings.push(state(place).await);
-            findings.push(writable(folder));
-            findings.push(disk(folder));
+            let folder = nearest_existing_folder(&place.state_folder);
+            findings.push(check_state(place).await);
+            findings.push(check_writable(folder));
+            findings.push(check_disk_space(folder));
         }
     }
     findings
 }
 
-fn git_program() -> Finding {
-    match git::git(Path::new("/"), &["--version"]) {
-        Ok(said) => Finding::new("git", Status::Good, said.trim().to_owned()),
-        Err(error) => Finding::new("git", Status::Bad, error.to_string()).hint("install git"),
+fn check_git() -> DoctorFinding {
+    match git::run_git(Path::new("/"), &["--version"]) {
+        Ok(said) => DoctorFinding::new("git", FindingStatus::Good, said.trim().to_owned()),
+        Err(error) => DoctorFinding::new("git", FindingStatus::Bad, error.to_string()).with_hint("install git"),
     }
 }
 
-async fn state(place: &Place) -> Finding {
-    let shown = place.state.display();
-    match Store::open(&place.state, Opening::Existing).await {
+async fn check_state(project: &ExaminedProject) -> DoctorFinding {
+    let shown = project.state_folder.display();
+    match Store::open(&project.state_folder, OpenMode::Existing).await {
         Ok(Some(store)) => {
             store.close().await;
-            Finding::new("state", Status::Good, format!("{shown} can be read"))
+            DoctorFinding::new("state", FindingStatus::Good, format!("{shown} can be read"))
         }
-        Ok(None) => Finding::new("state", Status::Good, format!("{shown} holds no runs yet")),
-        Err(error) => Finding::new("state", Status::Bad, error.to_string())
-            .hint("`ralph runs` says more, and what to do about it"),
+        Ok(None) => DoctorFinding::new("state", FindingStatus::Good, format!("{shown} holds no runs yet")),
+        Err(error) => DoctorFinding::new("state", FindingStatus::Bad, error.to_string())
+            .with_hint("`ralph runs` says more, and what to do about it"),
     }
 }
 
 /// Returns the folder, or the nearest one above it that exists.
-fn nearest(folder: &Path) -> &Path {
+fn nearest_existing_folder(folder: &Path) -> &Path {
     folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(folder)
 }
 
-fn writable(folder: &Path) -> Finding {
+fn check_writable(folder: &Path) -> DoctorFinding {
     let shown = folder.display();
     match rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) {
-        Ok(()) => Finding::new("folder", Status::Good, format!("{shown} can be written")),
-        Err(error) => Finding::new("folder", Status::Bad, format!("{shown} cannot be written: {error}"))
-            .hint("look at its owner, its mode, and whether its disk is read-only"),
+        Ok(()) => DoctorFinding::new("folder", FindingStatus::Good, format!("{shown} can be written")),
+        Err(error) => DoctorFinding::new("folder", FindingStatus::Bad, format!("{shown} cannot be written: {error}"))
+            .with_hint("look at its owner, its mode, and whether its disk is read-only"),
     }
 }
 
-fn disk(folder: &Path) -> Finding {
+fn check_disk_space(folder: &Path) -> DoctorFinding {
     let free = match rustix::fs::statvfs(folder) {
         Ok(facts) => facts.f_bavail.saturating_mul(facts.f_frsize),
         Err(error) => {
-            return Finding::new("disk", Status::Warning, format!("its room is not known: {error}"));
+            return DoctorFinding::new("disk", FindingStatus::Warning, format!("its room is not known: {error}"));
         }
     };
-    let what = format!("{:.1} GB are free", gigabytes(free));
+    let what = format!("{:.1} GB are free", to_gigabytes(free));
     match free {
-        ..TOO_LITTLE => {
-            Finding::new("disk", Status::Bad, what).hint("make room: `ralph gc` removes old logs")
+        ..CRITICAL_DISK_BYTES => {
+            DoctorFinding::new("disk", FindingStatus::Bad, what).with_hint("make room: `ralph gc` removes old logs")
         }
-        TOO_LITTLE..LITTLE => Finding::new("disk", Status::Warning, what)
-            .hint("raw logs of a run may take up to `limits.log_limit`; `ralph gc` removes old ones"),
-        LITTLE.. => Finding::new("disk", Status::Good, what),
+        CRITICAL_DISK_BYTES..LOW_DISK_BYTES => DoctorFinding::new("disk", FindingStatus::Warning, what)
+            .with_hint("raw logs of a run may take up to `limits.log_limit`; `ralph gc` removes old ones"),
+        LOW_DISK_BYTES.. => DoctorFinding::new("disk", FindingStatus::Good, what),
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
-fn gigabytes(bytes: u64) -> f64 {
-    bytes as f64 / GIGABYTE as f64
+fn to_gigabytes(bytes: u64) -> f64 {
+    bytes as f64 / GIGABYTE_BYTES as f64
 }

@@ -1,11 +1,11 @@
 //! Looks whether agents and machine are fit for work. It changes nothing, and decides nothing about runs.
 mod agents;
-mod ask;
 mod finding;
 mod hooks;
 mod login;
 mod machine;
+mod version_probe;
 
-pub use agents::{AgentHealth, Visit, Wanted, examine};
-pub use finding::{Finding, Status, worst};
-pub use machine::{Place, of_machine};
+pub use agents::{AgentExamination, AgentHealth, AgentUse, examine_agent};
+pub use finding::{DoctorFinding, FindingStatus, worst_status};
+pub use machine::{ExaminedProject, check_machine};

@@ -1,8 +1,8 @@
 //! Makes a project ready: finds out what there is to find out, and writes what is missing. It never changes a file
 //! that exists.
-mod found;
+mod detect;
 mod texts;
 mod write;
 
-pub use found::{Found, look};
-pub use write::{Made, WriteError, Written, write};
+pub use detect::{DetectedProject, detect_project};
+pub use write::{InitFileOutcome, InitFileResult, InitWriteError, write_init_files};

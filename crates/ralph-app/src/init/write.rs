@@ -3,56 +3,60 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::found::Found;
-use super::texts::{Place, texts};
+use super::detect::DetectedProject;
+use super::texts::{InitFile, init_files};
 use ralph_engine::project::Project;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{} cannot be written", path.display())]
-pub struct WriteError {
+pub struct InitWriteError {
     pub path: PathBuf,
     pub source: io::Error,
 }
 
 /// What became of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct InitFileResult {
     /// From the project's root.
     pub path: PathBuf,
-    pub made: Made,
+    pub outcome: InitFileOutcome,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
-    New,
+pub enum InitFileOutcome {
+    Created,
     /// It was there, and stays as it is.
     Kept,
 }
 
 /// Writes what is missing. A classic `config` counts as a configuration: two would be an error.
-pub fn write(project: &Project, found: &Found, agents: &str) -> Result<Vec<Written>, WriteError> {
+pub fn write_init_files(
+    project: &Project,
+    found: &DetectedProject,
+    agents: &str,
+) -> Result<Vec<InitFileResult>, InitWriteError> {
     let home = project.home.strip_prefix(&project.root).unwrap_or(&project.home).to_path_buf();
     let shown = if home.as_os_str().is_empty() { String::new() } else { format!("{}/", home.display()) };
     let mut written = Vec::new();
-    for (place, text) in texts(found, &shown, agents) {
+    for (place, text) in init_files(found, &shown, agents) {
         let path = match place {
-            Place::Home("config.yaml") if project.home.join("config").is_file() => {
-                written.push(Written { path: home.join("config"), made: Made::Kept });
+            InitFile::Home("config.yaml") if project.home.join("config").is_file() => {
+                written.push(InitFileResult { path: home.join("config"), outcome: InitFileOutcome::Kept });
                 continue;
             }
-            Place::Home(name) => home.join(name),
-            Place::Root(path) if project.root.join(&path).parent().is_some_and(Path::is_dir) => continue,
-            Place::Root(path) => PathBuf::from(path),
+            InitFile::Home(name) => home.join(name),
+            InitFile::Root(path) if project.root.join(&path).parent().is_some_and(Path::is_dir) => continue,
+            InitFile::Root(path) => PathBuf::from(path),
         };
-        let made = create(&project.root.join(&path), &text)
-            .map_err(|source| WriteError { path: project.root.join(&path), source })?;
-        written.push(Written { path, made });
+        let made = create_file(&project.root.join(&path), &text)
+            .map_err(|source| InitWriteError { path: project.root.join(&path), source })?;
+        written.push(InitFileResult { path, outcome: made });
     }
     Ok(written)
 }
 
 /// Does not follow a link that somebody put in the file's place.
-fn create(path: &Path, text: &str) -> io::Result<Made> {
+fn create_file(path: &Path, text: &str) -> io::Result<InitFileOutcome> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -63,9 +67,9 @@ fn create(path: &Path, text: &str) -> io::Result<Made> {
                 // Half a file would be kept the next time.
                 let _ = std::fs::remove_file(path);
             }
-            written.map(|()| Made::New)
+            written.map(|()| InitFileOutcome::Created)
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Made::Kept),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(InitFileOutcome::Kept),
         Err(error) => Err(error),
     }
 }

@@ -1,37 +1,37 @@
 //! What is wrong with a task that somebody wrote, where, and what to write instead.
-use ralph_util::sanitize::sanitize;
+use ralph_util::sanitize::sanitize_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {what}")]
+#[error("{place}: {message}")]
 pub struct TaskError {
     /// `FILE:LINE:COLUMN`, or a flag.
     pub place: String,
     /// The field and what is wrong with it.
-    pub what: String,
+    pub message: String,
     pub hint: Option<String>,
 }
 
 /// Longer messages are mostly what was written.
-const LONGEST: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 impl TaskError {
-    pub(super) fn new(place: impl Into<String>, what: &str) -> Self {
-        let line = sanitize(what).replace('\n', " ");
-        let what = match line.char_indices().nth(LONGEST) {
+    pub(super) fn new(place: impl Into<String>, message: &str) -> Self {
+        let line = sanitize_text(message).replace('\n', " ");
+        let message = match line.char_indices().nth(MAX_MESSAGE_CHARS) {
             Some((end, _)) => format!("{} …", line.get(..end).unwrap_or_default()),
             None => line,
         };
-        Self { place: place.into(), what, hint: None }
+        Self { place: place.into(), message, hint: None }
     }
 
     /// A file that cannot be read.
     #[must_use]
-    pub fn unreadable(name: &str, error: &std::io::Error) -> Self {
+    pub fn unreadable_file(name: &str, error: &std::io::Error) -> Self {
         Self::new(name, &format!("it cannot be read: {error}"))
     }
 
     #[must_use]
-    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }

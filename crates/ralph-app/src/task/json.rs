@@ -5,39 +5,39 @@ use std::fmt;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use ralph_util::yaml::{Content, Entry, Malformed, Node, Written};
+use ralph_util::yaml::{DocumentError, DocumentNode, MapEntry, NodeContent, ScalarStyle};
 
 /// Deeper ones are mistakes.
-const DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Reads one JSON document.
-pub(super) fn parse(text: &str) -> Result<Node, Malformed> {
+pub(super) fn parse_json(text: &str) -> Result<DocumentNode, DocumentError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let root: &RawValue = serde_json::from_str(text).map_err(|error| malformed(&error))?;
-    let lines = Lines::of(text);
-    lines.node(root.get(), DEPTH)
+    let root: &RawValue = serde_json::from_str(text).map_err(|error| to_document_error(&error))?;
+    let lines = LineIndex::new(text);
+    lines.build_node(root.get(), MAX_DEPTH)
 }
 
-fn malformed(error: &serde_json::Error) -> Malformed {
+fn to_document_error(error: &serde_json::Error) -> DocumentError {
     let what = error.to_string();
     let what = what.split(" at line ").next().unwrap_or_default().to_owned();
-    Malformed { line: error.line().max(1) as u64, column: error.column().max(1) as u64, what }
+    DocumentError { line: error.line().max(1) as u64, column: error.column().max(1) as u64, message: what }
 }
 
 /// A text, and where its lines begin.
-struct Lines<'a> {
+struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
-    fn of(text: &'a str) -> Self {
+impl<'a> LineIndex<'a> {
+    fn new(text: &'a str) -> Self {
         let after = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Self { text, starts: std::iter::once(0).chain(after).collect() }
     }
 
     /// Returns line and column of a part of the text.
-    fn place(&self, part: &str) -> (u64, u64) {
+    fn position_of(&self, part: &str) -> (u64, u64) {
         let at = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
@@ -45,52 +45,51 @@ impl<'a> Lines<'a> {
         (line as u64, column as u64 + 1)
     }
 
-    fn node(&self, part: &'a str, depth: usize) -> Result<Node, Malformed> {
-        let (line, column) = self.place(part);
-        let refused = |what: &str| Malformed { line, column, what: what.to_owned() };
-        let below =
-            depth.checked_sub(1).ok_or_else(|| refused("it is too deep: at most 32 levels are read"))?;
+    fn build_node(&self, part: &'a str, depth: usize) -> Result<DocumentNode, DocumentError> {
+        let (line, column) = self.position_of(part);
+        let refused = |what: &str| DocumentError { line, column, message: what.to_owned() };
+        let below = depth.checked_sub(1).ok_or_else(|| refused("it is too deep: at most 32 levels are read"))?;
         let own = |error: serde_json::Error| refused(&error.to_string());
         let content = match part.as_bytes().first() {
-            Some(b'{') => self.map(part, below, &refused)?,
+            Some(b'{') => self.build_map(part, below, &refused)?,
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(part).map_err(own)?;
-                Content::List(
-                    items.iter().map(|item| self.node(item.get(), below)).collect::<Result<_, _>>()?,
+                NodeContent::List(
+                    items.iter().map(|item| self.build_node(item.get(), below)).collect::<Result<_, _>>()?,
                 )
             }
-            Some(b'"') => Content::Text(serde_json::from_str(part).map_err(own)?),
-            _ if part == "null" => Content::Nothing,
-            _ => Content::Text(part.to_owned()),
+            Some(b'"') => NodeContent::Text(serde_json::from_str(part).map_err(own)?),
+            _ if part == "null" => NodeContent::Null,
+            _ => NodeContent::Text(part.to_owned()),
         };
-        let written = if part.starts_with('"') { Written::Quoted } else { Written::Literal };
-        Ok(Node { line, column, written, content })
+        let written = if part.starts_with('"') { ScalarStyle::Quoted } else { ScalarStyle::Literal };
+        Ok(DocumentNode { line, column, style: written, content })
     }
 
-    fn map(
+    fn build_map(
         &self,
         part: &'a str,
         depth: usize,
-        refused: &dyn Fn(&str) -> Malformed,
-    ) -> Result<Content, Malformed> {
+        refused: &dyn Fn(&str) -> DocumentError,
+    ) -> Result<NodeContent, DocumentError> {
         let mut deserializer = serde_json::Deserializer::from_str(part);
-        let pairs = deserializer.deserialize_map(Pairs).map_err(|error| refused(&error.to_string()))?;
+        let pairs = deserializer.deserialize_map(PairsVisitor).map_err(|error| refused(&error.to_string()))?;
         let mut seen = BTreeSet::new();
         let entries = pairs.into_iter().map(|(key, value)| {
-            let node = self.node(value.get(), depth)?;
+            let node = self.build_node(value.get(), depth)?;
             if !seen.insert(key.clone()) {
                 let what = format!("the key {key:?} stands here twice");
-                return Err(Malformed { line: node.line, column: node.column, what });
+                return Err(DocumentError { line: node.line, column: node.column, message: what });
             }
-            Ok(Entry { key, line: node.line, column: node.column, node })
+            Ok(MapEntry { key, line: node.line, column: node.column, node })
         });
-        entries.collect::<Result<_, _>>().map(Content::Map)
+        entries.collect::<Result<_, _>>().map(NodeContent::Map)
     }
 }
 
-struct Pairs;
+struct PairsVisitor;
 
-impl<'de> Visitor<'de> for Pairs {
+impl<'de> Visitor<'de> for PairsVisitor {
     type Value = Vec<(String, &'de RawValue)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,22 +111,22 @@ mod tests {
 
     #[test] // spec: T4
     fn every_part_knows_its_line_and_column() {
-        let root = parse("{\n\t\"a\": [1, \"\\ud83d\\ude00\"],\n  \"ä\": {\"b\": null}\n}").unwrap();
-        let Content::Map(entries) = &root.content else { panic!() };
-        let Content::List(items) = &entries[0].node.content else { panic!() };
+        let root = parse_json("{\n\t\"a\": [1, \"\\ud83d\\ude00\"],\n  \"ä\": {\"b\": null}\n}").unwrap();
+        let NodeContent::Map(entries) = &root.content else { panic!() };
+        let NodeContent::List(items) = &entries[0].node.content else { panic!() };
         assert_eq!((items[1].line, items[1].column), (2, 11));
-        assert!(matches!(&items[1].content, Content::Text(text) if text == "😀"));
-        assert_eq!((items[0].written, items[1].written), (Written::Literal, Written::Quoted));
+        assert!(matches!(&items[1].content, NodeContent::Text(text) if text == "😀"));
+        assert_eq!((items[0].style, items[1].style), (ScalarStyle::Literal, ScalarStyle::Quoted));
         assert_eq!((entries[1].node.line, entries[1].node.column), (3, 8));
     }
 
     #[test] // spec: T4, X4
-    fn what_is_no_json_is_refused_with_its_place() {
-        let refused = |text: &str| parse(text).unwrap_err();
+    fn invalid_json_is_refused_with_its_place() {
+        let refused = |text: &str| parse_json(text).unwrap_err();
         assert_eq!(refused("{\n \"a\": ]").line, 2);
-        assert_eq!(refused("{\"a\": 1,\n \"a\": 2}").what, "the key \"a\" stands here twice");
+        assert_eq!(refused("{\"a\": 1,\n \"a\": 2}").message, "the key \"a\" stands here twice");
         let deep = "[".repeat(100) + &"]".repeat(100);
-        assert!(refused(&deep).what.contains("too deep"));
-        assert!(!refused(&"[".repeat(100_000)).what.is_empty());
+        assert!(refused(&deep).message.contains("too deep"));
+        assert!(!refused(&"[".repeat(100_000)).message.is_empty());
     }
 }

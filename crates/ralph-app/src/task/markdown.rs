@@ -1,85 +1,85 @@
 //! Markdown check lists: each item at the edge is a task, what is indented below it says when it is done.
-use ralph_core::task::{Approval, CompletionSpec, Status, Task, is_name, slug, validate};
+use ralph_core::task::{Approval, CompletionSpec, Task, TaskStatus, is_valid_id, to_slug, validate_task};
 use serde_json::Map;
 
-use super::file::Given;
-use super::{Origin, Read, TaskError};
+use super::file::ParsedTasks;
+use super::{ParsedTask, TaskError, TaskOrigin};
 
 /// Reads the check lists of a text. What looks like a task and is none is told.
-pub(super) fn tasks(text: &str, file: &str) -> Result<Given, TaskError> {
-    let mut found: Vec<Item<'_>> = Vec::new();
+pub(super) fn parse_checklist(text: &str, file: &str) -> Result<ParsedTasks, TaskError> {
+    let mut found: Vec<ChecklistItem<'_>> = Vec::new();
     let mut warnings = Vec::new();
-    let mut code: Option<Fence> = None;
+    let mut code: Option<CodeBlockMarker> = None;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (line, number) in text.lines().zip(1_u64..) {
-        if let Some(fence) = Fence::of(line) {
+        if let Some(fence) = CodeBlockMarker::from_line(line) {
             code = match code {
                 None => Some(fence),
-                Some(open) if fence.closes(open) => None,
+                Some(open) if fence.closes_block(open) => None,
                 Some(open) => Some(open),
             };
             continue;
         }
-        match (code, mark(line)) {
-            (Some(_), _) | (None, Mark::Other) => {}
-            (None, Mark::Task { is_done, words }) => {
-                found.push(Item { line: number, is_done, words, outcome: None, below: Vec::new() });
+        match (code, classify_line(line)) {
+            (Some(_), _) | (None, ChecklistLine::Other) => {}
+            (None, ChecklistLine::Task { is_done, text: words }) => {
+                found.push(ChecklistItem { line: number, is_done, text: words, outcome: None, criteria: Vec::new() });
             }
-            (None, Mark::Below(words)) => {
+            (None, ChecklistLine::Nested(words)) => {
                 if let Some(item) = found.last_mut() {
-                    item.add(words);
+                    item.add_nested_item(words);
                 }
             }
-            (None, Mark::Strange(what)) => {
+            (None, ChecklistLine::UnknownBox(what)) => {
                 warnings.push(format!("{file}:{number}: {what} is no box that is read: write [ ] or [x]"));
             }
         }
     }
     if found.is_empty() {
         return Err(TaskError::new(file, "it holds no check list")
-            .hint("a task is a line `- [ ] TASK-001: title`; what must be true stands below it, indented"));
+            .with_hint("a task is a line `- [ ] TASK-001: title`; what must be true stands below it, indented"));
     }
-    let tasks = found.into_iter().map(|item| item.task(file)).collect::<Result<_, _>>()?;
-    Ok(Given { tasks, warnings })
+    let tasks = found.into_iter().map(|item| item.into_parsed_task(file)).collect::<Result<_, _>>()?;
+    Ok(ParsedTasks { tasks, warnings })
 }
 
 /// A line that begins or ends a block of code.
 #[derive(Clone, Copy)]
-struct Fence {
-    sign: char,
+struct CodeBlockMarker {
+    character: char,
     length: usize,
     is_bare: bool,
 }
 
-impl Fence {
-    fn of(line: &str) -> Option<Self> {
+impl CodeBlockMarker {
+    fn from_line(line: &str) -> Option<Self> {
         let line = line.trim();
         let sign = line.chars().next().filter(|sign| ['`', '~'].contains(sign))?;
         let length = line.chars().take_while(|c| *c == sign).count();
-        (length >= 3).then_some(Self { sign, length, is_bare: line.len() == length })
+        (length >= 3).then_some(Self { character: sign, length, is_bare: line.len() == length })
     }
 
-    fn closes(self, open: Self) -> bool {
-        self.sign == open.sign && self.length >= open.length && self.is_bare
+    fn closes_block(self, open: Self) -> bool {
+        self.character == open.character && self.length >= open.length && self.is_bare
     }
 }
 
 /// What a line is.
-enum Mark<'a> {
+enum ChecklistLine<'a> {
     Task {
         is_done: bool,
-        words: &'a str,
+        text: &'a str,
     },
     /// An item below a task.
-    Below(&'a str),
+    Nested(&'a str),
     /// An item with a box that means nothing here.
-    Strange(&'a str),
+    UnknownBox(&'a str),
     Other,
 }
 
-fn mark(line: &str) -> Mark<'_> {
+fn classify_line(line: &str) -> ChecklistLine<'_> {
     let trimmed = line.trim_start();
-    let Some(item) = without_bullet(trimmed) else { return Mark::Other };
+    let Some(item) = strip_bullet(trimmed) else { return ChecklistLine::Other };
     let item = item.trim();
     let (is_done, words) = match (item.strip_prefix("[ ]"), item.get(..3).map(str::to_ascii_lowercase)) {
         (Some(words), _) => (Some(false), words),
@@ -87,14 +87,14 @@ fn mark(line: &str) -> Mark<'_> {
         (None, _) => (None, item),
     };
     match (is_done, trimmed.len() < line.len()) {
-        (Some(is_done), false) => Mark::Task { is_done, words: words.trim() },
-        (Some(_) | None, true) => Mark::Below(words.trim()),
-        (None, false) => strange_box(item).map_or(Mark::Other, Mark::Strange),
+        (Some(is_done), false) => ChecklistLine::Task { is_done, text: words.trim() },
+        (Some(_) | None, true) => ChecklistLine::Nested(words.trim()),
+        (None, false) => find_unknown_box(item).map_or(ChecklistLine::Other, ChecklistLine::UnknownBox),
     }
 }
 
 /// Returns what stands behind `-`, `*`, `+`, `1.` or `1)`.
-fn without_bullet(line: &str) -> Option<&str> {
+fn strip_bullet(line: &str) -> Option<&str> {
     let plain = ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet));
     plain.or_else(|| {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -104,31 +104,31 @@ fn without_bullet(line: &str) -> Option<&str> {
 }
 
 /// Returns a box such as `[-]` at the beginning of an item. A link, `[words](there)`, is none.
-fn strange_box(item: &str) -> Option<&str> {
+fn find_unknown_box(item: &str) -> Option<&str> {
     let (inside, rest) = item.strip_prefix('[')?.split_once(']')?;
     let is_box = inside.chars().count() <= 1 && (rest.is_empty() || rest.starts_with(' '));
     is_box.then(|| item.get(..inside.len() + 2)).flatten()
 }
 
-struct Item<'a> {
+struct ChecklistItem<'a> {
     line: u64,
     is_done: bool,
-    words: &'a str,
+    text: &'a str,
     outcome: Option<&'a str>,
-    below: Vec<&'a str>,
+    criteria: Vec<&'a str>,
 }
 
-impl<'a> Item<'a> {
-    fn add(&mut self, words: &'a str) {
-        match words.split_once(':') {
+impl<'a> ChecklistItem<'a> {
+    fn add_nested_item(&mut self, text: &'a str) {
+        match text.split_once(':') {
             Some((name, rest)) if name.eq_ignore_ascii_case("outcome") => self.outcome = Some(rest.trim()),
-            Some(_) | None => self.below.push(words),
+            Some(_) | None => self.criteria.push(text),
         }
     }
 
-    fn task(self, file: &str) -> Result<Read, TaskError> {
-        let (id, title) = self.name();
-        let criteria = if self.below.is_empty() { vec![title] } else { self.below.clone() };
+    fn into_parsed_task(self, file: &str) -> Result<ParsedTask, TaskError> {
+        let (id, title) = self.id_and_title();
+        let criteria = if self.criteria.is_empty() { vec![title] } else { self.criteria.clone() };
         let completion = CompletionSpec {
             outcome: self.outcome.unwrap_or(title).to_owned(),
             acceptance_criteria: criteria.into_iter().map(str::to_owned).collect(),
@@ -137,29 +137,29 @@ impl<'a> Item<'a> {
         let task = Task {
             id,
             title: title.to_owned(),
-            status: if self.is_done { Status::Done } else { Status::Todo },
+            status: if self.is_done { TaskStatus::Done } else { TaskStatus::Todo },
             completion: Some(completion),
             ..Task::default()
         };
-        let origin = Origin::line(file, self.line);
-        validate(&task).map_err(|problem| origin.refuse(&problem))?;
-        Ok(Read { task, metadata: Map::new(), approval: Approval::Given, origin })
+        let origin = TaskOrigin::from_line(file, self.line);
+        validate_task(&task).map_err(|problem| origin.locate_problem(&problem))?;
+        Ok(ParsedTask { task, metadata: Map::new(), approval: Approval::Granted, origin })
     }
 
     /// Takes `TASK-001: title` apart, also in bold; a title without an id gets one made of its words.
-    fn name(&self) -> (String, &'a str) {
-        let plain = self.words.trim_start_matches("**").trim_start_matches('`');
+    fn id_and_title(&self) -> (String, &'a str) {
+        let plain = self.text.trim_start_matches("**").trim_start_matches('`');
         if let Some((id, title)) = plain.split_once(':') {
             let id = id.trim_matches(['*', '`', ' ']);
             let title = title.trim_matches(['*', '`', ' ']);
             let has_digit = id.bytes().any(|byte| byte.is_ascii_digit());
-            if is_name(id) && has_digit && !title.is_empty() {
+            if is_valid_id(id) && has_digit && !title.is_empty() {
                 return (id.to_owned(), title);
             }
         }
-        let made = slug(self.words);
+        let made = to_slug(self.text);
         let id = if made.is_empty() { format!("task-{}", self.line) } else { made };
-        (id, self.words)
+        (id, self.text)
     }
 }
 
@@ -172,20 +172,18 @@ mod tests {
         let text = "# Auth\n\n- [ ] TASK-001: Add a login\n  - Outcome: people can log in\n  - [ ] it returns a token\n\
                     \x20 - [x] 401 for bad passwords\n* [X] **T2:** Write: docs\n- [ ] Tidy up the API!\n- no task\n\
                     ```\n- [ ] no task either\n```\n";
-        let Given { tasks, warnings } = tasks(text, "todo.md").unwrap();
+        let ParsedTasks { tasks, warnings } = parse_checklist(text, "todo.md").unwrap();
         assert!(warnings.is_empty());
         let short: Vec<_> = tasks
             .iter()
-            .map(|read| {
-                (read.task.id.as_str(), read.task.title.as_str(), read.task.status, read.origin.place())
-            })
+            .map(|read| (read.task.id.as_str(), read.task.title.as_str(), read.task.status, read.origin.task_place()))
             .collect();
         assert_eq!(
             short,
             [
-                ("TASK-001", "Add a login", Status::Todo, "todo.md:3:1".to_owned()),
-                ("T2", "Write: docs", Status::Done, "todo.md:7:1".to_owned()),
-                ("tidy-up-the-api", "Tidy up the API!", Status::Todo, "todo.md:8:1".to_owned()),
+                ("TASK-001", "Add a login", TaskStatus::Todo, "todo.md:3:1".to_owned()),
+                ("T2", "Write: docs", TaskStatus::Done, "todo.md:7:1".to_owned()),
+                ("tidy-up-the-api", "Tidy up the API!", TaskStatus::Todo, "todo.md:8:1".to_owned()),
             ]
         );
         let spec = tasks[0].task.completion.clone().unwrap();
@@ -201,17 +199,17 @@ mod tests {
     #[test] // spec: T4
     fn a_text_without_a_check_list_and_an_item_without_words_are_refused() {
         assert_eq!(
-            tasks("# Plan\n\ntext\n", "a.md").unwrap_err().to_string(),
+            parse_checklist("# Plan\n\ntext\n", "a.md").unwrap_err().to_string(),
             "a.md: it holds no check list"
         );
-        let refused = tasks("- [ ] One\n- [ ]\n", "a.md").unwrap_err();
+        let refused = parse_checklist("- [ ] One\n- [ ]\n", "a.md").unwrap_err();
         assert_eq!(refused.to_string(), "a.md:2:1: title: it is empty");
     }
 
     #[test] // spec: T4
     fn numbers_are_bullets_too_and_code_of_either_kind_holds_no_tasks() {
         let text = "1. [ ] T1: One\n   2) nested\n23) [x] T2: Two\n~~~sh\n- [ ] T3: no\n```\n- [ ] T4: no\n~~~\n- [ ] T5: Five\n";
-        let Given { tasks, warnings } = tasks(text, "a.md").unwrap();
+        let ParsedTasks { tasks, warnings } = parse_checklist(text, "a.md").unwrap();
         let ids: Vec<_> = tasks.iter().map(|read| read.task.id.as_str()).collect();
         assert_eq!(ids, ["T1", "T2", "T5"]);
         assert_eq!(tasks[0].task.completion.as_ref().unwrap().acceptance_criteria, ["nested"]);
@@ -219,9 +217,9 @@ mod tests {
     }
 
     #[test] // spec: T4
-    fn a_box_that_means_nothing_is_told_with_its_line() {
+    fn an_unknown_box_is_reported_with_its_line() {
         let text = "- [ ] T1: One\n- [-] T2: dropped?\n- [a link](b)\n- [] T3: no\n- [~]\n";
-        let Given { tasks, warnings } = tasks(text, "a.md").unwrap();
+        let ParsedTasks { tasks, warnings } = parse_checklist(text, "a.md").unwrap();
         assert_eq!(tasks.len(), 1);
         assert_eq!(
             warnings,
@@ -235,7 +233,7 @@ mod tests {
 
     #[test] // spec: T4
     fn a_title_that_makes_no_id_gets_one_of_its_line() {
-        let Given { tasks, .. } = tasks("# 計画\n- [ ] 日本\n", "a.md").unwrap();
+        let ParsedTasks { tasks, .. } = parse_checklist("# 計画\n- [ ] 日本\n", "a.md").unwrap();
         assert_eq!((tasks[0].task.id.as_str(), tasks[0].task.title.as_str()), ("task-2", "日本"));
     }
 }

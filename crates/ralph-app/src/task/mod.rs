@@ -1,19 +1,22 @@
 //! Tasks as files: reading YAML, `prd.json` and Markdown check lists with the place of every mistake, and writing tasks so
 //! that they are read again unchanged. It stores nothing and starts nothing.
+mod consistency;
 mod error;
 mod fields;
 mod file;
-mod join;
 mod json;
 mod markdown;
 mod origin;
+mod parser;
 mod prd;
-mod read;
 mod write;
 
+pub use consistency::check_consistency;
 pub use error::TaskError;
-pub use file::{Form, Given, bounded, config_file, config_text, given, one};
-pub use join::join;
-pub use origin::Origin;
-pub use read::Read;
-pub use write::{Outgoing, yaml};
+pub use file::{
+    ParsedTasks, TaskFileFormat, parse_single_task, parse_tasks, parse_verification_json, read_bounded,
+    read_verification_file,
+};
+pub use origin::TaskOrigin;
+pub use parser::ParsedTask;
+pub use write::{ExportedTask, render_yaml};

@@ -1,88 +1,89 @@
 //! `prd.json`: user stories, as many agents write and read them.
-use ralph_core::task::{Approval, CompletionSpec, Problem, Status, Task, validate};
+use ralph_core::task::{Approval, CompletionSpec, Task, TaskProblem, TaskStatus, validate_task};
 use serde_json::{Map, Value};
 
-use super::fields::Fields;
-use super::{Origin, Read, TaskError};
-use ralph_util::yaml::{Content, Node};
+use super::fields::FieldTable;
+use super::{ParsedTask, TaskError, TaskOrigin};
+use ralph_util::yaml::{DocumentNode, NodeContent};
 
 /// What tells such a file from others.
-pub(super) const STORIES: &str = "userStories";
+pub(super) const STORIES_KEY: &str = "userStories";
 
-const STORY: &[&str] =
+const STORY_FIELDS: &[&str] =
     &["id", "title", "description", "acceptanceCriteria", "priority", "passes", "notes", "dependsOn"];
 
 /// The stories, and what was not understood.
-pub(super) struct Stories {
-    pub(super) tasks: Vec<Read>,
+pub(super) struct ParsedStories {
+    pub(super) tasks: Vec<ParsedTask>,
     pub(super) warnings: Vec<String>,
 }
 
-pub(super) fn stories(node: &Node, file: &str) -> Result<Stories, TaskError> {
-    let fields = Fields::any(node, file, "")?;
-    let items = fields.list(STORIES)?.unwrap_or_default();
+pub(super) fn parse_stories(node: &DocumentNode, file: &str) -> Result<ParsedStories, TaskError> {
+    let fields = FieldTable::with_any_fields(node, file, "")?;
+    let items = fields.read_list(STORIES_KEY)?.unwrap_or_default();
     let mut warnings = Vec::new();
     for item in items {
-        let unknown = Fields::any(item, file, "")?.entries().iter();
-        for entry in unknown.filter(|entry| !STORY.contains(&entry.key.as_str())) {
+        let unknown = FieldTable::with_any_fields(item, file, "")?.entries().iter();
+        for entry in unknown.filter(|entry| !STORY_FIELDS.contains(&entry.key.as_str())) {
             let warning = format!("{file}: the field {} of a story is not read", entry.key);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
     }
-    let tasks = items.iter().map(|item| story(item, file)).collect::<Result<_, _>>()?;
-    Ok(Stories { tasks, warnings })
+    let tasks = items.iter().map(|item| parse_story(item, file)).collect::<Result<_, _>>()?;
+    Ok(ParsedStories { tasks, warnings })
 }
 
-fn story(node: &Node, file: &str) -> Result<Read, TaskError> {
-    let fields = Fields::any(node, file, "")?;
-    let missing = |name: &str, hint: &str| fields.refuse(name, "it is missing").hint(hint);
-    let title = fields.text("title")?.ok_or_else(|| missing("title", "every story has one"))?;
-    let description = fields.text("description")?;
-    let criteria = fields.texts("acceptanceCriteria")?;
+fn parse_story(node: &DocumentNode, file: &str) -> Result<ParsedTask, TaskError> {
+    let fields = FieldTable::with_any_fields(node, file, "")?;
+    let missing = |name: &str, hint: &str| fields.field_error(name, "it is missing").with_hint(hint);
+    let title = fields.read_text("title")?.ok_or_else(|| missing("title", "every story has one"))?;
+    let description = fields.read_text("description")?;
+    let criteria = fields.read_texts("acceptanceCriteria")?;
     let completion = CompletionSpec {
         outcome: description.clone().filter(|text| !text.trim().is_empty()).unwrap_or_else(|| title.clone()),
         acceptance_criteria: criteria
             .ok_or_else(|| missing("acceptanceCriteria", "list what must be true when the story is done"))?,
         ..CompletionSpec::default()
     };
-    let passes = fields.flag("passes")?.unwrap_or(false);
+    let passes = fields.read_flag("passes")?.unwrap_or(false);
     let task = Task {
-        id: fields.text("id")?.ok_or_else(|| missing("id", "every story has one, such as US-001"))?,
+        id: fields.read_text("id")?.ok_or_else(|| missing("id", "every story has one, such as US-001"))?,
         title,
         description,
-        status: if passes { Status::Done } else { Status::Todo },
-        priority: fields.count("priority")?,
-        dependencies: fields.texts("dependsOn")?,
+        status: if passes { TaskStatus::Done } else { TaskStatus::Todo },
+        priority: fields.read_count("priority")?,
+        dependencies: fields.read_texts("dependsOn")?,
         completion: Some(completion),
         ..Task::default()
     };
-    validate(&task).map_err(|problem| Origin::of(file, node).refuse(&in_its_words(problem)))?;
-    Ok(Read {
+    validate_task(&task)
+        .map_err(|problem| TaskOrigin::from_node(file, node).locate_problem(&with_prd_field_name(problem)))?;
+    Ok(ParsedTask {
         task,
-        metadata: notes(&fields)?,
-        approval: Approval::Given,
-        origin: Origin::of(file, &in_our_words(node)),
+        metadata: notes_metadata(&fields)?,
+        approval: Approval::Granted,
+        origin: TaskOrigin::from_node(file, &with_task_field_names(node)),
     })
 }
 
-fn notes(fields: &Fields<'_>) -> Result<Map<String, Value>, TaskError> {
-    let notes = fields.text("notes")?.filter(|notes| !notes.is_empty());
+fn notes_metadata(fields: &FieldTable<'_>) -> Result<Map<String, Value>, TaskError> {
+    let notes = fields.read_text("notes")?.filter(|notes| !notes.is_empty());
     Ok(notes.map(|notes| ("notes".to_owned(), Value::String(notes))).into_iter().collect())
 }
 
 /// Names a field as the file calls it.
-fn in_its_words(problem: Problem) -> Problem {
+fn with_prd_field_name(problem: TaskProblem) -> TaskProblem {
     let field = problem.field.replace("completion.acceptance_criteria", "acceptanceCriteria");
     let field = field.replace("completion.outcome", "description").replace("dependencies", "dependsOn");
-    Problem { field, ..problem }
+    TaskProblem { field, ..problem }
 }
 
 /// Names what later errors point at as tasks call it.
-fn in_our_words(node: &Node) -> Node {
+fn with_task_field_names(node: &DocumentNode) -> DocumentNode {
     let mut node = node.clone();
-    if let Content::Map(entries) = &mut node.content {
+    if let NodeContent::Map(entries) = &mut node.content {
         entries
             .iter_mut()
             .filter(|entry| entry.key == "dependsOn")

@@ -2,26 +2,30 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use ralph_core::evidence::Judgement;
+use ralph_core::evidence::JudgeReport;
 use serde_json::{Value, json};
 
-use super::words::{one_or_many, took};
+use super::text_format::{format_elapsed, pluralize};
 use ralph_store::CheckRow;
 
 /// Returns the criteria of a claim with their stages inside them.
-pub(super) fn json(rows: &[&CheckRow], logs: &Path) -> Vec<Value> {
-    level(rows, 0, logs)
+pub(super) fn criteria_json(rows: &[&CheckRow], logs: &Path) -> Vec<Value> {
+    criteria_at_depth(rows, 0, logs)
 }
 
 /// The rows come in their order, each criterion before its stages.
-fn level(rows: &[&CheckRow], depth: usize, logs: &Path) -> Vec<Value> {
-    let heads: Vec<usize> = (0..rows.len()).filter(|&at| depth_of(rows[at]) == depth).collect();
+fn criteria_at_depth(rows: &[&CheckRow], depth: usize, logs: &Path) -> Vec<Value> {
+    let heads: Vec<usize> = (0..rows.len()).filter(|&at| criterion_depth(rows[at]) == depth).collect();
     let ends = heads.iter().skip(1).copied().chain([rows.len()]);
     let parts = heads.iter().zip(ends).map(|(&head, end)| &rows[head..end]);
-    parts.filter_map(|part| Some(one(part.first()?, &level(part.get(1..)?, depth + 1, logs), logs))).collect()
+    parts
+        .filter_map(|part| {
+            Some(criterion_json(part.first()?, &criteria_at_depth(part.get(1..)?, depth + 1, logs), logs))
+        })
+        .collect()
 }
 
-fn one(check: &CheckRow, stages: &[Value], logs: &Path) -> Value {
+fn criterion_json(check: &CheckRow, stages: &[Value], logs: &Path) -> Value {
     json!({
         "method": check.method,
         "name": check.name,
@@ -33,48 +37,48 @@ fn one(check: &CheckRow, stages: &[Value], logs: &Path) -> Value {
         "required": check.required,
         "tries": check.tries,
         "cached": check.cached,
-        "output_sha256": check.digest,
-        "judgement": judgement(check),
-        "log": log(check, logs),
+        "output_sha256": check.output_digest,
+        "judgement": parse_judgement(check),
+        "log": log_path(check, logs),
         "stages": stages,
     })
 }
 
 /// Writes a criterion for people. Stages stand deeper than what they belong to.
-pub(super) fn text(text: &mut String, check: &CheckRow, logs: &Path) {
-    let margin = " ".repeat(2 + 2 * depth_of(check));
+pub(super) fn write_criterion(text: &mut String, check: &CheckRow, logs: &Path) {
+    let margin = " ".repeat(2 + 2 * criterion_depth(check));
     let name = check.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
     let _ = writeln!(
         text,
         "{margin}{:<8}  {name}`{}` ({}): {} ({})",
-        word_of(check),
+        verdict_word(check),
         check.command,
         check.method,
         check.reason,
-        took(check.duration_ms)
+        format_elapsed(check.duration_ms)
     );
     let below = format!("{margin}{:10}", "");
-    for remark in remarks(check) {
+    for remark in criterion_remarks(check) {
         let _ = writeln!(text, "{below}{remark}");
     }
-    if let Some(log) = log(check, logs) {
+    if let Some(log) = log_path(check, logs) {
         let _ = writeln!(text, "{below}{log}");
     }
 }
 
 /// Returns what else is to be known about it.
-fn remarks(check: &CheckRow) -> Vec<String> {
+fn criterion_remarks(check: &CheckRow) -> Vec<String> {
     let flaky = (check.tries > 1).then(|| match check.verdict.as_str() {
-        "accepted" => format!("flaky: it failed {} before", one_or_many(check.tries - 1, "time")),
-        _ => format!("it was looked at {}", one_or_many(check.tries, "time")),
+        "accepted" => format!("flaky: it failed {} before", pluralize(check.tries - 1, "time")),
+        _ => format!("it was looked at {}", pluralize(check.tries, "time")),
     });
     let cached = check.cached.then(|| "cached: nothing had changed since it was last looked at".to_owned());
     let optional = (!check.required).then(|| "optional: it only warns".to_owned());
-    [flaky, cached, optional].into_iter().flatten().chain(findings(check)).collect()
+    [flaky, cached, optional].into_iter().flatten().chain(judge_findings(check)).collect()
 }
 
-fn findings(check: &CheckRow) -> Vec<String> {
-    let Some(judged) = judgement(check) else { return Vec::new() };
+fn judge_findings(check: &CheckRow) -> Vec<String> {
+    let Some(judged) = parse_judgement(check) else { return Vec::new() };
     let judge = judged.model.map_or(judged.judge.clone(), |model| format!("{} ({model})", judged.judge));
     let findings = judged.findings.iter().map(|finding| {
         let word = if finding.met { "met" } else { "not met" };
@@ -83,21 +87,21 @@ fn findings(check: &CheckRow) -> Vec<String> {
     std::iter::once(format!("judged by {judge}")).chain(findings).collect()
 }
 
-fn judgement(check: &CheckRow) -> Option<Judgement> {
+fn parse_judgement(check: &CheckRow) -> Option<JudgeReport> {
     check.judgement.as_deref().and_then(|text| serde_json::from_str(text).ok())
 }
 
 /// Returns where the whole output is.
-fn log(check: &CheckRow, logs: &Path) -> Option<String> {
-    (!check.log.is_empty()).then(|| logs.join(&check.log).display().to_string())
+fn log_path(check: &CheckRow, logs: &Path) -> Option<String> {
+    (!check.log_file.is_empty()).then(|| logs.join(&check.log_file).display().to_string())
 }
 
-fn depth_of(check: &CheckRow) -> usize {
-    check.place.matches('.').count()
+fn criterion_depth(check: &CheckRow) -> usize {
+    check.outline_number.matches('.').count()
 }
 
 /// Returns the word for a stored verdict that people see while a run goes on, too.
-fn word_of(check: &CheckRow) -> &str {
+fn verdict_word(check: &CheckRow) -> &str {
     if check.verdict == "could_not_evaluate" { "unproven" } else { &check.verdict }
 }
 
@@ -105,11 +109,11 @@ fn word_of(check: &CheckRow) -> &str {
 mod tests {
     use super::*;
 
-    fn row(place: &str, command: &str) -> CheckRow {
+    fn sample_row(place: &str, command: &str) -> CheckRow {
         CheckRow {
             iteration: 1,
             position: 1,
-            place: place.to_owned(),
+            outline_number: place.to_owned(),
             method: "external".to_owned(),
             name: None,
             command: command.to_owned(),
@@ -117,20 +121,26 @@ mod tests {
             reason: "so".to_owned(),
             exit_code: Some(0),
             duration_ms: 1_000,
-            log: String::new(),
+            log_file: String::new(),
             required: true,
             tries: 1,
             cached: false,
-            digest: None,
+            output_digest: None,
             judgement: None,
         }
     }
 
     // spec: V14
     #[test]
-    fn stages_stand_inside_the_criterion_that_they_belong_to() {
-        let rows = [row("1", "a"), row("1.1", "b"), row("1.2", "c"), row("1.2.1", "d"), row("2", "e")];
-        let found = json(&rows.iter().collect::<Vec<_>>(), Path::new("logs"));
+    fn stages_are_nested_inside_their_criterion() {
+        let rows = [
+            sample_row("1", "a"),
+            sample_row("1.1", "b"),
+            sample_row("1.2", "c"),
+            sample_row("1.2.1", "d"),
+            sample_row("2", "e"),
+        ];
+        let found = criteria_json(&rows.iter().collect::<Vec<_>>(), Path::new("logs"));
         assert_eq!((&found[0]["command"], &found[1]["command"]), (&"a".into(), &"e".into()));
         assert_eq!(found[0]["stages"][1]["command"], "c");
         assert_eq!(found[0]["stages"][1]["stages"][0]["command"], "d");
@@ -139,7 +149,7 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn people_see_what_is_odd_about_a_criterion() {
+    fn the_text_names_retries_caching_and_optional_criteria() {
         let judged = serde_json::json!({"judge": "claude", "model": "haiku", "findings": [
             {"criterion": "no secrets", "met": true, "quotation": "none found", "reason": ""}]});
         let odd = CheckRow {
@@ -147,12 +157,12 @@ mod tests {
             tries: 3,
             cached: true,
             required: false,
-            log: "iteration-001.check-1.log".to_owned(),
+            log_file: "iteration-001.check-1.log".to_owned(),
             judgement: Some(judged.to_string()),
-            ..row("1.1", "1 judged criterion")
+            ..sample_row("1.1", "1 judged criterion")
         };
         let mut shown = String::new();
-        text(&mut shown, &odd, Path::new("logs"));
+        write_criterion(&mut shown, &odd, Path::new("logs"));
         insta::assert_snapshot!(shown, @r#"
             accepted  judge: `1 judged criterion` (external): so (1.0s)
                       flaky: it failed 2 times before

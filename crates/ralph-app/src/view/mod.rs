@@ -1,22 +1,24 @@
 //! What people and programs read of a run: typed views over the store, and their renderings as text and JSON.
 mod criterion;
-mod detour;
-mod event;
-mod groundwork;
-mod list;
+mod event_line;
+mod interruptions;
+mod preparation;
 mod receipt;
 mod run;
+mod run_list;
 mod stats;
 mod status;
 mod task;
 mod task_line;
-mod words;
+mod text_format;
 
-pub use event::{at_json, event_line};
-pub use list::{run_json, run_lines};
+pub use event_line::{event_json_line, timestamp_json};
 pub use run::RunView;
+pub use run_list::{run_json, run_lines};
 pub use stats::StatsView;
-pub use status::{Active, Life, LoopView, SettingUp, ago};
-pub use task::{RoleHeld, TaskView};
-pub use task_line::{TaskHeadJson, is_ready, task_line};
-pub use words::{bytes, dollars, money, one_or_many, processes, short_id, when};
+pub use status::{ActiveWork, LoopLiveness, LoopView, TaskSetup, format_age};
+pub use task::{RoleCriteria, TaskView};
+pub use task_line::{TaskListItemJson, is_task_ready, task_line};
+pub use text_format::{
+    format_bytes, format_cost, format_process_count, format_timestamp, micros_to_dollars, pluralize, short_id,
+};

@@ -4,34 +4,33 @@ use std::path::Path;
 use ralph_core::receipt::Receipt;
 use serde_json::{Value, json};
 
-use super::words::short_id;
+use super::text_format::short_id;
 use ralph_store::ReceiptRow;
-use ralph_store::receipt::{Copy, FILE, compare};
+use ralph_store::receipt_file::{RECEIPT_FILE_NAME, ReceiptCopy, compare_receipt_copy};
 
 /// How much of a hash people need to see.
-const SHORT: usize = 12;
+const SHORT_HASH_CHARS: usize = 12;
 
 /// Says what stands behind the completion. A copy that was changed is named.
-pub(super) fn line(stored: &ReceiptRow, logs: &Path) -> String {
-    let word = if stored.verified { "verified" } else { "unverified: only the agent's word" };
+pub(super) fn receipt_line(stored: &ReceiptRow, logs: &Path) -> String {
+    let level = if stored.verified { "verified" } else { "unverified: only the agent's word" };
     let Ok(receipt) = serde_json::from_str::<Receipt>(&stored.body) else {
-        return format!("{word}; it cannot be read");
+        return format!("{level}; it cannot be read");
     };
-    let copy = match compare(logs, &receipt) {
-        Copy::Other => format!("; {} is FORGED: another receipt is stored", logs.join(FILE).display()),
-        Copy::Same | Copy::Missing => String::new(),
+    let copy = match compare_receipt_copy(logs, &receipt) {
+        ReceiptCopy::Differs => {
+            format!("; {} is FORGED: another receipt is stored", logs.join(RECEIPT_FILE_NAME).display())
+        }
+        ReceiptCopy::Matches | ReceiptCopy::Missing => String::new(),
     };
-    let again = if stored.verified {
-        format!("; ralph verify {}", short_id(&receipt.given.run))
-    } else {
-        String::new()
-    };
-    format!("{word}, {}{again}{copy}", ground(&receipt))
+    let verify_hint =
+        if stored.verified { format!("; ralph verify {}", short_id(&receipt.input.run)) } else { String::new() };
+    format!("{level}, {}{verify_hint}{copy}", describe_files(&receipt))
 }
 
-fn ground(receipt: &Receipt) -> String {
-    let short = |hash: &str| hash.get(..SHORT).unwrap_or(hash).to_owned();
-    match &receipt.given.repository {
+fn describe_files(receipt: &Receipt) -> String {
+    let short = |hash: &str| hash.get(..SHORT_HASH_CHARS).unwrap_or(hash).to_owned();
+    match &receipt.input.repository {
         None => "which files is not known".to_owned(),
         Some(seen) => match (&seen.commit, seen.is_committed, &seen.left_out) {
             (Some(commit), true, _) => format!("commit {}", short(commit)),
@@ -48,27 +47,28 @@ fn ground(receipt: &Receipt) -> String {
 }
 
 /// Names a file that says it is the receipt of a run that has none.
-pub(super) fn forged(logs: &Path) -> Option<String> {
-    let file = logs.join(FILE);
+pub(super) fn forged_receipt_line(logs: &Path) -> Option<String> {
+    let file = logs.join(RECEIPT_FILE_NAME);
     let is_there = file.symlink_metadata().is_ok();
     is_there.then(|| format!("none; {} is FORGED: ralph never wrote it", file.display()))
 }
 
 /// The same for programs.
-pub(super) fn forged_json(logs: &Path) -> Value {
-    let file = logs.join(FILE).display().to_string();
-    let nothing = json!({ "verified": false, "sha256": null, "repository": null, "file": file, "file_is_forged": true });
-    forged(logs).map_or(Value::Null, |_| nothing)
+pub(super) fn forged_receipt_json(logs: &Path) -> Value {
+    let file = logs.join(RECEIPT_FILE_NAME).display().to_string();
+    let nothing =
+        json!({ "verified": false, "sha256": null, "repository": null, "file": file, "file_is_forged": true });
+    forged_receipt_line(logs).map_or(Value::Null, |_| nothing)
 }
 
-pub(super) fn json(stored: &ReceiptRow, logs: &Path) -> Value {
+pub(super) fn receipt_json(stored: &ReceiptRow, logs: &Path) -> Value {
     let receipt: Option<Receipt> = serde_json::from_str(&stored.body).ok();
-    let is_forged = receipt.as_ref().is_some_and(|receipt| compare(logs, receipt) == Copy::Other);
+    let is_forged = receipt.as_ref().is_some_and(|receipt| compare_receipt_copy(logs, receipt) == ReceiptCopy::Differs);
     json!({
         "verified": stored.verified,
         "sha256": stored.sha256,
-        "repository": receipt.map(|receipt| receipt.given.repository),
-        "file": logs.join(FILE).display().to_string(),
+        "repository": receipt.map(|receipt| receipt.input.repository),
+        "file": logs.join(RECEIPT_FILE_NAME).display().to_string(),
         "file_is_forged": is_forged,
     })
 }

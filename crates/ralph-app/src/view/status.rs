@@ -1,18 +1,18 @@
 //! One loop that is going on: where it is, and what it does right now.
 use std::time::Duration;
 
-use ralph_core::event::Millis;
-use ralph_core::state::{Loop, Phase};
+use ralph_core::event::UnixMillis;
+use ralph_core::loop_state::{LoopPhase, LoopState};
 use serde_json::{Value, json};
 
-use super::at_json;
-use super::words::{dollars, money, short_id, when};
+use super::text_format::{format_cost, format_timestamp, micros_to_dollars, short_id};
+use super::timestamp_json;
 use ralph_store::LoopRow;
-use ralph_util::sanitize::sanitize;
+use ralph_util::sanitize::sanitize_text;
 
 /// Whether anybody drives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
+pub enum LoopLiveness {
     Driven,
     /// Its ralph ended without a word.
     Died,
@@ -22,19 +22,19 @@ pub enum Life {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopView {
     row: LoopRow,
-    doing: Doing,
+    activity: LoopActivity,
     /// It shall pause when its iteration is over.
-    pauses: bool,
+    pause_requested: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Doing {
+enum LoopActivity {
     Preparing,
     Working,
     /// The break before a retry, until then.
-    Retrying(Millis),
+    Retrying(UnixMillis),
     /// A rate limit, until then.
-    Limited(Millis),
+    Limited(UnixMillis),
     Verifying,
     Stopping,
     Paused,
@@ -45,14 +45,14 @@ enum Doing {
 
 impl LoopView {
     #[must_use]
-    pub fn new(row: LoopRow, life: Life) -> Self {
-        let state: Option<Loop> = serde_json::from_str(&row.state).ok();
-        let pauses = state.as_ref().is_some_and(|state| state.wishes.pause);
-        let doing = match life {
-            Life::Died => Doing::Died,
-            Life::Driven => state.map_or(Doing::Unknown, |state| Doing::of(&state.phase)),
+    pub fn new(row: LoopRow, liveness: LoopLiveness) -> Self {
+        let state: Option<LoopState> = serde_json::from_str(&row.loop_json).ok();
+        let pause_requested = state.as_ref().is_some_and(|state| state.wishes.pause);
+        let activity = match liveness {
+            LoopLiveness::Died => LoopActivity::Died,
+            LoopLiveness::Driven => state.map_or(LoopActivity::Unknown, |state| LoopActivity::from_phase(&state.phase)),
         };
-        Self { row, doing, pauses }
+        Self { row, activity, pause_requested }
     }
 
     #[must_use]
@@ -62,21 +62,21 @@ impl LoopView {
 
     /// Returns the object of `status --json`.
     #[must_use]
-    pub fn json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let run = &self.row.run;
         json!({
             "id": run.id,
-            "status": self.doing.status(),
+            "status": self.activity.status_word(),
             "kind": run.kind,
             "task": run.task,
             "role": run.role,
             "iteration": run.iterations,
             "max_iterations": run.max_iterations,
-            "started_at": at_json(run.started_at),
-            "until": self.doing.until().map(|until| at_json(until.0)),
-            "pause_requested": self.pauses,
+            "started_at": timestamp_json(run.started_at),
+            "until": self.activity.waiting_until().map(|until| timestamp_json(until.0)),
+            "pause_requested": self.pause_requested,
             "agent": run.agent,
-            "cost_usd": dollars(run.cost_micros),
+            "cost_usd": micros_to_dollars(run.cost_micros),
             "input_tokens": run.input_tokens,
             "output_tokens": run.output_tokens,
         })
@@ -84,81 +84,81 @@ impl LoopView {
 
     /// Returns the line that says where it is: `TASK-001 (coder): iteration 3/15, started 5m ago`.
     #[must_use]
-    pub fn line(&self, now: Millis) -> String {
+    pub fn to_line(&self, now: UnixMillis) -> String {
         let run = &self.row.run;
-        let ago = ago(now.since(Millis(run.started_at)));
-        sanitize(&format!("{}, started {ago} ago", self.place()))
+        let ago = format_age(now.elapsed_since(UnixMillis(run.started_at)));
+        sanitize_text(&format!("{}, started {ago} ago", self.position_text()))
     }
 
     /// Returns what it does, and what it has cost, where there is something to say.
     #[must_use]
-    pub fn detail(&self) -> Option<String> {
-        let cost = self.row.run.cost_micros.map(|micros| money(Some(micros)));
-        let words: Vec<String> = self.words().into_iter().chain(cost).collect();
-        (!words.is_empty()).then(|| sanitize(&words.join(" · ")))
+    pub fn detail_line(&self) -> Option<String> {
+        let cost = self.row.run.cost_micros.map(|micros| format_cost(Some(micros)));
+        let words: Vec<String> = self.activity_notes().into_iter().chain(cost).collect();
+        (!words.is_empty()).then(|| sanitize_text(&words.join(" · ")))
     }
 
     /// Returns everything but the time that has passed, in one line.
     #[must_use]
-    pub fn news(&self) -> String {
-        let words = self.words().into_iter().map(|words| format!(", {words}"));
-        sanitize(&format!("{}{}", self.place(), words.collect::<String>()))
+    pub fn line_without_elapsed_time(&self) -> String {
+        let words = self.activity_notes().into_iter().map(|words| format!(", {words}"));
+        sanitize_text(&format!("{}{}", self.position_text(), words.collect::<String>()))
     }
 
-    fn place(&self) -> String {
+    fn position_text(&self) -> String {
         let run = &self.row.run;
         let name = run.task.as_deref().unwrap_or_else(|| short_id(&run.id));
         let role = run.role.as_deref().unwrap_or(&run.kind);
         format!("{name} ({role}): iteration {}/{}", run.iterations.max(1), run.max_iterations)
     }
 
-    fn words(&self) -> Vec<String> {
+    fn activity_notes(&self) -> Vec<String> {
         let short = short_id(&self.row.run.id);
-        let doing = match &self.doing {
-            Doing::Working | Doing::Unknown => None,
-            Doing::Preparing => Some("prepares the run".to_owned()),
-            Doing::Retrying(until) => Some(format!("tries again at {}", clock(*until))),
-            Doing::Limited(until) => Some(format!("waits for a rate limit until {}", clock(*until))),
-            Doing::Verifying => Some("checks the claim".to_owned()),
-            Doing::Stopping => Some("is stopping".to_owned()),
-            Doing::Paused => Some(format!("paused; ralph resume {short}")),
-            Doing::Died if run_of_a_stage(&self.row) => Some("died; ralph work goes on with it".to_owned()),
-            Doing::Died => Some(format!("died; ralph resume {short}")),
+        let doing = match &self.activity {
+            LoopActivity::Working | LoopActivity::Unknown => None,
+            LoopActivity::Preparing => Some("prepares the run".to_owned()),
+            LoopActivity::Retrying(until) => Some(format!("tries again at {}", format_clock_time(*until))),
+            LoopActivity::Limited(until) => Some(format!("waits for a rate limit until {}", format_clock_time(*until))),
+            LoopActivity::Verifying => Some("checks the claim".to_owned()),
+            LoopActivity::Stopping => Some("is stopping".to_owned()),
+            LoopActivity::Paused => Some(format!("paused; ralph resume {short}")),
+            LoopActivity::Died if is_stage_run(&self.row) => Some("died; ralph work goes on with it".to_owned()),
+            LoopActivity::Died => Some(format!("died; ralph resume {short}")),
         };
-        let pauses = self.pauses.then(|| "pauses after this iteration".to_owned());
+        let pauses = self.pause_requested.then(|| "pauses after this iteration".to_owned());
         doing.into_iter().chain(pauses).collect()
     }
 }
 
 /// A task that a worker has, and no loop of which is going on yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SettingUp {
-    pub task: String,
+pub struct TaskSetup {
+    pub task_id: String,
 }
 
 /// Something that is going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Active {
+pub enum ActiveWork {
     Loop(Box<LoopView>),
-    SettingUp(SettingUp),
+    SettingUp(TaskSetup),
 }
 
-impl Active {
+impl ActiveWork {
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
             Self::Loop(view) => view.id(),
-            Self::SettingUp(task) => &task.task,
+            Self::SettingUp(task) => &task.task_id,
         }
     }
 
     /// Returns the object of `status --json`.
     #[must_use]
-    pub fn json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         match self {
-            Self::Loop(view) => view.json(),
+            Self::Loop(view) => view.to_json(),
             Self::SettingUp(task) => json!({
-                "id": task.task, "status": "setting_up", "kind": "stage", "task": task.task, "role": null,
+                "id": task.task_id, "status": "setting_up", "kind": "stage", "task": task.task_id, "role": null,
                 "iteration": 0, "max_iterations": null, "started_at": null, "until": null,
                 "pause_requested": false, "agent": null, "cost_usd": null, "input_tokens": null,
                 "output_tokens": null,
@@ -167,47 +167,47 @@ impl Active {
     }
 
     #[must_use]
-    pub fn line(&self, now: Millis) -> String {
+    pub fn to_line(&self, now: UnixMillis) -> String {
         match self {
-            Self::Loop(view) => view.line(now),
-            Self::SettingUp(task) => sanitize(&format!("{}: its work tree is being set up", task.task)),
+            Self::Loop(view) => view.to_line(now),
+            Self::SettingUp(task) => sanitize_text(&format!("{}: its work tree is being set up", task.task_id)),
         }
     }
 
     #[must_use]
-    pub fn detail(&self) -> Option<String> {
+    pub fn detail_line(&self) -> Option<String> {
         match self {
-            Self::Loop(view) => view.detail(),
+            Self::Loop(view) => view.detail_line(),
             Self::SettingUp(_) => None,
         }
     }
 
     #[must_use]
-    pub fn news(&self) -> String {
+    pub fn line_without_elapsed_time(&self) -> String {
         match self {
-            Self::Loop(view) => view.news(),
-            Self::SettingUp(_) => self.line(Millis(0)),
+            Self::Loop(view) => view.line_without_elapsed_time(),
+            Self::SettingUp(_) => self.to_line(UnixMillis(0)),
         }
     }
 }
 
-impl Doing {
-    fn of(phase: &Phase) -> Self {
+impl LoopActivity {
+    fn from_phase(phase: &LoopPhase) -> Self {
         match phase {
-            Phase::Ready | Phase::Preparing { .. } => Self::Preparing,
-            Phase::Working { .. } => Self::Working,
-            Phase::Waiting { until, .. } => Self::Retrying(*until),
-            Phase::Limited { wait, .. } => Self::Limited(wait.until),
-            Phase::Verifying { .. } => Self::Verifying,
-            Phase::PreparingStopped { .. } | Phase::Stopping { .. } => Self::Stopping,
-            Phase::Paused { .. } => Self::Paused,
+            LoopPhase::Ready | LoopPhase::Preparing { .. } => Self::Preparing,
+            LoopPhase::Working { .. } => Self::Working,
+            LoopPhase::Waiting { until, .. } => Self::Retrying(*until),
+            LoopPhase::Limited { wait, .. } => Self::Limited(wait.until),
+            LoopPhase::Verifying { .. } => Self::Verifying,
+            LoopPhase::PreparingStopped { .. } | LoopPhase::Stopping { .. } => Self::Stopping,
+            LoopPhase::Paused { .. } => Self::Paused,
             // What has ended is not going on; the row was read before that.
-            Phase::Interrupted { .. } | Phase::Finished { .. } => Self::Stopping,
+            LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } => Self::Stopping,
         }
     }
 
     /// Returns the word for programs.
-    fn status(&self) -> &'static str {
+    fn status_word(&self) -> &'static str {
         match self {
             Self::Preparing => "preparing",
             Self::Working | Self::Unknown => "running",
@@ -220,7 +220,7 @@ impl Doing {
         }
     }
 
-    fn until(&self) -> Option<Millis> {
+    fn waiting_until(&self) -> Option<UnixMillis> {
         match self {
             Self::Retrying(until) | Self::Limited(until) => Some(*until),
             Self::Preparing
@@ -234,19 +234,19 @@ impl Doing {
     }
 }
 
-fn run_of_a_stage(row: &LoopRow) -> bool {
+fn is_stage_run(row: &LoopRow) -> bool {
     row.run.kind == "stage"
 }
 
 /// Returns the time of day, or the date too where it is not today's.
-fn clock(at: Millis) -> String {
-    let whole = when(at.0);
+fn format_clock_time(at: UnixMillis) -> String {
+    let whole = format_timestamp(at.0);
     whole.rsplit_once(' ').map_or(whole.clone(), |(_, time)| time.to_owned())
 }
 
 /// Returns a time that has passed in its largest unit: `5m`.
 #[must_use]
-pub fn ago(ms: u64) -> String {
+pub fn format_age(ms: u64) -> String {
     let seconds = Duration::from_millis(ms).as_secs();
     match seconds {
         0..=59 => format!("{seconds}s"),
@@ -262,8 +262,8 @@ mod tests {
 
     // spec: U3
     #[test]
-    fn a_time_that_has_passed_is_told_in_its_largest_unit() {
-        let told = [0, 59_999, 60_000, 323_000, 3_600_000, 90_000_000].map(ago);
+    fn elapsed_time_is_shown_in_its_largest_unit() {
+        let told = [0, 59_999, 60_000, 323_000, 3_600_000, 90_000_000].map(format_age);
         assert_eq!(told, ["0s", "59s", "1m", "5m", "1h", "1d"]);
     }
 }

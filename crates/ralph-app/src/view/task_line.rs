@@ -1,17 +1,17 @@
 //! A task as a line of a list.
-use ralph_core::task::{Approval, Status};
+use ralph_core::task::{Approval, TaskStatus};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::at_json;
-use ralph_store::{StageRun, TaskHead};
-use ralph_util::sanitize::sanitize;
+use super::timestamp_json;
+use ralph_store::{StageRun, TaskListItem};
+use ralph_util::sanitize::sanitize_text;
 
 /// A task as an object of `task list --json`.
 #[derive(Serialize)]
-pub struct TaskHeadJson<'a> {
+pub struct TaskListItemJson<'a> {
     id: &'a str,
-    status: Status,
+    status: TaskStatus,
     title: &'a str,
     spec_id: Option<&'a str>,
     priority: u32,
@@ -22,11 +22,11 @@ pub struct TaskHeadJson<'a> {
     iteration: i64,
     created_at: Value,
     updated_at: Value,
-    run: Option<StageJson<'a>>,
+    run: Option<StageRunJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct StageJson<'a> {
+struct StageRunJson<'a> {
     id: &'a str,
     role: &'a str,
     status: &'a str,
@@ -34,9 +34,9 @@ struct StageJson<'a> {
     max_iterations: i64,
 }
 
-impl<'a> TaskHeadJson<'a> {
+impl<'a> TaskListItemJson<'a> {
     #[must_use]
-    pub fn of(task: &'a TaskHead, waits: &[&str]) -> Self {
+    pub fn from_list_item(task: &'a TaskListItem, blockers: &[&str]) -> Self {
         Self {
             id: &task.id,
             status: task.status,
@@ -44,19 +44,19 @@ impl<'a> TaskHeadJson<'a> {
             spec_id: task.spec.as_deref(),
             priority: task.priority,
             dependencies: &task.dependencies,
-            ready: is_ready(task, waits),
-            approved: task.approval == Approval::Given,
+            ready: is_task_ready(task, blockers),
+            approved: task.approval == Approval::Granted,
             assignee: task.assignee.as_deref(),
             iteration: task.run.as_ref().map_or(0, |run| run.iterations),
-            created_at: at_json(task.created_at),
-            updated_at: at_json(task.updated_at),
-            run: task.run.as_ref().map(StageJson::of),
+            created_at: timestamp_json(task.created_at),
+            updated_at: timestamp_json(task.updated_at),
+            run: task.run.as_ref().map(StageRunJson::from_stage_run),
         }
     }
 }
 
-impl<'a> StageJson<'a> {
-    fn of(run: &'a StageRun) -> Self {
+impl<'a> StageRunJson<'a> {
+    fn from_stage_run(run: &'a StageRun) -> Self {
         Self {
             id: &run.id,
             role: &run.role,
@@ -69,16 +69,16 @@ impl<'a> StageJson<'a> {
 
 /// Tells whether a task can be worked on now.
 #[must_use]
-pub fn is_ready(task: &TaskHead, waits: &[&str]) -> bool {
-    task.status == Status::Todo && waits.is_empty() && task.approval == Approval::Given
+pub fn is_task_ready(task: &TaskListItem, blockers: &[&str]) -> bool {
+    task.status == TaskStatus::Todo && blockers.is_empty() && task.approval == Approval::Granted
 }
 
 /// Returns a task as a line for people.
 #[must_use]
-pub fn task_line(task: &TaskHead, waits: &[&str]) -> String {
-    let approval = (task.approval == Approval::Awaited).then_some("approval");
-    let waits: Vec<&str> = waits.iter().copied().chain(approval).collect();
-    let waits = if waits.is_empty() { String::new() } else { format!("  (waits for {})", waits.join(", ")) };
+pub fn task_line(task: &TaskListItem, blockers: &[&str]) -> String {
+    let approval = (task.approval == Approval::Pending).then_some("approval");
+    let blockers: Vec<&str> = blockers.iter().copied().chain(approval).collect();
+    let waits = if blockers.is_empty() { String::new() } else { format!("  (waits for {})", blockers.join(", ")) };
     let spec = task.spec.as_deref().unwrap_or("-");
     let line = format!(
         "{:<12}  {:<9}  {:>2}  {:<12}  {}{waits}",
@@ -88,5 +88,5 @@ pub fn task_line(task: &TaskHead, waits: &[&str]) -> String {
         spec,
         task.title.lines().next().unwrap_or_default()
     );
-    sanitize(&line)
+    sanitize_text(&line)
 }

@@ -4,68 +4,68 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use ralph_agents::{AgentEvent, Parser};
-use ralph_engine::engine::Watcher;
-use ralph_util::private;
+use ralph_agents::{AgentEvent, StreamParser};
+use ralph_engine::run_driver::RunObserver;
+use ralph_util::private_files;
 
 /// What is further behind than this is not read at all.
-const BEHIND: u64 = 256 * 1024;
+const MAX_CATCH_UP_BYTES: u64 = 256 * 1024;
 /// Where reading then goes on, before the end.
-const TAIL: u64 = 16 * 1024;
+const TAIL_BYTES: u64 = 16 * 1024;
 /// More than this nobody can see at once.
-const SHOWN_AT_ONCE: usize = 200;
+const MAX_EVENTS_AT_ONCE: usize = 200;
 
 /// Reads one attempt's log.
 pub struct LiveLog {
     path: PathBuf,
     /// It is made with the agent's first byte.
     file: Option<File>,
-    read: u64,
-    parser: Box<dyn Parser>,
+    read_offset: u64,
+    parser: Box<dyn StreamParser>,
 }
 
 impl LiveLog {
     #[must_use]
-    pub fn new(path: PathBuf, parser: Box<dyn Parser>) -> Self {
-        Self { path, file: None, read: 0, parser }
+    pub fn new(path: PathBuf, parser: Box<dyn StreamParser>) -> Self {
+        Self { path, file: None, read_offset: 0, parser }
     }
 
     /// Shows what has been written since the last time. A log that cannot be read shows nothing.
-    pub fn catch_up(&mut self, watcher: &mut dyn Watcher) {
-        let bytes = self.new_bytes().unwrap_or_default();
+    pub fn catch_up(&mut self, watcher: &mut dyn RunObserver) {
+        let bytes = self.read_new_bytes().unwrap_or_default();
         let mut events = Vec::new();
         self.parser.push(&bytes, &mut events);
-        show(&events, watcher);
+        show_events(&events, watcher);
     }
 
     /// Shows the rest: the agent has ended, and its log is whole.
-    pub fn finish(mut self, watcher: &mut dyn Watcher) {
+    pub fn finish(mut self, watcher: &mut dyn RunObserver) {
         self.catch_up(watcher);
         let mut events = Vec::new();
         self.parser.finish(&mut events);
-        show(&events, watcher);
+        show_events(&events, watcher);
     }
 
-    fn new_bytes(&mut self) -> io::Result<Vec<u8>> {
+    fn read_new_bytes(&mut self) -> io::Result<Vec<u8>> {
         let file = match self.file.take() {
             Some(file) => self.file.insert(file),
-            None => self.file.insert(private::regular_file(&self.path)?),
+            None => self.file.insert(private_files::open_regular_file(&self.path)?),
         };
         let length = file.metadata()?.len();
         let mut bytes = Vec::new();
-        if length.saturating_sub(self.read) <= BEHIND {
-            self.read += file.take(BEHIND).read_to_end(&mut bytes)? as u64;
+        if length.saturating_sub(self.read_offset) <= MAX_CATCH_UP_BYTES {
+            self.read_offset += file.take(MAX_CATCH_UP_BYTES).read_to_end(&mut bytes)? as u64;
             return Ok(bytes);
         }
-        self.read = file.seek(SeekFrom::Start(length - TAIL))?;
-        self.read += file.take(TAIL).read_to_end(&mut bytes)? as u64;
+        self.read_offset = file.seek(SeekFrom::Start(length - TAIL_BYTES))?;
+        self.read_offset += file.take(TAIL_BYTES).read_to_end(&mut bytes)? as u64;
         // The line in which reading begins is not whole.
         let whole = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1);
         Ok(bytes.split_off(whole))
     }
 }
 
-fn show(events: &[AgentEvent], watcher: &mut dyn Watcher) {
-    let last = events.get(events.len().saturating_sub(SHOWN_AT_ONCE)..).unwrap_or_default();
-    last.iter().for_each(|event| watcher.agent(event));
+fn show_events(events: &[AgentEvent], watcher: &mut dyn RunObserver) {
+    let last = events.get(events.len().saturating_sub(MAX_EVENTS_AT_ONCE)..).unwrap_or_default();
+    last.iter().for_each(|event| watcher.on_agent_event(event));
 }

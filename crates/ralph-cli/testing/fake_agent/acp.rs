@@ -98,8 +98,7 @@ impl Agent<'_> {
         let sessions = if offers.contains("resume") { json!({"resume": {}}) } else { json!({}) };
         let abilities = json!({"loadSession": offers.contains("load"), "sessionCapabilities": sessions});
         let name = self.order("named").unwrap_or("fake");
-        let result =
-            json!({"protocolVersion": version, "agentCapabilities": abilities, "agentInfo": {"name": name}});
+        let result = json!({"protocolVersion": version, "agentCapabilities": abilities, "agentInfo": {"name": name}});
         answer(&message["id"], &json!({"result": result}))?;
         Ok(Next::GoOn)
     }

@@ -83,8 +83,7 @@ fn no_final_newline(start: &Start) -> io::Result<u8> {
 }
 
 fn half_json(start: &Start) -> io::Result<u8> {
-    let begun =
-        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"All pass.\n"#;
+    let begun = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"All pass.\n"#;
     say(format!("{begun}{}", start.tag))?;
     die_by(Signal::KILL)
 }

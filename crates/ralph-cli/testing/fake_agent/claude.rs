@@ -66,10 +66,8 @@ pub(crate) fn fail(name: &str) -> io::Result<()> {
     let known = FAILURES.iter().find(|(known, ..)| *known == name);
     let (_, category, status, words) = known.ok_or_else(|| usage(&format!("unknown failure {name}")))?;
     let content = json!([{"type": "text", "text": words}]);
-    record(
-        &json!({"type": "assistant", "message": {"model": "<synthetic>", "role": "assistant", "content": content},
-        "error": category, "is_api_error_message": true, "api_error_status": status}),
-    )?;
+    record(&json!({"type": "assistant", "message": {"model": "<synthetic>", "role": "assistant", "content": content},
+        "error": category, "is_api_error_message": true, "api_error_status": status}))?;
     record(&json!({"type": "result", "subtype": "success", "is_error": true, "result": words,
         "api_error_status": status, "total_cost_usd": 0}))
 }
@@ -103,9 +101,7 @@ fn cost(start: &Start) -> io::Result<u8> {
 /// One valid line of many megabytes, written as it grows.
 fn long_json(start: &Start) -> io::Result<u8> {
     let megabyte = vec![b'z'; 1 << 20];
-    say(
-        r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#,
-    )?;
+    say(r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#)?;
     for _ in 0..start.number_or(100_usize)? {
         io::stdout().write_all(&megabyte)?;
     }

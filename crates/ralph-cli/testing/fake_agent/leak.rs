@@ -12,9 +12,7 @@ pub(crate) const MODES: &[(&str, Mode)] = &[("leak-secret", in_text), ("claude-l
 
 fn secret(start: &Start) -> String {
     let given = start.arg().map(str::to_owned);
-    given
-        .or_else(|| std::env::var("CANARY_TOKEN").ok())
-        .unwrap_or_else(|| "sk-ant-api03-AAAABBBBCCCCDDDD".to_owned())
+    given.or_else(|| std::env::var("CANARY_TOKEN").ok()).unwrap_or_else(|| "sk-ant-api03-AAAABBBBCCCCDDDD".to_owned())
 }
 
 fn in_text(start: &Start) -> io::Result<u8> {
@@ -33,11 +31,7 @@ fn in_text(start: &Start) -> io::Result<u8> {
 fn in_records(start: &Start) -> io::Result<u8> {
     let secret = secret(start);
     claude::init(&start.args)?;
-    claude::use_tool(
-        "Bash",
-        &format!("curl -H 'x-api-key: {secret}'"),
-        &format!("{{\"key\":\"{secret}\"}}"),
-    )?;
+    claude::use_tool("Bash", &format!("curl -H 'x-api-key: {secret}'"), &format!("{{\"key\":\"{secret}\"}}"))?;
     complain(&format!("{secret}\n"));
     claude::speak(&format!("The key is {secret}, in base64 {}.", base64(secret.as_bytes())))?;
     let last = format!("I used {secret}.\n\n{}", start.tag);

@@ -68,8 +68,7 @@ fn signal_self(start: &Start) -> io::Result<u8> {
 }
 
 pub(crate) fn signal_named(name: &str) -> io::Result<Signal> {
-    let found =
-        SIGNALS.iter().find(|(known, _)| known.trim_start_matches("SIG") == name.trim_start_matches("SIG"));
+    let found = SIGNALS.iter().find(|(known, _)| known.trim_start_matches("SIG") == name.trim_start_matches("SIG"));
     found.map(|(_, signal)| *signal).ok_or_else(|| usage(&format!("unknown signal {name}")))
 }
 

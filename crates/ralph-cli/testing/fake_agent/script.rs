@@ -99,8 +99,7 @@ fn perform(start: &Start, line: &str, number: usize) -> io::Result<Next> {
     let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
     let known = ORDERS.iter().find(|(known, _)| *known == name);
     let (_, order) = known.ok_or_else(|| usage(&format!("unknown order {name}")))?;
-    let text =
-        rest.trim().replace("\\n", "\n").replace("{promise}", &start.tag).replace("{n}", &number.to_string());
+    let text = rest.trim().replace("\\n", "\n").replace("{promise}", &start.tag).replace("{n}", &number.to_string());
     order(start, &text)
 }
 

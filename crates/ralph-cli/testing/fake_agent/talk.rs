@@ -53,9 +53,8 @@ fn echo(start: &Start) -> io::Result<u8> {
 }
 
 fn env(_: &Start) -> io::Result<u8> {
-    let mut lines: Vec<_> = std::env::vars_os()
-        .map(|(name, value)| format!("{}={}\n", name.display(), value.display()))
-        .collect();
+    let mut lines: Vec<_> =
+        std::env::vars_os().map(|(name, value)| format!("{}={}\n", name.display(), value.display())).collect();
     lines.sort();
     say(lines.concat())?;
     Ok(0)

@@ -36,9 +36,7 @@ impl Desk {
     pub(crate) fn new(script: Vec<Step>, log: Log) -> Self {
         let judging = script.iter().filter_map(|step| match step {
             Step::Judge(step) => Some(step.clone()),
-            Step::Say(_) | Step::Write(_) | Step::Run(_) | Step::Refuse(_) | Step::Cut(_) | Step::Hang(_) => {
-                None
-            }
+            Step::Say(_) | Step::Write(_) | Step::Run(_) | Step::Refuse(_) | Step::Cut(_) | Step::Hang(_) => None,
         });
         let judging = judging.collect();
         let script = script.into_iter().filter(|step| !matches!(step, Step::Judge(_))).collect();

@@ -66,9 +66,8 @@ fn frames(reply: &Reply, turn: Turn) -> Vec<Frame> {
         json!({"id": turn.id("chatcmpl"), "object": "chat.completion.chunk", "created": 1, "model": "scripted",
             "choices": choices})
     };
-    let delta = |delta: Value, finish: Option<&str>| {
-        chunk(json!([{"index": 0, "delta": delta, "finish_reason": finish}]))
-    };
+    let delta =
+        |delta: Value, finish: Option<&str>| chunk(json!([{"index": 0, "delta": delta, "finish_reason": finish}]));
     let mut chunks = vec![delta(json!({"role": "assistant", "content": ""}), None)];
     match calls(reply, turn) {
         Some(calls) => chunks.push(delta(json!({ "tool_calls": calls }), None)),

@@ -7,8 +7,7 @@ use crate::script::Refusal;
 use crate::tools::Tool;
 use crate::{chat, gemini, messages, responses};
 
-pub(crate) const DIALECTS: &[Dialect] =
-    &[messages::DIALECT, responses::DIALECT, chat::DIALECT, gemini::DIALECT];
+pub(crate) const DIALECTS: &[Dialect] = &[messages::DIALECT, responses::DIALECT, chat::DIALECT, gemini::DIALECT];
 
 /// Everything that is particular to one API.
 pub(crate) struct Dialect {

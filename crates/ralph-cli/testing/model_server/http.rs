@@ -68,8 +68,7 @@ fn headers(reader: &mut impl BufRead, mut stream: &TcpStream) -> io::Result<Head
             ("transfer-encoding", "chunked") => found.length = Length::Chunks,
             ("expect", "100-continue") => stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?,
             ("x-api-key" | "authorization", value) => {
-                found.key_end =
-                    Some(value.get(value.len().saturating_sub(4)..).unwrap_or_default().to_owned());
+                found.key_end = Some(value.get(value.len().saturating_sub(4)..).unwrap_or_default().to_owned());
             }
             _ => {}
         }

@@ -48,8 +48,7 @@ impl<'a> Question<'a> {
     pub(crate) fn honest(&self) -> Reply {
         let met = self.request.body.to_string().contains("\\n+hello");
         let quotation = if met { "hello" } else { "" };
-        let finding =
-            json!({"criterion": 1, "met": met, "quotation": quotation, "reason": "I looked for it"});
+        let finding = json!({"criterion": 1, "met": met, "quotation": quotation, "reason": "I looked for it"});
         self.reply(&json!({"id": self.id, "findings": [finding]}).to_string())
     }
 
@@ -57,9 +56,7 @@ impl<'a> Question<'a> {
     fn reply(&self, words: &str) -> Reply {
         let tool = self.request.body["tool_choice"]["name"].as_str();
         match (tool, serde_json::from_str::<Value>(words)) {
-            (Some(tool), Ok(input)) => {
-                Reply::Call(Call { tool: tool.to_owned(), input: Input::Named(input) })
-            }
+            (Some(tool), Ok(input)) => Reply::Call(Call { tool: tool.to_owned(), input: Input::Named(input) }),
             (_, _) => Reply::Text(words.to_owned()),
         }
     }
@@ -70,9 +67,9 @@ impl<'a> Question<'a> {
                 let reply = self.reply(&words.replace("{id}", &self.id));
                 Answer::ok((self.dialect.whole)(&reply, Turn(0))).send(stream)
             }
-            JudgeStep::Body(body) => stream
-                .write_all(head(200, body.len()).as_bytes())
-                .and_then(|()| stream.write_all(body.as_bytes())),
+            JudgeStep::Body(body) => {
+                stream.write_all(head(200, body.len()).as_bytes()).and_then(|()| stream.write_all(body.as_bytes()))
+            }
             JudgeStep::Refuse(refusal) => (self.dialect.refusal)(refusal).send(stream),
             JudgeStep::Point(to) => {
                 let headers = vec![("location", to.clone())];

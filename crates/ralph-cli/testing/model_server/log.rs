@@ -24,9 +24,7 @@ impl Log {
     /// Records any other request.
     pub(crate) fn aside(&self, request: &Request) -> io::Result<()> {
         let Request { method, path, body, key_end } = request;
-        self.line(
-            &json!({"event": "aside", "method": method, "path": path, "body": body, "key_end": key_end}),
-        )
+        self.line(&json!({"event": "aside", "method": method, "path": path, "body": body, "key_end": key_end}))
     }
 
     /// Records that a client left while it was kept waiting.

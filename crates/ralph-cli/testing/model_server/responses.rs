@@ -61,9 +61,7 @@ fn deltas(reply: &Reply, turn: Turn) -> Vec<Value> {
     let id = item(reply, turn)["id"].clone();
     let delta = |kind: &str, delta: &str| json!({"type": kind, "item_id": id, "output_index": 0, "content_index": 0, "delta": delta});
     match reply {
-        Reply::Text(text) => {
-            pieces(text).iter().map(|piece| delta("response.output_text.delta", piece)).collect()
-        }
+        Reply::Text(text) => pieces(text).iter().map(|piece| delta("response.output_text.delta", piece)).collect(),
         Reply::Call(Call { input: Input::Named(input), .. }) => {
             vec![delta("response.function_call_arguments.delta", &input.to_string())]
         }

@@ -61,9 +61,7 @@ impl Step {
     fn until(&self) -> Option<&Path> {
         match self {
             Self::Refuse(refusal) => refusal.until.as_deref(),
-            Self::Say(_) | Self::Write(_) | Self::Run(_) | Self::Cut(_) | Self::Hang(_) | Self::Judge(_) => {
-                None
-            }
+            Self::Say(_) | Self::Write(_) | Self::Run(_) | Self::Cut(_) | Self::Hang(_) | Self::Judge(_) => None,
         }
     }
 }

@@ -11,8 +11,7 @@ pub(crate) fn plain(request: &Request) -> Answer {
         return Answer::ok(Value::Null);
     }
     if path.ends_with("/models") {
-        let model =
-            json!({"id": "scripted", "object": "model", "owned_by": "tests", "name": "models/scripted"});
+        let model = json!({"id": "scripted", "object": "model", "owned_by": "tests", "name": "models/scripted"});
         return Answer::ok(json!({"object": "list", "data": [model], "models": [model]}));
     }
     if path.ends_with("/count_tokens") {
@@ -21,8 +20,7 @@ pub(crate) fn plain(request: &Request) -> Answer {
     if path.ends_with(":countTokens") {
         return Answer::ok(json!({"totalTokens": 1}));
     }
-    let body =
-        json!({"error": {"type": "not_found_error", "message": "the scripted server has no such path"}});
+    let body = json!({"error": {"type": "not_found_error", "message": "the scripted server has no such path"}});
     Answer { status: 404, headers: Vec::new(), body }
 }
 

@@ -66,10 +66,7 @@ fn dialects(tool: &Value) -> [(&'static str, Value); 4] {
         ("/v1/messages?beta=true", json!({"stream": true, "tools": [tool]})),
         ("/v1/responses", json!({"stream": true, "tools": [tool]})),
         ("/v1/chat/completions", json!({"stream": true, "tools": [{"type": "function", "function": tool}]})),
-        (
-            "/v1beta/models/m:streamGenerateContent?alt=sse",
-            json!({"tools": [{"functionDeclarations": [tool]}]}),
-        ),
+        ("/v1beta/models/m:streamGenerateContent?alt=sse", json!({"tools": [{"functionDeclarations": [tool]}]})),
     ]
 }
 
@@ -150,12 +147,8 @@ fn a_tool_that_nobody_offers_is_told_in_words() {
 fn each_dialect_refuses_with_its_own_status_headers_and_body() {
     let step = json!([{"refuse": {"status": 429, "retry_after": 7, "resets_at": 1_794_790_000}},
         {"refuse": {"status": 401}}, {"refuse": {"status": 529}}]);
-    let marks = [
-        "anthropic-ratelimit-unified-reset: 1794790000",
-        "usage_limit_reached",
-        "rate_limit_exceeded",
-        "PerDay",
-    ];
+    let marks =
+        ["anthropic-ratelimit-unified-reset: 1794790000", "usage_limit_reached", "rate_limit_exceeded", "PerDay"];
     for ((path, body), mark) in dialects(&tool("Write", &[])).iter().zip(marks) {
         let server = Server::with(&step);
         let limited = server.ask(path, body);
@@ -194,8 +187,7 @@ fn a_stream_that_is_cut_has_begun_and_never_ends_properly() {
 
 #[test] // spec: A10
 fn a_client_that_is_kept_waiting_is_recorded_when_it_leaves() {
-    let server =
-        Server::with(&json!([{"hang": "before_headers"}, {"hang": {"mid_stream": "one two three"}}]));
+    let server = Server::with(&json!([{"hang": "before_headers"}, {"hang": {"mid_stream": "one two three"}}]));
     let (path, body) = dialects(&tool("Write", &[]))[0].clone();
     let mut silent = server.connect();
     silent.write_all(post(path, &body).as_bytes()).unwrap();

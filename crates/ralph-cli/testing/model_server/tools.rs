@@ -23,8 +23,7 @@ pub(crate) fn listed(tools: &Value, key: &str) -> Vec<Tool> {
 }
 
 /// The names of the tools that replace a file, the best first, and of their arguments.
-const WRITERS: &[&str] =
-    &["Write", "write", "write_file", "create", "editor", "developer__text_editor", "text_editor"];
+const WRITERS: &[&str] = &["Write", "write", "write_file", "create", "editor", "developer__text_editor", "text_editor"];
 const PATHS: &[&str] = &["file_path", "filePath", "path"];
 const CONTENTS: &[&str] = &["content", "file_text", "new_text"];
 

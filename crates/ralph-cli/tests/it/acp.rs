@@ -52,12 +52,10 @@ fn a_lie_is_rejected_and_the_session_goes_on_to_the_proof() {
 fn a_promise_that_is_only_repeated_from_the_old_conversation_is_no_claim() {
     let project = Project::new();
     let steps = "offers load\nsay All done. {promise}\n---\noffers load\nsay There is more to do.\n";
-    let call =
-        run(&project, steps).args(["--check", "test $(wc -l < ../starts) = 2", "--max-iterations", "2"]);
+    let call = run(&project, steps).args(["--check", "test $(wc -l < ../starts) = 2", "--max-iterations", "2"]);
     let answer = call.output().expect(3);
     assert_eq!(methods(&project)[4], "session/load");
-    let claims: Vec<Value> =
-        answer.named("claim").iter().map(|event| event["claim"]["claimed"].clone()).collect();
+    let claims: Vec<Value> = answer.named("claim").iter().map(|event| event["claim"]["claimed"].clone()).collect();
     assert_eq!(claims, [true, false], "{}", answer.stdout);
     assert_eq!(result(&answer)["final_text"], "There is more to do.");
 }
@@ -68,16 +66,11 @@ fn an_old_conversation_that_is_repeated_too_late_costs_the_session_and_never_mak
     let project = Project::new();
     let late = "offers load\nlate\nsay There is more to do.\n";
     let steps = format!("offers load\nsay All done. {{promise}}\n---\n{late}---\n{late}");
-    let call =
-        run(&project, &steps).args(["--check", "false", "--max-iterations", "2", "--max-retries", "0"]);
+    let call = run(&project, &steps).args(["--check", "false", "--max-iterations", "2", "--max-retries", "0"]);
     let answer = call.output().expect(3);
     let notes = answer.named("session.fresh");
-    assert!(
-        notes[0]["reason"].as_str().unwrap().contains("old words cannot be told from new ones"),
-        "{notes:?}"
-    );
-    let claims: Vec<Value> =
-        answer.named("claim").iter().map(|event| event["claim"]["accepted"].clone()).collect();
+    assert!(notes[0]["reason"].as_str().unwrap().contains("old words cannot be told from new ones"), "{notes:?}");
+    let claims: Vec<Value> = answer.named("claim").iter().map(|event| event["claim"]["accepted"].clone()).collect();
     assert_eq!(claims, [true, false, false], "{}", answer.stdout);
     assert_eq!(methods(&project).last().unwrap(), "session/prompt");
     assert_eq!(project.starts().len(), 3, "the third start is fresh");
@@ -89,9 +82,7 @@ fn a_lost_session_and_an_agent_that_keeps_none_begin_afresh() {
     let project = Project::new();
     let steps = "say More.\n---\nlose\n---\nsay Done. {promise}\n";
     let answer = run(&project, steps).args(["--max-retries", "0"]).output().expect(0);
-    assert!(
-        answer.named("session.fresh")[0]["reason"].as_str().unwrap().contains("Session not found: talk-1")
-    );
+    assert!(answer.named("session.fresh")[0]["reason"].as_str().unwrap().contains("Session not found: talk-1"));
     assert_eq!(answer.finished()["iterations"], 2);
     let project = Project::new();
     run(&project, "offers nothing\nsay More.\n---\noffers nothing\nsay Done. {promise}\n").output().expect(0);
@@ -102,8 +93,7 @@ fn a_lost_session_and_an_agent_that_keeps_none_begin_afresh() {
 // spec: A6
 #[test]
 fn what_the_agent_asks_for_is_answered_by_the_permission() {
-    let steps =
-        "permit read look\npermit edit change\npermit execute run\nask fs/read_text_file\nsay {promise}\n";
+    let steps = "permit read look\npermit edit change\npermit execute run\nask fs/read_text_file\nsay {promise}\n";
     let answers = |flags: &[&str]| {
         let project = Project::new();
         run(&project, steps).args(flags).output().expect(0);
@@ -172,10 +162,7 @@ fn an_agent_that_stays_after_its_answer_is_ended_and_its_work_counts() {
 fn what_is_no_talk_is_told_and_never_waited_for() {
     let table = [
         ("garbage hello there\n", "answered initialize: is it one that speaks the Agent Client Protocol"),
-        (
-            "garbage {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n",
-            "named no version of the Agent Client Protocol",
-        ),
+        ("garbage {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n", "named no version of the Agent Client Protocol"),
         ("version 7\n", "speaks version 7 of the Agent Client Protocol, and ralph speaks 1"),
         ("exit 0\n", "ended before it had answered session/prompt"),
         ("error 401 no key\n", "no key"),
@@ -251,10 +238,8 @@ fn a_prompt_and_answers_of_any_size_pass_both_ways() {
     let project = Project::new();
     let prompt = project.write("task.md", "wörds ".repeat(300_000));
     let script = project.script(&format!("say {}{{promise}}\n", "talk. ".repeat(20_000) + "\\n\\n"));
-    let args =
-        ["run", &format!("@{}", prompt.display()), "--agent", "acp", "--agent-cmd", FAKE_AGENT, "--json"];
-    let call =
-        project.ralph(args).args(["--promise", "COMPLETE", "--agent-arg", "acp", "--agent-arg", &script]);
+    let args = ["run", &format!("@{}", prompt.display()), "--agent", "acp", "--agent-cmd", FAKE_AGENT, "--json"];
+    let call = project.ralph(args).args(["--promise", "COMPLETE", "--agent-arg", "acp", "--agent-arg", &script]);
     call.output().expect(0);
     let all = heard(&project);
     let told = all.last().unwrap()["params"]["prompt"][0]["text"].as_str().unwrap().len();

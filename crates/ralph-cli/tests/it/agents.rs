@@ -36,8 +36,7 @@ fn what_is_installed_is_found_without_being_started() {
     symlink(package.join("codex.js"), path.join("codex")).unwrap();
     let answer = project.ralph(["agents", "--json"]).env("PATH", &path).output().expect(0);
     let all = answer.json();
-    let agent =
-        |name: &str| all.as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap().clone();
+    let agent = |name: &str| all.as_array().unwrap().iter().find(|agent| agent["name"] == name).unwrap().clone();
     assert_eq!(agent("codex")["status"], "installed");
     assert_eq!(agent("codex")["version"], "0.166.0");
     assert_eq!(agent("codex")["can_resume"], true);
@@ -79,14 +78,9 @@ fn a_recording_becomes_events_and_ends_with_the_attempt() {
 #[test]
 fn without_an_exit_code_the_output_alone_decides() {
     let project = Project::new();
-    let good = project
-        .ralph(["agents", "parse", "claude"])
-        .input(recording("claude/text.stdout"))
-        .output()
-        .expect(0);
+    let good = project.ralph(["agents", "parse", "claude"]).input(recording("claude/text.stdout")).output().expect(0);
     assert_eq!(good.events().pop().unwrap()["ok"], true);
-    for (agent, output) in [("claude", "hello"), ("gemini", ""), ("qwen", "{\"type\":\"new\"}\n\u{fffd}[[[")]
-    {
+    for (agent, output) in [("claude", "hello"), ("gemini", ""), ("qwen", "{\"type\":\"new\"}\n\u{fffd}[[[")] {
         let answer = project.ralph(["agents", "parse", agent]).input(output).output().expect(0);
         let attempt = answer.events().pop().unwrap();
         assert_eq!((&attempt["ok"], &attempt["error"]["kind"]), (&false.into(), &"format".into()), "{agent}");

@@ -35,8 +35,7 @@ fn what_may_change_and_did_stands_in_the_receipt_and_in_show() {
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     let line = "allowed  at iteration 1: verify.sh was changed, work was changed, tests/new was added";
     assert!(shown.contains(line) && shown.contains(told) && !shown.contains("BROKEN"), "{shown}");
-    let shown: Value =
-        serde_json::from_str(&project.ralph(["show", "--json"]).output().expect(0).stdout).unwrap();
+    let shown: Value = serde_json::from_str(&project.ralph(["show", "--json"]).output().expect(0).stdout).unwrap();
     assert_eq!(shown["seal"]["allowed"][0]["iteration"], 1, "{shown}");
     assert_eq!(shown["seal"]["broken"], json!([]));
 }
@@ -92,8 +91,7 @@ fn task(flags: &[&str]) -> Project {
 /// Lets the coder do this and claim.
 fn coder<'a>(project: &'a Project, deed: &str) -> Call<'a> {
     let agent = project.shell(&format!("cat > /dev/null\n{deed}\necho '<promise>COMPLETE</promise>'"));
-    let run =
-        ["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent, "--json", "--max-iterations", "1"];
+    let run = ["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent, "--json", "--max-iterations", "1"];
     project.ralph(run).env("RALPH_VERIFICATION_ROLE_CHECKS", "off")
 }
 
@@ -109,9 +107,7 @@ fn a_task_may_allow_its_work_to_change_what_decides() {
     assert!(reason(&coder(&project, WEAKENED).output().expect(3)).contains("verify.sh was changed"));
     let project = task(&["--allow-changes", "verify.sh"]);
     coder(&project, WEAKENED).output().expect(0);
-    assert!(
-        receipt(&project)[1]["reason"].as_str().unwrap().contains("(allow_changes): verify.sh was changed")
-    );
+    assert!(receipt(&project)[1]["reason"].as_str().unwrap().contains("(allow_changes): verify.sh was changed"));
     let shown = project.ralph(["task", "show", "T-1"]).output().expect(0).stdout;
     assert!(shown.contains("\nallowed   verify.sh\n"), "{shown}");
     assert!(shown.contains("allowed   at iteration 1: verify.sh was changed"), "{shown}");
@@ -126,8 +122,7 @@ fn what_is_allowed_is_no_more_than_what_was_named() {
     let why = reason(&answer);
     assert!(why.contains("tests/a was changed") && !why.contains("verify.sh"), "{why}");
     let project = self::project();
-    let call =
-        claims_after(&project, &format!("{WEAKENED}; echo done > work")).args(["--check", "sh verify.sh"]);
+    let call = claims_after(&project, &format!("{WEAKENED}; echo done > work")).args(["--check", "sh verify.sh"]);
     let answer = call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "tests/**,work").output().expect(3);
     assert!(reason(&answer).contains("verify.sh was changed"), "{}", reason(&answer));
 }
@@ -167,8 +162,7 @@ fn a_task_says_what_is_guarded_and_where_its_claims_are_checked() {
 #[test]
 fn flags_of_a_stage_guard_more_and_check_the_commit_alone() {
     let project = task(&["--guard", "tests", "--isolation", "workspace"]);
-    let held =
-        |deed: &str| reason(&coder(&project, deed).args(["--guard", "work", "--clean"]).output().expect(3));
+    let held = |deed: &str| reason(&coder(&project, deed).args(["--guard", "work", "--clean"]).output().expect(3));
     let both = held("echo 2 > tests/a; echo 2 > work");
     assert!(both.contains("tests/a was changed") && both.contains("work was changed"), "{both}");
     project.restore();

@@ -7,8 +7,7 @@ use crate::processes::is_alive;
 use crate::terminal::Terminal;
 
 /// Speaks, waits for the file `go` outside of the project, and claims.
-const WAITS: &str =
-    "text first words\ntouch ../ready\nwait ../go\ntext later words\ntext Done.\\n\\n{promise}\n";
+const WAITS: &str = "text first words\ntouch ../ready\nwait ../go\ntext later words\ntext Done.\\n\\n{promise}\n";
 
 fn go(project: &Project) {
     std::fs::write(project.outside("go"), "").unwrap();
@@ -23,8 +22,7 @@ fn attach_shows_what_the_agent_says_and_returns_the_exit_code_of_the_run() {
     attached.wait_for_words("  first words\n");
     go(&project);
     let answer = attached.wait_without_invariants().expect(0);
-    for words in ["── iteration 1/10 ──", "  later words\n", "claimed   ", "accepted  1 check passed"]
-    {
+    for words in ["── iteration 1/10 ──", "  later words\n", "claimed   ", "accepted  1 check passed"] {
         assert!(answer.stderr.contains(words), "{words:?} is missing in\n{}", answer.stderr);
     }
     assert!(answer.stdout.contains("completed after 1 iteration in "), "{}", answer.stdout);
@@ -59,11 +57,7 @@ fn a_long_past_is_told_in_short() {
     let run = project.ralph(["runs", "--json"]).output().json()[0]["id"].as_str().unwrap().to_owned();
     let answer = project.ralph(["attach", &run]).output().expect(3);
     assert!(answer.stderr.contains("3 iterations before these: `ralph show "), "{}", answer.stderr);
-    assert!(
-        !answer.stderr.contains("iteration 3/6") && answer.stderr.contains("iteration 4/6"),
-        "{}",
-        answer.stderr
-    );
+    assert!(!answer.stderr.contains("iteration 3/6") && answer.stderr.contains("iteration 4/6"), "{}", answer.stderr);
     assert!(answer.stdout.contains("exhausted after 6 iterations"), "{}", answer.stdout);
     assert!(!answer.stderr.contains("One story done"), "what the agent said then is in its log");
 }
@@ -72,8 +66,7 @@ fn a_long_past_is_told_in_short() {
 #[test]
 fn attach_prints_the_whole_journal_as_json_and_ends_with_the_run() {
     let project = Project::new();
-    let run =
-        detach(&project, &["script", &project.script(WAITS)], &["--check", "false", "--max-iterations", "1"]);
+    let run = detach(&project, &["script", &project.script(WAITS)], &["--check", "false", "--max-iterations", "1"]);
     project.wait_for("ready");
     let attached = project.ralph(["attach", "--json"]).start();
     attached.wait_for_event("attempt.started");

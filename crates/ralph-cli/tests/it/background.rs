@@ -19,8 +19,7 @@ use crate::terminal::Terminal;
 fn a_detached_run_survives_its_terminal() {
     let project = Project::new();
     let go = project.outside("go");
-    let call =
-        project.run(&["wait-file", go.to_str().unwrap()]).args(["--check", "true", "--detach", "--fresh"]);
+    let call = project.run(&["wait-file", go.to_str().unwrap()]).args(["--check", "true", "--detach", "--fresh"]);
     let mut terminal = Terminal::start(call.command());
     assert!(terminal.wait().success());
     let receipt: Value = serde_json::from_str(&terminal.shown()).unwrap();
@@ -137,9 +136,7 @@ fn people_are_told_in_one_line_how_to_follow_and_stop_a_detached_run() {
     let short = &run.run[run.run.len() - 8..];
     assert_eq!(
         answer.stdout,
-        format!(
-            "run {short} goes on in the background: `ralph attach {short}` follows it, `kill {pid}` stops it\n"
-        )
+        format!("run {short} goes on in the background: `ralph attach {short}` follows it, `kill {pid}` stops it\n")
     );
     project.wait_for("ready");
     run.signal(Signal::TERM);
@@ -268,8 +265,7 @@ fn child_of(project: &Project, starter: u32) -> u32 {
     let mut child = None;
     wait_until("the starter has forked", || {
         let ours = processes::marked(&project.mark, "RALPH_TEST_MARK=");
-        child =
-            ours.iter().map(|process| process.pid).find(|pid| processes::parent_of(*pid) == Some(starter));
+        child = ours.iter().map(|process| process.pid).find(|pid| processes::parent_of(*pid) == Some(starter));
         child.is_some()
     });
     child.unwrap()

@@ -147,10 +147,7 @@ fn show_tells_what_the_checks_were_worth_and_what_became_of_the_seal() {
     assert_eq!(json["seal"]["files"][0]["path"], "verify.sh");
     let broken = serde_json::json!([{ "iteration": 1, "changes": ["verify.sh was changed"] }]);
     assert_eq!(json["seal"]["broken"], broken);
-    assert_eq!(
-        (&json["baseline"][0]["standing"], &json["baseline"][0]["exit_code"]),
-        (&"fails".into(), &1.into())
-    );
+    assert_eq!((&json["baseline"][0]["standing"], &json["baseline"][0]["exit_code"]), (&"fails".into(), &1.into()));
     assert_eq!(json["baseline"][1]["standing"], "proves_nothing");
     let log = json["baseline"][0]["log"].as_str().unwrap();
     assert!(log.ends_with("/baseline.check-1.log") && project.root().join(log).exists(), "{log}");
@@ -158,10 +155,7 @@ fn show_tells_what_the_checks_were_worth_and_what_became_of_the_seal() {
     let receipt = std::fs::read(project.root().join(folder).join("receipt.json")).unwrap();
     let receipt: Value = serde_json::from_slice(&receipt).unwrap();
     assert_eq!(receipt["seal_sha256"], json["seal"]["sha256"]);
-    assert_eq!(
-        receipt["baseline"][1],
-        serde_json::json!({ "command": "true", "standing": "proves_nothing" })
-    );
+    assert_eq!(receipt["baseline"][1], serde_json::json!({ "command": "true", "standing": "proves_nothing" }));
 }
 
 // spec: V8, V7

@@ -102,8 +102,7 @@ fn an_agent_that_does_not_tell_its_cost_is_refused_where_it_must_be_known() {
 fn a_run_says_what_it_may_use_and_whom_money_cannot_stop() {
     let project = Project::new();
     let call = project.ralph(["run", "do it", "--agent", "text", "--agent-cmd", FAKE_AGENT]);
-    let budget =
-        ["--agent-arg", "complete", "--promise", "COMPLETE", "--max-cost", "2.5", "--max-tokens", "2M"];
+    let budget = ["--agent-arg", "complete", "--promise", "COMPLETE", "--max-cost", "2.5", "--max-tokens", "2M"];
     let answer = call.args(budget).output().expect(0);
     assert!(answer.stderr.contains("budget    $2.50, 2000000 tokens\n"), "{}", answer.stderr);
     assert!(answer.stderr.contains("warning   text does not tell what it costs"), "{}", answer.stderr);

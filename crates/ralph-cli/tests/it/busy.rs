@@ -89,11 +89,7 @@ fn a_worker_outlasts_a_database_that_is_busy_for_longer_than_its_lease() {
     is_waiting(&running);
     holder.let_go();
     let answer = running.wait().expect(0);
-    assert!(
-        answer.named("task.left").is_empty() && answer.named("task.lost").is_empty(),
-        "{}",
-        answer.stdout
-    );
+    assert!(answer.named("task.left").is_empty() && answer.named("task.lost").is_empty(), "{}", answer.stdout);
     assert_eq!(work::starts(&project), ["T-1 coder", "T-2 coder"]);
 }
 

@@ -36,10 +36,7 @@ fn who_works_by_hand_begins_nothing_where_a_worker_was_quicker() {
     let sleeper = asleep(by_hand(&project));
     let worker = holding(&project, "coder", work(&project, &["T-1"]));
     let told = refused(sleeper);
-    assert!(
-        told.contains("another ralph has just taken task T-1") && told.contains("ralph status"),
-        "{told}"
-    );
+    assert!(told.contains("another ralph has just taken task T-1") && told.contains("ralph status"), "{told}");
     assert_eq!(starts(&project), ["T-1 coder"]);
     end(worker);
 }

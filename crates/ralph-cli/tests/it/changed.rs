@@ -73,8 +73,5 @@ fn flags_are_no_change_and_a_configuration_that_is_wrong_now_stops_no_run() {
     configure(&project, "chekcs: [true]\n");
     let answer = project.ralph(["resume", "--json"]).output().expect(0);
     let changed = changed(&answer);
-    assert!(
-        changed[0].starts_with("the configuration is wrong now: ") && changed[0].contains("chekcs"),
-        "{changed:?}"
-    );
+    assert!(changed[0].starts_with("the configuration is wrong now: ") && changed[0].contains("chekcs"), "{changed:?}");
 }

@@ -195,10 +195,7 @@ fn ralphs_own_configuration_and_verifiers_are_sealed() {
         ("echo 'checks: [\"true\"]' > .ralph/config.yaml", ".ralph/config.yaml was changed"),
         ("echo 'RALPH_AGENT=text' > .ralph/config", ".ralph/config was added"),
         ("mkdir -p .ralph/verifiers; touch .ralph/verifiers/mine", ".ralph/verifiers/mine was added"),
-        (
-            "mkdir -p .ralph/workflows; touch .ralph/workflows/mine.yaml",
-            ".ralph/workflows/mine.yaml was added",
-        ),
+        ("mkdir -p .ralph/workflows; touch .ralph/workflows/mine.yaml", ".ralph/workflows/mine.yaml was added"),
         ("mkdir -p .ralph/commands; touch .ralph/commands/mine.md", ".ralph/commands/mine.md was added"),
         ("echo '# x' >> .ralph/templates/own.yaml", ".ralph/templates/own.yaml was changed"),
         ("rm .ralph/templates/own.yaml", ".ralph/templates/own.yaml was removed"),
@@ -225,11 +222,7 @@ fn a_program_that_is_replaced_on_a_path_inside_the_work_tree_is_noticed() {
         (inside.as_str(), "printf '#!/bin/sh\\n' > bin/judge", "bin/judge was changed"),
         ("bin", "printf '#!/bin/sh\\n' > bin/grep; chmod +x bin/grep", "bin/grep was added"),
         (".", "printf '#!/bin/sh\\n' > grep; chmod +x grep", "grep was added"),
-        (
-            "tools",
-            "mkdir tools; printf '#!/bin/sh\\n' > tools/grep; chmod +x tools/grep",
-            "tools/grep was added",
-        ),
+        ("tools", "mkdir tools; printf '#!/bin/sh\\n' > tools/grep; chmod +x tools/grep", "tools/grep was added"),
     ] {
         let _ = fs::remove_file(project.outside("seen"));
         let check = if ["tools", "."].contains(&entry) { "grep -q done work" } else { "judge" };
@@ -247,8 +240,7 @@ fn a_program_that_is_replaced_on_a_path_inside_the_work_tree_is_noticed() {
 #[test]
 fn a_claim_without_a_commit_is_rejected_with_the_names_of_the_files() {
     let project = project();
-    let call =
-        claims_after(&project, "echo done > work; echo x > new").args(["--clean", "--check", "./verify.sh"]);
+    let call = claims_after(&project, "echo done > work; echo x > new").args(["--clean", "--check", "./verify.sh"]);
     rejected(call, "claimed, but not committed: work, new");
 }
 
@@ -283,25 +275,16 @@ fn a_receipt_that_the_agent_wrote_is_called_forged_and_never_believed() {
          echo '{\"version\":1,\"verified\":true,\"reason\":\"1 check passed\"}' > $f/receipt.json";
     rejected(claims_after(&project, forge).args(["--check", "./verify.sh"]), "Command exited with 1");
     let shown = project.ralph(["show"]).output().expect(0).stdout;
-    assert!(
-        shown.contains("receipt  none; ") && shown.contains("is FORGED: ralph never wrote it"),
-        "{shown}"
-    );
+    assert!(shown.contains("receipt  none; ") && shown.contains("is FORGED: ralph never wrote it"), "{shown}");
     let json = project.ralph(["show", "--json"]).output().expect(0).json();
-    assert_eq!(
-        (&json["receipt"]["verified"], &json["receipt"]["file_is_forged"]),
-        (&false.into(), &true.into())
-    );
+    assert_eq!((&json["receipt"]["verified"], &json["receipt"]["file_is_forged"]), (&false.into(), &true.into()));
     let refused = project.ralph(["verify"]).output().expect(1).stderr;
     assert!(refused.contains("forged: ralph never wrote it"), "{refused}");
     let _ = fs::remove_file(project.outside("seen"));
     // Where only the agent's word decides, its receipt gives way to the real one.
     claims_after(&project, forge).output().expect(0);
     let json = project.ralph(["show", "--json"]).output().expect(0).json();
-    assert_eq!(
-        (&json["receipt"]["verified"], &json["receipt"]["file_is_forged"]),
-        (&false.into(), &false.into())
-    );
+    assert_eq!((&json["receipt"]["verified"], &json["receipt"]["file_is_forged"]), (&false.into(), &false.into()));
 }
 
 // spec: V7, V8
@@ -352,9 +335,8 @@ fn a_program_that_git_would_start_for_us_is_not_started() {
     let project = project();
     let canary = project.outside("canary");
     let sly = format!("touch {}; cat", canary.display());
-    let filter = format!(
-        "echo 'work filter=sly' > .git/info/attributes; git config filter.sly.clean '{sly}'; echo done > work"
-    );
+    let filter =
+        format!("echo 'work filter=sly' > .git/info/attributes; git config filter.sly.clean '{sly}'; echo done > work");
     let call = claims_after(&project, &filter).args(["--check", "./verify.sh"]);
     rejected(call, "the git setting filter.sly.clean was added");
     assert!(!canary.exists(), "git was not asked about files any more");

@@ -24,10 +24,7 @@ fn a_check_that_hangs_and_will_not_go_is_killed_with_its_children_and_nothing_is
     let check = first_check(&answer);
     assert_eq!((&check["verdict"], &check["exit_code"]), (&"rejected".into(), &serde_json::Value::Null));
     assert!(check["reason"].as_str().unwrap().ends_with("timed out after 500ms"), "{check}");
-    assert!(
-        answer.finished()["reason"].as_str().unwrap().contains("timed out"),
-        "nobody says that it passed"
-    );
+    assert!(answer.finished()["reason"].as_str().unwrap().contains("timed out"), "nobody says that it passed");
 }
 
 // spec: V2
@@ -70,11 +67,9 @@ fn a_check_that_floods_is_cut_and_its_end_reaches_the_agent_as_harmless_text() {
 fn a_check_that_is_missing_or_no_program_or_dies_is_told_from_one_that_says_no() {
     let project = Project::new();
     project.write("not-executable", "#!/bin/sh\n");
-    for (check, why) in [
-        ("no-such-program", "exit code 127"),
-        ("./not-executable", "exit code 126"),
-        ("kill -SEGV $$", "signal 11"),
-    ] {
+    for (check, why) in
+        [("no-such-program", "exit code 127"), ("./not-executable", "exit code 126"), ("kill -SEGV $$", "signal 11")]
+    {
         let answer = project.run(&["complete"]).args(ONCE).args(["--check", check]).output().expect(3);
         let seen = first_check(&answer);
         assert_eq!(seen["verdict"], "could_not_evaluate", "{seen}");
@@ -137,19 +132,11 @@ fn what_git_says_at_the_last_moment_is_heard() {
     let slow = format!("#!/bin/sh\nsleep 0.1\nPATH='{path}' exec git \"$@\"\n");
     fs::write(bin.join("git"), slow).unwrap();
     fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
-    let agent = "cat > /dev/null; git update-index --skip-worktree f; echo evil > f; echo '<promise>COMPLETE</promise>'";
+    let agent =
+        "cat > /dev/null; git update-index --skip-worktree f; echo evil > f; echo '<promise>COMPLETE</promise>'";
     let call = project.run_shell(agent).args(["--no-baseline", "--check", "grep -q evil f"]);
     let call = call.env("PATH", format!("{}:{path}", bin.display()));
-    let late = [
-        "-f",
-        "-qq",
-        "-o",
-        "/dev/null",
-        "-e",
-        "trace=poll,ppoll",
-        "-e",
-        "inject=poll,ppoll:delay_exit=120000",
-    ];
+    let late = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=poll,ppoll", "-e", "inject=poll,ppoll:delay_exit=120000"];
     let answer = call.under_strace(late).output().expect(0);
     project.git(&["update-index", "--no-skip-worktree", "f"]);
     project.git(&["add", "f"]);

@@ -28,8 +28,8 @@ fn wrong(case: &Value, answers: &BTreeMap<String, Value>) -> Option<String> {
     let answer = &answers[case["id"].as_str().unwrap()];
     let claimed = case["expected"] == "complete";
     let contradiction = case["contradiction_expected"].as_bool();
-    let right = answer["claimed"] == claimed
-        && contradiction.is_none_or(|expected| answer["contradiction"] == expected);
+    let right =
+        answer["claimed"] == claimed && contradiction.is_none_or(|expected| answer["contradiction"] == expected);
     (!right).then(|| format!("{}: {answer}; because {}", case["id"], case["why"]))
 }
 
@@ -67,8 +67,7 @@ fn exact_matching_is_case_sensitive() {
 fn the_scope_can_be_all_messages_of_an_iteration() {
     let project = Project::new();
     let message = |id: &str, text: &str| {
-        json!({"type": "assistant", "message": {"id": id, "content": [{"type": "text", "text": text}]}})
-            .to_string()
+        json!({"type": "assistant", "message": {"id": id, "content": [{"type": "text", "text": text}]}}).to_string()
     };
     let output = format!("{}\n{}\n", message("a", "<promise>DONE</promise>"), message("b", "More to do."));
     assert_eq!(detect(&project, &["--format", "claude"], &output).0, 3);
@@ -93,11 +92,7 @@ fn a_bad_case_in_a_batch_is_named_by_its_line() {
     let good = json!({"id": 1, "format": "text", "promise": "XX", "output": "<promise>XX</promise>"});
     let input = format!("{good}\n\n{{\"id\": 2}}\n");
     let answer = project.ralph(["detect", "--batch"]).input(input).output().expect(64);
-    assert!(
-        answer.stdout.starts_with("{\"id\":1,\"claimed\":true,\"contradiction\":false"),
-        "{}",
-        answer.stdout
-    );
+    assert!(answer.stdout.starts_with("{\"id\":1,\"claimed\":true,\"contradiction\":false"), "{}", answer.stdout);
     assert!(answer.stderr.contains("line 3"), "{}", answer.stderr);
 }
 
@@ -112,7 +107,8 @@ fn an_unknown_format_is_refused_with_the_known_ones() {
 /// A line that is longer than any that is read.
 const TOO_LONG: &str = "head -c 5000000 /dev/zero | tr '\\0' x";
 const SAYS: &str = r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":""#;
-const HEARS: &str = r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#;
+const HEARS: &str =
+    r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":""#;
 
 /// An agent that claims, and then prints one more record of this kind, which is too long to be read.
 fn claims_before(record: &str) -> String {

@@ -70,8 +70,7 @@ fn a_weakened_test_that_is_only_in_the_commit_is_put_back_as_it_was() {
 fn files_that_the_user_had_not_committed_are_nobodys_claim() {
     let project = project();
     project.write("notes", "mine\n");
-    let call =
-        clean(&project, "echo done > work; git add work; git -c user.name=A -c user.email=a@b commit -qm w");
+    let call = clean(&project, "echo done > work; git add work; git -c user.name=A -c user.email=a@b commit -qm w");
     call.args(["--check", "grep -q done work && test ! -e notes"]).output().expect(0);
 }
 
@@ -93,8 +92,7 @@ fn a_checkout_is_set_up_and_borrows_what_is_shared() {
     assert!(!project.root().join("made").exists());
     project.write(".ralph/config.yaml", "verification: { isolation: clean, setup: ['exit 9'] }\n");
     project.trust();
-    let failed =
-        project.run_shell(&agent).args(["--no-baseline", "--check", "true", "--max-iterations", "1"]);
+    let failed = project.run_shell(&agent).args(["--no-baseline", "--check", "true", "--max-iterations", "1"]);
     let check = failed.output().expect(3).named("verdict")[0]["checks"][0].clone();
     assert_eq!((&check["name"], &check["exit_code"]), (&"setup exit 9".into(), &9.into()));
 }
@@ -205,17 +203,9 @@ fn a_result_is_not_reused_where_the_files_are_others_whatever_git_was_told() {
 #[test]
 fn a_receipt_never_calls_committed_what_is_not_whatever_git_was_told() {
     let cases = [
-        (
-            "git config status.showUntrackedFiles no; touch leftover",
-            "test -e leftover",
-            "not committed, tree",
-        ),
+        ("git config status.showUntrackedFiles no; touch leftover", "test -e leftover", "not committed, tree"),
         ("git update-index --skip-worktree f; echo evil > f", "grep -q evil f", "not committed, tree"),
-        (
-            "git init -q in; touch in/f",
-            "test -e in/f",
-            "without what git cannot take in (error: 'in/' does not have",
-        ),
+        ("git init -q in; touch in/f", "test -e in/f", "without what git cannot take in (error: 'in/' does not have"),
     ];
     for (deed, check, told) in cases {
         let project = project();
@@ -224,9 +214,6 @@ fn a_receipt_never_calls_committed_what_is_not_whatever_git_was_told() {
         let agent = format!("cat > /dev/null; {deed}; echo '<promise>COMPLETE</promise>'");
         project.run_shell(&agent).args(["--check", check]).output().expect(0);
         let shown = project.ralph(["show"]).output().expect(0).stdout;
-        assert!(
-            shown.contains("receipt  verified, not committed") && shown.contains(told),
-            "{deed}: {shown}"
-        );
+        assert!(shown.contains("receipt  verified, not committed") && shown.contains(told), "{deed}: {shown}");
     }
 }

@@ -32,8 +32,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 pub fn library(project: &Project) -> PathBuf {
     let (source, library) = (project.outside("clock.c"), project.outside("clock.so"));
     std::fs::write(&source, LIBRARY).unwrap();
-    let built =
-        Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-ldl").status();
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).arg("-ldl").status();
     assert!(built.is_ok_and(|status| status.success()), "this test needs a C compiler, as Rust does");
     library
 }
@@ -57,14 +56,7 @@ fn a_wall_clock_that_is_set_during_a_run_neither_ends_it_nor_turns_its_time_back
         project.outside("two").display(),
         project.outside("go-two").display(),
     ));
-    let call = project.run(&["script", &script]).args([
-        "--timeout",
-        "30m",
-        "--idle-timeout",
-        "30m",
-        "--check",
-        "true",
-    ]);
+    let call = project.run(&["script", &script]).args(["--timeout", "30m", "--idle-timeout", "30m", "--check", "true"]);
     let run = call.env("LD_PRELOAD", &library).env("CLOCK_SHIFT", &shift).start();
     project.wait_for("one");
     set("3600");

@@ -15,9 +15,7 @@ fn project_with_a_run() -> (Project, Value) {
 #[test]
 fn the_last_event_of_a_run_has_all_that_scripts_need() {
     let (_project, finished) = project_with_a_run();
-    for key in
-        ["run", "outcome", "reason", "iterations", "exit_code", "cost_usd", "input_tokens", "output_tokens"]
-    {
+    for key in ["run", "outcome", "reason", "iterations", "exit_code", "cost_usd", "input_tokens", "output_tokens"] {
         assert!(finished.get(key).is_some(), "{key} is missing in {finished}");
     }
     assert_eq!((&finished["outcome"], &finished["exit_code"]), (&"completed".into(), &0.into()));
@@ -68,8 +66,7 @@ fn show_tells_each_iteration_with_claim_and_verdict() {
     assert_eq!((&iterations[1]["claim"], &iterations[1]["verdict"]), (&true.into(), &"accepted".into()));
     let text = project.ralph(["show", &id[id.len() - 8..]]).output().expect(0).stdout;
     assert!(
-        text.contains("completed")
-            && text.contains("accepted  `true` (external): External verification passed"),
+        text.contains("completed") && text.contains("accepted  `true` (external): External verification passed"),
         "{text}"
     );
 }
@@ -91,8 +88,7 @@ fn events_are_the_journal_as_it_was_printed_while_it_ran() {
     assert_eq!(stored.stdout, live.stdout);
     let numbers: Vec<i64> = stored.events().iter().map(|event| event["seq"].as_i64().unwrap()).collect();
     assert_eq!(numbers, (1..=i64::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
-    let claims: Vec<_> =
-        stored.named("claim").iter().map(|event| event["claim"]["claimed"].clone()).collect();
+    let claims: Vec<_> = stored.named("claim").iter().map(|event| event["claim"]["claimed"].clone()).collect();
     assert_eq!(claims, [false, true]);
     assert!(stored.events().iter().all(|event| event["at"].as_str().unwrap().ends_with('Z')));
 }
@@ -116,10 +112,7 @@ fn events_can_be_followed_until_the_run_ends() {
 fn the_store_needs_no_set_up_and_keeps_out_of_git() {
     let (project, _) = project_with_a_run();
     assert!(project.state().join("ralph.db").is_file());
-    let git = std::process::Command::new("git")
-        .args(["status", "--porcelain"])
-        .current_dir(project.root())
-        .output();
+    let git = std::process::Command::new("git").args(["status", "--porcelain"]).current_dir(project.root()).output();
     assert_eq!(String::from_utf8_lossy(&git.unwrap().stdout), "");
 }
 
@@ -127,9 +120,8 @@ fn the_store_needs_no_set_up_and_keeps_out_of_git() {
 #[test]
 fn many_runs_at_once_share_one_store() {
     let project = Project::new();
-    let running: Vec<_> = (0..8)
-        .map(|_| project.run(&["work"]).args(["--max-iterations", "5", "--parallel"]).start())
-        .collect();
+    let running: Vec<_> =
+        (0..8).map(|_| project.run(&["work"]).args(["--max-iterations", "5", "--parallel"]).start()).collect();
     let answers: Vec<_> = running.into_iter().map(Running::wait_without_invariants).collect();
     for answer in &answers {
         assert_eq!(answer.code(), 3, "{}", answer.stderr);
@@ -240,10 +232,7 @@ fn offered(project: &Project, words: &[&str]) -> Vec<String> {
 #[test]
 fn a_shell_offers_what_can_stand_there() {
     let project = Project::new();
-    assert_eq!(
-        offered(&project, &["ralph", "run", "x", "--agent", "c"]),
-        ["claude", "codex", "copilot", "cline"]
-    );
+    assert_eq!(offered(&project, &["ralph", "run", "x", "--agent", "c"]), ["claude", "codex", "copilot", "cline"]);
     assert!(offered(&project, &["ralph", "build", "--output-format", ""]).contains(&"opencode".to_owned()));
     assert_eq!(offered(&project, &["ralph", "detect", "--format", "te"]), ["text"]);
     assert_eq!(offered(&project, &["ralph", "run", "x", "--scope", ""]), ["final", "iteration"]);
@@ -267,9 +256,7 @@ fn a_run_travels_as_one_file_and_is_the_same_elsewhere() {
     let elsewhere = Project::new();
     elsewhere.ralph(["import"]).args([&file]).output().expect(0);
     let id = finished["run"].as_str().unwrap();
-    for command in
-        [vec!["show", id, "--json"], vec!["events", id], vec!["runs", "--json"], vec!["export", id]]
-    {
+    for command in [vec!["show", id, "--json"], vec!["events", id], vec!["runs", "--json"], vec!["export", id]] {
         let here = project.ralph(&command).output().expect(0).stdout;
         assert_eq!(elsewhere.ralph(&command).output().expect(0).stdout, here, "{command:?}");
     }
@@ -334,8 +321,7 @@ fn the_paths_that_show_prints_can_be_opened_from_where_the_user_stands() {
 #[test]
 fn a_check_that_cannot_be_evaluated_has_one_word_live_and_later() {
     let project = Project::new();
-    let live =
-        project.run_on("go", &["complete"]).args(["--no-baseline", "--check", "no-such-program"]).output();
+    let live = project.run_on("go", &["complete"]).args(["--no-baseline", "--check", "no-such-program"]).output();
     assert!(live.stderr.contains("unproven  "), "{}", live.stderr);
     assert!(project.ralph(["show"]).output().stdout.contains("  unproven  `no-such-program`"));
 }

@@ -61,19 +61,14 @@ fn the_journal_calls_an_agent_by_the_name_that_the_user_gave_it() {
 #[test]
 fn a_run_takes_agent_checks_and_limits_from_the_project_s_file() {
     let project = Project::new();
-    let text =
-        format!("{}checks: ['test -e proof']\nralph: {{default_max_iterations: 2}}\n", scripted("complete"));
+    let text = format!("{}checks: ['test -e proof']\nralph: {{default_max_iterations: 2}}\n", scripted("complete"));
     file(&project, ".ralph/config.yaml", text);
     let answer = run(&project).output().expect(3);
     assert_eq!(answer.finished()["iterations"], 2, "the check rejects every claim");
     project.write("proof", "");
     run(&project).output().expect(0);
     let people = project.ralph(["run", "x", "--promise", "COMPLETE"]).output().expect(0);
-    assert!(
-        people.stderr.contains("agent mine") && people.stderr.contains("test -e proof"),
-        "{}",
-        people.stderr
-    );
+    assert!(people.stderr.contains("agent mine") && people.stderr.contains("test -e proof"), "{}", people.stderr);
 }
 
 // spec: G1
@@ -81,20 +76,12 @@ fn a_run_takes_agent_checks_and_limits_from_the_project_s_file() {
 fn flags_win_over_variables_over_the_project_over_the_user() {
     let project = Project::new();
     user_file(&project, "limits: {grace: 1s, idle_timeout: 1m, after_result: 1s, max_retries: 1}\n");
-    let path = file(
-        &project,
-        ".ralph/config.yaml",
-        "limits:\n  grace: 2s\n  idle_timeout: 2m\n  after_result: 2s\n",
-    );
+    let path = file(&project, ".ralph/config.yaml", "limits:\n  grace: 2s\n  idle_timeout: 2m\n  after_result: 2s\n");
     let show = project.ralph(["config", "show", "--json"]);
-    let show =
-        show.env("RALPH_LIMITS_IDLE_TIMEOUT", "3m").env("RALPH_LIMITS_AFTER_RESULT", "3s").output().expect(0);
+    let show = show.env("RALPH_LIMITS_IDLE_TIMEOUT", "3m").env("RALPH_LIMITS_AFTER_RESULT", "3s").output().expect(0);
     let user = project.home().join(".config/ralph/config.yaml").display().to_string();
     assert_eq!(shown(&show, "limits.max_retries"), (1.into(), "user".into(), format!("{user}:1")));
-    assert_eq!(
-        shown(&show, "limits.grace"),
-        ("2s".into(), "project".into(), format!("{}:2", path.display()))
-    );
+    assert_eq!(shown(&show, "limits.grace"), ("2s".into(), "project".into(), format!("{}:2", path.display())));
     assert_eq!(
         shown(&show, "limits.idle_timeout"),
         ("3m".into(), "environment".into(), "RALPH_LIMITS_IDLE_TIMEOUT".into())
@@ -141,11 +128,7 @@ fn both_files_side_by_side_are_an_error_and_a_named_file_replaces_them() {
     let show = project.ralph(["config", "show", "--json", "--config", "other"]).output().expect(0);
     assert_eq!(shown(&show, "limits.max_retries").0, 4, "told by what is in it");
     let missing = run(&project).args(["--config", "nowhere.yaml"]).output().expect(1);
-    assert!(
-        missing.stderr.starts_with("error: nowhere.yaml: the file does not exist\nhint: "),
-        "{}",
-        missing.stderr
-    );
+    assert!(missing.stderr.starts_with("error: nowhere.yaml: the file does not exist\nhint: "), "{}", missing.stderr);
 }
 
 // spec: C2, A2
@@ -176,11 +159,7 @@ fn the_filters_of_a_classic_file_find_the_agent_s_own_text() {
         "AGENT_TYPE=text\nAGENT_CLI={agent}\nAGENT_OUTPUT_FORMAT=json\nAGENT_RESPONSE_FILTER=\"jq -r '.text'\"\nAGENT_DISPLAY_FILTER='jq -r .text'\n"
     );
     file(&project, ".ralph/config", text);
-    assert_eq!(
-        run(&project).output().expect(0).finished()["iterations"],
-        2,
-        "an echo is not the agent's own text"
-    );
+    assert_eq!(run(&project).output().expect(0).finished()["iterations"], 2, "an echo is not the agent's own text");
     let people = project.ralph(["run", "x", "--promise", "COMPLETE"]).output().expect(0);
     assert!(people.stderr.contains("working") && !people.stderr.contains("echo"), "{}", people.stderr);
 }
@@ -225,8 +204,7 @@ fn a_mistake_in_a_classic_file_is_told_with_its_line() {
 #[test]
 fn an_unknown_key_stops_before_anything_is_started() {
     let project = Project::new();
-    let path =
-        file(&project, ".ralph/config.yaml", format!("{}limits:\n  idle_timout: 1m\n", scripted("complete")));
+    let path = file(&project, ".ralph/config.yaml", format!("{}limits:\n  idle_timout: 1m\n", scripted("complete")));
     let answer = run(&project).output().expect(1);
     let expected = format!(
         "error: {}:4:3: there is no key limits.idle_timout\nhint: did you mean idle_timeout?\n",
@@ -249,11 +227,7 @@ fn the_variables_of_an_agent_reach_it_and_are_not_shown() {
     for line in ["MY_KEY=a b=c", "HOME=/elsewhere"] {
         assert_eq!(log.lines().filter(|found| *found == line).count(), 1, "{line} is not in {log}");
     }
-    assert_eq!(
-        log.lines().filter(|found| found.starts_with("HOME=")).count(),
-        1,
-        "one name, one value: {log}"
-    );
+    assert_eq!(log.lines().filter(|found| found.starts_with("HOME=")).count(), 1, "one name, one value: {log}");
     let show = project.ralph(["config", "show"]).output().expect(0).stdout;
     assert!(show.contains("agents.mine.env.MY_KEY") && !show.contains("a b=c"), "{show}");
 }
@@ -263,8 +237,7 @@ fn the_variables_of_an_agent_reach_it_and_are_not_shown() {
 fn a_program_with_a_slash_is_meant_from_the_project_s_root() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new();
-    let script =
-        project.write("agent.sh", "#!/bin/sh\ncat > /dev/null; echo '<promise>COMPLETE</promise>'\n");
+    let script = project.write("agent.sh", "#!/bin/sh\ncat > /dev/null; echo '<promise>COMPLETE</promise>'\n");
     fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
     file(&project, ".ralph/config.yaml", "agent: mine\nagents: {mine: {type: text, cli: ./agent.sh}}\n");
     let below = project.root().join("deep/below");
@@ -281,8 +254,7 @@ fn flags_change_the_agent_that_is_chosen_in_the_end() {
     call.output().expect(0);
     let answer = run(&project).args(["--response-filter", "("]).output().expect(64);
     assert!(answer.stderr.starts_with("error: the filter is no jq expression"), "{}", answer.stderr);
-    let path =
-        file(&project, ".ralph/config.yaml", "agent: demo\nagents:\n  demo:\n    response_filter: '('\n");
+    let path = file(&project, ".ralph/config.yaml", "agent: demo\nagents:\n  demo:\n    response_filter: '('\n");
     let answer = run(&project).output().expect(1);
     let expected = format!("error: {}:4: the filter is no jq expression", path.display());
     assert!(answer.stderr.starts_with(&expected), "{}", answer.stderr);
@@ -319,10 +291,8 @@ fn show_tells_what_holds_even_if_the_agent_cannot_be_used() {
     let path = file(&project, ".ralph/config.yaml", "agent: cloude\n");
     let answer = project.ralph(["config", "show", "--json"]).output().expect(1);
     assert_eq!(shown(&answer, "agent").0, "cloude");
-    let expected = format!(
-        "error: {}:1: there is no agent named \"cloude\"\nhint: did you mean claude?\n",
-        path.display()
-    );
+    let expected =
+        format!("error: {}:1: there is no agent named \"cloude\"\nhint: did you mean claude?\n", path.display());
     assert_eq!(answer.stderr, expected);
 }
 
@@ -339,15 +309,10 @@ fn files_that_are_bombs_are_refused_quickly_and_cheaply() {
         // The kernel ends whoever works for longer than this, however long he had to wait for his turn.
         let answer = project.ralph(["config", "show"]).under("prlimit", ["--cpu=10"]).output().expect(1);
         assert!(answer.peak_memory_kb < 100_000, "{what} took {} kB", answer.peak_memory_kb);
-        assert!(
-            answer.stderr.starts_with(&format!("error: {}:", path.display())),
-            "{what}: {}",
-            answer.stderr
-        );
+        assert!(answer.stderr.starts_with(&format!("error: {}:", path.display())), "{what}: {}", answer.stderr);
         answer.stderr
     };
-    let place =
-        |stderr: &str| stderr.lines().next().unwrap().split(": ").nth(1).unwrap().matches(':').count();
+    let place = |stderr: &str| stderr.lines().next().unwrap().split(": ").nth(1).unwrap().matches(':').count();
     let mut aliases = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
     for (level, below) in "bcdefghi".chars().zip("abcdefgh".chars()) {
         aliases.push_str(&format!("{level}: &{level} [{}]\n", vec![format!("*{below}"); 9].join(",")));
@@ -374,8 +339,7 @@ fn show_prints_key_value_and_origin() {
     let project = Project::new();
     file(&project, ".ralph/config.yaml", "# mine\nmodel: opus\nvars: {GOAL: 'ship\tit'}\n");
     let answer = project.ralph(["config", "show"]).env("RALPH_MODLE", "x").output().expect(0);
-    let stdout =
-        answer.stdout.replace(&project.root().canonicalize().unwrap().display().to_string(), "PROJECT");
+    let stdout = answer.stdout.replace(&project.root().canonicalize().unwrap().display().to_string(), "PROJECT");
     let stdout = stdout.replace(&project.root().display().to_string(), "PROJECT");
     insta::assert_snapshot!(stdout);
     assert_eq!(answer.stderr, "warning: the variable RALPH_MODLE sets nothing; did you mean RALPH_MODEL?\n");

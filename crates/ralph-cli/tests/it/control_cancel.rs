@@ -189,10 +189,7 @@ fn an_interrupted_run_that_is_cancelled_cannot_be_resumed() {
     running.wait().expect(130);
     project.ralph(["cancel", &id]).output().expect(0);
     let shown = project.ralph(["show", &id, "--json"]).output().expect(0).json();
-    assert_eq!(
-        (&shown["outcome"], &shown["iterations"][0]["status"]),
-        (&"cancelled".into(), &"interrupted".into())
-    );
+    assert_eq!((&shown["outcome"], &shown["iterations"][0]["status"]), (&"cancelled".into(), &"interrupted".into()));
     project.ralph(["resume", &id]).output().expect(9);
 }
 

@@ -53,13 +53,9 @@ fn a_pause_waits_for_the_end_of_the_iteration_and_a_resume_goes_on() {
     project.wait_for("at-2");
     go(&project, 2);
     let answer = running.wait().expect(0);
-    let names: Vec<_> =
-        answer.events().iter().map(|fact| fact["event"].as_str().unwrap().to_owned()).collect();
+    let names: Vec<_> = answer.events().iter().map(|fact| fact["event"].as_str().unwrap().to_owned()).collect();
     let paused = names.iter().position(|name| name == "run.paused").unwrap();
-    assert_eq!(
-        names[paused - 1..paused + 3],
-        ["iteration.ended", "run.paused", "run.resumed", "iteration.started"]
-    );
+    assert_eq!(names[paused - 1..paused + 3], ["iteration.ended", "run.paused", "run.resumed", "iteration.started"]);
 }
 
 // spec: L11
@@ -76,10 +72,7 @@ fn a_pause_now_stops_the_agent_and_its_iteration_is_done_again() {
     beside(&project, &["resume", &id]).expect(0);
     let answer = running.wait().expect(0);
     let attempts = answer.named("attempt.started");
-    assert_eq!(
-        (attempts.len(), &attempts[1]["iteration"], &attempts[1]["attempt"]),
-        (2, &1.into(), &2.into())
-    );
+    assert_eq!((attempts.len(), &attempts[1]["iteration"], &attempts[1]["attempt"]), (2, &1.into(), &2.into()));
     assert_eq!(answer.finished()["iterations"], 1);
     assert!(answer.named("retry.scheduled").is_empty());
 }
@@ -153,8 +146,7 @@ fn what_people_say_stands_in_the_next_prompt_without_a_live_promise() {
     let (before, after) = prompt.split_once("## Guidance").unwrap();
     assert!(before.contains("<promise>COMPLETE</promise>"), "the prompt asks for it once: {prompt}");
     assert!(!after.contains("<promise>"), "{after}");
-    let places =
-        ["> first: leave", "> second: ", "> third: from a pipe"].map(|words| after.find(words).unwrap());
+    let places = ["> first: leave", "> second: ", "> third: from a pipe"].map(|words| after.find(words).unwrap());
     assert!(places.is_sorted(), "{after}");
     go(&project, 2);
     let answer = running.wait().expect(0);
@@ -238,7 +230,8 @@ fn leave_in_silence(project: &Project, run: &str) {
         let path = project.state().join("ralph.db");
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
         let mut connection = options.connect().await.unwrap();
-        let sql = "INSERT INTO orders (id, run, kind, body, at) VALUES ('o', $1, 'cancel', '{\"order\":\"cancel\"}', 0)";
+        let sql =
+            "INSERT INTO orders (id, run, kind, body, at) VALUES ('o', $1, 'cancel', '{\"order\":\"cancel\"}', 0)";
         sqlx::query(sql).bind(run.to_owned()).execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
     });

@@ -117,8 +117,7 @@ fn what_a_stage_was_never_told_is_told_to_the_next() {
     beside(&project, &["guide", "T-1", "mind the gap"]).expect(0);
     wish(&project, "go");
     working.wait().expect(0);
-    let prompt =
-        |role: &str| fs::read_to_string(project.outside(&format!("marks/prompt-T-1-{role}"))).unwrap();
+    let prompt = |role: &str| fs::read_to_string(project.outside(&format!("marks/prompt-T-1-{role}"))).unwrap();
     assert!(!prompt("coder").contains("mind the gap"));
     assert!(prompt("reviewer").contains("> mind the gap\n"), "{}", prompt("reviewer"));
 }

@@ -75,8 +75,7 @@ fn an_agent_that_a_run_would_use_must_be_there() {
 fn an_agent_that_never_answers_is_given_up_with_all_that_it_started() {
     let project = Project::new();
     let hangs = "setsid sleep 600 & sleep 600";
-    let answer =
-        doctor(&project, &[("opencode", hangs)], &["--timeout", "1s", "opencode"]).output().expect(1);
+    let answer = doctor(&project, &[("opencode", hangs)], &["--timeout", "1s", "opencode"]).output().expect(1);
     let version = finding(&agent(&answer, "opencode"), "version");
     assert_eq!(version["status"], "bad");
     assert!(version["what"].as_str().unwrap().contains("did not answer"), "{version}");
@@ -91,12 +90,8 @@ fn an_agent_that_never_answers_is_given_up_with_all_that_it_started() {
 #[test]
 fn what_is_odd_about_a_version_is_told() {
     let project = Project::new();
-    let programs = [
-        ("claude", "echo 2.1.197"),
-        ("opencode", "echo 1.18.33"),
-        ("cline", "echo 3.0.65"),
-        ("amp", "echo 0.0.1"),
-    ];
+    let programs =
+        [("claude", "echo 2.1.197"), ("opencode", "echo 1.18.33"), ("cline", "echo 3.0.65"), ("amp", "echo 0.0.1")];
     fs::create_dir_all(project.root().join(".opencode/plugin")).unwrap();
     let answer = doctor(&project, &programs, &[]).output().expect(0);
     let known = |name: &str| finding(&agent(&answer, name), "known");

@@ -109,11 +109,7 @@ fn with_open_descriptor(command: &mut std::process::Command) {
     use std::os::unix::process::CommandExt;
     // SAFETY: dup2 is async-signal-safe; the number belongs to nobody in the fresh child.
     unsafe {
-        command.pre_exec(
-            || {
-                if libc::dup2(2, 9) == 9 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-            },
-        );
+        command.pre_exec(|| if libc::dup2(2, 9) == 9 { Ok(()) } else { Err(std::io::Error::last_os_error()) });
     }
 }
 
@@ -143,8 +139,7 @@ fn a_check_gets_three_descriptors_too() {
 fn an_agent_gets_the_user_s_variables_but_none_that_tell_it_that_it_is_nested() {
     let project = Project::new();
     let call = project.run(&["env"]).args(["--max-iterations", "1"]);
-    let call =
-        call.env("CLAUDECODE", "1").env("CLAUDE_CODE_ENTRYPOINT", "cli").env("CODEX_SANDBOX", "seatbelt");
+    let call = call.env("CLAUDECODE", "1").env("CLAUDE_CODE_ENTRYPOINT", "cli").env("CODEX_SANDBOX", "seatbelt");
     let call = call.env("GIT_AUTHOR_NAME", "Ada").env("MY_LOGIN", "a b=c\"d");
     let answer = call.output().expect(3);
     let log = log(&project);
@@ -218,11 +213,7 @@ fn a_run_without_any_stream_of_its_own_finishes_and_writes_into_nothing_else() {
         assert_eq!((answer.stdout.as_str(), answer.stderr.as_str()), ("", ""));
     }
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
-    assert_eq!(
-        (&runs[0]["status"], &runs[1]["status"]),
-        (&"exhausted".into(), &"exhausted".into()),
-        "{runs}"
-    );
+    assert_eq!((&runs[0]["status"], &runs[1]["status"]), (&"exhausted".into(), &"exhausted".into()), "{runs}");
 }
 
 /// Starts ralph with nothing open at all.

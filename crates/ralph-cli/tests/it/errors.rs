@@ -102,8 +102,7 @@ fn a_senseless_time_is_refused() {
 fn an_empty_promise_is_refused_at_the_start() {
     let project = Project::new();
     for promise in ["", "   "] {
-        let call =
-            project.ralph(["run", "x", "--agent", "text", "--agent-cmd", FAKE_AGENT, "--promise", promise]);
+        let call = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", FAKE_AGENT, "--promise", promise]);
         let stderr = refused(&project, call.output(), 64);
         assert!(stderr.contains("promise") && stderr.contains("hint: "), "{stderr}");
     }

@@ -60,8 +60,7 @@ fn each_iteration_of_a_stage_is_one_line_with_the_known_names() {
         [&json!("T-1"), &json!("coder"), &json!(3), &json!(4), &json!("finished")]
     );
     assert_eq!((&last["run"], &last["cost_usd"]), (&run.finished()["run"], &json!(0.01)));
-    let bools =
-        |line: &Value| ["promise_found", "verified", "continuing"].map(|key| line[key].as_bool().unwrap());
+    let bools = |line: &Value| ["promise_found", "verified", "continuing"].map(|key| line[key].as_bool().unwrap());
     assert_eq!(bools(&lines[0]), [false, false, true]);
     assert_eq!(bools(&lines[1]), [true, false, true]);
     assert_eq!(bools(&lines[2]), [true, true, false]);

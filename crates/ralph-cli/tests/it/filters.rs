@@ -89,9 +89,8 @@ fn a_filter_that_breaks_is_given_up_with_its_reason_and_the_agent_is_logged_to_i
 fn a_filter_that_fails_on_lines_says_so_once_and_counts_them() {
     let project = Project::new();
     let agent = format!("echo '{{\"say\":[1]}}'\necho '{{\"say\":[2]}}'\necho no json\necho '{CLAIM}'");
-    let call = project
-        .run_shell(&agent)
-        .args(["--response-filter", ".say | ltrimstr(\"x\") | ascii_downcase | ascii_upcase"]);
+    let call =
+        project.run_shell(&agent).args(["--response-filter", ".say | ltrimstr(\"x\") | ascii_downcase | ascii_upcase"]);
     let answer = call.output();
     assert_eq!(warnings(&answer).len(), 2, "{}", answer.stdout);
     assert!(warnings(&answer)[0].starts_with("the response filter failed on a line: "), "{}", answer.stdout);
@@ -114,10 +113,8 @@ fn a_display_filter_never_harms_the_run() {
     for filter in ["def f: f; f", "[range(1e12)]", "def f: [f]; f", ".say.more"] {
         let project = Project::new();
         let (filter, word) = own(&project, filter);
-        let agent = project
-            .shell(&format!("echo '{CLAIM}'\nsleep 0.1\necho 'All is in. <promise>COMPLETE</promise>'"));
-        let call =
-            project.ralph(["run", "work", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
+        let agent = project.shell(&format!("echo '{CLAIM}'\nsleep 0.1\necho 'All is in. <promise>COMPLETE</promise>'"));
+        let call = project.ralph(["run", "work", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
         let answer = call.args(["--display-filter", &filter]).output().expect(0);
         assert!(answer.stderr.contains("the display filter "), "{filter}: {}", answer.stderr);
         wait_until("the filter is gone", || !filter_lives(&word));
@@ -128,11 +125,9 @@ fn a_display_filter_never_harms_the_run() {
 #[test]
 fn a_display_filter_shows_what_it_yields() {
     let project = Project::new();
-    let agent = project.shell(
-        "echo '{\"say\":\"shown\",\"not\":\"hidden\"}'\nsleep 0.1\necho '<promise>COMPLETE</promise>'",
-    );
-    let call =
-        project.ralph(["run", "work", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
+    let agent =
+        project.shell("echo '{\"say\":\"shown\",\"not\":\"hidden\"}'\nsleep 0.1\necho '<promise>COMPLETE</promise>'");
+    let call = project.ralph(["run", "work", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
     let answer = call.args(["--display-filter", ".say // empty"]).output().expect(0);
     assert!(answer.stderr.contains("\n  shown\n") && !answer.stderr.contains("hidden"), "{}", answer.stderr);
 }

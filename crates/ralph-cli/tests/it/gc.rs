@@ -114,11 +114,7 @@ fn a_link_in_the_place_of_a_run_is_reported_and_left_alone() {
     fs::rename(&run, &precious).unwrap();
     symlink(&precious, &run).unwrap();
     let answer = project.ralph(AT_ONCE).start().wait_without_invariants().expect(10);
-    assert!(
-        answer.stderr.contains("is not a folder of ralph's own but a link or a file"),
-        "{}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("is not a folder of ralph's own but a link or a file"), "{}", answer.stderr);
     assert!(precious.join("iteration-001.ndjson").exists());
 }
 
@@ -160,8 +156,7 @@ fn notes_stay_with_the_journal_and_go_with_it() {
     project.run_shell("echo remember > $NOTES_FILE; echo '<promise>COMPLETE</promise>'").output().expect(0);
     let is_note = |path: PathBuf| path.extension().is_some_and(|extension| extension == "md");
     let folder = project.root().join(".ralph/notes");
-    let count =
-        || fs::read_dir(&folder).unwrap().filter(|file| is_note(file.as_ref().unwrap().path())).count();
+    let count = || fs::read_dir(&folder).unwrap().filter(|file| is_note(file.as_ref().unwrap().path())).count();
     project.ralph(AT_ONCE).output().expect(0);
     assert_eq!(count(), 1, "a run that is shown still has its notes");
     let done = project.ralph(AT_ONCE).args(["--all", "--json"]).output().expect(0).json();
@@ -200,8 +195,7 @@ fn the_session_logs_of_old_runs_go_with_their_raw_logs_and_other_files_stay() {
     let list = folders(&project)[0].join("session-logs");
     let listed = fs::read_to_string(&list).unwrap();
     fs::write(&list, format!("{listed}../../../precious\nsession-/../../../../precious.log\n")).unwrap();
-    let planned =
-        project.ralph(AT_ONCE).args(["--keep", "1", "--json", "--dry-run"]).output().expect(0).json();
+    let planned = project.ralph(AT_ONCE).args(["--keep", "1", "--json", "--dry-run"]).output().expect(0).json();
     let logged = fs::metadata(logs.join(&first[0])).unwrap().len();
     assert!(planned["freed_bytes"].as_u64().unwrap() > logged, "{planned}");
     assert_eq!(names().len(), 3);

@@ -64,18 +64,11 @@ fn what_is_wrong_goes_back_to_the_agent_and_what_is_right_is_imported_whole() {
     );
     let answer = generate(&project, &steps).output().expect(0);
     assert!(answer.stdout.contains("made      2 tasks of spec auth"), "{}", answer.stdout);
-    assert!(
-        answer.stdout.contains("approve   checks of 1 task: ralph task approve --spec auth"),
-        "{}",
-        answer.stdout
-    );
+    assert!(answer.stdout.contains("approve   checks of 1 task: ralph task approve --spec auth"), "{}", answer.stdout);
     assert_eq!(project.starts().len(), 3);
     let prompt = |name: &str| fs::read_to_string(project.root().join(name)).unwrap();
     let first = prompt("prompt-1");
-    assert!(
-        first.contains("# Auth\n\nTokens for all.") && first.contains("For EACH task you MUST"),
-        "{first}"
-    );
+    assert!(first.contains("# Auth\n\nTokens for all.") && first.contains("For EACH task you MUST"), "{first}");
     assert_eq!(first.matches("<promise").count(), 1, "the one of the spec is dead: {first}");
     let third = prompt("prompt-3");
     assert!(third.contains("tasks.yaml:3:15: completion.acceptance_criteria: it is missing"), "{third}");
@@ -87,11 +80,7 @@ fn what_is_wrong_goes_back_to_the_agent_and_what_is_right_is_imported_whole() {
     let run = project.ralph(["show", "--json"]).output().expect(0).json();
     assert_eq!((&run["kind"], &run["outcome"]), (&json!("generate"), &json!("completed")));
     let verified = project.ralph(["verify"]).output().expect(1);
-    assert!(
-        verified.stderr.contains("its check was their import, which cannot be repeated"),
-        "{}",
-        verified.stderr
-    );
+    assert!(verified.stderr.contains("its check was their import, which cannot be repeated"), "{}", verified.stderr);
 }
 
 // spec: T8
@@ -134,8 +123,7 @@ fn a_dry_run_prints_the_prompt_and_bad_specs_are_refused() {
     assert!(dry.stdout.starts_with("# Make tasks of the spec auth\n"), "{}", dry.stdout);
     project.write("empty.md", "\n \n");
     project.write("«».md", "words");
-    let cases =
-        [("empty.md", 1, "is empty"), ("gone.md", 1, "cannot be read"), ("«».md", 64, "is no id of a spec")];
+    let cases = [("empty.md", 1, "is empty"), ("gone.md", 1, "cannot be read"), ("«».md", 64, "is no id of a spec")];
     for (file, code, words) in cases {
         let answer = task(&project, &["generate", file, "--agent", "demo"]).expect(code);
         assert!(answer.stderr.contains(words), "{}", answer.stderr);
@@ -149,10 +137,7 @@ fn a_dry_run_prints_the_prompt_and_bad_specs_are_refused() {
 fn tasks_are_imported_by_whoever_resumes_when_ralph_died_before_it_could() {
     let project = with_spec();
     let steps = format!("answer {GOOD}\ntext Done.\\n\\n{{promise}}\n");
-    generate(&project, &steps)
-        .env("RALPH_FAIL", "complete.recorded.unannounced:1")
-        .start()
-        .wait_without_invariants();
+    generate(&project, &steps).env("RALPH_FAIL", "complete.recorded.unannounced:1").start().wait_without_invariants();
     assert!(listed(&project).is_empty());
     project.ralph(["resume"]).output().expect(0);
     assert_eq!(listed(&project), first_and_second(false));
@@ -202,25 +187,15 @@ fn checks_that_an_agent_wrote_do_not_run_before_a_person_approves_them() {
     task(&project, &["edit", "auth-001", "--status", "done"]).expect(0);
     let starts = project.starts().len();
     let refused = stage(&project, "auth-002").output().expect(1);
-    for words in [
-        "an agent wrote what decides about task auth-002",
-        "coder: touch canary",
-        "ralph task approve auth-002",
-    ] {
+    for words in
+        ["an agent wrote what decides about task auth-002", "coder: touch canary", "ralph task approve auth-002"]
+    {
         assert!(refused.stderr.contains(words), "{words:?} is not in\n{}", refused.stderr);
     }
     assert_eq!(project.starts().len(), starts, "no token is spent");
     let unasked = task(&project, &["approve", "--spec", "auth"]).expect(1);
-    assert!(
-        unasked.stdout.contains("  acceptance\n      a\n  coder\n      touch canary\n"),
-        "{}",
-        unasked.stdout
-    );
-    assert!(
-        unasked.stderr.contains("hint: look at the commands above; then add --yes"),
-        "{}",
-        unasked.stderr
-    );
+    assert!(unasked.stdout.contains("  acceptance\n      a\n  coder\n      touch canary\n"), "{}", unasked.stdout);
+    assert!(unasked.stderr.contains("hint: look at the commands above; then add --yes"), "{}", unasked.stderr);
     assert_eq!(listed(&project), first_and_second(false));
     assert!(!project.root().join("canary").exists());
     let approved = task(&project, &["approve", "auth-002", "--yes"]).expect(0);
@@ -288,8 +263,7 @@ fn an_agent_of_a_run_cannot_approve_and_what_it_writes_waits() {
     let (code, said) = inside(&project, "approve --all --yes");
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("an agent cannot approve what agents wrote"), "{said}");
-    let (code, said) =
-        inside(&project, "create T-1 s Mine --outcome o --acceptance a --coder-verify-cmd make");
+    let (code, said) = inside(&project, "create T-1 s Mine --outcome o --acceptance a --coder-verify-cmd make");
     assert_eq!(code, 0, "{said}");
     assert!(listed(&project).contains(&("T-1".to_owned(), false)));
     task(&project, &["approve", "T-1", "--yes"]).expect(0);

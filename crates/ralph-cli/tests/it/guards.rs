@@ -73,10 +73,7 @@ fn a_guard_holds_without_a_check_and_says_if_it_covers_nothing() {
     let answer = call.output().expect(3);
     assert!(rejection(&answer).contains("verify.sh was changed"));
     let notes = answer.named("run.sealed")[0]["notes"].to_string();
-    assert!(
-        notes.contains("the guard tets/** covers no file") && !notes.contains("the guard verify.sh"),
-        "{notes}"
-    );
+    assert!(notes.contains("the guard tets/** covers no file") && !notes.contains("the guard verify.sh"), "{notes}");
     project.restore();
     let _ = fs::remove_file(project.outside("seen"));
     claims_after(&project, "echo done > work").args(guard).output().expect(0);
@@ -92,16 +89,7 @@ fn of_the_patterns_of_a_guard_the_last_one_decides() {
     project.write("tests/data/a", "1\n");
     project.write("tests/data/kept", "1\n");
     project.commit();
-    let guard = [
-        "--guard",
-        "tests",
-        "--guard",
-        "!tests/data",
-        "--guard",
-        "tests/data/kept",
-        "--check",
-        "./verify.sh",
-    ];
+    let guard = ["--guard", "tests", "--guard", "!tests/data", "--guard", "tests/data/kept", "--check", "./verify.sh"];
     claims_after(&project, "echo 2 > tests/data/a; echo done > work").args(guard).output().expect(0);
     project.restore();
     let _ = fs::remove_file(project.outside("seen"));
@@ -126,10 +114,7 @@ fn a_check_that_writes_into_what_is_guarded_is_told_before_any_work() {
     let call = claims_after(&project, "echo done > work").args(["--check", check, "--guard", "tests"]);
     let answer = call.output().expect(3);
     let notes = answer.named("run.sealed")[0]["notes"].to_string();
-    assert!(
-        notes.contains("the checks themselves change what must not change: tests/report was added"),
-        "{notes}"
-    );
+    assert!(notes.contains("the checks themselves change what must not change: tests/report was added"), "{notes}");
     assert!(rejection(&answer).contains("left out of a guard by `!`"));
     let _ = fs::remove_file(project.outside("seen"));
     let call = claims_after(&project, "echo done > work").args(["--check", check, "--guard", "tests"]);

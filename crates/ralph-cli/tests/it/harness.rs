@@ -146,17 +146,7 @@ impl Project {
     /// Prepares a loop with a shell script as the agent, reported as JSON lines.
     pub fn run_shell(&self, lines: &str) -> Call<'_> {
         let agent = self.shell(lines);
-        self.ralph([
-            "run",
-            "do the work",
-            "--agent",
-            "text",
-            "--agent-cmd",
-            &agent,
-            "--promise",
-            "COMPLETE",
-            "--json",
-        ])
+        self.ralph(["run", "do the work", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE", "--json"])
     }
 
     /// The same with an agent that speaks Claude's format.
@@ -288,10 +278,7 @@ impl<'a> Call<'a> {
     /// The same through strace, with a fault that it injects.
     pub fn under_strace<S: AsRef<OsStr>>(self, args: impl IntoIterator<Item = S>) -> Self {
         let there = Command::new("strace").arg("-V").stdout(Stdio::null()).status();
-        assert!(
-            there.is_ok(),
-            "this test needs strace: `apt-get install strace`, or let `cargo xtask test` do it"
-        );
+        assert!(there.is_ok(), "this test needs strace: `apt-get install strace`, or let `cargo xtask test` do it");
         self.under("strace", args)
     }
 

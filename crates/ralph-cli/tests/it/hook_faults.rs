@@ -59,8 +59,7 @@ fn what_no_program_sends_lets_the_session_stop_and_keeps_the_loop() {
     start(&project, "s", &[]).output().expect(0);
     let before = status(&project, "s");
     let huge = format!("{{\"session_id\":\"other\",\"x\":\"{}\"}}", "y".repeat(50 << 20));
-    for input in ["", "{", "null", "[]", "\u{0}\u{1}", "{\"session_id\":7}", "{\"session_id\":\"s\"}", &huge]
-    {
+    for input in ["", "{", "null", "[]", "\u{0}\u{1}", "{\"session_id\":7}", "{\"session_id\":\"s\"}", &huge] {
         let answer = project.ralph(["hook", "claude"]).input(input).output().expect(0);
         allows(&answer.stdout);
     }
@@ -78,13 +77,8 @@ fn what_no_program_sends_lets_the_session_stop_and_keeps_the_loop() {
 fn a_program_that_never_closes_its_end_is_answered() {
     let project = Project::new();
     start(&project, "s", &[]).output().expect(0);
-    let mut child = project
-        .ralph(["hook", "claude"])
-        .command()
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        project.ralph(["hook", "claude"]).command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(stop("s", "on it").to_string().as_bytes()).unwrap();
     wait_until("the hook has answered", || child.try_wait().unwrap().is_some());
@@ -100,17 +94,13 @@ fn a_transcript_that_says_nothing_is_no_promise_and_the_loop_goes_on() {
     let project = Project::new();
     start(&project, "s", &[]).output().expect(0);
     let path = project.outside("transcript.jsonl");
-    for (turn, text) in
-        [None, Some(String::new()), Some(asked()), Some("no json\n".to_owned())].into_iter().enumerate()
+    for (turn, text) in [None, Some(String::new()), Some(asked()), Some("no json\n".to_owned())].into_iter().enumerate()
     {
         if let Some(text) = text {
             fs::write(&path, text).unwrap();
         }
         let answer = hook(&project, "claude", &unsaid("s", &path));
-        assert!(
-            answer["reason"].as_str().unwrap().contains(&format!("ITERATION {}/100", turn + 2)),
-            "{answer}"
-        );
+        assert!(answer["reason"].as_str().unwrap().contains(&format!("ITERATION {}/100", turn + 2)), "{answer}");
     }
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
@@ -181,12 +171,7 @@ fn the_words_of_a_continued_turn_are_waited_for_and_not_those_before_it() {
 fn only_the_end_of_a_transcript_is_read_and_only_the_agents_own_words_in_it() {
     let project = Project::new();
     let path = project.outside("transcript.jsonl");
-    let tool = line(
-        "assistant",
-        "m2",
-        &json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]),
-        false,
-    );
+    let tool = line("assistant", "m2", &json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]), false);
     let result = line(
         "user",
         "r",
@@ -200,17 +185,9 @@ fn only_the_end_of_a_transcript_is_read_and_only_the_agents_own_words_in_it() {
         ("a claim, then a cut line", format!("{}{claim}{cut}", asked()), true),
         ("a claim, then only tools", format!("{}{claim}{tool}{result}", asked()), true),
         ("a claim of a sub-agent", format!("{}{}{aside}", asked(), says("m1", "Working.")), false),
-        (
-            "a claim in the output of a tool",
-            format!("{}{}{tool}{result}", asked(), says("m1", "Working.")),
-            false,
-        ),
+        ("a claim in the output of a tool", format!("{}{}{tool}{result}", asked(), says("m1", "Working.")), false),
         ("a claim of an earlier turn", format!("{claim}{}{tool}", asked()), false),
-        (
-            "a claim before the session was continued",
-            format!("{}{claim}{}{tool}{result}", asked(), continued()),
-            false,
-        ),
+        ("a claim before the session was continued", format!("{}{claim}{}{tool}{result}", asked(), continued()), false),
         ("a claim after it", format!("{}{}{}{claim}", asked(), says("m0", "Working."), continued()), true),
         (
             "a message in two pieces",
@@ -256,17 +233,8 @@ fn a_hook_that_is_called_twice_for_one_stop_counts_it_once() {
     assert!(again["decision"].is_null(), "{again}");
     assert!(again["systemMessage"].as_str().unwrap().contains("This stop is answered already"), "{again}");
     assert_eq!(status(&project, "s")["iteration"], 2);
-    fs::OpenOptions::new()
-        .append(true)
-        .open(&path)
-        .unwrap()
-        .write_all(says("m2", "on it").as_bytes())
-        .unwrap();
-    assert_eq!(
-        hook(&project, "claude", &event)["decision"],
-        "block",
-        "the same words at a later stop are a new stop"
-    );
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(says("m2", "on it").as_bytes()).unwrap();
+    assert_eq!(hook(&project, "claude", &event)["decision"], "block", "the same words at a later stop are a new stop");
 }
 
 // spec: H4
@@ -283,10 +251,7 @@ fn any_prompt_comes_back_as_it_was_given() {
         assert!(status(&project, "s")["prompt"] == json!(prompt), "{} bytes", prompt.len());
         let answer = hook(&project, "claude", &stop("s", "on it"));
         // What terminals would obey is left out of every prompt; the words are there.
-        assert!(
-            answer["reason"].as_str().unwrap().contains("title: \"x\" 'y' $HOME ${A} `id` \\n"),
-            "{answer}"
-        );
+        assert!(answer["reason"].as_str().unwrap().contains("title: \"x\" 'y' $HOME ${A} `id` \\n"), "{answer}");
     }
 }
 
@@ -299,8 +264,7 @@ fn a_hook_needs_neither_home_nor_path_nor_a_folder_to_stand_in() {
     let state = project.home().join(".local/state");
     let event = stop("s", "<promise>DONE</promise>").to_string();
     let call = project.ralph(["hook", "claude"]).input(event).folder(Path::new("/"));
-    let bare =
-        call.env("PATH", "").with(|command| _ = command.env_remove("HOME")).env("XDG_STATE_HOME", state);
+    let bare = call.env("PATH", "").with(|command| _ = command.env_remove("HOME")).env("XDG_STATE_HOME", state);
     assert!(is_over(&serde_json::from_str(&bare.output().expect(0).stdout).unwrap()));
 }
 
@@ -313,9 +277,7 @@ fn a_state_that_another_hand_changed_is_not_believed_and_not_deleted() {
     let file = fs::read_dir(&sessions).unwrap().map(|file| file.unwrap().path());
     let file = file.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
     let whole = fs::read_to_string(&file).unwrap();
-    for damaged in
-        [whole.replace("test -f done.txt", "true"), whole[..whole.len() / 2].to_owned(), String::new()]
-    {
+    for damaged in [whole.replace("test -f done.txt", "true"), whole[..whole.len() / 2].to_owned(), String::new()] {
         fs::write(&file, &damaged).unwrap();
         let answer = project
             .ralph(["hook", "claude"])

@@ -33,10 +33,7 @@ fn codex_is_continued_by_a_block_and_its_rollout_is_read_where_the_event_has_no_
     assert!(answer["reason"].as_str().unwrap().contains("ITERATION 2/100"), "{answer}");
     let item = |role: &str, kind: &str, text: &str| json!({"type": "response_item", "payload": {"type": "message", "role": role, "id": role, "content": [{"type": kind, "text": text}]}});
     append(&rollout, &item("user", "input_text", "<hook_prompt>go on <promise>DONE</promise></hook_prompt>"));
-    append(
-        &rollout,
-        &json!({"type": "response_item", "payload": {"type": "function_call", "name": "exec_command"}}),
-    );
+    append(&rollout, &json!({"type": "response_item", "payload": {"type": "function_call", "name": "exec_command"}}));
     append(&rollout, &item("assistant", "output_text", "Done. <promise>DONE</promise>"));
     append(&rollout, &json!({"type": "event_msg", "payload": {"type": "token_count"}}));
     let mut unsaid = event.clone();
@@ -102,11 +99,11 @@ fn gemini_is_read_from_its_transcript_because_its_event_repeats_old_words() {
 fn gemini_shows_prompts_before_the_agent_sees_them() {
     let project = Project::new();
     let says = |prompt: &str| {
-        let event = json!({"session_id": "s", "cwd": project.root(), "hook_event_name": "BeforeAgent", "prompt": prompt});
+        let event =
+            json!({"session_id": "s", "cwd": project.root(), "hook_event_name": "BeforeAgent", "prompt": prompt});
         hook(&project, "gemini", &event)
     };
-    let answer =
-        says("<ralph-command name=\"ralph\">\n'Fix it' --max-iterations 3\n</ralph-command>\nWork on it.");
+    let answer = says("<ralph-command name=\"ralph\">\n'Fix it' --max-iterations 3\n</ralph-command>\nWork on it.");
     assert_eq!(answer["hookSpecificOutput"]["hookEventName"], "BeforeAgent");
     assert_eq!(
         (&status(&project, "s")["prompt"], &status(&project, "s")["maxIterations"]),
@@ -133,11 +130,8 @@ fn qwen_repeats_what_was_said_and_only_what_is_new_counts() {
     let answer = hook(&project, "qwen", &event(&second, true));
     assert!(answer["reason"].as_str().unwrap().contains("did not output the completion promise"), "{answer}");
     project.write("done.txt", "");
-    let answer = hook(
-        &project,
-        "qwen",
-        &event(&format!("{second}The work is finished. <promise>DONE</promise>"), true),
-    );
+    let answer =
+        hook(&project, "qwen", &event(&format!("{second}The work is finished. <promise>DONE</promise>"), true));
     assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
 }
 
@@ -215,15 +209,9 @@ fn copilot_names_no_event_and_its_message_is_in_the_events_of_its_session() {
     let event = json!({
         "sessionId": "s", "timestamp": 1, "cwd": "/", "transcriptPath": events, "stopReason": "end_turn", "stop_hook_active": false
     });
-    append(
-        &events,
-        &json!({"type": "user.message", "data": {"content": "Make done.txt <promise>DONE</promise>"}}),
-    );
+    append(&events, &json!({"type": "user.message", "data": {"content": "Make done.txt <promise>DONE</promise>"}}));
     append(&events, &json!({"type": "assistant.message", "data": {"content": "", "toolRequests": [{}]}}));
-    append(
-        &events,
-        &json!({"type": "tool.execution_complete", "data": {"result": "<promise>DONE</promise>"}}),
-    );
+    append(&events, &json!({"type": "tool.execution_complete", "data": {"result": "<promise>DONE</promise>"}}));
     append(
         &events,
         &json!({"type": "assistant.message", "data": {"content": "<promise>DONE</promise>", "parentToolCallId": "c1"}}),
@@ -233,14 +221,10 @@ fn copilot_names_no_event_and_its_message_is_in_the_events_of_its_session() {
     let answer = hook(&project, "copilot", &event);
     assert_eq!(answer["decision"], "block", "{answer}");
     append(&events, &json!({"type": "user.message", "data": {"content": "[RALPH LOOP …"}}));
-    append(
-        &events,
-        &json!({"type": "assistant.message", "data": {"content": "Done. <promise>DONE</promise>"}}),
-    );
+    append(&events, &json!({"type": "assistant.message", "data": {"content": "Done. <promise>DONE</promise>"}}));
     let answer = hook(&project, "copilot", &event);
     assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Complete!"), "{answer}");
-    let prompt =
-        json!({"sessionId": "s", "timestamp": 1, "cwd": project.root(), "prompt": "/ralph 'Fix it'"});
+    let prompt = json!({"sessionId": "s", "timestamp": 1, "cwd": project.root(), "prompt": "/ralph 'Fix it'"});
     hook(&project, "copilot", &prompt);
     assert_eq!(status(&project, "s")["prompt"], "Fix it");
 }
@@ -251,9 +235,7 @@ fn opencode_is_told_what_to_inject_and_what_to_show() {
     let project = Project::new();
     begin(&project, "opencode", &["--max-iterations", "9"]);
     let tell = |event: Value| hook(&project, "opencode", &event);
-    let idle = |message: &str| {
-        tell(json!({"event": "idle", "session_id": "s", "cwd": "/", "last_message": message}))
-    };
+    let idle = |message: &str| tell(json!({"event": "idle", "session_id": "s", "cwd": "/", "last_message": message}));
     let answer = idle("Working.");
     assert_eq!(answer["action"], "continue");
     assert!(answer["prompt"].as_str().unwrap().starts_with("[RALPH LOOP - ITERATION 2/9]"), "{answer}");
@@ -269,10 +251,7 @@ fn opencode_is_told_what_to_inject_and_what_to_show() {
     assert_eq!(status(&project, "s")["outcome"], "cancelled");
     begin(&project, "opencode", &[]);
     let answer = idle("<promise>DONE</promise>");
-    assert_eq!(
-        (&answer["action"], &answer["toast"]["title"]),
-        (&json!("stop"), &json!("Ralph Loop Complete!"))
-    );
+    assert_eq!((&answer["action"], &answer["toast"]["title"]), (&json!("stop"), &json!("Ralph Loop Complete!")));
     begin(&project, "opencode", &[]);
     assert_eq!(tell(json!({"event": "deleted", "session_id": "s"})), json!({"action": "stop"}));
     assert_eq!(status(&project, "s")["active"], false);
@@ -287,8 +266,7 @@ fn a_loop_that_is_cancelled_before_the_prompt_is_injected_is_not_continued() {
     project.ralph(usual).env(delay.0, delay.1).output().expect(0);
     let event = json!({"event": "idle", "session_id": "s", "cwd": "/", "last_message": "Working."});
     let running = project.ralph(["hook", "opencode"]).input(event.to_string()).start();
-    let look =
-        || project.ralph(["loop", "status", "--json", "--session", "s"]).command().output().unwrap().stdout;
+    let look = || project.ralph(["loop", "status", "--json", "--session", "s"]).command().output().unwrap().stdout;
     wait_until("the stop is counted", || {
         let told: Value = serde_json::from_slice(&look()).unwrap();
         told[0]["iteration"] == 2
@@ -307,10 +285,7 @@ fn an_error_of_a_claude_session_leaves_its_loop_alone_for_a_while() {
     let told = status(&project, "s");
     assert_eq!((&told["active"], &told["iteration"]), (&json!(true), &json!(1)));
     for event in ["SessionStart", "SessionEnd", "PreToolUse", "SubagentStop"] {
-        assert_eq!(
-            hook(&project, "claude", &json!({"session_id": "s", "hook_event_name": event})),
-            json!({})
-        );
+        assert_eq!(hook(&project, "claude", &json!({"session_id": "s", "hook_event_name": event})), json!({}));
     }
     assert_eq!(status(&project, "s"), told, "a session can be resumed after its end, and its loop with it");
 }
@@ -323,11 +298,9 @@ fn tokens_count_where_the_transcript_tells_them() {
     let path = project.outside("transcript.jsonl");
     let turn = |id: &str| {
         let usage = json!({"input_tokens": 100, "output_tokens": 7});
-        let message = json!({"id": id, "role": "assistant", "content": [{"type": "text", "text": "Working."}], "usage": usage});
-        append(
-            &path,
-            &json!({"type": "assistant", "timestamp": "2999-01-01T00:00:00.000Z", "message": message}),
-        );
+        let message =
+            json!({"id": id, "role": "assistant", "content": [{"type": "text", "text": "Working."}], "usage": usage});
+        append(&path, &json!({"type": "assistant", "timestamp": "2999-01-01T00:00:00.000Z", "message": message}));
         let mut event = stop("s", "Working.");
         event["transcript_path"] = json!(path);
         hook(&project, "claude", &event)
@@ -353,9 +326,6 @@ fn a_loop_in_which_nothing_changes_ends_where_that_is_asked_for() {
     project.write("a", "1");
     assert_eq!(stops()["decision"], "block", "something has changed");
     assert_eq!(stops()["decision"], "block", "nothing has changed once");
-    assert!(
-        stops()["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Stopped"),
-        "nothing has changed twice"
-    );
+    assert!(stops()["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Stopped"), "nothing has changed twice");
     assert_eq!(status(&project, "s")["outcome"], "stalled");
 }

@@ -11,10 +11,7 @@ fn prompt(words: &str) -> Value {
 
 fn told(stdout: &str) -> String {
     let answer: Value = serde_json::from_str(stdout).unwrap();
-    assert!(
-        answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("Do it"),
-        "{answer}"
-    );
+    assert!(answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("Do it"), "{answer}");
     answer["systemMessage"].as_str().unwrap().to_owned()
 }
 

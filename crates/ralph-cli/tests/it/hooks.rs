@@ -41,8 +41,7 @@ fn reason(answer: &Value) -> &str {
 #[test]
 fn a_session_that_says_too_early_that_it_is_done_goes_on_until_the_check_agrees() {
     let project = Project::new();
-    let started =
-        start(&project, "s1", &["--check", "test -f done.txt", "--max-iterations=5"]).output().expect(0);
+    let started = start(&project, "s1", &["--check", "test -f done.txt", "--max-iterations=5"]).output().expect(0);
     assert!(started.stdout.starts_with(
         "Ralph Loop Started: Max 5 iterations. Complete with <promise>DONE</promise>, checked by `test -f done.txt`\n\nMake done.txt\n"
     ));
@@ -50,15 +49,11 @@ fn a_session_that_says_too_early_that_it_is_done_goes_on_until_the_check_agrees(
     assert!(reason(&answer).starts_with("[RALPH LOOP - ITERATION 2/5]\n\nYour previous attempt did not"));
     assert_eq!(answer["systemMessage"], "Ralph Loop: Iteration 2/5");
     let answer = hook(&project, "claude", &stop("s1", "Now really. <promise>DONE</promise>"));
-    let rejected =
-        "Your completion claim was rejected: `test -f done.txt`: Command exited with 1, expected 0.";
+    let rejected = "Your completion claim was rejected: `test -f done.txt`: Command exited with 1, expected 0.";
     assert!(reason(&answer).contains(rejected), "{answer}");
     project.write("done.txt", "");
     let answer = hook(&project, "claude", &stop("s1", "Done. <promise>DONE</promise>"));
-    assert_eq!(
-        answer,
-        json!({ "systemMessage": "Ralph Loop Complete! Task completed after 3 iteration(s)" })
-    );
+    assert_eq!(answer, json!({ "systemMessage": "Ralph Loop Complete! Task completed after 3 iteration(s)" }));
     let told = status(&project, "s1");
     assert_eq!(
         (&told["active"], &told["outcome"], &told["reason"]),
@@ -79,10 +74,7 @@ fn two_sessions_in_one_project_never_see_each_other() {
     assert_eq!(status(&project, "one"), before);
     start(&project, "two", &["--completion-promise=OTHER"]).output().expect(0);
     hook(&project, "claude", &stop("two", "<promise>OTHER</promise>"));
-    assert_eq!(
-        (&status(&project, "one")["active"], &status(&project, "two")["active"]),
-        (&json!(true), &json!(false))
-    );
+    assert_eq!((&status(&project, "one")["active"], &status(&project, "two")["active"]), (&json!(true), &json!(false)));
     reason(&hook(&project, "claude", &stop("one", "<promise>OTHER</promise>")));
 }
 
@@ -133,7 +125,8 @@ fn a_loop_that_was_begun_without_a_host_belongs_to_the_session_whatever_its_prog
 fn a_prompt_of_the_users_begins_and_ends_a_loop_and_no_shell_sees_it() {
     let project = Project::new();
     let says = |prompt: &str| {
-        let event = json!({"session_id": "s", "cwd": project.root(), "hook_event_name": "UserPromptSubmit", "prompt": prompt});
+        let event =
+            json!({"session_id": "s", "cwd": project.root(), "hook_event_name": "UserPromptSubmit", "prompt": prompt});
         hook(&project, "claude", &event)
     };
     let task = "Don't touch $(touch pwned) `touch pwned` \"quoted\" ; touch pwned\r\n---";
@@ -231,8 +224,7 @@ fn a_loop_can_be_cancelled_while_its_checks_run() {
     let project = Project::new();
     let ready = project.outside("checking").display().to_string();
     start(&project, "s", &["--check", &format!("touch {ready}; sleep 600")]).output().expect(0);
-    let running =
-        project.ralph(["hook", "claude"]).input(stop("s", "<promise>DONE</promise>").to_string()).start();
+    let running = project.ralph(["hook", "claude"]).input(stop("s", "<promise>DONE</promise>").to_string()).start();
     fs::write(project.outside("event"), stop("s", "<promise>DONE</promise>").to_string()).unwrap();
     project.wait_for("checking");
     let mut second = project.ralph(["hook", "claude"]).command();
@@ -258,8 +250,7 @@ fn checks_that_do_not_fit_into_the_time_of_a_hook_go_on_with_the_next_stop() {
     project.write("done.txt", "");
     let claim = stop("s", "<promise>DONE</promise>").to_string();
     let call = |seconds: &str| {
-        let answer =
-            project.ralph(["hook", "claude", "--seconds", seconds]).input(claim.clone()).output().expect(0);
+        let answer = project.ralph(["hook", "claude", "--seconds", seconds]).input(claim.clone()).output().expect(0);
         serde_json::from_str::<Value>(&answer.stdout).unwrap()
     };
     let answer = call("60");
@@ -329,9 +320,8 @@ fn a_check_that_has_passed_counts_again_only_for_the_same_files_of_the_same_loop
 fn a_check_that_takes_longer_than_the_program_waits_is_killed_and_the_loop_says_so() {
     let project = Project::new();
     start(&project, "s", &["--check", "sleep 600"]).output().expect(0);
-    let call = project
-        .ralph(["hook", "claude", "--seconds", "1"])
-        .input(stop("s", "<promise>DONE</promise>").to_string());
+    let call =
+        project.ralph(["hook", "claude", "--seconds", "1"]).input(stop("s", "<promise>DONE</promise>").to_string());
     let answer: Value = serde_json::from_str(&call.output().expect(0).stdout).unwrap();
     assert!(reason(&answer).contains("longer than the session's program waits"), "{answer}");
 }
@@ -345,10 +335,7 @@ fn the_time_of_a_loop_is_limited() {
         status(&project, "s")["startedAt"].as_str().is_some_and(|started| started < now().as_str())
     });
     let answer = hook(&project, "claude", &stop("s", "on it"));
-    assert!(
-        answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Stopped: the run has taken"),
-        "{answer}"
-    );
+    assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Stopped: the run has taken"), "{answer}");
     assert_eq!(status(&project, "s")["outcome"], "over_budget");
 }
 
@@ -384,10 +371,7 @@ fn the_cap_of_a_program_is_told_and_is_no_completion() {
     assert!(last["systemMessage"].as_str().unwrap().contains("continued 8 times in a row"), "{last}");
     assert!(reason(&last).contains("unless you use a tool"), "{last}");
     let told = status(&project, "s");
-    assert_eq!(
-        (&told["active"], &told["iteration"], &told["outcome"]),
-        (&json!(true), &json!(9), &Value::Null)
-    );
+    assert_eq!((&told["active"], &told["iteration"], &told["outcome"]), (&json!(true), &json!(9), &Value::Null));
 }
 
 // spec: H6

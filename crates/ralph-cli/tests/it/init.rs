@@ -83,8 +83,7 @@ fn plan_and_build_work_with_the_demo_agent_right_after_init() {
     let project = Project::new();
     let path = path_with(&project, &[]);
     let git = |args: &[&str]| {
-        let output =
-            std::process::Command::new("git").args(args).current_dir(project.root()).output().unwrap();
+        let output = std::process::Command::new("git").args(args).current_dir(project.root()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let answer = project.ralph(["init"]).env("PATH", &path).output().expect(0);
@@ -92,23 +91,14 @@ fn plan_and_build_work_with_the_demo_agent_right_after_init() {
     let build = project.ralph(["build"]).env("PATH", &path).output().expect(2);
     assert!(build.stderr.contains("Implementation plan not found. Run 'ralph plan' first."));
     let plan = project.ralph(["plan", "--json"]).env("PATH", &path).output().expect(0);
-    assert_eq!(
-        (&plan.finished()["outcome"], &plan.finished()["iterations"]),
-        (&"completed".into(), &2.into())
-    );
+    assert_eq!((&plan.finished()["outcome"], &plan.finished()["iterations"]), (&"completed".into(), &2.into()));
     let build = project.ralph(["build", "--json"]).env("PATH", &path).output().expect(0);
-    assert_eq!(
-        (&build.finished()["outcome"], &build.finished()["iterations"]),
-        (&"completed".into(), &3.into())
-    );
+    assert_eq!((&build.finished()["outcome"], &build.finished()["iterations"]), (&"completed".into(), &3.into()));
     let text = fs::read_to_string(project.root().join(".ralph/implementation_plan.md")).unwrap();
     assert!(text.matches("- [x]").count() == 3 && !text.contains("- [ ]"), "{text}");
     assert_eq!(git(&["log", "--format=%s"]).lines().count(), 4, "one commit for the plan, one for each task");
     assert_eq!(git(&["status", "--porcelain", "--", "DEMO.md", ".ralph/implementation_plan.md"]), "");
-    assert!(
-        !git(&["status", "--porcelain", "-uall"]).contains(".ralph/state"),
-        "what runs leave behind is ignored"
-    );
+    assert!(!git(&["status", "--porcelain", "-uall"]).contains(".ralph/state"), "what runs leave behind is ignored");
 }
 
 // spec: U2
@@ -119,11 +109,7 @@ fn init_outside_of_a_repository_and_on_unwritable_ground_says_why() {
     assert!(answer.stderr.contains("is not inside a git repository"), "{}", answer.stderr);
     project.write(".ralph", "a file\n");
     let answer = project.ralph(["init"]).output().expect(1);
-    assert!(
-        answer.stderr.contains("cannot be written") && answer.stderr.contains(".ralph"),
-        "{}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("cannot be written") && answer.stderr.contains(".ralph"), "{}", answer.stderr);
     let answer = project.ralph(["init", "--agent", "clade"]).output().expect(64);
     assert!(answer.stderr.contains("claude"), "{}", answer.stderr);
 }
@@ -141,9 +127,7 @@ fn without_a_place_for_approvals_the_files_are_written_and_the_next_step_is_to_a
         })
     };
     let answer = homeless(&["init"]).output().expect(1);
-    assert!(
-        answer.stderr.contains("HOME") && answer.stderr.contains("approve their commands later: ralph trust")
-    );
+    assert!(answer.stderr.contains("HOME") && answer.stderr.contains("approve their commands later: ralph trust"));
     assert!(answer.stdout.contains("wrote  .ralph/config.yaml"), "{}", answer.stdout);
     for again in [homeless(&["init"]), project.ralph(["init"])] {
         let answer = again.output().expect(0);

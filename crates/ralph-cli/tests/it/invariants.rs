@@ -108,10 +108,7 @@ async fn database_is_sound(project: &Project) {
         assert!(!project.state().join(".gitignore").exists(), "a database that was made has its tables");
         return connection.close().await.unwrap();
     }
-    let rows = sqlx::query("SELECT run, body FROM events ORDER BY run, seq")
-        .fetch_all(&mut connection)
-        .await
-        .unwrap();
+    let rows = sqlx::query("SELECT run, body FROM events ORDER BY run, seq").fetch_all(&mut connection).await.unwrap();
     let mut runs: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for row in rows {
         let fact = serde_json::from_str(&row.get::<String, _>(1)).unwrap();
@@ -131,7 +128,7 @@ fn every_word_is_our_own(record: &Value) {
             for (key, value) in members {
                 // Variables are named by users, in capitals.
                 let is_variable = key.bytes().all(|byte| !byte.is_ascii_lowercase());
-                let own = is_variable || key.len() < 8 || ralph_core::redact::is_own_word(key);
+                let own = is_variable || key.len() < 8 || ralph_core::redact::is_record_word(key);
                 assert!(own, "{key:?} is missing in the words of redact/own.rs");
                 every_word_is_our_own(value);
             }

@@ -23,12 +23,10 @@ fn known() -> String {
 
 /// Answers every question in favour of the work, for as long as the test lives. Returns the port.
 fn serve() -> u16 {
-    let chain: Vec<_> =
-        CertificateDer::pem_file_iter(data("server.pem")).unwrap().map(Result::unwrap).collect();
+    let chain: Vec<_> = CertificateDer::pem_file_iter(data("server.pem")).unwrap().map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_file(data("server.key")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let versions =
-        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let versions = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = Arc::new(versions.with_no_client_auth().with_single_cert(chain, key).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -58,14 +56,11 @@ fn answer(stream: impl Read + Write) -> io::Result<()> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let question = String::from_utf8_lossy(&body);
-    let id = question
-        .split_once("-----BEGIN CRITERIA ")
-        .and_then(|(_, after)| after.get(..32))
-        .unwrap_or_default();
+    let id = question.split_once("-----BEGIN CRITERIA ").and_then(|(_, after)| after.get(..32)).unwrap_or_default();
     let finding = json!({"criterion": 1, "met": true, "quotation": "hello", "reason": ""});
     let content = json!({"id": id, "findings": [finding]}).to_string();
-    let body = json!({"model": "m", "choices": [{"finish_reason": "stop", "message": {"content": content}}]})
-        .to_string();
+    let body =
+        json!({"model": "m", "choices": [{"finish_reason": "stop", "message": {"content": content}}]}).to_string();
     let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
     let stream = stream.get_mut();
     stream.write_all((head + &body).as_bytes())?;
@@ -76,11 +71,8 @@ fn run(project: &Project, variables: &[(&str, &str)]) -> Answer {
     let url = format!("https://localhost:{}/v1/chat/completions", serve());
     let judge = format!("{{api: openai, url: '{url}', key_env: JUDGE_API_KEY, model: small, timeout: 30s}}");
     let config = project.outside("judging.yaml");
-    fs::write(
-        &config,
-        format!("verification: {{judge: {judge}}}\nchecks: [{{check_for: [there is a greeting]}}]\n"),
-    )
-    .unwrap();
+    fs::write(&config, format!("verification: {{judge: {judge}}}\nchecks: [{{check_for: [there is a greeting]}}]\n"))
+        .unwrap();
     let agent = "cat > /dev/null; echo hello > greeting.txt; echo '<promise>COMPLETE</promise>'";
     let call = project.run_shell(agent).args(["--max-iterations", "1", "--config", config.to_str().unwrap()]);
     let call = call.env("JUDGE_API_KEY", "correct-horse-battery-staple");

@@ -107,8 +107,7 @@ fn short_run(project: &Project) -> Call<'_> {
 
 /// A new project, from the first file on.
 fn a_whole_run(project: &Project, shot: &Shot) {
-    let struck =
-        shot.at(project, short_run(project), &state_files(project)).start().wait_without_invariants();
+    let struck = shot.at(project, short_run(project), &state_files(project)).start().wait_without_invariants();
     stopped_or_right(project, shot, &struck);
     goes_on(project, &struck);
 }
@@ -122,8 +121,7 @@ fn a_resume(project: &Project, shot: &Shot) {
     let names = ["lock", "iteration-002-attempt-2.ndjson", "iteration-002-attempt-2.check-1.log", ""];
     let mut files = state_files(project);
     files.extend(names.iter().map(|name| run.join(name)));
-    let struck =
-        shot.at(project, project.ralph(["resume", "--json"]), &files).start().wait_without_invariants();
+    let struck = shot.at(project, project.ralph(["resume", "--json"]), &files).start().wait_without_invariants();
     stopped_or_right(project, shot, &struck);
     told_is_kept(project, &crashed);
     goes_on(project, &struck);
@@ -134,8 +132,7 @@ fn a_resume(project: &Project, shot: &Shot) {
 fn a_checkpoint(project: &Project, shot: &Shot) {
     project.run(&["complete"]).output().expect(0);
     let call = project.run(&["complete"]).args(["--check", "true"]);
-    let struck =
-        shot.at(project, call, &[project.state().join("ralph.db")]).start().wait_without_invariants();
+    let struck = shot.at(project, call, &[project.state().join("ralph.db")]).start().wait_without_invariants();
     stopped_or_right(project, shot, &struck);
     told_is_kept(project, &struck);
     assert_eq!(project.ralph(["resume", "--json"]).output().expect(0).finished()["outcome"], "completed");
@@ -144,8 +141,7 @@ fn a_checkpoint(project: &Project, shot: &Shot) {
 
 /// After the fault itself: dead, stopped with a word about it, or right in spite of it.
 fn stopped_or_right(project: &Project, shot: &Shot, struck: &Answer) {
-    let said =
-        || format!("{:?} at {} {}: {}{}", shot.fault, shot.call, shot.number, struck.stdout, struck.stderr);
+    let said = || format!("{:?} at {} {}: {}{}", shot.fault, shot.call, shot.number, struck.stdout, struck.stderr);
     match (shot.fault, struck.code()) {
         (_, 0) => assert_eq!(struck.finished()["outcome"], "completed", "{}", said()),
         (Fault::Kill, code) => assert_eq!(code, -9, "{}", said()),
@@ -312,14 +308,9 @@ fn a_migration(project: &Project, shot: &Shot) {
     let database = project.state().join("ralph.db");
     fs::write(&database, SCHEMA_1).unwrap();
     project.make_private(&database);
-    shot.at(project, project.ralph(["runs", "--json"]), &state_files(project))
-        .start()
-        .wait_without_invariants();
+    shot.at(project, project.ralph(["runs", "--json"]), &state_files(project)).start().wait_without_invariants();
     let (version, columns) = schema(&database);
-    assert!(
-        matches!((version, columns), (1, 16) | (8, 29)),
-        "between: schema {version} with {columns} columns"
-    );
+    assert!(matches!((version, columns), (1, 16) | (8, 29)), "between: schema {version} with {columns} columns");
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!(runs.as_array().unwrap().len(), 2);
     assert_eq!(schema(&database), (8, 29), "the second start finishes it");

@@ -109,14 +109,14 @@ fn a_landing_that_is_killed_at_any_step_is_finished_by_the_next() {
 fn when_git_dies_in_the_middle_of_the_files_they_are_put_back() {
     let project = with_tasks(&[("T-1", "true")]);
     let site = crate::trees::site(&project);
-    let tree = ralph_engine::tree::make(&site, "T-1", &[]).unwrap().tree;
+    let tree = ralph_engine::worktree::open_or_create(&site, "T-1", &[]).unwrap().worktree;
     fs::remove_file(tree.path.join("old")).unwrap();
     worked(&project, "T-1", "file", "theirs\n");
     fs::write(tree.path.join("zz-last"), "new\n").unwrap();
     git(&tree.path, &["add", "--all"]);
     git(&tree.path, &["commit", "--quiet", "-m", "more"]);
-    let from = ralph_engine::tree::standing(&site, &tree).unwrap();
-    ralph_engine::tree::accept(&site, &tree, &from, "coder", None).unwrap();
+    let from = ralph_engine::worktree::read_acceptance_base(&site, &tree).unwrap();
+    ralph_engine::worktree::accept_work(&site, &tree, &from, "coder", None).unwrap();
     done(&project, "T-1");
     let before = everything(&project);
     let last = project.root().canonicalize().unwrap().join("zz-last");
@@ -249,8 +249,7 @@ fn a_worker_waits_for_the_user_s_files_without_verifying_again_and_hears_ctrl_c(
     project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", &check]).output().expect(0);
     let by_hand = project.run(&["hang"]).start();
     project.wait_for("ready");
-    let running =
-        crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
+    let running = crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
     let count = || fs::read_to_string(&looked).unwrap_or_default().lines().count();
     wait_until("the merged result was verified", || count() == 2);
     crate::harness::let_pass(std::time::Duration::from_secs(2));
@@ -275,14 +274,10 @@ fn a_worker_waits_for_the_user_s_files_without_verifying_again_and_hears_ctrl_c(
 fn work_whose_worker_was_killed_before_it_landed_is_landed_by_the_next() {
     let project = landing_by_itself("true");
     let (checking, check) = (project.outside("checking"), project.outside("twice"));
-    let slow = format!(
-        "test -e {0} && {{ touch {1}; exec sleep 1000; }}; touch {0}",
-        check.display(),
-        checking.display()
-    );
+    let slow =
+        format!("test -e {0} && {{ touch {1}; exec sleep 1000; }}; touch {0}", check.display(), checking.display());
     project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", &slow]).output().expect(0);
-    let running =
-        crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
+    let running = crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
     wait_until("the merged result is being verified", || checking.exists());
     running.signal(Signal::KILL);
     running.wait_without_invariants();
@@ -308,8 +303,7 @@ fn ctrl_z_holds_the_checks_of_a_landing_once_and_they_go_on() {
         pipe.display()
     );
     project.ralph(["task", "edit", "T-1", "--coder-verify-cmd", &waits]).output().expect(0);
-    let running =
-        crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
+    let running = crate::work::work(&project, &["--until-idle"]).env("RALPH_VERIFICATION_BASELINE", "off").start();
     wait_until("the merged result is being verified", || pids(&project).len() == 1);
     crate::signals::suspend(&project, &running);
     wait_until("the check stands still", || state_of(pids(&project)[0]) == Some('T'));

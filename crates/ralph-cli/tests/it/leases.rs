@@ -4,13 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use ralph_core::event::Millis;
+use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
+use ralph_core::loop_state::LoopState;
 use ralph_core::pipeline::Pipeline;
 use ralph_core::policy::Policy;
-use ralph_core::state::Loop;
-use ralph_core::task::{Approval, Role, Status, Task};
-use ralph_store::{Advance, Among, Entry, FIRST_FENCE, Keeping, NewRun, Opening, Store, StoreError};
+use ralph_core::task::{Approval, Role, Task, TaskStatus};
+use ralph_store::{
+    FIRST_FENCE, LeaseDisposition, NewRun, OpenMode, StepRecord, Store, StoreError, TaskFilter, TaskProgressUpdate,
+};
 use rustix::process::Signal;
 use sqlx::{ConnectOptions, Connection, Row};
 
@@ -36,8 +38,7 @@ pub fn counted(project: &Project, sql: &'static str) -> BTreeMap<String, i64> {
 #[test]
 fn a_worker_that_slept_past_its_lease_records_nothing_and_lets_go() {
     let project = project(&[("T-1", "")]);
-    let sleeper =
-        holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
+    let sleeper = holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
     sleeper.signal(Signal::STOP);
     let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
     let answer = second.wait_without_invariants().expect(0);
@@ -111,8 +112,7 @@ fn a_worker_that_slept_before_it_took_a_stage_up_disturbs_nobody() {
 #[test]
 fn a_stage_that_was_taken_from_a_sleeping_worker_is_known_to_be_at_work() {
     let project = project(&[("T-1", "")]);
-    let sleeper =
-        holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
+    let sleeper = holding(&project, "coder", work(&project, &["--until-idle"]).env("RALPH_PIPELINE_LEASE", "1s"));
     sleeper.signal(Signal::STOP);
     wish(&project, "wish-hold-T-1-coder");
     let second = work(&project, &["T-1"]).env("RALPH_PIPELINE_LEASE", "1s").start();
@@ -199,8 +199,7 @@ fn workers_that_are_stopped_and_killed_at_random_finish_every_task_once() {
         worker.signal(Signal::TERM);
         worker.wait_without_invariants().expect(143);
     }
-    let completed =
-        "SELECT task || ' ' || role, COUNT(*) FROM runs WHERE status = 'completed' GROUP BY task, role";
+    let completed = "SELECT task || ' ' || role, COUNT(*) FROM runs WHERE status = 'completed' GROUP BY task, role";
     let completed = counted(&project, completed);
     assert_eq!((completed.len(), completed.values().max()), (48, Some(&1)), "{completed:?}");
     let attempts = counted(&project, "SELECT 'all', COUNT(*) FROM attempts")["all"];
@@ -220,13 +219,13 @@ fn task(id: &str) -> Task {
 fn of_sixteen_workers_exactly_one_finishes_each_of_a_thousand_tasks() {
     let folder = tempfile::tempdir().unwrap();
     runtime().block_on(async {
-        let store = Store::open(folder.path(), Opening::Create).await.unwrap().unwrap();
+        let store = Store::open(folder.path(), OpenMode::Create).await.unwrap().unwrap();
         let add = |number: u32| {
             let (task, metadata) = (task(&format!("T-{number}")), "{}".to_owned());
-            ralph_store::TaskChange::Add { task, metadata, approval: Approval::Given }
+            ralph_store::TaskChange::Add { task, metadata, approval: Approval::Granted }
         };
         let all = |_: &[_]| Ok::<_, StoreError>((0..1_000).map(add).collect());
-        store.change_tasks(Millis(0), all).await.unwrap();
+        store.change_tasks(UnixMillis(0), all).await.unwrap();
     });
     let finished = std::thread::scope(|scope| {
         let folder = folder.path();
@@ -246,14 +245,14 @@ fn runtime() -> tokio::runtime::Runtime {
 
 /// Takes tasks until there are none, and returns those that it finished. It often sleeps past its lease, and writes then.
 async fn works(folder: &Path, mut dice: Dice) -> Vec<String> {
-    let worker = Store::open(folder, Opening::Existing).await.unwrap().unwrap();
+    let worker = Store::open(folder, OpenMode::Existing).await.unwrap().unwrap();
     let mut finished = Vec::new();
     let mut asleep = Vec::new();
     while let Some(claimed) =
-        worker.claim_next("{}", Duration::from_secs(600), Among::default()).await.unwrap()
+        worker.lease_next_task("{}", Duration::from_secs(600), TaskFilter::default()).await.unwrap()
     {
         if dice.roll(4) == 0 {
-            worker.end_lease(&claimed.claim).await.unwrap();
+            worker.expire_lease(&claimed.lease).await.unwrap();
             asleep.push(claimed);
         } else {
             finished.extend(finish(&worker, &claimed).await);
@@ -271,42 +270,40 @@ async fn works(folder: &Path, mut dice: Dice) -> Vec<String> {
 }
 
 /// Finishes a task, and returns it if it was this worker's still.
-async fn finish(worker: &Store, claimed: &ralph_store::Claimed) -> Option<String> {
+async fn finish(worker: &Store, claimed: &ralph_store::LeasedTask) -> Option<String> {
     let pipeline = Pipeline::new(vec![Role::Coder], 3, 2).unwrap();
-    let progress = pipeline.begin(Status::Todo, None);
-    let to =
-        Advance { progress: &progress, status: Some(Status::Done), metadata: None, lease: Keeping::Returned };
-    match worker.advance(&claimed.claim, &to, Millis(1)).await {
-        Ok(()) => Some(claimed.claim.task.clone()),
+    let progress = pipeline.start_or_resume(TaskStatus::Todo, None);
+    let to = TaskProgressUpdate {
+        progress: &progress,
+        status: Some(TaskStatus::Done),
+        metadata: None,
+        lease_disposition: LeaseDisposition::Release,
+    };
+    match worker.advance_task(&claimed.lease, &to, UnixMillis(1)).await {
+        Ok(()) => Some(claimed.lease.task_id.clone()),
         Err(StoreError::LeaseLost { .. }) => None,
         Err(error) => panic!("{error}"),
     }
 }
 
 /// Begins a run and stores many steps of it. Between two of them it lets others work for as long as `rest` says.
-async fn many_steps(
-    store: &Store,
-    run: &str,
-    steps: u32,
-    mut rest: impl FnMut() -> u64,
-) -> Result<(), StoreError> {
-    let new =
-        NewRun { kind: "run", agent: "text", promise: "DONE", settings: "{}", owner: "{}", stage: None };
+async fn many_steps(store: &Store, run: &str, steps: u32, mut rest: impl FnMut() -> u64) -> Result<(), StoreError> {
+    let new = NewRun { kind: "run", agent: "text", promise: "DONE", settings: "{}", owner: "{}", stage: None };
     for number in 1..=steps {
-        let (next, state) = (Fact::IterationStarted { iteration: number }, Loop::new(Policy::new(number)));
-        let entry = Entry {
+        let (next, state) = (Fact::IterationStarted { iteration: number }, LoopState::new(Policy::new(number)));
+        let entry = StepRecord {
             run,
             fence: FIRST_FENCE,
-            seq: number.into(),
-            at: Millis(1),
+            first_seq: number.into(),
+            at: UnixMillis(1),
             facts: &[&next],
             state: &state,
-            orders: &[],
-            passed_on: None,
+            answered_commands: &[],
+            guidance: None,
         };
         match number {
-            1 => store.begin(&new, &entry).await?,
-            _ => store.record(&entry).await?,
+            1 => store.insert_run(&new, &entry).await?,
+            _ => store.record_step(&entry).await?,
         }
         for _ in 0..rest() {
             tokio::task::yield_now().await;
@@ -321,7 +318,7 @@ async fn many_steps(
 fn a_loop_that_writes_while_another_is_writing_is_not_taken_for_a_vandal() {
     let folder = tempfile::tempdir().unwrap();
     runtime().block_on(async {
-        let store = Store::open(folder.path(), Opening::Create).await.unwrap().unwrap();
+        let store = Store::open(folder.path(), OpenMode::Create).await.unwrap().unwrap();
         let mut dice = Dice(36);
         // One writes without a pause. The other comes at any moment of that, also between a write and its end.
         let (steady, now_and_then) = tokio::join!(

@@ -173,10 +173,7 @@ fn an_absurd_reset_is_neither_slept_for_years_nor_repeated_in_a_busy_loop() {
         let agent = ["claude-rate-limit-at", absurd];
         let answer = project.run_claude(&agent).args(["--max-rate-limit-wait", "500ms"]).output().expect(7);
         let waits = answer.named("limit.waiting");
-        assert_eq!(
-            (waits.len(), &waits[0]["delay_ms"], &waits[0]["reset_at"]),
-            (1, &500.into(), &Value::Null)
-        );
+        assert_eq!((waits.len(), &waits[0]["delay_ms"], &waits[0]["reset_at"]), (1, &500.into(), &Value::Null));
         assert_eq!(project.starts().len(), 2, "{absurd}");
         assert!(answer.finished()["reason"].as_str().unwrap().contains("has waited 1s"));
     }
@@ -198,13 +195,8 @@ fn what_the_agent_says_of_limits_in_its_own_words_is_no_limit() {
 fn a_fallback_takes_over_with_fresh_context_and_the_preferred_agent_returns_after_its_reset() {
     let project = Project::new();
     let go = project.outside("go");
-    let other = format!(
-        "prompt {}\nwait {}\nconverse half of it\n",
-        project.outside("prompt").display(),
-        go.display()
-    );
-    let scripts =
-        [("mine", format!("open\nlimit 2\nexit 1\n---\n---\n{DONE}")), ("other", format!("---\n{other}"))];
+    let other = format!("prompt {}\nwait {}\nconverse half of it\n", project.outside("prompt").display(), go.display());
+    let scripts = [("mine", format!("open\nlimit 2\nexit 1\n---\n---\n{DONE}")), ("other", format!("---\n{other}"))];
     let scripts: Vec<(&str, &str)> = scripts.iter().map(|(name, script)| (*name, script.as_str())).collect();
     project.agents(&scripts, "fallback: [other]");
     let run = project.run_mine().args(["--max-retries", "0"]).start();
@@ -285,10 +277,12 @@ fn a_fallback_that_does_not_exist_or_is_named_twice_is_refused_before_the_start(
 }
 
 fn repeats(project: &Project, kind: &str) -> Answer {
-    let run = project
-        .run_claude(&["claude-retries", kind])
-        .env("RALPH_LIMITS_RETRYING_TIMEOUT", "1s")
-        .args(["--max-retries", "0", "--max-rate-limit-wait", "10ms"]);
+    let run = project.run_claude(&["claude-retries", kind]).env("RALPH_LIMITS_RETRYING_TIMEOUT", "1s").args([
+        "--max-retries",
+        "0",
+        "--max-rate-limit-wait",
+        "10ms",
+    ]);
     run.output()
 }
 
@@ -309,10 +303,8 @@ fn an_agent_that_only_repeats_requests_is_ended_and_what_it_repeated_them_over_d
 #[test]
 fn an_agent_that_works_between_its_repeats_is_left_alone_also_where_nobody_looks() {
     let project = Project::new();
-    let run = project
-        .run_claude(&["claude-retries", "overloaded+"])
-        .env("RALPH_LIMITS_RETRYING_TIMEOUT", "200ms")
-        .start();
+    let run =
+        project.run_claude(&["claude-retries", "overloaded+"]).env("RALPH_LIMITS_RETRYING_TIMEOUT", "200ms").start();
     project.wait_for("ready");
     let_pass(Duration::from_secs(2));
     run.signal(Signal::INT);
@@ -347,8 +339,7 @@ fn the_session_log_of_classic_mode_tells_of_the_wait_and_counts_no_retry() {
     project.write("task.md", "work, then print <promise>COMPLETE</promise>");
     project.ralph(["prompt", "task.md", "--agent", "mine", "--json"]).output().expect(0);
     let logs = std::fs::read_dir(project.root().join(".ralph/logs")).unwrap();
-    let log =
-        logs.map(|log| log.unwrap().path()).find(|path| path.extension().is_some_and(|kind| kind == "log"));
+    let log = logs.map(|log| log.unwrap().path()).find(|path| path.extension().is_some_and(|kind| kind == "log"));
     let log = std::fs::read_to_string(log.unwrap()).unwrap();
     assert!(log.contains("[ralph: rate limited: API Error: Request rejected (429)"), "{log}");
     assert!(log.contains("; waits until "), "{log}");

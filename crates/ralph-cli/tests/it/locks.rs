@@ -28,9 +28,7 @@ fn names_the_holder(answer: &Answer, holder: u32) {
     assert_eq!(answer.code(), 10, "{}", answer.stderr);
     assert!(answer.stdout.is_empty(), "{}", answer.stdout);
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    for words in
-        [format!("process {holder} on {host}, since 20"), format!("`kill {holder}`"), "--parallel".into()]
-    {
+    for words in [format!("process {holder} on {host}, since 20"), format!("`kill {holder}`"), "--parallel".into()] {
         assert!(answer.stderr.contains(&words), "{words:?} is missing in\n{}", answer.stderr);
     }
 }

@@ -37,17 +37,11 @@ fn a_gigabyte_of_output_leaves_a_log_of_a_few_megabytes_and_the_claim_is_found()
 #[test]
 fn all_iterations_together_stay_within_the_limit_and_the_last_one_has_a_log_too() {
     let project = Project::new();
-    let flood = project.shell(
-        "head -c 3000000 /dev/zero | tr '\\0' 'y' | fold -w 99; echo the end; head -c 3000000 /dev/zero >&2",
-    );
+    let flood = project
+        .shell("head -c 3000000 /dev/zero | tr '\\0' 'y' | fold -w 99; echo the end; head -c 3000000 /dev/zero >&2");
     let limits = ["--log-limit", "2M", "--max-iterations", "4", "--check"];
     let check = "head -c 1000000 /dev/zero; false";
-    project
-        .ralph(["run", "x", "--agent", "text", "--agent-cmd", &flood])
-        .args(limits)
-        .args([check])
-        .output()
-        .expect(3);
+    project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &flood]).args(limits).args([check]).output().expect(3);
     assert!(logs_together(&project) <= 2 * MEGABYTE as u64, "{}", logs_together(&project));
     let last = String::from_utf8(project.log("iteration-004.ndjson")).unwrap();
     assert!(last.ends_with("the end\n") && last.contains("\"type\":\"ralph.cut\""), "{} bytes", last.len());

@@ -35,11 +35,7 @@ fn a_claim_on_the_last_allowed_iteration_counts() {
 fn a_rejected_claim_goes_back_to_the_agent_with_reason_and_evidence() {
     let project = Project::new();
     let script = project.outside("script");
-    std::fs::write(
-        &script,
-        "text All done.\\n\\n{promise}\n---\nwrite fixed yes\ntext Now.\\n\\n{promise}\n",
-    )
-    .unwrap();
+    std::fs::write(&script, "text All done.\\n\\n{promise}\n---\nwrite fixed yes\ntext Now.\\n\\n{promise}\n").unwrap();
     let check = "test -e fixed || { echo 'the file fixed is missing'; exit 7; }";
     let call = project.run(&["script", script.to_str().unwrap()]).args(["--check", check]);
     let answer = call.output().expect(0);
@@ -48,10 +44,7 @@ fn a_rejected_claim_goes_back_to_the_agent_with_reason_and_evidence() {
     assert!(answer.named("verdict")[0]["reason"].as_str().unwrap().contains("exited with 7, expected 0"));
     let prompts = prompt_lengths(&project);
     assert!(prompts[1] > prompts[0] + 100, "the second prompt carries the rejection: {prompts:?}");
-    assert_eq!(
-        String::from_utf8_lossy(&project.log("iteration-001.check-1.log")),
-        "the file fixed is missing\n"
-    );
+    assert_eq!(String::from_utf8_lossy(&project.log("iteration-001.check-1.log")), "the file fixed is missing\n");
 }
 
 fn prompt_lengths(project: &Project) -> Vec<usize> {
@@ -160,12 +153,7 @@ fn a_response_filter_decides_what_the_agent_s_own_text_is() {
     let lines = "text {\"kind\":\"note\",\"body\":\"<promise>COMPLETE</promise>\"}\ntext {\"kind\":\"say\",\"body\":\"Not yet.\"}\n";
     std::fs::write(&script, lines).unwrap();
     let run = |filter: &str| {
-        project.run(&["script", script.to_str().unwrap()]).args([
-            "--max-iterations",
-            "1",
-            "--response-filter",
-            filter,
-        ])
+        project.run(&["script", script.to_str().unwrap()]).args(["--max-iterations", "1", "--response-filter", filter])
     };
     run("select(.kind == \"say\").body").output().expect(3);
     run("jq -r 'select(.kind == \"note\").body'").output().expect(0);
@@ -179,13 +167,9 @@ fn a_prompt_file_is_read_again_for_every_iteration() {
     let project = Project::new();
     let prompt = project.write("task.md", "first words");
     let script = project.outside("script");
-    std::fs::write(
-        &script,
-        "write task.md these are other and longer words\ntext more\n---\ntext {promise}\n",
-    )
-    .unwrap();
-    let args =
-        ["run", &format!("@{}", prompt.display()), "--agent", "text", "--json", "--promise", "COMPLETE"];
+    std::fs::write(&script, "write task.md these are other and longer words\ntext more\n---\ntext {promise}\n")
+        .unwrap();
+    let args = ["run", &format!("@{}", prompt.display()), "--agent", "text", "--json", "--promise", "COMPLETE"];
     let call = project.ralph(args).args(["--agent-cmd", crate::harness::FAKE_AGENT, "--agent-arg", "script"]);
     call.args(["--agent-arg", script.to_str().unwrap()]).output().expect(0);
     let lengths = prompt_lengths(&project);

@@ -12,10 +12,7 @@ fn an_agent_that_has_too_much_memory_together_with_its_child_is_killed_and_fails
     let limits = ["--max-memory", "150M", "--max-retries", "0"];
     let answer = project.run(&["eat-memory", "200"]).args(limits).output().expect(4);
     let result = &answer.named("attempt.ended")[0]["result"];
-    assert_eq!(
-        (&result["ending"]["how"], &result["ending"]["limit_mb"]),
-        (&"over_memory".into(), &150.into())
-    );
+    assert_eq!((&result["ending"]["how"], &result["ending"]["limit_mb"]), (&"over_memory".into(), &150.into()));
     let used = result["ending"]["used_mb"].as_u64().unwrap();
     assert!((151..=300).contains(&used), "one half of it is 100 MB: {used}");
     assert_eq!(result["leftovers"]["killed"], 2);
@@ -80,7 +77,8 @@ fn a_flood_does_not_bring_ralph_to_the_memory_that_it_may_have() {
 #[test]
 fn a_ralph_that_the_kernel_kills_in_the_middle_of_a_flood_goes_on_later() {
     let project = Project::new();
-    let agent = "test -e ../again || { touch ../again; echo begun > ../begun; exec yes; }; echo '<promise>COMPLETE</promise>'";
+    let agent =
+        "test -e ../again || { touch ../again; echo begun > ../begun; exec yes; }; echo '<promise>COMPLETE</promise>'";
     let run = project.run_shell(agent).start();
     project.wait_for("begun");
     run.signal(Signal::KILL);

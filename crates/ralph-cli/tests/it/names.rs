@@ -6,9 +6,7 @@ use crate::harness::Project;
 /// What somebody could write in the place of a name to get elsewhere.
 fn traversals() -> Vec<String> {
     let mut names: Vec<String> =
-        ["../../etc/passwd", "/etc/passwd", "a/../../b", "..", ".", "%2e%2e%2f", "..\\\\x"]
-            .map(str::to_owned)
-            .into();
+        ["../../etc/passwd", "/etc/passwd", "a/../../b", "..", ".", "%2e%2e%2f", "..\\\\x"].map(str::to_owned).into();
     names.extend(["\u{ff0e}\u{ff0e}/x".to_owned(), "con".to_owned(), "x".repeat(5_000), "a\nb".to_owned()]);
     names
 }

@@ -89,11 +89,7 @@ fn a_night_with_everything_that_goes_wrong_ends_with_proof_of_what_was_done_and_
     first.signal(Signal::KILL);
     first.wait_without_invariants();
     worker(&project, &["--until-idle"]).output().expect(0);
-    assert!(
-        are(&project, ["done", "done", "blocked", "done", "cancelled", "done"]),
-        "{:?}",
-        statuses(&project)
-    );
+    assert!(are(&project, ["done", "done", "blocked", "done", "cancelled", "done"]), "{:?}", statuses(&project));
 
     let whole = ["coder completed", "reviewer completed", "tester completed", "qa completed"];
     let back = ["coder completed", "reviewer blocked"];
@@ -109,11 +105,9 @@ fn a_night_with_everything_that_goes_wrong_ends_with_proof_of_what_was_done_and_
     let attempts = "SELECT r.task || ' ' || r.role, COUNT(*) FROM attempts a JOIN runs r ON r.id = a.run
         WHERE r.task IN ('B', 'D', 'F') GROUP BY r.task, r.role HAVING COUNT(*) > 1";
     let twice = [("B coder", 2), ("D tester", 2), ("F qa", 2)];
-    let twice: BTreeMap<String, i64> =
-        twice.into_iter().map(|(what, times)| (what.to_owned(), times)).collect();
+    let twice: BTreeMap<String, i64> = twice.into_iter().map(|(what, times)| (what.to_owned(), times)).collect();
     assert_eq!(counted(&project, attempts), twice, "crashed, limited, killed");
-    let waits =
-        counted(&project, "SELECT kind, COUNT(*) FROM events WHERE kind = 'limit.waiting' GROUP BY kind");
+    let waits = counted(&project, "SELECT kind, COUNT(*) FROM events WHERE kind = 'limit.waiting' GROUP BY kind");
     assert_eq!(waits["limit.waiting"], 1);
 
     let receipts = counted(&project, "SELECT 'all', COUNT(*) FROM receipts WHERE verified = 1")["all"];

@@ -60,8 +60,7 @@ fn an_agent_of_such_a_project_is_found_from_its_root_and_from_below() {
     fs::create_dir_all(root.join("a/b")).unwrap();
     fs::write(root.join("agent"), "#!/bin/sh\necho '<promise>COMPLETE</promise>'\n").unwrap();
     fs::set_permissions(root.join("agent"), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(root.join(".ralph/config.yaml"), "agent: mine\nagents: {mine: {type: text, cli: ./agent}}\n")
-        .unwrap();
+    fs::write(root.join(".ralph/config.yaml"), "agent: mine\nagents: {mine: {type: text, cli: ./agent}}\n").unwrap();
     project.ralph(["trust", "--yes"]).folder(&root).output().expect(0);
     for folder in [root.clone(), root.join("a/b")] {
         let call = project.ralph(["run", "x", "--promise", "COMPLETE", "--json"]).folder(&folder);

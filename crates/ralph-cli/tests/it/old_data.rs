@@ -108,8 +108,7 @@ fn a_newer_database_is_refused_and_not_a_byte_of_it_is_touched() {
         assert!(answer.stderr.contains("99"), "{}", answer.stderr);
         assert!(fs::read(&path).unwrap() == newer, "{command:?} has written");
     }
-    let files: Vec<_> =
-        fs::read_dir(project.state()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let files: Vec<_> = fs::read_dir(project.state()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert!(files.iter().all(|name| name == "ralph.db" || name == "lock" || name == "runs"), "{files:?}");
 }
 
@@ -120,10 +119,7 @@ fn tasks_of_an_older_schema_are_kept_and_worked_on_and_need_no_approval() {
     let list = project.ralph(["task", "list", "--json"]).output().expect(0).json();
     let row = |row: &Value| (row["id"].clone(), row["status"].clone(), row["approved"].clone());
     let rows: Vec<_> = list.as_array().unwrap().iter().map(row).collect();
-    assert_eq!(
-        rows,
-        [("T-1".into(), "reviewing".into(), true.into()), ("T-2".into(), "todo".into(), true.into())]
-    );
+    assert_eq!(rows, [("T-1".into(), "reviewing".into(), true.into()), ("T-2".into(), "todo".into(), true.into())]);
     let shown = project.ralph(["task", "show", "T-1", "--json"]).output().expect(0).json();
     assert_eq!(shown["completion"]["coder"]["verification_config"]["command"], "test -e fixed");
     let verdicts: Vec<_> = shown["runs"][0]["iterations"].as_array().unwrap().iter().collect();

@@ -24,11 +24,7 @@ fn says(id: &str, text: &str) -> Value {
 }
 
 fn works(id: &str) -> Value {
-    message(
-        "assistant",
-        id,
-        &json!([{"type": "tool", "tool": "bash", "state": {"output": "<promise>DONE</promise>"}}]),
-    )
+    message("assistant", id, &json!([{"type": "tool", "tool": "bash", "state": {"output": "<promise>DONE</promise>"}}]))
 }
 
 /// Lets a session be idle, each time with what it holds and with as many prompts as it must have been given by then, and
@@ -49,11 +45,7 @@ fn acted(project: &Project, steps: &[Value]) -> Value {
     let plugin = fs::read_to_string(project.home().join(".config/opencode/plugin/ralph.js")).unwrap();
     let (watched, ended) = (project.outside("watched-ralph"), project.outside("ended"));
     let own = fs::canonicalize(env!("CARGO_BIN_EXE_ralph")).unwrap();
-    let script = format!(
-        "#!/bin/sh\n'{}' \"$@\"\ncode=$?\necho >> '{}'\nexit $code\n",
-        own.display(),
-        ended.display()
-    );
+    let script = format!("#!/bin/sh\n'{}' \"$@\"\ncode=$?\necho >> '{}'\nexit $code\n", own.display(), ended.display());
     write_program(&watched, &script);
     let ours = project.outside("ralph.mjs");
     fs::write(&ours, plugin.replace(own.to_str().unwrap(), watched.to_str().unwrap())).unwrap();
@@ -109,9 +101,7 @@ fn only_what_the_agent_itself_says_in_this_turn_is_a_claim_in_opencode() {
     begin(&project, &["--check", "test -f done.txt", "--max-iterations", "9"]);
     let lie = vec![asked("u1"), says("a1", "Done. <promise>DONE</promise>")];
     let silent = [lie.clone(), vec![asked("u2"), works("a2")]].concat();
-    let honest =
-        [silent.clone(), vec![asked("u3"), works("a3"), says("a4", "Done. <promise>DONE</promise>")]]
-            .concat();
+    let honest = [silent.clone(), vec![asked("u3"), works("a3"), says("a4", "Done. <promise>DONE</promise>")]].concat();
     let done = played(&project, &[(lie, 1), (silent, 2)]);
     let prompt = |at: usize| done["prompts"][at].as_str().unwrap().to_owned();
     assert!(prompt(0).contains("rejected: `test -f done.txt`"), "{done}");
@@ -128,10 +118,8 @@ fn only_what_the_agent_itself_says_in_this_turn_is_a_claim_in_opencode() {
 #[test]
 fn a_command_that_is_refused_asks_nothing_of_the_agent_but_to_say_so() {
     let project = Project::new();
-    let said = called(
-        &project,
-        &[("ralph", "x --verify y"), ("ralph", "'Fix it' --max-iterations 3"), ("cancel-ralph", "")],
-    );
+    let said =
+        called(&project, &[("ralph", "x --verify y"), ("ralph", "'Fix it' --max-iterations 3"), ("cancel-ralph", "")]);
     let parts = |at: usize| said["parts"][at].as_array().unwrap().clone();
     assert_eq!(parts(0).len(), 1, "{said}");
     assert!(
@@ -142,8 +130,7 @@ fn a_command_that_is_refused_asks_nothing_of_the_agent_but_to_say_so() {
     assert_eq!(parts(1).len(), 2, "{said}");
     assert!(parts(1)[1]["text"].as_str().unwrap().contains("Ralph Loop Started: Max 3 iterations"), "{said}");
     assert!(parts(1)[1]["text"].as_str().unwrap().contains("Fix it"), "{said}");
-    let titles: Vec<_> =
-        said["toasts"].as_array().unwrap().iter().map(|toast| toast["title"].clone()).collect();
+    let titles: Vec<_> = said["toasts"].as_array().unwrap().iter().map(|toast| toast["title"].clone()).collect();
     assert_eq!(titles, ["Ralph", "Ralph Loop Started", "Ralph Loop Cancelled"]);
     assert_eq!(said["toasts"][0]["variant"], "warning");
 }

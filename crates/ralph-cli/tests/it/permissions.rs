@@ -17,8 +17,7 @@ END"#;
 
 fn run<'a>(project: &'a Project, agent: &str, flags: &[&str]) -> Call<'a> {
     let program = project.shell(AGENT);
-    let call =
-        project.ralph(["run", "do it", "--max-iterations", "1", "--agent", agent, "--agent-cmd", &program]);
+    let call = project.ralph(["run", "do it", "--max-iterations", "1", "--agent", agent, "--agent-cmd", &program]);
     call.args(flags).env("WITNESS", project.outside("witness"))
 }
 
@@ -37,11 +36,7 @@ fn a_permission_becomes_the_agent_s_own_flags_and_is_told_at_the_start() {
     let project = Project::new();
     let answer = run(&project, "codex", &[]).output().expect(0);
     assert!(arguments(&project).ends_with("--sandbox workspace-write"), "{}", arguments(&project));
-    assert!(
-        answer.stderr.contains("may       edit files and run commands in the project"),
-        "{}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("may       edit files and run commands in the project"), "{}", answer.stderr);
     assert!(answer.stderr.contains("it cannot commit"), "{}", answer.stderr);
     let answer = run(&project, "codex", &["--permission", "full"]).output().expect(0);
     assert!(arguments(&project).ends_with("--dangerously-bypass-approvals-and-sandbox"));

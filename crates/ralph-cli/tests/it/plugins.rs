@@ -47,10 +47,7 @@ fn a_plugin_is_told_everything_and_its_verdict_counts() {
     assert_eq!(asked["version"], 1);
     assert_eq!(asked["criterion"]["config"]["least"], 80);
     assert_eq!(asked["criterion"]["name"], "looks right");
-    assert_eq!(
-        asked["work_tree"].as_str().unwrap(),
-        project.root().canonicalize().unwrap().to_str().unwrap()
-    );
+    assert_eq!(asked["work_tree"].as_str().unwrap(), project.root().canonicalize().unwrap().to_str().unwrap());
     assert_eq!(asked["claim"]["promise"], "COMPLETE");
     assert!(asked["claim"]["report"].as_str().unwrap().contains("<promise>COMPLETE</promise>"));
     let output = fs::read_to_string(asked["output_file"].as_str().unwrap()).unwrap();
@@ -63,11 +60,7 @@ fn whatever_else_a_plugin_does_is_no_verdict() {
     let table = [
         ("echo '{\"verdict\":\"rejected\",\"reason\":\"too little\"}'", 3, "too little"),
         ("echo yes", 6, "Plugin failed: its answer is not"),
-        (
-            "echo '{\"verdict\":\"accepted\",\"reason\":\"\"}'; exit 1",
-            6,
-            "Plugin failed: it ended with exit code 1",
-        ),
+        ("echo '{\"verdict\":\"accepted\",\"reason\":\"\"}'; exit 1", 6, "Plugin failed: it ended with exit code 1"),
         ("kill -9 $$", 6, "Plugin failed: killed by signal 9 (SIGKILL)"),
         ("head -c 50000000 /dev/zero", 6, "Plugin failed: its answer is too long"),
         ("sleep 1000 & sleep 1000", 6, "Plugin failed: it took too long, and was killed"),
@@ -102,11 +95,7 @@ fn a_plugin_that_is_not_there_or_leads_out_of_its_folder_is_not_started() {
     fs::remove_file(&path).unwrap();
     project.trust();
     let missing = run(&project).expect(6);
-    assert!(
-        check(&missing)["reason"].as_str().unwrap().contains("there is no plugin look"),
-        "{}",
-        check(&missing)
-    );
+    assert!(check(&missing)["reason"].as_str().unwrap().contains("there is no plugin look"), "{}", check(&missing));
     symlink("/bin/true", &path).unwrap();
     project.trust();
     let out = run(&project).expect(6);

@@ -10,8 +10,7 @@ use sqlx::{ConnectOptions, Connection};
 
 use crate::harness::{Project, wait_until};
 
-const COMMIT: &str =
-    "git add --all && git -c user.name=A -c user.email=a@example.invalid commit --quiet -m work";
+const COMMIT: &str = "git add --all && git -c user.name=A -c user.email=a@example.invalid commit --quiet -m work";
 const CLAIM: &str = "echo '<promise>COMPLETE</promise>'";
 
 impl Project {
@@ -177,10 +176,7 @@ fn an_agent_that_writes_a_receipt_of_its_own_proves_nothing() {
         chmod 600 .ralph/state/runs/$RALPH_RUN_ID/receipt.json"#;
     project.run_shell(forge).args(["--check", "true", "--max-iterations", "1"]).output().expect(3);
     let stderr = project.ralph(["verify"]).output().expect(1).stderr;
-    assert!(
-        stderr.contains("has no receipt") && stderr.contains("is forged: ralph never wrote it"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("has no receipt") && stderr.contains("is forged: ralph never wrote it"), "{stderr}");
     let agent = format!("{forge}; echo hello > note; {COMMIT}; {CLAIM}");
     project.run_shell(&agent).args(["--check", "true"]).output().expect(0);
     assert_eq!(project.receipt()["repository"]["committed"], true, "the real one took its place");
@@ -199,10 +195,7 @@ fn a_receipt_that_was_edited_is_noticed_wherever_it_lies() {
     assert!(verified.contains("receipt.json in the folder of the run is forged"), "{verified}");
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     assert!(shown.contains("FORGED"), "{shown}");
-    assert_eq!(
-        project.ralph(["show", "--json"]).output().expect(0).json()["receipt"]["file_is_forged"],
-        true
-    );
+    assert_eq!(project.ralph(["show", "--json"]).output().expect(0).json()["receipt"]["file_is_forged"], true);
     fs::remove_file(&file).unwrap();
     project.ralph(["verify"]).output().expect(0);
     project.sql("UPDATE receipts SET body = replace(body, '\"iterations\":1', '\"iterations\":2')");
@@ -217,14 +210,9 @@ fn a_receipt_that_was_edited_is_noticed_wherever_it_lies() {
 #[test]
 fn something_else_where_the_copy_should_be_is_left_alone_and_the_receipt_is_stored() {
     let project = Project::new();
-    let agent =
-        format!("cat > /dev/null; mkdir -m 700 .ralph/state/runs/$RALPH_RUN_ID/receipt.json; {CLAIM}");
+    let agent = format!("cat > /dev/null; mkdir -m 700 .ralph/state/runs/$RALPH_RUN_ID/receipt.json; {CLAIM}");
     let answer = project.run_shell(&agent).args(["--check", "true"]).output().expect(0);
-    assert!(
-        answer.named("warning")[0]["message"].as_str().unwrap().contains("receipt.json"),
-        "{}",
-        answer.stdout
-    );
+    assert!(answer.named("warning")[0]["message"].as_str().unwrap().contains("receipt.json"), "{}", answer.stdout);
     assert_eq!(project.ralph(["show", "--json"]).output().expect(0).json()["receipt"]["verified"], true);
 }
 
@@ -274,8 +262,7 @@ fn a_signal_stops_verifying_and_leaves_nothing_behind() {
 #[test]
 fn a_run_that_was_killed_while_it_was_verified_has_a_whole_receipt_after_its_resumption() {
     let project = Project::new();
-    let call =
-        project.run(&["complete"]).args(["--check", "true"]).env("RALPH_FAIL", "verify.passed.unrecorded:1");
+    let call = project.run(&["complete"]).args(["--check", "true"]).env("RALPH_FAIL", "verify.passed.unrecorded:1");
     call.output_whatever_the_state();
     project.ralph(["resume", "--json"]).output().expect(0);
     let receipt = project.receipt();
@@ -349,8 +336,7 @@ fn the_end_of_a_run_says_unverified_where_its_receipt_does() {
         "checks: [{method: string_match}]",
     ] {
         fs::write(&config, checks).unwrap();
-        let call =
-            project.run_on("do the work", &["complete"]).args(["--config", &config.display().to_string()]);
+        let call = project.run_on("do the work", &["complete"]).args(["--config", &config.display().to_string()]);
         let answer = call.output().expect(0);
         assert_eq!(project.receipt()["verified"], false, "{checks}");
         assert!(answer.stdout.contains(words), "{checks}: {}", answer.stdout);

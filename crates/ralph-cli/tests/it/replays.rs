@@ -94,11 +94,7 @@ fn plays_as_it_is_read(recording: &Recording) -> bool {
         Some("auth") => {
             let failure = result["failure"].as_str().unwrap();
             let (what, hint) = failure.split_once(" (hint: ").unwrap_or((failure, ""));
-            assert_eq!(
-                (what, hint.is_empty()),
-                (expected["error"]["message"].as_str().unwrap(), false),
-                "{about}"
-            );
+            assert_eq!((what, hint.is_empty()), (expected["error"]["message"].as_str().unwrap(), false), "{about}");
         }
         Some(_) => assert_eq!(result["failure"], expected["error"]["message"], "{about}"),
     }
@@ -135,8 +131,7 @@ fn the_loop_reads_gemini_s_family_s_recordings_as_they_are_parsed() {
     }
 }
 
-const WITH_RECORDS: &[&str] =
-    &["claude", "codex", "opencode", "gemini", "qwen", "copilot", "cline", "goose", "amp"];
+const WITH_RECORDS: &[&str] = &["claude", "codex", "opencode", "gemini", "qwen", "copilot", "cline", "goose", "amp"];
 
 /// Runs an agent that prints this, and returns why it failed.
 fn failure(agent: &str, output: &[u8], stderr: &str, exit_code: &str) -> String {
@@ -168,8 +163,7 @@ fn an_agent_that_prints_nothing_or_garbage_fails_with_the_reason() {
 #[test]
 fn an_agent_that_prints_another_format_completes_nothing() {
     let recorded = |name: &str| {
-        fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ralph-agents/transcripts").join(name))
-            .unwrap()
+        fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ralph-agents/transcripts").join(name)).unwrap()
     };
     for (agent, other) in
         [("codex", "claude/text.stdout"), ("claude", "codex/text.stdout"), ("goose", "gemini/ok.stdout")]
@@ -200,13 +194,7 @@ fn who_is_not_logged_in_is_told_how_to_log_in() {
             "error: No provider configured. Run 'goose configure' first. (hint: run `goose configure`",
         ),
         ("qwen", qwen, "", "1", "No auth type is selected. (hint: run `qwen` once and log in"),
-        (
-            "gemini",
-            "",
-            "Please set an Auth method",
-            "41",
-            "code 41: it is not logged in (hint: run `gemini` once",
-        ),
+        ("gemini", "", "Please set an Auth method", "41", "code 41: it is not logged in (hint: run `gemini` once"),
         ("gemini", "", "", "55", "it does not trust this folder (hint: trust the folder in Gemini itself"),
     ];
     for (agent, output, stderr, exit_code, told) in table {
@@ -228,10 +216,7 @@ fn an_error_in_prose_on_standard_output_is_told() {
 #[test]
 fn why_an_agent_gave_up_on_stderr_is_told() {
     let refused = failure("codex", b"", "loading\nError: unexpected status 401 Unauthorized\n", "1");
-    assert_eq!(
-        refused,
-        "Error: unexpected status 401 Unauthorized (hint: run `codex login`, or set CODEX_API_KEY)"
-    );
+    assert_eq!(refused, "Error: unexpected status 401 Unauthorized (hint: run `codex login`, or set CODEX_API_KEY)");
     let project = Project::new();
     let path = project.outside("odd");
     fs::write(path.with_extension("stdout"), "").unwrap();

@@ -83,8 +83,7 @@ fn a_stage_that_a_word_would_decide_is_a_usage_error_where_criteria_are_required
 fn stages_that_are_not_verified_at_all_are_a_usage_error_where_criteria_are_required() {
     let project = work::project(&[("T-1", "")]);
     for args in [&["task", "run", "T-1"][..], &["work", "--until-idle"]] {
-        let call =
-            project.ralph(args).args(["--require-criteria", "--agent", "text", "--agent-cmd", FAKE_AGENT]);
+        let call = project.ralph(args).args(["--require-criteria", "--agent", "text", "--agent-cmd", FAKE_AGENT]);
         let answer = call.env("RALPH_VERIFY_PROMISES", "false").output().expect(64);
         let why = "ralph.verify_promises is false (RALPH_VERIFY_PROMISES): no claim of a stage is verified";
         assert!(answer.stderr.contains(why), "{}", answer.stderr);

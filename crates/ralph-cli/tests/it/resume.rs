@@ -46,10 +46,7 @@ fn after_a_kill_while_the_agent_works_its_iteration_is_done_again_under_the_same
     // The second start may die before it has done anything at all, so that files tell the agent what to do.
     crash(&project, project.run_shell(&agent), "agent.spawned:2");
     let dead = show(&project);
-    assert_eq!(
-        (&dead["outcome"], &dead["iterations"][1]["status"]),
-        (&"interrupted".into(), &"interrupted".into())
-    );
+    assert_eq!((&dead["outcome"], &dead["iterations"][1]["status"]), (&"interrupted".into(), &"interrupted".into()));
     fs::write(&last, "").unwrap();
     let answer = resume(&project).output().expect(0);
     let events = answer.events();
@@ -58,8 +55,7 @@ fn after_a_kill_while_the_agent_works_its_iteration_is_done_again_under_the_same
     assert_eq!(events[1]["result"]["status"], "interrupted");
     assert!(events[1]["result"]["failure"].as_str().unwrap().contains("outcome unknown"));
     let iterations = show(&project)["iterations"].clone();
-    let seen: Vec<_> =
-        iterations.as_array().unwrap().iter().map(|one| (&one["number"], &one["attempts"])).collect();
+    let seen: Vec<_> = iterations.as_array().unwrap().iter().map(|one| (&one["number"], &one["attempts"])).collect();
     assert_eq!(seen, [(&1.into(), &1.into()), (&2.into(), &2.into())]);
     let text = project.ralph(["show"]).output().expect(0).stdout;
     assert!(text.contains("attempt 1 interrupted: outcome unknown"), "{text}");
@@ -100,10 +96,7 @@ fn after_a_kill_during_or_after_the_checks_they_run_again_and_the_agent_does_not
         let check = "echo x >> ../checked";
         crash(&project, project.run(&["complete"]).args(["--no-baseline", "--check", check]), point);
         let answer = resume(&project).output().expect(0);
-        assert_eq!(
-            names(&answer.events()),
-            ["run.resumed", "verdict", "iteration.ended", "receipt", "run.finished"]
-        );
+        assert_eq!(names(&answer.events()), ["run.resumed", "verdict", "iteration.ended", "receipt", "run.finished"]);
         assert_eq!(project.starts().len(), 1, "{point}");
         let checked = fs::read_to_string(project.outside("checked")).unwrap().lines().count();
         assert_eq!(checked, if point.starts_with("verify.started") { 1 } else { 2 });
@@ -162,10 +155,7 @@ fn a_run_that_ctrl_c_ended_says_how_to_go_on_and_goes_on_at_the_iteration_that_w
     assert_eq!(show(&project)["iterations"].as_array().unwrap().len(), 2);
     let events = journal(&project);
     let finishes: Vec<&Value> = events.iter().filter(|event| event["event"] == "run.finished").collect();
-    assert_eq!(
-        finishes.iter().map(|event| &event["outcome"]).collect::<Vec<_>>(),
-        ["interrupted", "completed"]
-    );
+    assert_eq!(finishes.iter().map(|event| &event["outcome"]).collect::<Vec<_>>(), ["interrupted", "completed"]);
     let carried = project.outside("run.jsonl");
     fs::write(&carried, project.ralph(["export"]).output().expect(0).stdout).unwrap();
     Project::new().ralph(["import"]).args([&carried]).output().expect(0);
@@ -223,10 +213,8 @@ fn what_the_dead_ralph_left_running_is_killed_before_anything_is_started() {
 fn what_changed_since_is_shown_and_recorded() {
     let project = Project::new();
     let prompt = project.write("task.md", "first words");
-    let args =
-        ["run", &format!("@{}", prompt.display()), "--agent", "text", "--json", "--promise", "COMPLETE"];
-    let call =
-        project.ralph(args).args(["--agent-cmd", FAKE_AGENT, "--agent-arg=complete-on", "--agent-arg=2"]);
+    let args = ["run", &format!("@{}", prompt.display()), "--agent", "text", "--json", "--promise", "COMPLETE"];
+    let call = project.ralph(args).args(["--agent-cmd", FAKE_AGENT, "--agent-arg=complete-on", "--agent-arg=2"]);
     crash(&project, call, "iteration.started.recorded:2");
     project.write("task.md", "other words");
     let told = project.ralph(["resume"]).output().expect(0);
@@ -242,8 +230,7 @@ fn an_agent_or_a_prompt_that_is_gone_is_an_error_and_the_run_stays_as_it_is() {
     let project = Project::new();
     let agent = project.shell("echo '<promise>COMPLETE</promise>'");
     let prompt = project.write("task.md", "words");
-    let args =
-        ["run", "@task.md", "--agent", "text", "--json", "--promise", "COMPLETE", "--agent-cmd", &agent];
+    let args = ["run", "@task.md", "--agent", "text", "--json", "--promise", "COMPLETE", "--agent-cmd", &agent];
     crash(&project, project.ralph(args), "iteration.started.recorded:1");
     let hidden = project.outside("hidden");
     fs::rename(&agent, &hidden).unwrap();
@@ -266,17 +253,7 @@ fn a_run_goes_on_from_wherever_the_user_stands() {
     let agent = project.shell("echo '<promise>COMPLETE</promise>'");
     fs::create_dir_all(project.root().join("a/b")).unwrap();
     assert!(agent.ends_with("/agent.sh"));
-    let args = [
-        "run",
-        "x",
-        "--agent",
-        "text",
-        "--agent-cmd",
-        "../../../agent.sh",
-        "--promise",
-        "COMPLETE",
-        "--json",
-    ];
+    let args = ["run", "x", "--agent", "text", "--agent-cmd", "../../../agent.sh", "--promise", "COMPLETE", "--json"];
     crash(&project, project.ralph(args).folder(&project.root().join("a/b")), "iteration.started.recorded:1");
     resume(&project).output().expect(0);
 }

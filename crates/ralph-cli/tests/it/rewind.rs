@@ -1,7 +1,7 @@
 //! `ralph rewind`: the tree of a task goes back to an earlier attempt, and nothing is lost.
 use std::fs;
 
-use ralph_engine::tree::{self, Mark};
+use ralph_engine::worktree::{self, SnapshotKey};
 use rustix::process::Signal;
 
 use crate::harness::{Project, wait_until};
@@ -9,13 +9,13 @@ use crate::trees::{git, site, with_tasks, worked};
 use crate::work;
 
 /// A task with two iterations: the first left something uncommitted, the second was accepted.
-fn twice() -> (Project, tree::Tree) {
+fn twice() -> (Project, worktree::TaskWorktree) {
     let project = with_tasks(&[("T-1", "true")]);
     let tree = worked(&project, "T-1", "work", "one\n");
     fs::write(tree.path.join("work"), "two\n").unwrap();
     git(&tree.path, &["commit", "--quiet", "--all", "-m", "two"]);
-    let mark = Mark { stage: "coder".to_owned(), iteration: 2, attempt: 1 };
-    tree::snapshot(&site(&project), &tree, &mark).unwrap();
+    let mark = SnapshotKey { stage: "coder".to_owned(), iteration: 2, attempt: 1 };
+    worktree::take_snapshot(&site(&project), &tree, &mark).unwrap();
     fs::write(tree.path.join("now"), "not committed\n").unwrap();
     (project, tree)
 }
@@ -25,8 +25,7 @@ fn twice() -> (Project, tree::Tree) {
 fn a_tree_goes_back_to_an_iteration_and_what_was_there_is_kept() {
     let (project, tree) = twice();
     let listed = project.ralph(["rewind", "T-1", "--json"]).output().expect(0).events();
-    let marks: Vec<_> =
-        listed.iter().map(|one| (&one["stage"], &one["iteration"], &one["attempt"])).collect();
+    let marks: Vec<_> = listed.iter().map(|one| (&one["stage"], &one["iteration"], &one["attempt"])).collect();
     assert_eq!(marks, [(&"coder".into(), &1.into(), &1.into()), (&"coder".into(), &2.into(), &1.into())]);
     let json = project.ralph(["rewind", "T-1", "coder", "1", "--json"]).output().expect(0).json();
     assert_eq!(fs::read_to_string(tree.path.join("work")).unwrap(), "one\n");
@@ -44,8 +43,8 @@ fn a_tree_goes_back_to_an_iteration_and_what_was_there_is_kept() {
 #[test]
 fn what_an_earlier_round_of_a_stage_came_to_can_be_gone_back_to() {
     let (project, tree) = twice();
-    let mark = Mark { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
-    tree::snapshot(&site(&project), &tree, &mark).unwrap();
+    let mark = SnapshotKey { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
+    worktree::take_snapshot(&site(&project), &tree, &mark).unwrap();
     let listed = project.ralph(["rewind", "T-1", "--json"]).output().expect(0).events();
     assert!(listed.iter().any(|one| one["earlier"] == 1) && listed.len() == 3, "{listed:?}");
     let shown = project.ralph(["rewind", "T-1"]).output().expect(0).stdout;
@@ -116,11 +115,7 @@ fn a_task_that_was_rewound_goes_on_with_the_stage_that_it_went_back_to() {
     let root = project.root();
     project.ralph(["rewind", "T-1", "coder", "1"]).output().expect(0);
     assert_eq!(work::statuses(&project)[0].1, "coding");
-    assert_eq!(
-        git(&root, &["rev-parse", "ralph/T-1"]),
-        git(&root, &["rev-parse", "HEAD"]),
-        "half of it is not proven"
-    );
+    assert_eq!(git(&root, &["rev-parse", "ralph/T-1"]), git(&root, &["rev-parse", "HEAD"]), "half of it is not proven");
     fs::write(project.outside("marks/go"), "").unwrap();
     work().output().expect(0);
     let expected = ["coder", "coder", "reviewer", "coder", "reviewer"].map(|role| format!("T-1 {role}"));

@@ -83,10 +83,7 @@ fn introduction_and_summary_fit_a_narrow_terminal() {
     assert!(rows[0].starts_with("ralph run "), "{rows:#?}");
     let wide: Vec<_> = rows.iter().filter(|row| !fits(row, 44)).collect();
     assert!(wide.is_empty(), "{wide:#?}");
-    stands(
-        &rows,
-        &["check     echo 'the third case of the table", "          says something else than the code"],
-    );
+    stands(&rows, &["check     echo 'the third case of the table", "          says something else than the code"]);
 }
 
 // spec: U1
@@ -125,10 +122,7 @@ fn a_worker_s_lines_fit_and_the_last_says_how_to_get_at_the_work() {
     let rows = terminal.rows();
     let wide: Vec<_> = rows.iter().filter(|row| !fits(row, 50)).collect();
     assert!(wide.is_empty(), "{wide:#?}");
-    stands(
-        &rows,
-        &["T-1 coder  baseline  `test -e done-T-1` fails", "                     before the work: Command"],
-    );
+    stands(&rows, &["T-1 coder  baseline  `test -e done-T-1` fails", "                     before the work: Command"]);
     assert!(rows.join(" ").contains("`ralph land T-1` verifies it again and merges it"), "{rows:#?}");
 }
 

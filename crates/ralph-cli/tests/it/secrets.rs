@@ -26,10 +26,7 @@ fn a_secret_that_the_agent_prints_in_any_form_is_in_no_log_event_or_message() {
     project.run(&["leak-secret"]).output().expect(0);
     let log = text(&project.log("iteration-001.ndjson"));
     assert_eq!(log.matches(HIDDEN).count(), 8, "{log}");
-    assert!(
-        log.contains(&format!("using key {HIDDEN} now, at https://me:{HIDDEN}@example.org/x\n")),
-        "{log}"
-    );
+    assert!(log.contains(&format!("using key {HIDDEN} now, at https://me:{HIDDEN}@example.org/x\n")), "{log}");
     assert!(log.contains(&format!("{{\"key\":\"{HIDDEN}\"}}\n")), "{log}");
     let errors = text(&project.log("iteration-001.stderr"));
     assert_eq!(errors, format!("Authorization: Bearer {HIDDEN}\n"));
@@ -71,17 +68,14 @@ fn records_without_their_secrets_are_still_records() {
 #[test]
 fn a_secret_in_prompt_arguments_and_checks_reaches_them_and_is_stored_nowhere() {
     let project = Project::new();
-    let agent =
-        project.shell("cat > ../prompt; echo \"$1\" > ../argument; echo '<promise>COMPLETE</promise>'");
+    let agent = project.shell("cat > ../prompt; echo \"$1\" > ../argument; echo '<promise>COMPLETE</promise>'");
     let check = format!("echo {CANARY} | tee ../check | base64; echo {CANARY} >&2; test -n '{CANARY}'");
     project
         .ralph(["run", &format!("use {CANARY} well"), "--agent", "text", "--promise", "COMPLETE"])
         .args(["--agent-cmd", &agent, &format!("--agent-arg={CANARY}"), "--check", &check])
         .output()
         .expect(0);
-    assert!(
-        fs::read_to_string(project.outside("prompt")).unwrap().starts_with(&format!("use {CANARY} well"))
-    );
+    assert!(fs::read_to_string(project.outside("prompt")).unwrap().starts_with(&format!("use {CANARY} well")));
     assert_eq!(fs::read_to_string(project.outside("argument")).unwrap(), format!("{CANARY}\n"));
     assert_eq!(fs::read_to_string(project.outside("check")).unwrap(), format!("{CANARY}\n"));
     let log = text(&project.log("iteration-001.check-1.log"));
@@ -114,24 +108,12 @@ echo '<promise>COMPLETE</promise>'";
 fn errors_do_not_repeat_a_secret() {
     let project = Project::new();
     let refused = project.ralph(["run", "x", "--max-iterations", CANARY]).output().expect(64);
-    assert!(
-        refused.stderr.contains(&format!("invalid value '{HIDDEN}' for '--max-iterations")),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains(&format!("invalid value '{HIDDEN}' for '--max-iterations")), "{}", refused.stderr);
     let missing = project.ralph(["run", &format!("@/no/{CANARY}")]).output().expect(1);
-    assert!(
-        missing.stderr.contains(&format!("the prompt /no/{HIDDEN} cannot be read")),
-        "{}",
-        missing.stderr
-    );
+    assert!(missing.stderr.contains(&format!("the prompt /no/{HIDDEN} cannot be read")), "{}", missing.stderr);
     let program = format!("/no/{CANARY}");
     let agent = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &program]).output().expect(1);
-    assert!(
-        agent.stderr.contains(&format!("the agent program /no/{HIDDEN} does not exist")),
-        "{}",
-        agent.stderr
-    );
+    assert!(agent.stderr.contains(&format!("the agent program /no/{HIDDEN} does not exist")), "{}", agent.stderr);
 }
 
 // fault: 84
@@ -214,17 +196,12 @@ fn a_mark_in_place_of_a_secret_is_never_started_as_a_command() {
                  git -c user.name=A -c user.email=a@example.invalid commit --quiet -m work; echo '<promise>COMPLETE</promise>'";
     let marks = project.outside("checked");
     let check = |secret: &str| format!("echo {secret} >> {}", marks.display());
-    for (secret, refused) in [(CANARY.to_owned(), None), (token(), Some("was given a secret in its prompt"))]
-    {
+    for (secret, refused) in [(CANARY.to_owned(), None), (token(), Some("was given a secret in its prompt"))] {
         project.run_shell(agent).args(["--check", &check(&secret)]).output().expect(0);
         fs::remove_file(&marks).unwrap();
         let unset = project.ralph(["verify"]).with(forget).output().expect(1);
         let why = refused.unwrap_or("was given the value of CANARY_TOKEN");
-        assert!(
-            unset.stderr.contains(why) && unset.stderr.contains("it was not started"),
-            "{}",
-            unset.stderr
-        );
+        assert!(unset.stderr.contains(why) && unset.stderr.contains("it was not started"), "{}", unset.stderr);
         assert!(!marks.exists(), "a masked command ran");
         match refused {
             None => {

@@ -27,22 +27,15 @@ fn a_run_continues_the_agents_session_with_the_continuation_prompt_and_the_reaso
         turn(&project, "p3", "Really done. {promise}") + "touch ok\n",
     ];
     project.agents(&[("mine", &steps.join("---\n"))], "");
-    let answer =
-        project.run_mine().args(["--check", "test -e ok || { echo no ok; false; }"]).output().expect(0);
+    let answer = project.run_mine().args(["--check", "test -e ok || { echo no ok; false; }"]).output().expect(0);
     assert_eq!(finals(&answer)[0], "turn 1: begun");
     assert_eq!(finals(&answer)[1], "turn 2: Done. <promise>COMPLETE</promise>");
     assert_eq!(finals(&answer)[2], "turn 3: Really done. <promise>COMPLETE</promise>");
     assert!(kept(&project, "p1").starts_with("do the work\n\n## Completion"));
     let second = kept(&project, "p2");
-    assert!(
-        second.starts_with("[RALPH LOOP - ITERATION 2/10]\n\nYour previous attempt did not output"),
-        "{second}"
-    );
+    assert!(second.starts_with("[RALPH LOOP - ITERATION 2/10]\n\nYour previous attempt did not output"), "{second}");
     let third = kept(&project, "p3");
-    assert!(
-        third.starts_with("[RALPH LOOP - ITERATION 3/10]\n\nYour completion claim was rejected: "),
-        "{third}"
-    );
+    assert!(third.starts_with("[RALPH LOOP - ITERATION 3/10]\n\nYour completion claim was rejected: "), "{third}");
     assert!(third.contains("no ok"), "{third}");
     assert!(answer.named("session.fresh").is_empty());
 }
@@ -114,8 +107,7 @@ fn an_agent_that_begins_another_session_than_it_should_resume_is_noted_and_its_w
 #[test]
 fn a_session_goes_on_when_the_run_is_resumed() {
     let project = Project::new();
-    let steps =
-        [turn(&project, "p1", "begun"), "open\nhang\n".to_owned(), turn(&project, "p3", "Done. {promise}")];
+    let steps = [turn(&project, "p1", "begun"), "open\nhang\n".to_owned(), turn(&project, "p3", "Done. {promise}")];
     project.agents(&[("mine", &steps.join("---\n"))], "");
     let run = project.run_mine().start();
     project.wait_for("ready");
@@ -152,8 +144,7 @@ echo '{"type":"complete","total_tokens":3}'"#;
 fn an_agent_that_takes_the_id_of_its_session_from_us_is_resumed_under_that_id() {
     let project = Project::new();
     let agent = project.shell(NAMELESS);
-    let run =
-        ["run", "do the work", "--agent", "goose", "--agent-cmd", &agent, "--promise", "COMPLETE", "--json"];
+    let run = ["run", "do the work", "--agent", "goose", "--agent-cmd", &agent, "--promise", "COMPLETE", "--json"];
     let answer = project.ralph(run).output().expect(0);
     let ended = answer.named("attempt.ended");
     let id = ended[0]["result"]["session"].as_str().unwrap();

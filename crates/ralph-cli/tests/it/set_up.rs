@@ -129,10 +129,8 @@ fn a_worker_that_slept_between_two_commands_starts_none_in_a_tree_that_is_anothe
 // fault: 18
 #[test]
 fn ctrl_z_holds_the_commands_and_they_go_on() {
-    let calls: [fn(&Project) -> Call<'_>; 2] = [
-        |project| work(project, &["--until-idle"]),
-        |project| project.run(&["complete"]).args(["--worktree"]),
-    ];
+    let calls: [fn(&Project) -> Call<'_>; 2] =
+        [|project| work(project, &["--until-idle"]), |project| project.run(&["complete"]).args(["--worktree"])];
     for call in calls {
         let project = project(&[("T-1", "")]);
         // It starts nothing itself: a shell that waits for a child which becomes a program looks as if it stood still.

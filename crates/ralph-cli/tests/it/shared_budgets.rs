@@ -85,9 +85,8 @@ fn the_time_of_a_task_is_that_of_all_its_runs() {
     let project = project("", &format!("{WORK}---\ninit\nhang\n"));
     coder(&project, "T-1", "1").output().expect(3);
     let limited = |task| coder(&project, task, "9").env("RALPH_LIMITS_TASK_MAX_DURATION", "300ms");
-    let over = |task| {
-        Value::from(format!("the runs of task {task} have taken the 1s that they may take (max_duration)"))
-    };
+    let over =
+        |task| Value::from(format!("the runs of task {task} have taken the 1s that they may take (max_duration)"));
     assert_eq!(end(limited("T-2")).0, over("T-2"), "it hangs, and is stopped");
     assert_eq!(end(limited("T-2")), (over("T-2"), 0.into()), "nothing is left");
     assert_eq!(project.processes_of_runs().len(), 0);

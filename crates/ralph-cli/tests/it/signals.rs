@@ -300,9 +300,7 @@ fn switched_off(command: &mut std::process::Command) {
     let switch_off = || {
         // SAFETY: the set is filled before use; both calls are async-signal-safe and touch this process alone.
         unsafe {
-            for signal in
-                [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD, libc::SIGTSTP, libc::SIGPIPE]
-            {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD, libc::SIGTSTP, libc::SIGPIPE] {
                 libc::signal(signal, libc::SIG_IGN);
             }
             let mut all: libc::sigset_t = std::mem::zeroed();
@@ -348,8 +346,7 @@ fn an_agent_starts_with_no_signal_blocked_or_ignored() {
     let call = project.run_shell("grep -E 'Sig(Blk|Ign)' /proc/self/status").args(["--max-iterations", "1"]);
     call.with(switched_off).output().expect(3);
     let log = String::from_utf8(project.log("iteration-001.ndjson")).unwrap();
-    let masks =
-        log.lines().map(|line| u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap());
+    let masks = log.lines().map(|line| u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap());
     // Signals from 32 on belong to the C library and are not ours to change.
     let ordinary: Vec<u64> = masks.map(|mask| mask & 0x7fff_ffff).collect();
     assert_eq!(ordinary, [0, 0], "{log}");

@@ -41,8 +41,7 @@ fn commands_that_stand_together_run_at_once_if_asked_to() {
 fn a_stop_reaches_all_that_run_at_once() {
     let project = Project::new();
     let waits = |name: &str| format!("'touch {name}; sleep 1000'");
-    let running =
-        run(&project, &format!("{{parallel: true, stages: [{}, {}]}}", waits("a"), waits("b"))).start();
+    let running = run(&project, &format!("{{parallel: true, stages: [{}, {}]}}", waits("a"), waits("b"))).start();
     wait_until("both run", || ["a", "b"].iter().all(|name| project.root().join(name).exists()));
     running.signal(Signal::INT);
     running.wait().expect(130);
@@ -52,7 +51,8 @@ fn a_stop_reaches_all_that_run_at_once() {
 #[test]
 fn a_required_failure_ends_the_stages_and_an_optional_one_only_warns() {
     let project = Project::new();
-    let stages = "{stages: [{name: lint, command: exit 1, required: false}, {name: test, command: exit 2}, touch later]}";
+    let stages =
+        "{stages: [{name: lint, command: exit 1, required: false}, {name: test, command: exit 2}, touch later]}";
     let answer = run(&project, stages).output().expect(3);
     assert_eq!(check(&answer)["reason"], "Stage 'test' failed: Command exited with 2, expected 0");
     assert!(!project.root().join("later").exists());
@@ -67,9 +67,7 @@ fn a_required_failure_ends_the_stages_and_an_optional_one_only_warns() {
 #[test]
 fn a_flaky_check_passes_and_is_called_flaky() {
     let project = Project::new();
-    let answer = run(&project, "{command: 'test -e tried || { touch tried; exit 1; }', retries: 2}")
-        .output()
-        .expect(0);
+    let answer = run(&project, "{command: 'test -e tried || { touch tried; exit 1; }', retries: 2}").output().expect(0);
     let seen = check(&answer);
     assert_eq!((&seen["tries"], &seen["verdict"]), (&2.into(), &"accepted".into()));
     assert_eq!(seen["reason"], "External verification passed (flaky: passed at try 2 of 3)");
@@ -100,16 +98,10 @@ fn a_list_runs_without_a_shell_in_its_folder_and_with_its_variables() {
         "#!/bin/sh\ntest \"$1\" = '$HOME; exit 1' && test \"$A\" = b && test \"${PWD##*/}\" = sub\n",
     );
     fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    run(&project, "{command: [./check.sh, '$HOME; exit 1'], working_dir: sub, env: {A: b}}")
-        .output()
-        .expect(0);
+    run(&project, "{command: [./check.sh, '$HOME; exit 1'], working_dir: sub, env: {A: b}}").output().expect(0);
     let answer = run(&project, "{command: [\"true\"], working_dir: ..}").output().expect(1);
     assert!(answer.stderr.contains("leads out of the work tree"), "{}", answer.stderr);
     std::os::unix::fs::symlink("/", project.root().join("out")).unwrap();
     let answer = run(&project, "{command: [\"true\"], working_dir: out}").output().expect(3);
-    assert!(
-        check(&answer)["reason"].as_str().unwrap().contains("leads out of the work tree"),
-        "{}",
-        check(&answer)
-    );
+    assert!(check(&answer)["reason"].as_str().unwrap().contains("leads out of the work tree"), "{}", check(&answer));
 }

@@ -52,8 +52,7 @@ fn an_agent_that_writes_commits_or_keeps_its_accounts_gets_on() {
     let on = "append notes.txt line {n}\n";
     let steps = [on, "commit the notes\n", "append prd.json {n}\n", on];
     let script = steps.map(|step| format!("{step}{TALK}")).join("---\n");
-    let answer =
-        watched(&project, &script).args(["--max-iterations", "4", "--stall", "1"]).output().expect(3);
+    let answer = watched(&project, &script).args(["--max-iterations", "4", "--stall", "1"]).output().expect(3);
     assert_eq!(answer.finished()["outcome"], "exhausted");
 }
 

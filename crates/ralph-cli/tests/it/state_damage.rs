@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use ralph_store::{Opening, Store, StoreError};
+use ralph_store::{OpenMode, Store, StoreError};
 use serde_json::Value;
 
 use crate::harness::{Project, wait_until};
@@ -96,16 +96,16 @@ fn a_database_of_another_program_is_not_written_to() {
 
 /// Everything that was ever recorded, as it is read back.
 async fn everything(folder: &Path) -> Result<Vec<Value>, StoreError> {
-    let store = Store::open(folder, Opening::Create).await?.unwrap();
+    let store = Store::open(folder, OpenMode::Create).await?.unwrap();
     let mut all = Vec::new();
-    for run in store.runs(1_000).await? {
-        let header = store.header(&run).await?;
+    for run in store.recent_runs(1_000).await? {
+        let header = store.export_header(&run).await?;
         all.push(serde_json::to_value(&header).unwrap());
-        let facts = store.events(&run.id, 0, 10_000).await?;
+        let facts = store.events_after(&run.id, 0, 10_000).await?;
         all.extend(
-            facts.iter().map(|row| {
-                serde_json::from_str::<Value>(&row.body).unwrap_or_else(|_| row.body.clone().into())
-            }),
+            facts
+                .iter()
+                .map(|row| serde_json::from_str::<Value>(&row.body).unwrap_or_else(|_| row.body.clone().into())),
         );
     }
     store.close().await;

@@ -41,8 +41,7 @@ fn a_disk_that_is_full_at_the_completion_record_announces_nothing_and_the_run_go
              \"$RALPH\" resume --json || echo \"second $?\""
         ),
     );
-    let (before, after) =
-        answer.stdout.split_once("first 10\n").unwrap_or_else(|| panic!("{}", answer.stdout));
+    let (before, after) = answer.stdout.split_once("first 10\n").unwrap_or_else(|| panic!("{}", answer.stdout));
     assert!(!before.contains("completed") && before.contains("\"claim\""), "{before}");
     assert!(after.contains("\"outcome\":\"completed\""), "{after}");
     assert!(answer.stderr.contains(".ralph/state/ralph.db cannot be used"), "{}", answer.stderr);
@@ -55,9 +54,8 @@ fn a_disk_that_is_full_at_the_completion_record_announces_nothing_and_the_run_go
 #[test]
 fn a_log_that_fills_the_disk_stops_with_one_warning_and_leaves_room_for_the_state() {
     let project = Project::new();
-    let agent = project.shell(
-        "cat > /dev/null; head -c 12000000 /dev/zero | tr '\\0' x; echo; echo '<promise>COMPLETE</promise>'",
-    );
+    let agent = project
+        .shell("cat > /dev/null; head -c 12000000 /dev/zero | tr '\\0' x; echo; echo '<promise>COMPLETE</promise>'");
     let answer = among_mounts(
         &project,
         &format!(
@@ -86,8 +84,7 @@ fn a_read_only_project_starts_nothing_but_can_be_read() {
 
     project.run(&["complete"]).output().expect(0);
     let before = fs::read(project.state().join("ralph.db")).unwrap();
-    let script =
-        format!("{read_only}\n{run}\n\"$RALPH\" runs --json\n\"$RALPH\" show --json\n\"$RALPH\" events");
+    let script = format!("{read_only}\n{run}\n\"$RALPH\" runs --json\n\"$RALPH\" show --json\n\"$RALPH\" events");
     let answer = among_mounts(&project, &script);
     assert!(answer.stdout.starts_with("run 10\n"), "{}", answer.stdout);
     assert!(answer.stdout.matches("completed").count() >= 3, "{}", answer.stdout);
@@ -114,8 +111,7 @@ fn limited(project: &Project, bytes: u32, agent: &str) -> Answer {
 // fault: 56
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_and_not_the_end_of_ralph() {
-    let agent =
-        "cat > /dev/null; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo '<promise>COMPLETE</promise>'";
+    let agent = "cat > /dev/null; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo '<promise>COMPLETE</promise>'";
     let project = Project::new();
     let answer = limited(&project, 1_000_000, agent).expect(0);
     assert_eq!(answer.stdout.matches("is not complete: File too large").count(), 1, "{}", answer.stdout);

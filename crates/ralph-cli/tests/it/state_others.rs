@@ -70,11 +70,7 @@ fn a_backup_in_mid_run_is_whole_private_and_can_be_put_back() {
     let call = project.ralph(["backup"]).args([&copy]);
     call.start().wait_without_invariants().expect(0);
     let refused = project.ralph(["backup"]).args([&copy]).start().wait_without_invariants().expect(1);
-    assert!(
-        refused.stderr.contains("File exists") && refused.stderr.contains("hint: "),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("File exists") && refused.stderr.contains("hint: "), "{}", refused.stderr);
     fs::write(&go, "").unwrap();
     running.wait().expect(0);
     assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
@@ -122,11 +118,9 @@ fn ten_thousand_finished_runs_slow_down_neither_the_list_nor_a_start() {
             sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut *connection).await.unwrap();
         }
     });
-    let list =
-        |project: &Project| project.ralph(["runs", "--json"]).start().wait_without_invariants().expect(0);
+    let list = |project: &Project| project.ralph(["runs", "--json"]).start().wait_without_invariants().expect(0);
     assert_eq!(list(&many).json().as_array().unwrap().len(), 20, "the list is paged");
-    let start =
-        |project: &Project| drop(project.run(&["complete"]).start().wait_without_invariants().expect(0));
+    let start = |project: &Project| drop(project.run(&["complete"]).start().wait_without_invariants().expect(0));
     for (what, few, many) in [
         ("list", shortest(|| drop(list(&few))), shortest(|| drop(list(&many)))),
         ("start", shortest(|| start(&few)), shortest(|| start(&many))),

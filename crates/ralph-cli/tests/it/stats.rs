@@ -56,8 +56,7 @@ fn group<'a>(stats: &'a Value, key: &str) -> &'a Value {
 }
 
 fn told(group: &Value) -> [Value; 6] {
-    ["runs", "completed", "sent_back", "cost_usd", "cost_unknown_runs", "false_claims"]
-        .map(|key| group[key].clone())
+    ["runs", "completed", "sent_back", "cost_usd", "cost_unknown_runs", "false_claims"].map(|key| group[key].clone())
 }
 
 // spec: P9, O2
@@ -97,8 +96,7 @@ fn runs_are_added_up_by_agent_model_task_spec_and_iteration() {
     assert_eq!(group(&tasks, "T-2")["cost_usd"], 0.02, "{tasks}");
     assert_eq!(group(&by("spec"), "shop")["runs"], 1);
     let iterations = by("iteration");
-    let numbers: Vec<&Value> =
-        iterations["groups"].as_array().unwrap().iter().map(|group| &group["key"]).collect();
+    let numbers: Vec<&Value> = iterations["groups"].as_array().unwrap().iter().map(|group| &group["key"]).collect();
     assert_eq!(numbers, ["1", "2", "3"]);
     assert_eq!(told(group(&iterations, "3"))[..2], [json!(1), json!(1)], "{iterations}");
     assert_eq!(group(&iterations, "2")["false_claims"], 1);
@@ -125,10 +123,7 @@ fn a_table_is_for_people_and_wrong_words_are_refused() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines.iter().all(|line| line.len() <= 80), "{text}");
     assert!(lines[0].starts_with("role") && lines[0].ends_with("false"), "{text}");
-    assert!(
-        lines[1].contains("coder") && lines[1].contains("50%") && lines[1].contains("2.5/2.5/3"),
-        "{text}"
-    );
+    assert!(lines[1].contains("coder") && lines[1].contains("50%") && lines[1].contains("2.5/2.5/3"), "{text}");
     assert!(text.contains("$0.06 +1?") && text.contains("not wholly, known"), "{text}");
     for (args, words) in [
         (["--by", "colour"], "possible values"),

@@ -69,8 +69,7 @@ fn claude_claim() -> String {
     let text = "All done.\n\n<promise>COMPLETE</promise>";
     let content = serde_json::json!([{"type": "text", "text": text}]);
     let said = serde_json::json!({"type": "assistant", "message": {"role": "assistant", "content": content}});
-    let result =
-        serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
+    let result = serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
     format!("{said}\n{result}\n")
 }
 
@@ -196,8 +195,7 @@ fn escape_sequences_inside_records_of_another_format_are_harmless_too() {
     let thinking = format!(
         "{{\"type\":\"assistant\",\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{evil}}}]}}}}"
     );
-    let init =
-        serde_json::json!({"type": "system", "subtype": "init", "session_id": HOSTILE, "model": HOSTILE});
+    let init = serde_json::json!({"type": "system", "subtype": "init", "session_id": HOSTILE, "model": HOSTILE});
     let agent = project.shell(&printing(&project, format!("{init}\n{name}\n{thinking}\n{claim}").as_bytes()));
     let call = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
     let answer = call.args(["--output-format", "claude"]).output().expect(0);
@@ -315,8 +313,7 @@ fn an_agent_that_answers_while_it_is_still_being_written_to_blocks_nobody() {
     let project = Project::new();
     let prompt = long_prompt(&project, 10);
     let agent = project.shell("tee /dev/stderr | cat; echo; echo '<promise>COMPLETE</promise>'");
-    let call =
-        project.ralph(["run", &prompt, "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
+    let call = project.ralph(["run", &prompt, "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"]);
     call.args(["--json"]).output().expect(0);
     assert!(log(&project).len() > 10 * MEGABYTE);
     assert!(project.log("iteration-001.stderr").len() > 10 * MEGABYTE);
@@ -339,8 +336,7 @@ fn a_prompt_longer_than_any_argument_may_be_arrives_whole() {
 fn arguments_longer_than_the_system_allows_fail_at_once_with_their_size() {
     let project = Project::new();
     let (asked, go) = (project.outside("asked"), project.outside("go"));
-    let script =
-        project.script(&format!("touch {}\nwait {}\ntext More remains.\n", asked.display(), go.display()));
+    let script = project.script(&format!("touch {}\nwait {}\ntext More remains.\n", asked.display(), go.display()));
     let long = "a".repeat(100 * 1024);
     let running = project.run(&["script", &script]).args(vec![format!("--agent-arg={long}"); 10]).start();
     project.wait_for("asked");
@@ -349,11 +345,7 @@ fn arguments_longer_than_the_system_allows_fail_at_once_with_their_size() {
     let answer = running.wait().expect(4);
     let reason = answer.finished()["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("arguments and environment of") && reason.contains("too long"), "{reason}");
-    assert_eq!(
-        (project.starts().len(), answer.named("attempt.ended").len()),
-        (1, 2),
-        "it is not tried again"
-    );
+    assert_eq!((project.starts().len(), answer.named("attempt.ended").len()), (1, 2), "it is not tried again");
 }
 
 /// The system allows arguments a quarter of the stack. Agents inherit their limits from their supervisor, of which one
@@ -383,16 +375,11 @@ fn json_bombs_are_passed_over_and_the_records_behind_them_count() {
         "[".repeat(deep),
         format!("{}{}", "[".repeat(deep), "]".repeat(deep)),
         "{\"type\":".repeat(deep),
-        format!(
-            "{{\"type\":\"assistant\",\"message\":{{\"content\":{}{}}}}}",
-            "[".repeat(deep),
-            "]".repeat(deep)
-        ),
+        format!("{{\"type\":\"assistant\",\"message\":{{\"content\":{}{}}}}}", "[".repeat(deep), "]".repeat(deep)),
         format!("{{\"type\":\"assistant\",\"n\":{}}}", "9".repeat(deep)),
         "{\"type\":\"result\",\"total_cost_usd\":1e999999}".to_owned(),
         "{\"type\":\"user\",\"type\":\"system\",\"type\":\"user\"}".to_owned(),
-        "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\\ud800\"}]}}"
-            .to_owned(),
+        "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\\ud800\"}]}}".to_owned(),
         String::new(),
         "null".to_owned(),
         "\"".to_owned(),

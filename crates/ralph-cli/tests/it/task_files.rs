@@ -22,11 +22,7 @@ fn files_of_other_systems_are_read_and_mistakes_in_them_are_placed() {
     let deep = format!("- id: X\n  title: x\n  metadata: {}1{}\n", "[".repeat(100), "]".repeat(100));
     let cases = [
         ("tab.yaml", "- id: X\n\ttitle: x\n".to_owned(), "tab.yaml:1:7:"),
-        (
-            "crlf.yaml",
-            "- id: X\r\n  title: x\r\n  prio: 1\r\n".to_owned(),
-            "crlf.yaml:3:3: there is no field prio",
-        ),
+        ("crlf.yaml", "- id: X\r\n  title: x\r\n  prio: 1\r\n".to_owned(), "crlf.yaml:3:3: there is no field prio"),
         ("bom.yaml", "\u{feff}- id: X\n  titel: x\n".to_owned(), "bom.yaml:2:3: there is no field titel"),
         ("twice.yaml", "- id: X\n  title: x\n  id: Y\n".to_owned(), "twice.yaml:3:3:"),
         ("deep.yaml", deep, "deep.yaml:3:"),
@@ -37,11 +33,7 @@ fn files_of_other_systems_are_read_and_mistakes_in_them_are_placed() {
     ];
     for (name, text, place) in cases {
         let answer = import(name, &text).expect(1);
-        assert!(
-            answer.stderr.starts_with(&format!("error: {place}")),
-            "{place:?} does not begin\n{}",
-            answer.stderr
-        );
+        assert!(answer.stderr.starts_with(&format!("error: {place}")), "{place:?} does not begin\n{}", answer.stderr);
     }
     std::fs::write(project.root().join("latin.yaml"), b"- id: X\n  title: \xe4\n").unwrap();
     let latin = task(&project, &["import", "latin.yaml"]).expect(1);
@@ -132,11 +124,7 @@ fn no_word_of_a_task_reaches_the_terminal_raw() {
         assert!(!seen.contains(is_raw), "{command:?}: {seen:?}");
     }
     let shown = shown(&project, "A");
-    assert_eq!(
-        (&shown["title"], &shown["completion"]["outcome"]),
-        (&json!(sly), &json!(sly)),
-        "nothing is lost"
-    );
+    assert_eq!((&shown["title"], &shown["completion"]["outcome"]), (&json!(sly), &json!(sly)), "nothing is lost");
     let exported = task(&project, &["export", "A"]).expect(0).stdout;
     assert_eq!(tree(&exported)["task"]["completion"], shown["completion"]);
     for (field, value) in [("title", "a\0b"), ("description", "a\0b"), ("title", "a\nb")] {
@@ -160,11 +148,10 @@ fn in_json_texts_stand_in_quotation_marks_and_nothing_else_does() {
         )
     };
     let story = |part: &str| {
-        format!(r#"{{"userStories": [{{"id": "A", "title": "a", "acceptanceCriteria": ["a"], {part}}}]}}"#)
-            .replace(
-                r#""id": "A", "title": "a", "acceptanceCriteria": ["a"], "id""#,
-                r#""title": "a", "acceptanceCriteria": ["a"], "id""#,
-            )
+        format!(r#"{{"userStories": [{{"id": "A", "title": "a", "acceptanceCriteria": ["a"], {part}}}]}}"#).replace(
+            r#""id": "A", "title": "a", "acceptanceCriteria": ["a"], "id""#,
+            r#""title": "a", "acceptanceCriteria": ["a"], "id""#,
+        )
     };
     let cases = [
         (external(r#""command": 5"#), "verification_config.command: 5 is no text"),
@@ -239,8 +226,7 @@ fn a_check_list_says_what_it_did_not_read() {
 fn naming_the_method_that_a_role_has_keeps_what_was_said_of_it() {
     let project = Project::new();
     let config = r#"{"command": "make", "timeout": 7, "retries": 3}"#;
-    let create =
-        ["create", "A", "s", "a", "--outcome", "o", "--acceptance", "a", "--coder-verify-config", config];
+    let create = ["create", "A", "s", "a", "--outcome", "o", "--acceptance", "a", "--coder-verify-config", config];
     task(&project, &create).expect(0);
     let kept = |flags: &[&str]| {
         task(&project, &[&["edit", "A", "--coder-verify", "external"], flags].concat()).expect(0);

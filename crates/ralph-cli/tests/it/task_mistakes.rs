@@ -80,10 +80,7 @@ fn a_mistake_in_a_file_of_tasks_is_told_with_its_place_its_field_and_a_hint() {
         for (args, begin) in calls {
             let told = task(&project, args).expect(1).stderr;
             assert!(told.starts_with(&begin), "{begin:?} does not begin\n{told}");
-            assert!(
-                told.contains(what) && told.contains(&format!("\nhint: {hint}")),
-                "{what}, {hint}:\n{told}"
-            );
+            assert!(told.contains(what) && told.contains(&format!("\nhint: {hint}")), "{what}, {hint}:\n{told}");
         }
     }
     assert_eq!(listed(&project, &[]).len(), 0, "nothing is stored");
@@ -96,11 +93,7 @@ fn a_field_that_stands_at_the_wrong_level_is_sent_where_it_belongs() {
     let cases = [
         ("title: a\ncoder: {promise: X}\n", "2:1: there is no field coder", "completion"),
         ("title: a\noutcome: o\n", "2:1: there is no field outcome", "completion"),
-        (
-            "command: make\n",
-            "1:1: there is no field command",
-            "verification_config, or the config of a stage",
-        ),
+        ("command: make\n", "1:1: there is no field command", "verification_config, or the config of a stage"),
         ("completion:\n  priority: 1\n", "2:3: there is no field completion.priority", "the task itself"),
         (
             "completion:\n  outcome: o\n  acceptance_criteria: [a]\n  max_iterations: 3\n",
@@ -121,10 +114,7 @@ fn what_a_file_leaves_out_has_its_place_and_what_a_flag_says_has_its_flag() {
     let project = Project::new();
     project.write("bare.yaml", "# a task\ntitle: a\nspec_id: s\nid: A\n");
     let bare = task(&project, &["create", "--from-file", "bare.yaml"]).expect(1).stderr;
-    assert!(
-        bare.starts_with("error: bare.yaml:2:1: completion: nobody says when this task is done"),
-        "{bare}"
-    );
+    assert!(bare.starts_with("error: bare.yaml:2:1: completion: nobody says when this task is done"), "{bare}");
     project.write("id.yaml", "title: a\nid: no id\ncompletion: {outcome: o, acceptance_criteria: [a]}\n");
     let id = task(&project, &["create", "--from-file", "id.yaml"]).expect(1).stderr;
     assert!(id.starts_with("error: id.yaml:2:5: id: \"no id\" is no id"), "{id}");
@@ -151,14 +141,9 @@ fn a_pattern_and_a_secret_in_a_file_of_tasks_are_told_with_their_place() {
     project.write("t.yaml", whole("[a", "make"));
     let pattern = task(&project, &["import", "t.yaml"]).expect(1).stderr;
     assert!(pattern.starts_with("error: t.yaml:8:7: completion.guard.1: "), "{pattern}");
-    project.write(
-        "t.yaml",
-        whole("b", "curl -H \"Authorization: Bearer sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123\""),
-    );
+    project
+        .write("t.yaml", whole("b", "curl -H \"Authorization: Bearer sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123\""));
     let secret = task(&project, &["import", "t.yaml"]).expect(1).stderr;
-    assert!(
-        secret.starts_with("error: t.yaml:10:38: completion.coder.verification_config.command: "),
-        "{secret}"
-    );
+    assert!(secret.starts_with("error: t.yaml:10:38: completion.coder.verification_config.command: "), "{secret}");
     assert!(!secret.contains("sk-ant"), "{secret}");
 }

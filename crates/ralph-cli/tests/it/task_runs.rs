@@ -40,11 +40,9 @@ fn scripted<'a>(project: &'a Project, role: &str, promise: &str, steps: &str) ->
 fn a_coder_that_has_committed_nothing_has_not_done_its_work() {
     let project = checked();
     project.commit();
-    let steps =
-        "write fixed yes\ntext Done.\\n\\n{promise}\n---\ncommit nothing\ntext Done.\\n\\n{promise}\n";
-    let held = |steps: &str| {
-        scripted(&project, "coder", "AUTH_DONE", steps).env("RALPH_VERIFICATION_ROLE_CHECKS", "on")
-    };
+    let steps = "write fixed yes\ntext Done.\\n\\n{promise}\n---\ncommit nothing\ntext Done.\\n\\n{promise}\n";
+    let held =
+        |steps: &str| scripted(&project, "coder", "AUTH_DONE", steps).env("RALPH_VERIFICATION_ROLE_CHECKS", "on");
     let answer = held(steps).args(["--json"]).output().expect(0);
     let verdicts = answer.named("verdict");
     assert_eq!((&verdicts[0]["verdict"], &verdicts[1]["verdict"]), (&json!("rejected"), &json!("accepted")));
@@ -92,16 +90,11 @@ fn a_tester_without_a_command_behind_it_gets_a_note() {
 #[test]
 fn a_reviewer_that_approves_and_rejects_at_once_is_asked_again() {
     let project = checked();
-    let steps =
-        "text <reject>no tests</reject>\\nStill fine.\\n\\n{promise}\n---\ntext Fine.\\n\\n{promise}\n";
-    let call =
-        scripted(&project, "reviewer", "REVIEW_PASSED", steps).env("RALPH_VERIFICATION_ROLE_CHECKS", "on");
+    let steps = "text <reject>no tests</reject>\\nStill fine.\\n\\n{promise}\n---\ntext Fine.\\n\\n{promise}\n";
+    let call = scripted(&project, "reviewer", "REVIEW_PASSED", steps).env("RALPH_VERIFICATION_ROLE_CHECKS", "on");
     let answer = call.args(["--json"]).output().expect(0);
     let claims = answer.named("claim");
-    assert_eq!(
-        (&claims[0]["claim"]["accepted"], &claims[1]["claim"]["accepted"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!((&claims[0]["claim"]["accepted"], &claims[1]["claim"]["accepted"]), (&json!(false), &json!(true)));
     assert!(claims[0]["claim"]["why"].as_str().unwrap().contains("sends the work back"), "{}", claims[0]);
 }
 
@@ -120,7 +113,8 @@ fn whoever_works_out_of_turn_moves_no_task() {
     };
     let (status, said) = pass("tester", "TESTS_PASSED");
     assert_eq!(status, "todo", "nobody has written anything yet");
-    let words = "warning: task T-1 is todo, so it is not the turn of the tester: however this stage ends, the task stays todo";
+    let words =
+        "warning: task T-1 is todo, so it is not the turn of the tester: however this stage ends, the task stays todo";
     assert!(said.contains(words), "{said}");
     let (status, said) = pass("coder", "AUTH_DONE");
     assert_eq!(status, "reviewing");
@@ -136,14 +130,11 @@ fn whoever_works_out_of_turn_moves_no_task() {
 #[test]
 fn a_judging_stage_that_failed_has_its_turn_again() {
     let project = checked();
-    scripted(&project, "coder", "AUTH_DONE", "write fixed yes\ntext Done.\\n\\n{promise}\n")
-        .output()
-        .expect(0);
+    scripted(&project, "coder", "AUTH_DONE", "write fixed yes\ntext Done.\\n\\n{promise}\n").output().expect(0);
     let failing = scripted(&project, "reviewer", "REVIEW_PASSED", "exit 1\n").args(["--max-retries", "0"]);
     failing.output().expect(4);
     assert_eq!(shown(&project)["status"], "todo");
-    let again =
-        scripted(&project, "reviewer", "REVIEW_PASSED", "text Fine.\\n\\n{promise}\n").output().expect(0);
+    let again = scripted(&project, "reviewer", "REVIEW_PASSED", "text Fine.\\n\\n{promise}\n").output().expect(0);
     assert!(!again.stderr.contains("not the turn"), "{}", again.stderr);
     assert_eq!(shown(&project)["status"], "testing");
 }
@@ -152,7 +143,8 @@ fn a_judging_stage_that_failed_has_its_turn_again() {
 #[test]
 fn the_coder_s_stage_is_driven_by_the_criteria_of_its_task() {
     let project = checked();
-    let steps = "prompt prompt-1\ntext Done.\\n\\n{promise}\n---\nprompt prompt-2\nwrite fixed yes\ntext Now.\\n\\n{promise}\n";
+    let steps =
+        "prompt prompt-1\ntext Done.\\n\\n{promise}\n---\nprompt prompt-2\nwrite fixed yes\ntext Now.\\n\\n{promise}\n";
     let answer = scripted(&project, "coder", "AUTH_DONE", steps).args(["--json"]).output().expect(0);
     let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
     assert_eq!(verdicts, ["rejected", "accepted"]);
@@ -170,10 +162,7 @@ fn the_coder_s_stage_is_driven_by_the_criteria_of_its_task() {
     }
     assert_eq!(first.matches("<promise").count(), 1);
     let second = prompt("prompt-2");
-    assert!(
-        second.contains("**Iteration**: 2/4") && second.contains("## Your last claim was rejected"),
-        "{second}"
-    );
+    assert!(second.contains("**Iteration**: 2/4") && second.contains("## Your last claim was rejected"), "{second}");
 }
 
 // spec: T1, T5
@@ -223,8 +212,7 @@ fn a_judging_role_sends_the_work_back_and_the_next_coder_hears_why() {
     scripted(&project, "coder", "AUTH_DONE", steps).output().expect(0);
     let prompt = std::fs::read_to_string(project.root().join("prompt-1")).unwrap();
     assert!(prompt.contains("Whoever looked at it said: no tests for bad passwords"), "{prompt}");
-    let passed =
-        scripted(&project, "reviewer", "REVIEW_PASSED", "text Fine.\\n\\n{promise}\n").output().expect(0);
+    let passed = scripted(&project, "reviewer", "REVIEW_PASSED", "text Fine.\\n\\n{promise}\n").output().expect(0);
     assert!(passed.stdout.contains("unverified"), "{}", passed.stdout);
     assert_eq!(shown(&project)["status"], "testing");
     assert_eq!(shown(&project)["runs"].as_array().unwrap().len(), 3);
@@ -236,8 +224,7 @@ fn a_stage_that_does_not_get_there_gives_the_task_back() {
     let project = checked();
     stage(&project, "coder", &["work"]).args(["--max-iterations", "2"]).output().expect(3);
     assert_eq!(shown(&project)["status"], "todo");
-    let blocked =
-        scripted(&project, "coder", "AUTH_DONE", "text <blocked>no database</blocked>\n").output().expect(6);
+    let blocked = scripted(&project, "coder", "AUTH_DONE", "text <blocked>no database</blocked>\n").output().expect(6);
     assert!(blocked.stdout.contains("no database"), "{}", blocked.stdout);
     assert_eq!(shown(&project)["status"], "blocked");
 }
@@ -250,10 +237,8 @@ fn a_task_without_criteria_runs_with_a_warning_or_is_refused() {
     let refused = stage(&project, "coder", &["complete"]).args(["--require-criteria"]).output().expect(64);
     assert!(refused.stderr.contains("task T-1 has no completion spec"), "{}", refused.stderr);
     assert!(project.starts().is_empty());
-    let answer = stage(&project, "coder", &["complete"])
-        .env("FA_PROMISE", "IMPLEMENTATION_COMPLETE")
-        .output()
-        .expect(0);
+    let answer =
+        stage(&project, "coder", &["complete"]).env("FA_PROMISE", "IMPLEMENTATION_COMPLETE").output().expect(0);
     assert!(answer.stderr.contains("warning: task T-1 has no completion spec"), "{}", answer.stderr);
     assert!(answer.stdout.contains("unverified"), "{}", answer.stdout);
 }
@@ -268,11 +253,7 @@ fn the_configuration_says_what_the_task_does_not() {
     let answer = stage(&project, "coder", &["complete"]).env("FA_PROMISE", "AUTH_DONE").output().expect(0);
     let warning = "warning: verify_promises is false: the claim alone decides, and nothing is verified";
     assert!(answer.stderr.contains(warning), "{}", answer.stderr);
-    assert!(
-        answer.stderr.contains("promise AUTH_DONE · at most 4 iterations"),
-        "the task's own: {}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("promise AUTH_DONE · at most 4 iterations"), "the task's own: {}", answer.stderr);
     let answer = stage(&project, "reviewer", &["work"]).output().expect(3);
     assert!(answer.stderr.contains("promise LOOKS_FINE · at most 1 iteration"), "{}", answer.stderr);
     let answer = stage(&project, "docs", &["work"]).args(["--max-iterations", "1"]).output().expect(3);
@@ -323,8 +304,7 @@ fn nothing_of_a_task_reaches_a_shell_but_its_command() {
     let canary = "canary";
     let sly = format!("x; touch {canary} `touch {canary}` $(touch {canary}) '\" -rf");
     let project = Project::new();
-    let create =
-        ["task", "create", "T-1", "s", &sly, "--outcome", &sly, "--acceptance", &sly, "--description", &sly];
+    let create = ["task", "create", "T-1", "s", &sly, "--outcome", &sly, "--acceptance", &sly, "--description", &sly];
     let flags = ["--coder-promise", &sly, "--coder-description", &sly, "--coder-verify-cmd", "true"];
     project.ralph(create).args(flags).output().expect(0);
     stage(&project, "coder", &["work"]).args(["--max-iterations", "1"]).output().expect(3);
@@ -414,8 +394,7 @@ fn the_project_s_checks_hold_a_stage_of_which_the_task_says_nothing() {
     let run = |id: &'static str, role: &str, promise: &str, steps: &str| {
         let script = project.script(steps);
         let _ = std::fs::remove_file(project.outside("starts"));
-        let agent =
-            ["task", "run", id, "--role", role, "--agent", "text", "--agent-cmd", FAKE_AGENT, "--json"];
+        let agent = ["task", "run", id, "--role", role, "--agent", "text", "--agent-cmd", FAKE_AGENT, "--json"];
         let mode = ["--agent-arg=script".to_owned(), format!("--agent-arg={script}")];
         project.ralph(agent).args(mode).env("FA_PROMISE", promise).output()
     };
@@ -425,8 +404,7 @@ fn the_project_s_checks_hold_a_stage_of_which_the_task_says_nothing() {
     let untrusted = run("T-2", "coder", "IMPLEMENTATION_COMPLETE", done).expect(1);
     assert!(untrusted.stderr.contains("checks: test -e proven"), "{}", untrusted.stderr);
     project.trust();
-    let steps =
-        "commit a\ntext Done.\\n\\n{promise}\n---\nwrite proven yes\ncommit b\ntext Now.\\n\\n{promise}\n";
+    let steps = "commit a\ntext Done.\\n\\n{promise}\n---\nwrite proven yes\ncommit b\ntext Now.\\n\\n{promise}\n";
     let answer = run("T-2", "coder", "IMPLEMENTATION_COMPLETE", steps).expect(0);
     let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
     assert_eq!(verdicts, ["rejected", "accepted"]);

@@ -55,10 +55,7 @@ fn a_task_is_shown_with_what_done_means_for_each_role() {
     project.write("task.yaml", COMPLETE);
     task(&project, &["import", "task.yaml"]).expect(0);
     let shown = shown(&project, "TASK-001");
-    assert_eq!(
-        (&shown["status"], &shown["priority"], &shown["iteration"]),
-        (&json!("todo"), &json!(1), &json!(0))
-    );
+    assert_eq!((&shown["status"], &shown["priority"], &shown["iteration"]), (&json!("todo"), &json!(1), &json!(0)));
     assert_eq!(shown["completion"], tree(COMPLETE)["task"]["completion"]);
     let text = task(&project, &["show", "TASK-001"]).expect(0).stdout;
     for line in [
@@ -131,10 +128,7 @@ fn a_task_is_made_by_the_flags_of_every_role() {
                 {"name": "all", "method": "external", "config": {"command": ["make", "test"]}}]}},
         })
     );
-    assert_eq!(
-        (&shown["spec_id"], &shown["priority"], &shown["assignee"]),
-        (&json!("auth"), &json!(2), &json!("me"))
-    );
+    assert_eq!((&shown["spec_id"], &shown["priority"], &shown["assignee"]), (&json!("auth"), &json!(2), &json!("me")));
 }
 
 // spec: T3
@@ -162,21 +156,13 @@ fn what_could_never_be_verified_is_refused_when_it_is_made() {
     };
     refused(&["create", "T-1", "s", "Title"], 64, "nobody says when this task is done");
     refused(&["create", "T-1", "s", "Title"], 64, "hint: give --outcome and --acceptance, or --no-criteria");
-    refused(
-        &["create", "T-1", "s", "Title", "--outcome", "x"],
-        64,
-        "completion.acceptance_criteria: it is empty",
-    );
+    refused(&["create", "T-1", "s", "Title", "--outcome", "x"], 64, "completion.acceptance_criteria: it is empty");
     let base = ["create", "T-1", "s", "Title", "--outcome", "x", "--acceptance", "y"];
     let with = |more: &[&'static str]| [base.as_slice(), more].concat();
     refused(&with(&["--coder-promise", "XY"]), 64, "external without command");
     refused(&with(&["--qa-verify", "multi_stage"]), 64, "multi_stage without stages");
     refused(&with(&["--coder-verify", "extrenal"]), 64, "did you mean external?");
-    refused(
-        &with(&["--coder-verify-config", "{\"command\": }"]),
-        64,
-        "--coder-verify-config:1:13: it is no JSON",
-    );
+    refused(&with(&["--coder-verify-config", "{\"command\": }"]), 64, "--coder-verify-config:1:13: it is no JSON");
     refused(
         &with(&["--coder-verify-config", "{\"comand\": \"x\"}"]),
         64,
@@ -254,7 +240,10 @@ fn user_stories_become_tasks_and_those_that_pass_are_done() {
     assert_eq!((&first["spec_id"], &first["metadata"]["notes"]), (&json!("shop"), &json!("see docs")));
     assert_eq!(shown(&project, "US-002")["completion"]["outcome"], "Pay");
 
-    project.write("bad.json", "{\n  \"userStories\": [\n    {\"id\": \"US-3\", \"title\": \"x\", \"acceptanceCriteria\": []}\n  ]\n}");
+    project.write(
+        "bad.json",
+        "{\n  \"userStories\": [\n    {\"id\": \"US-3\", \"title\": \"x\", \"acceptanceCriteria\": []}\n  ]\n}",
+    );
     let refused = task(&project, &["import", "bad.json"]).expect(1);
     assert!(refused.stderr.contains("bad.json:3:56: acceptanceCriteria: it is empty"), "{}", refused.stderr);
 }
@@ -264,16 +253,12 @@ fn user_stories_become_tasks_and_those_that_pass_are_done() {
 fn a_markdown_check_list_becomes_tasks() {
     let project = Project::new();
     let text = "# Plan\n\n- [ ] TASK-1: Add a login\n  - [ ] 401 for bad passwords\n- [x] Write the docs\n";
-    let answer =
-        project.ralph(["task", "import", "-", "--format", "markdown", "--json"]).input(text).output();
+    let answer = project.ralph(["task", "import", "-", "--format", "markdown", "--json"]).input(text).output();
     assert_eq!(
         answer.expect(0).stdout,
         "[{\"id\":\"TASK-1\",\"status\":\"todo\"},{\"id\":\"write-the-docs\",\"status\":\"done\"}]\n"
     );
-    assert_eq!(
-        shown(&project, "TASK-1")["completion"]["acceptance_criteria"],
-        json!(["401 for bad passwords"])
-    );
+    assert_eq!(shown(&project, "TASK-1")["completion"]["acceptance_criteria"], json!(["401 for bad passwords"]));
 }
 
 // spec: T5
@@ -283,8 +268,7 @@ fn tasks_are_listed_by_priority_then_age_and_filtered() {
     created(&project, "T-1", &["--priority", "5"]).expect(0);
     created(&project, "T-2", &["--priority", "1"]).expect(0);
     created(&project, "T-3", &["--priority", "1", "--depends", "T-2"]).expect(0);
-    let ids =
-        |args: &[&str]| -> Vec<String> { listed(&project, args).into_iter().map(|(id, _)| id).collect() };
+    let ids = |args: &[&str]| -> Vec<String> { listed(&project, args).into_iter().map(|(id, _)| id).collect() };
     assert_eq!(ids(&[]), ["T-2", "T-3", "T-1"]);
     assert_eq!(ids(&["--ready"]), ["T-2", "T-1"]);
     task(&project, &["edit", "T-2", "--status", "done"]).expect(0);
@@ -301,8 +285,7 @@ fn a_task_is_changed_field_by_field_and_nothing_is_tangled() {
     let project = Project::new();
     created(&project, "T-1", &["--coder-verify-cmd", "make"]).expect(0);
     created(&project, "T-2", &["--depends", "T-1"]).expect(0);
-    task(&project, &["edit", "T-1", "--title", "New", "--acceptance", "b", "--coder-promise", "XY"])
-        .expect(0);
+    task(&project, &["edit", "T-1", "--title", "New", "--acceptance", "b", "--coder-promise", "XY"]).expect(0);
     let shown = shown(&project, "T-1");
     assert_eq!((&shown["title"], &shown["spec_id"]), (&json!("New"), &json!("auth")));
     assert_eq!(shown["completion"]["acceptance_criteria"], json!(["b"]));
@@ -359,8 +342,7 @@ fn a_secret_is_refused_because_a_command_without_it_would_do_something_else() {
 fn what_is_too_much_is_refused_and_ten_thousand_tasks_are_not() {
     let project = Project::new();
     let mut bomb = String::from("a: &a [x, x, x, x, x, x, x, x, x]\n");
-    for (name, before) in
-        ["b", "c", "d", "e", "f", "g", "h", "i"].iter().zip(["a", "b", "c", "d", "e", "f", "g", "h"])
+    for (name, before) in ["b", "c", "d", "e", "f", "g", "h", "i"].iter().zip(["a", "b", "c", "d", "e", "f", "g", "h"])
     {
         bomb.push_str(&format!("{name}: &{name} [{}]\n", vec![format!("*{before}"); 9].join(", ")));
     }

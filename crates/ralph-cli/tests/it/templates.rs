@@ -48,7 +48,8 @@ fn a_value_arrives_as_exactly_one_argument_and_nothing_is_run() {
 fn a_shell_command_gets_its_values_as_variables() {
     let project = Project::new();
     fs::create_dir_all(project.root().join(".ralph/templates")).unwrap();
-    let template = "about: A story\nparameters: {story: {about: Its name}}\ncheck: 'printf %s \"$RALPH_PARAM_STORY\" > told'\n";
+    let template =
+        "about: A story\nparameters: {story: {about: Its name}}\ncheck: 'printf %s \"$RALPH_PARAM_STORY\" > told'\n";
     project.write(".ralph/templates/story.yaml", template);
     let canary = project.outside("pwned").display().to_string();
     let value = format!("x; touch {canary} $(touch {canary})");
@@ -71,16 +72,10 @@ fn a_shell_command_gets_its_values_as_variables() {
 fn a_check_of_a_template_is_called_by_its_name_and_shown_in_full() {
     let project = Project::new();
     let run = project.run_on("do the work", &["complete"]);
-    let told =
-        run.args(["--check-template", "files-exist files=gone", "--max-iterations", "1"]).output().expect(3);
+    let told = run.args(["--check-template", "files-exist files=gone", "--max-iterations", "1"]).output().expect(3);
     assert!(told.stderr.contains("\ncheck     files-exist\n"), "{}", told.stderr);
     assert!(told.stdout.contains("`files-exist`: Command exited with 1"), "{}", told.stdout);
-    assert!(
-        !told.stdout.contains("for file") && !told.stderr.contains("for file"),
-        "{}{}",
-        told.stdout,
-        told.stderr
-    );
+    assert!(!told.stdout.contains("for file") && !told.stderr.contains("for file"), "{}{}", told.stdout, told.stderr);
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     assert!(shown.contains("files-exist: `/bin/sh -c 'for file; do"), "{shown}");
 }
@@ -108,8 +103,7 @@ fn ready_checks_prove_and_disprove() {
     }
     let git = std::process::Command::new("git").args(["add", "here"]).current_dir(project.root()).status();
     assert!(git.unwrap().success());
-    let call =
-        project.run(&["complete"]).args(["--check-template", "no-todos mark=x", "--max-iterations", "1"]);
+    let call = project.run(&["complete"]).args(["--check-template", "no-todos mark=x", "--max-iterations", "1"]);
     call.output().expect(3);
 }
 
@@ -124,13 +118,10 @@ fn templates_are_listed_and_a_mistyped_name_gets_a_suggestion() {
     let one = project.ralph(["templates", "pytest-coverage"]).output().expect(0);
     insta::assert_snapshot!(one.stdout);
     let json = project.ralph(["templates", "--json"]).output().expect(0).json();
-    assert!(
-        json.as_array().unwrap().iter().all(|one| one["about"].is_string() && one["parameters"].is_array())
-    );
+    assert!(json.as_array().unwrap().iter().all(|one| one["about"].is_string() && one["parameters"].is_array()));
     let wrong = project.ralph(["templates", "pytset"]).output().expect(64);
     assert!(wrong.stderr.contains("did you mean pytest?"), "{}", wrong.stderr);
-    let asked =
-        |words: &str| project.run(&["complete"]).args(["--check-template", words]).output().expect(64);
+    let asked = |words: &str| project.run(&["complete"]).args(["--check-template", words]).output().expect(64);
     assert!(asked("pytset").stderr.contains("did you mean pytest?"));
     assert!(asked("pytest-coverage mni=1").stderr.contains("did you mean min?"));
     assert!(asked("pytest-coverage min").stderr.contains("is not NAME=VALUE"));

@@ -63,9 +63,7 @@ impl Terminal {
         let mut pieces = shown.split("\x1b[");
         plain.push_str(pieces.next().unwrap_or_default());
         for piece in pieces {
-            plain.push_str(
-                piece.split_once(|end: char| end.is_ascii_alphabetic()).map_or("", |(_, text)| text),
-            );
+            plain.push_str(piece.split_once(|end: char| end.is_ascii_alphabetic()).map_or("", |(_, text)| text));
         }
         let rows = plain.split('\n').map(|row| row.trim_end_matches('\r'));
         rows.map(|row| row.rsplit('\r').next().unwrap_or_default().to_owned()).collect()

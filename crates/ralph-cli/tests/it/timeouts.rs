@@ -116,8 +116,7 @@ fn a_stopped_agent_is_woken_to_hear_the_polite_signal() {
 #[test]
 fn an_agent_that_asks_the_terminal_gets_an_error_instead_of_waiting() {
     let project = Project::new();
-    let agent =
-        "head -c 1 /dev/tty 2>/dev/null || echo 'There is no terminal.'\necho '<promise>COMPLETE</promise>'";
+    let agent = "head -c 1 /dev/tty 2>/dev/null || echo 'There is no terminal.'\necho '<promise>COMPLETE</promise>'";
     project.run_shell(agent).output().expect(0);
     let log = String::from_utf8(project.log("iteration-001.ndjson")).unwrap();
     assert!(log.contains("There is no terminal."), "{log}");

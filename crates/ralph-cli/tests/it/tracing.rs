@@ -32,10 +32,8 @@ fn a_level_hides_what_is_below_it_and_an_unknown_one_is_refused() {
 fn nothing_that_users_agents_or_checks_say_is_traced() {
     let project = Project::new();
     let agent = format!("echo {SECRET}; echo {SECRET} >&2; echo {SECRET} >> \"$NOTES_FILE\"");
-    let call =
-        project.run_shell(&agent).args(["--check", &format!("echo {SECRET}"), "--max-iterations", "2"]);
-    let call =
-        call.args([format!("--agent-arg={SECRET}")]).env("MY_API_KEY", SECRET).env("RALPH_LOG", "trace");
+    let call = project.run_shell(&agent).args(["--check", &format!("echo {SECRET}"), "--max-iterations", "2"]);
+    let call = call.args([format!("--agent-arg={SECRET}")]).env("MY_API_KEY", SECRET).env("RALPH_LOG", "trace");
     let answer = call.output().expect(3);
     assert!(answer.stderr.contains("DEBUG"), "{}", answer.stderr);
     assert!(!answer.stderr.contains(SECRET), "{}", answer.stderr);

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use ralph_engine::tree::{self, Mark, Site, Tree};
+use ralph_engine::worktree::{self, SnapshotKey, TaskWorktree, WorktreeLayout};
 use rustix::process::Signal;
 
 use crate::harness::{Call, Project, wait_until};
@@ -25,35 +25,34 @@ pub fn with_tasks(tasks: &[(&str, &str)]) -> Project {
     project.write(".gitignore", "out\n.ralph/\n");
     project.commit();
     for (id, check) in tasks {
-        let made =
-            ["task", "create", id, "spec", "A task", "--outcome", "it works", "--acceptance", "it works"];
+        let made = ["task", "create", id, "spec", "A task", "--outcome", "it works", "--acceptance", "it works"];
         project.ralph(made).args(["--coder-verify-cmd", check]).output().expect(0);
     }
     project
 }
 
 /// Returns where the trees of a project are, for this process and for every ralph in it.
-pub fn site(project: &Project) -> Site {
+pub fn site(project: &Project) -> WorktreeLayout {
     let root = project.root().canonicalize().unwrap();
     let remembered = project.state().join("tree-folder");
     let folder = project.home().canonicalize().unwrap().join("trees/project-12345678");
     fs::write(&remembered, folder.to_str().unwrap()).unwrap();
     project.make_private(&remembered);
     let project = ralph_engine::project::Project { home: root.join(".ralph"), root };
-    Site::of(&project).unwrap()
+    WorktreeLayout::for_project(&project).unwrap()
 }
 
 /// Does the work of a task in its tree, without an agent, and accepts it.
-pub fn worked(project: &Project, id: &str, file: &str, text: &str) -> Tree {
+pub fn worked(project: &Project, id: &str, file: &str, text: &str) -> TaskWorktree {
     let site = site(project);
-    let tree = tree::make(&site, id, &[]).unwrap().tree;
+    let tree = worktree::open_or_create(&site, id, &[]).unwrap().worktree;
     fs::write(tree.path.join(file), text).unwrap();
-    let mark = Mark { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
-    tree::snapshot(&site, &tree, &mark).unwrap();
+    let mark = SnapshotKey { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
+    worktree::take_snapshot(&site, &tree, &mark).unwrap();
     git(&tree.path, &["add", "--all"]);
     git(&tree.path, &["commit", "--quiet", "-m", "the work"]);
-    let from = tree::standing(&site, &tree).unwrap();
-    tree::accept(&site, &tree, &from, "coder", None).unwrap();
+    let from = worktree::read_acceptance_base(&site, &tree).unwrap();
+    worktree::accept_work(&site, &tree, &from, "coder", None).unwrap();
     tree
 }
 
@@ -106,8 +105,7 @@ fn the_tree(project: &Project) -> PathBuf {
 fn a_run_can_work_beside_the_users_files_and_be_landed() {
     let project = project();
     let before = everything(&project);
-    let answer =
-        apart(&project, &format!("echo done > work; {COMMIT}; pwd > note; echo left > work2")).output();
+    let answer = apart(&project, &format!("echo done > work; {COMMIT}; pwd > note; echo left > work2")).output();
     assert_eq!(answer.expect(0).finished()["outcome"], "completed");
     let tree = the_tree(&project);
     let name = tree.file_name().unwrap().to_str().unwrap().to_owned();
@@ -117,11 +115,7 @@ fn a_run_can_work_beside_the_users_files_and_be_landed() {
     let root = project.root();
     let after: Vec<String> = everything(&project);
     assert_eq!(after.iter().filter(|line| !line.contains("ralph/run-")).count(), before.len() - 1);
-    assert_eq!(
-        git(&root, &["show", &format!("ralph/{name}:work2")]),
-        "left",
-        "what was verified was committed"
-    );
+    assert_eq!(git(&root, &["show", &format!("ralph/{name}:work2")]), "left", "what was verified was committed");
     assert_eq!(git(&root, &["show", &format!("refs/ralph/{name}/run/1/1:work")]), "done");
     let landed = project.ralph(["land", &name, "--json"]).output().expect(0).json();
     assert_eq!(
@@ -200,11 +194,7 @@ fn a_tree_that_cannot_be_set_up_is_told_with_its_log_and_leaves_nothing() {
     project.trust();
     let before = everything(&project);
     let failed = apart(&project, "echo done > work").output().expect(1);
-    assert!(
-        failed.stderr.contains("could not be set up") && failed.stderr.contains("exit 7"),
-        "{}",
-        failed.stderr
-    );
+    assert!(failed.stderr.contains("could not be set up") && failed.stderr.contains("exit 7"), "{}", failed.stderr);
     let log = failed.stderr.split("see ").nth(1).unwrap().split(';').next().unwrap().to_owned();
     assert!(fs::read_to_string(log).unwrap().contains("no packages"));
     assert_eq!(everything(&project), before);
@@ -236,10 +226,7 @@ fn what_a_run_changed_is_shown_and_undone() {
     assert_eq!(undone["files"], serde_json::json!(["more", "old", "work"]));
     assert!(project.root().join("old").exists() && !project.root().join("work").exists());
     assert_eq!(fs::read_to_string(project.root().join("mine")).unwrap(), "before\n");
-    assert_eq!(
-        git(&project.root(), &["show", &format!("{}:work", undone["kept"].as_str().unwrap())]),
-        "done"
-    );
+    assert_eq!(git(&project.root(), &["show", &format!("{}:work", undone["kept"].as_str().unwrap())]), "done");
 }
 
 // spec: P9
@@ -284,10 +271,7 @@ fn a_worker_keeps_every_attempt_and_lands_what_is_done() {
     for id in ["T-1", "T-2"] {
         assert_eq!(fs::read_to_string(root.join(format!("done-{id}"))).unwrap(), format!("{id}\n"));
         assert_eq!(git(&root, &["show", &format!("refs/ralph/{id}/coder/1/1:draft-{id}")]), "draft");
-        assert!(
-            root.join(format!("draft-{id}")).exists(),
-            "what was verified was accepted, committed or not"
-        );
+        assert!(root.join(format!("draft-{id}")).exists(), "what was verified was accepted, committed or not");
     }
     assert_eq!(git(&root, &["status", "--porcelain"]), "?? mine");
     assert_eq!(git(&root, &["worktree", "list"]).lines().count(), 1);
@@ -372,13 +356,9 @@ fn a_tester_that_rewrites_the_last_commit_does_not_get_its_task_stuck() {
     let project = crate::work::project(&[("T-1", "")]);
     let agent = fs::read_to_string(project.outside("agent.sh")).unwrap();
     let amend = "echo test > test-T-1; git add -A; git -c user.name=A -c user.email=a@example.invalid commit --quiet --amend -m amended; echo";
-    fs::write(project.outside("agent.sh"), agent.replace("tester) echo", &format!("tester) {amend}")))
-        .unwrap();
+    fs::write(project.outside("agent.sh"), agent.replace("tester) echo", &format!("tester) {amend}"))).unwrap();
     crate::work::work(&project, &["--until-idle"]).output().expect(0);
     let root = project.root();
     assert_eq!(git(&root, &["ls-tree", "--name-only", "ralph/T-1"]), "done-T-1\ntest-T-1");
-    assert!(
-        git(&root, &["log", "--format=%s", "ralph/T-1"]).contains("work on T-1"),
-        "what was accepted stays"
-    );
+    assert!(git(&root, &["log", "--format=%s", "ralph/T-1"]).contains("work on T-1"), "what was accepted stays");
 }

@@ -8,8 +8,7 @@ use crate::harness::{Answer, Project};
 /// A Copilot that says what it must, and runs a line of its own with the file as `$1` in each iteration.
 fn run(project: &Project, each: &[&str]) -> Answer {
     let last = each.len();
-    let lines: Vec<String> =
-        each.iter().enumerate().map(|(at, line)| format!("{}) {line} ;;\n", at + 1)).collect();
+    let lines: Vec<String> = each.iter().enumerate().map(|(at, line)| format!("{}) {line} ;;\n", at + 1)).collect();
     let script = format!(
         r#"cat > /dev/null
 echo x >> '{starts}'
@@ -61,7 +60,6 @@ fn a_file_that_is_missing_broken_or_no_file_at_all_leaves_the_tokens_unknown_and
     assert_eq!(answer.finished()["outcome"], "completed");
     assert_eq!(answer.finished()["iterations"], odd.len());
     let told = answer.named("warning");
-    let of =
-        |words: &str| told.iter().filter(|warning| warning["message"].to_string().contains(words)).count();
+    let of = |words: &str| told.iter().filter(|warning| warning["message"].to_string().contains(words)).count();
     assert_eq!((of("is a named pipe"), of("is a folder"), of("is of no use")), (1, 1, 1), "{told:?}");
 }

@@ -21,8 +21,7 @@ fn vandal(project: &Project, deed: &str) -> Answer {
 
 #[track_caller]
 fn is_kept(answer: &Answer, expected: &[u8]) {
-    let kept =
-        answer.stderr.split("a copy is kept in ").nth(1).unwrap_or_else(|| panic!("{}", answer.stderr));
+    let kept = answer.stderr.split("a copy is kept in ").nth(1).unwrap_or_else(|| panic!("{}", answer.stderr));
     let kept = Path::new(kept.lines().next().unwrap());
     assert!(fs::read(kept.join("ralph.db")).unwrap().starts_with(expected));
 }
@@ -101,11 +100,7 @@ fn another_ralph_that_writes_to_the_same_state_is_no_vandal() {
     let id = exported.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
     let renamed = exported.replace(id, "01a1e1d1-f115-73ef-a693-000000000000");
     fs::write(&file, renamed).unwrap();
-    let agent = format!(
-        "cat > /dev/null; '{}' import '{}' >&2\n{CLAIM}",
-        env!("CARGO_BIN_EXE_ralph"),
-        file.display()
-    );
+    let agent = format!("cat > /dev/null; '{}' import '{}' >&2\n{CLAIM}", env!("CARGO_BIN_EXE_ralph"), file.display());
     project.run_shell(&agent).args(["--check", "true"]).output().expect(0);
     let runs = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!(runs.as_array().unwrap().len(), 3);

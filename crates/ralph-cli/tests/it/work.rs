@@ -40,12 +40,9 @@ pub fn project(tasks: &[(&str, &str)]) -> Project {
     project.commit();
     for (id, more) in tasks {
         let check = |role: &str| {
-            format!(
-                "{role}: {{verification_method: external, verification_config: {{command: test -e done-{id}}}}}"
-            )
+            format!("{role}: {{verification_method: external, verification_config: {{command: test -e done-{id}}}}}")
         };
-        let roles: Vec<String> =
-            ["coder", "reviewer", "tester", "qa"].iter().map(|role| check(role)).collect();
+        let roles: Vec<String> = ["coder", "reviewer", "tester", "qa"].iter().map(|role| check(role)).collect();
         let text = format!(
             "task:\n  id: {id}\n  spec_id: s\n  title: Do {id}\n{more}  completion:\n    outcome: it is there\n    \
              acceptance_criteria: [the file is there]\n    {}\n",
@@ -138,8 +135,7 @@ fn a_task_goes_through_every_stage_in_a_work_tree_of_its_own() {
     let runs = shown(&project, "T-1")["runs"].as_array().unwrap().clone();
     let told = |run: &Value| (text(&run["role"]), text(&run["outcome"]));
     let all: Vec<_> = runs.iter().map(told).collect();
-    let expected =
-        ["coder", "reviewer", "tester", "qa"].map(|role| (role.to_owned(), "completed".to_owned()));
+    let expected = ["coder", "reviewer", "tester", "qa"].map(|role| (role.to_owned(), "completed".to_owned()));
     assert_eq!(all, expected);
     let listed = project.ralph(["runs", "--json"]).output().expect(0).json();
     assert_eq!((&listed[0]["task"], &listed[0]["role"]), (&json!("T-1"), &json!("qa")));
@@ -184,8 +180,7 @@ fn a_reviewer_sends_the_work_back_and_the_coder_hears_why() {
     let project = project(&[("T-1", "")]);
     wish(&project, "wish-reject-T-1-reviewer");
     let answer = work(&project, &["--until-idle"]).output().expect(0);
-    let expected =
-        ["coder", "reviewer", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
+    let expected = ["coder", "reviewer", "coder", "reviewer", "tester", "qa"].map(|role| format!("T-1 {role}"));
     assert_eq!(starts(&project), expected);
     let back = answer.named("task.next").into_iter().find(|event| event["how"] == "sent_back").unwrap();
     assert_eq!((&back["ended"], &back["stage"]), (&json!("reviewer"), &json!("coder")));
@@ -291,10 +286,7 @@ fn what_a_worker_has_is_not_driven_by_hand() {
     let refused = told(&["task", "run", "T-1", "--agent", "text", "--agent-cmd", &agent]);
     assert!(refused.contains("a worker has task T-1: process "), "{refused}");
     let refused = told(&["resume"]);
-    assert!(
-        refused.contains("is a stage that a worker drives") && refused.contains("ralph work"),
-        "{refused}"
-    );
+    assert!(refused.contains("is a stage that a worker drives") && refused.contains("ralph work"), "{refused}");
     running.signal(Signal::TERM);
     running.wait().expect(143);
 }
@@ -363,12 +355,8 @@ fn a_stage_of_one_s_own_that_was_interrupted_is_gone_on_with() {
     running.signal(Signal::INT);
     running.wait().expect(130);
     call().output().expect(0);
-    let planners = shown(&project, "T-1")["runs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|run| run["role"] == "planner")
-        .count();
+    let planners =
+        shown(&project, "T-1")["runs"].as_array().unwrap().iter().filter(|run| run["role"] == "planner").count();
     assert_eq!(planners, 1, "the run was gone on with");
 }
 

@@ -80,8 +80,7 @@ fn what_was_left_for_want_of_money_is_done_when_there_is_some() {
     work(&project, &["--until-idle", "--max-cost", "1"]).output().expect(7);
     project.shell("touch done-T-1; git add --all; git -c user.name=A -c user.email=a@example.invalid commit -qm x; echo '<promise>IMPLEMENTATION_COMPLETE</promise>'");
     let agent = project.outside("agent.sh").display().to_string();
-    let call =
-        project.ralph(["work", "--until-idle", "--agent", "text", "--agent-cmd", &agent, "--max-cost", "1"]);
+    let call = project.ralph(["work", "--until-idle", "--agent", "text", "--agent-cmd", &agent, "--max-cost", "1"]);
     call.env("RALPH_PIPELINE_STAGES", "coder").output().expect(0);
     assert_eq!(statuses(&project)[0].1, "done");
 }
@@ -113,12 +112,10 @@ fn the_first_line_says_when_nothing_limits_the_cost() {
 fn what_all_of_it_may_cost_is_for_all_tasks_together() {
     let project = project(&[("T-1", ""), ("T-2", ""), ("T-3", "")]);
     let script = project.script("write done-T-1 x\nwrite done-T-2 x\nwrite done-T-3 x\ncommit work\ninit\nsay Built.\\n\\n{promise}\nresult Built.\\n\\n{promise}\n");
-    let call =
-        project.ralph(["work", "--until-idle", "--json", "--output-format", "claude", "--max-cost", "0.015"]);
+    let call = project.ralph(["work", "--until-idle", "--json", "--output-format", "claude", "--max-cost", "0.015"]);
     let call = call.args(["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg=script"]);
     let call = call.args([format!("--agent-arg={script}")]).env("FA_PROMISE", "IMPLEMENTATION_COMPLETE");
-    let answer =
-        call.env("RALPH_PIPELINE_STAGES", "coder").env("RALPH_VERIFY_PROMISES", "false").output().expect(7);
+    let answer = call.env("RALPH_PIPELINE_STAGES", "coder").env("RALPH_VERIFY_PROMISES", "false").output().expect(7);
     let spent = &answer.named("work.spent")[0];
     assert_eq!((&spent["cost_usd"], &spent["max_cost_usd"]), (&json!(0.02), &json!(0.015)));
     let ends: Vec<String> = statuses(&project).into_iter().map(|(_, status)| status).collect();

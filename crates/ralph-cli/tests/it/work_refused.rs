@@ -38,8 +38,7 @@ fn named_tasks_that_cannot_become_ready_end_the_work_with_the_reason() {
 fn the_stages_come_from_the_configuration_and_nonsense_is_refused() {
     let project = project(&[("T-1", "")]);
     for wrong in ["coder,coder", "no role"] {
-        let refused =
-            work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", wrong).output().expect(1);
+        let refused = work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", wrong).output().expect(1);
         assert!(refused.stderr.contains("pipeline.stages"), "{}", refused.stderr);
     }
     work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "tester,coder").output().expect(3);
@@ -60,10 +59,7 @@ fn a_task_that_is_refused_for_its_lack_of_criteria_gets_neither_tree_nor_branch(
 #[test]
 fn a_task_whose_last_stage_could_not_begin_is_left_before_anything_is_spent_on_it() {
     let project = project(&[("T-1", ""), ("T-2", "")]);
-    project
-        .ralph(["task", "edit", "T-1", "--qa-verify", "semantic", "--qa-verify-config", "{}"])
-        .output()
-        .expect(0);
+    project.ralph(["task", "edit", "T-1", "--qa-verify", "semantic", "--qa-verify-config", "{}"]).output().expect(0);
     let judge = "verification: {judge: {agent: judge}}\nagents: {judge: {type: text, cli: no-such-judge}}\n";
     let config = project.outside("judge.yaml");
     fs::write(&config, judge).unwrap();

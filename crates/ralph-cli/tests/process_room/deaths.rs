@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
-use ralph_process::{Exit, Job, SpawnError, Swept, sweep};
+use ralph_process::{Job, JobExit, SpawnError, SweepResult, kill_run_processes};
 
 use crate::helper;
 use crate::scene::{Scene, below, is_alive, kill, line, marked, parent, reader, spec, state, until};
@@ -39,10 +39,10 @@ async fn bereaved(scene: &Scene, script: &str) -> Job {
 async fn the_tree_of_a_killed_supervisor_is_swept(scene: Scene) {
     let script = "setsid sleep 1000 & setsid sh -c 'sleep 1000 & echo ready; sleep 1000' & sleep 1000";
     let mut job = bereaved(&scene, script).await;
-    assert_eq!(job.ending.exited().await, Exit::SupervisorDied);
-    let gone = job.ending.gone().await;
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::SupervisorDied);
+    let gone = job.completion.wait_until_gone().await;
     assert!(gone.leaked.is_empty() && gone.killed > 0, "{gone:?}");
-    assert_eq!(job.ending.gone().await, gone);
+    assert_eq!(job.completion.wait_until_gone().await, gone);
     assert!(!is_alive(job.pid));
     scene.assert_nothing_is_left();
 }
@@ -51,8 +51,8 @@ async fn a_program_that_kills_its_supervisor_at_once_leaves_nothing(scene: Scene
     for _ in 0..20 {
         let script = ["-c", "setsid sleep 1000 & kill -KILL $PPID; sleep 1000"];
         match scene.keeper.spawn(scene.spec("/bin/sh", &script)).await {
-            Ok(mut job) => drop(job.ending.gone().await),
-            Err(error) => assert!(matches!(error, SpawnError::Supervisor { .. }), "{error}"),
+            Ok(mut job) => drop(job.completion.wait_until_gone().await),
+            Err(error) => assert!(matches!(error, SpawnError::SupervisorDied { .. }), "{error}"),
         }
         scene.assert_nothing_is_left();
     }
@@ -62,7 +62,7 @@ async fn an_orphan_without_an_environment_is_swept_too(scene: Scene) {
     let mut job = scene.sh("(env -i setsid sh -c 'echo $$; exec sleep 1000' &); sleep 1000").await;
     let pid = line(&mut reader(job.stdout)).await.parse().unwrap();
     kill("-KILL", parent(job.pid).unwrap());
-    job.ending.gone().await;
+    job.completion.wait_until_gone().await;
     assert!(!is_alive(pid));
     scene.assert_nothing_is_left();
 }
@@ -70,36 +70,36 @@ async fn an_orphan_without_an_environment_is_swept_too(scene: Scene) {
 async fn another_job_of_the_run_survives_the_death_of_one_supervisor(scene: Scene) {
     let mut other = scene.sh("sleep 1000 & wait").await;
     let mut job = bereaved(&scene, "echo ready; sleep 1000").await;
-    job.ending.gone().await;
+    job.completion.wait_until_gone().await;
     assert!(is_alive(other.pid));
     other.control.kill();
-    assert_eq!(other.ending.exited().await, Exit::Signal(9));
-    other.ending.gone().await;
+    assert_eq!(other.completion.wait_for_exit().await, JobExit::Signal(9));
+    other.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }
 
 /// Signals the supervisor that waits for the next job, and starts that.
-async fn after_signalling_the_spare(scene: &Scene, signal: &str) -> Exit {
+async fn after_signalling_the_spare(scene: &Scene, signal: &str) -> JobExit {
     let is_spare = |pid: &u32| helper::name(*pid) == "rk-spare";
     until("one waits", || below(std::process::id()).iter().any(is_spare)).await;
     let spare = below(std::process::id()).into_iter().find(is_spare).unwrap();
     kill(signal, spare);
     until("it is hit", || matches!(state(spare).as_deref(), None | Some("Z" | "X" | "T"))).await;
     let mut job = scene.sh("exit 7").await;
-    let exit = job.ending.exited().await;
-    assert_eq!(job.ending.gone().await.killed, 0);
+    let exit = job.completion.wait_for_exit().await;
+    assert_eq!(job.completion.wait_until_gone().await.killed, 0);
     exit
 }
 
 async fn a_job_starts_though_the_supervisor_that_waited_for_it_was_killed(scene: Scene) {
     for _ in 0..20 {
-        assert_eq!(after_signalling_the_spare(&scene, "-KILL").await, Exit::Code(7));
+        assert_eq!(after_signalling_the_spare(&scene, "-KILL").await, JobExit::Code(7));
     }
     scene.assert_nothing_is_left();
 }
 
 async fn a_job_starts_though_the_supervisor_that_waited_for_it_was_stopped(scene: Scene) {
-    assert_eq!(after_signalling_the_spare(&scene, "-STOP").await, Exit::Code(7));
+    assert_eq!(after_signalling_the_spare(&scene, "-STOP").await, JobExit::Code(7));
     scene.assert_nothing_is_left();
 }
 
@@ -161,19 +161,19 @@ async fn a_sweep_leaves_processes_of_other_runs_alone(scene: Scene) {
     let (mut ours, mut foreign) = (sleeper(&scene.run_id), sleeper(&longer));
     let mut job = scene.keeper.spawn(spec(&longer, "sleep", &["1000"])).await.unwrap();
     until("both have started", || marked(&scene.run_id).len() == 1 && marked(&longer).len() == 2).await;
-    let swept = sweep(&scene.run_id);
-    assert_eq!(swept, Swept { killed: 1, leaked: Vec::new() });
+    let swept = kill_run_processes(&scene.run_id);
+    assert_eq!(swept, SweepResult { killed: 1, leaked: Vec::new() });
     assert_eq!(ours.wait().unwrap().signal(), Some(9));
     assert_eq!(marked(&longer).len(), 2);
     foreign.kill().unwrap();
     foreign.wait().unwrap();
     job.control.kill();
-    job.ending.gone().await;
+    job.completion.wait_until_gone().await;
     assert!(marked(&longer).is_empty());
     scene.assert_nothing_is_left();
 }
 
 async fn a_sweep_of_an_unknown_run_finds_nothing(scene: Scene) {
-    assert_eq!(sweep("no-such-run"), Swept { killed: 0, leaked: Vec::new() });
+    assert_eq!(kill_run_processes("no-such-run"), SweepResult { killed: 0, leaked: Vec::new() });
     scene.assert_nothing_is_left();
 }

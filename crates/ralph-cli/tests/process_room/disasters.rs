@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-use ralph_process::{Exit, SpawnError, sweep};
+use ralph_process::{JobExit, SpawnError, kill_run_processes};
 
 use crate::helper::{self, STOP_KEEPER};
 use crate::scene::{FAR, Scene, below, is_alive, kill, kill_all, line, marked, parent, reader, state, until};
@@ -113,8 +113,8 @@ async fn when_keeper_and_supervisor_are_killed_together_ralph_kills_what_is_left
     let supervisor = parent(job.pid).unwrap();
     let everyone = below(supervisor);
     kill_together(&[supervisor, parent(supervisor).unwrap()]).await;
-    assert_eq!(job.ending.exited().await, Exit::SupervisorDied);
-    let gone = job.ending.gone().await;
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::SupervisorDied);
+    let gone = job.completion.wait_until_gone().await;
     assert!(gone.leaked.is_empty() && gone.killed >= 2, "{gone:?}");
     assert!(!everyone.iter().any(|pid| is_alive(*pid)));
     assert!(marked(&scene.run_id).is_empty());
@@ -127,7 +127,7 @@ async fn when_all_are_killed_together_the_program_dies_and_a_sweep_finds_the_res
     let program = *ralph.everyone.iter().find(is_program).unwrap();
     ralph.kill_together(&[ralph.supervisor, ralph.keeper, ralph.own.id()]).await;
     until("the program has died with its supervisor", || !is_alive(program)).await;
-    let swept = sweep(&scene.run_id);
+    let swept = kill_run_processes(&scene.run_id);
     assert!(swept.leaked.is_empty() && swept.killed >= 1, "{swept:?}");
     ralph.leaves_nothing(&scene).await;
 }
@@ -151,14 +151,14 @@ async fn when_two_supervisors_are_killed_a_third_job_goes_on(scene: Scene) {
     let mut jobs = [scene.sh(script).await, scene.sh(script).await];
     jobs.iter().for_each(|job| kill("-KILL", parent(job.pid).unwrap()));
     for job in &mut jobs {
-        assert_eq!(job.ending.exited().await, Exit::SupervisorDied);
-        assert!(job.ending.gone().await.leaked.is_empty());
+        assert_eq!(job.completion.wait_for_exit().await, JobExit::SupervisorDied);
+        assert!(job.completion.wait_until_gone().await.leaked.is_empty());
     }
     assert!(is_alive(third.pid));
     until("only the third job is left", || marked(&scene.run_id).len() == 2).await;
     third.control.kill();
-    assert_eq!(third.ending.exited().await, Exit::Signal(9));
-    assert_eq!(third.ending.gone().await.killed, 2);
+    assert_eq!(third.completion.wait_for_exit().await, JobExit::Signal(9));
+    assert_eq!(third.completion.wait_until_gone().await.killed, 2);
     scene.assert_nothing_is_left();
 }
 
@@ -168,8 +168,8 @@ async fn a_stopped_keeper_still_kills_for_a_killed_supervisor(scene: Scene) {
     let keeper = line(&mut output).await.parse().unwrap();
     until("the keeper is stopped", || state(keeper).as_deref() == Some("T")).await;
     kill("-KILL", parent(job.pid).unwrap());
-    assert_eq!(job.ending.exited().await, Exit::SupervisorDied);
-    assert_eq!(job.ending.gone().await.killed, 1, "the program died with its supervisor");
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::SupervisorDied);
+    assert_eq!(job.completion.wait_until_gone().await.killed, 1, "the program died with its supervisor");
     scene.assert_nothing_is_left();
 }
 
@@ -201,6 +201,6 @@ async fn without_a_keeper_the_next_job_is_refused_for_good(scene: Scene) {
     kill("-KILL", keeper);
     for _ in 0..3 {
         let refused = scene.keeper.spawn(scene.spec("/bin/true", &[])).await.err().unwrap();
-        assert!(matches!(refused, SpawnError::Keeper { .. }), "{refused:?}");
+        assert!(matches!(refused, SpawnError::KeeperDied { .. }), "{refused:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_process::{Exit, Gone, Stdin};
+use ralph_process::{JobExit, StdinSource, TreeCleanup};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe::Sender;
 
@@ -23,15 +23,15 @@ crate::stories![
     fifty_jobs_run_side_by_side,
 ];
 
-fn clean() -> Gone {
-    Gone { killed: 0, leaked: Vec::new() }
+fn clean() -> TreeCleanup {
+    TreeCleanup { killed: 0, leaked: Vec::new() }
 }
 
 async fn the_exit_code_is_reported(scene: Scene) {
     for code in [0, 1, 7, 255] {
         let mut job = scene.sh(&format!("exit {code}")).await;
-        assert_eq!(job.ending.exited().await, Exit::Code(code));
-        assert_eq!(job.ending.gone().await, clean());
+        assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(code));
+        assert_eq!(job.completion.wait_until_gone().await, clean());
     }
     scene.assert_nothing_is_left();
 }
@@ -39,26 +39,26 @@ async fn the_exit_code_is_reported(scene: Scene) {
 async fn a_death_by_signal_is_reported(scene: Scene) {
     for (name, number) in [("KILL", 9), ("SEGV", 11), ("TERM", 15)] {
         let mut job = scene.sh(&format!("kill -{name} $$")).await;
-        assert_eq!(job.ending.exited().await, Exit::Signal(number));
-        assert_eq!(job.ending.gone().await, clean());
+        assert_eq!(job.completion.wait_for_exit().await, JobExit::Signal(number));
+        assert_eq!(job.completion.wait_until_gone().await, clean());
     }
     scene.assert_nothing_is_left();
 }
 
 async fn both_endings_may_be_awaited_again_and_be_cancelled(scene: Scene) {
     let mut wanted = scene.spec("/bin/sh", &["-c", "read word; exit 3"]);
-    wanted.stdin = Stdin::Pipe;
+    wanted.stdin = StdinSource::Pipe;
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
     for _ in 0..5 {
         tokio::select! {
-            _ = job.ending.exited() => unreachable!("the program still waits for its input"),
+            _ = job.completion.wait_for_exit() => unreachable!("the program still waits for its input"),
             () = tokio::time::sleep(Duration::from_millis(2)) => {}
         }
     }
     drop(job.stdin.take());
     for _ in 0..2 {
-        assert_eq!(job.ending.gone().await, clean());
-        assert_eq!(job.ending.exited().await, Exit::Code(3));
+        assert_eq!(job.completion.wait_until_gone().await, clean());
+        assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(3));
     }
     scene.assert_nothing_is_left();
 }
@@ -67,8 +67,8 @@ async fn both_endings_may_be_awaited_again_and_be_cancelled(scene: Scene) {
 async fn a_grandchild_in_its_own_session_that_holds_stdout_is_killed(scene: Scene) {
     let began = Instant::now();
     let mut job = scene.sh("setsid sleep 1000 & echo promise").await;
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
-    assert_eq!(job.ending.gone().await, Gone { killed: 1, leaked: Vec::new() });
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
+    assert_eq!(job.completion.wait_until_gone().await, TreeCleanup { killed: 1, leaked: Vec::new() });
     assert!(began.elapsed() >= Duration::from_millis(500), "it had no time to finish writing");
     assert_eq!(rest(&mut reader(job.stdout)).await, "promise\n");
     scene.assert_nothing_is_left();
@@ -77,8 +77,8 @@ async fn a_grandchild_in_its_own_session_that_holds_stdout_is_killed(scene: Scen
 // spec: A7
 async fn a_daemon_that_forked_twice_is_killed(scene: Scene) {
     let mut job = scene.sh("(setsid sh -c 'sleep 1000 & exec sleep 1000' >/dev/null 2>&1 &)").await;
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
-    assert_eq!(job.ending.gone().await, Gone { killed: 2, leaked: Vec::new() });
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
+    assert_eq!(job.completion.wait_until_gone().await, TreeCleanup { killed: 2, leaked: Vec::new() });
     scene.assert_nothing_is_left();
 }
 
@@ -86,7 +86,7 @@ async fn a_daemon_that_forked_twice_is_killed(scene: Scene) {
 async fn a_daemon_that_cleared_its_environment_is_killed(scene: Scene) {
     let mut job = scene.sh("(env -i setsid sh -c 'echo $$; exec sleep 1000' &)").await;
     let pid = line(&mut reader(job.stdout)).await.parse().unwrap();
-    assert_eq!(job.ending.gone().await.killed, 1);
+    assert_eq!(job.completion.wait_until_gone().await.killed, 1);
     assert!(!is_alive(pid));
     scene.assert_nothing_is_left();
 }
@@ -95,7 +95,7 @@ async fn a_child_that_writes_its_last_words_within_the_linger_is_not_killed(scen
     let mut wanted = scene.spec("/bin/sh", &["-c", "(sleep 0.2; echo late) & echo early"]);
     wanted.linger = Duration::from_secs(40);
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
-    assert_eq!(job.ending.gone().await, clean());
+    assert_eq!(job.completion.wait_until_gone().await, clean());
     assert_eq!(rest(&mut reader(job.stdout)).await, "early\nlate\n");
     scene.assert_nothing_is_left();
 }
@@ -103,15 +103,15 @@ async fn a_child_that_writes_its_last_words_within_the_linger_is_not_killed(scen
 // spec: A7
 async fn three_hundred_children_are_all_gone(scene: Scene) {
     let mut job = scene.sh("i=0; while [ $i -lt 300 ]; do sleep 1000 & i=$((i+1)); done").await;
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
-    assert_eq!(job.ending.gone().await, Gone { killed: 300, leaked: Vec::new() });
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
+    assert_eq!(job.completion.wait_until_gone().await, TreeCleanup { killed: 300, leaked: Vec::new() });
     scene.assert_nothing_is_left();
 }
 
 // spec: A4
 async fn four_megabytes_pass_through_stdin_and_both_outputs(scene: Scene) {
     let mut wanted = scene.spec("/bin/sh", &["-c", "tee /dev/stderr"]);
-    wanted.stdin = Stdin::Pipe;
+    wanted.stdin = StdinSource::Pipe;
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
     let mut input = Sender::from_owned_fd(job.stdin.take().unwrap()).unwrap();
     let (mut out, mut err) = (reader(job.stdout), reader(job.stderr));
@@ -122,19 +122,19 @@ async fn four_megabytes_pass_through_stdin_and_both_outputs(scene: Scene) {
     };
     let ((), out, err) = tokio::join!(write, rest(&mut out), rest(&mut err));
     assert!(out == sent && err == sent);
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
-    assert_eq!(job.ending.gone().await, clean());
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
+    assert_eq!(job.completion.wait_until_gone().await, clean());
     scene.assert_nothing_is_left();
 }
 
 async fn a_program_that_never_reads_its_input_ends_the_writing_when_it_exits(scene: Scene) {
     let mut wanted = scene.spec("/bin/sh", &["-c", "sleep 0.2"]);
-    wanted.stdin = Stdin::Pipe;
+    wanted.stdin = StdinSource::Pipe;
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
     let mut input = Sender::from_owned_fd(job.stdin.take().unwrap()).unwrap();
     let error = input.write_all(&vec![b'x'; 10 << 20]).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
-    assert_eq!(job.ending.gone().await, clean());
+    assert_eq!(job.completion.wait_until_gone().await, clean());
     scene.assert_nothing_is_left();
 }
 
@@ -142,7 +142,7 @@ async fn dropping_a_job_kills_it(scene: Scene) {
     let job = scene.sh("setsid sleep 1000 & echo ready; exec sleep 1000").await;
     let control = job.control.clone();
     assert_eq!(line(&mut reader(job.stdout)).await, "ready");
-    drop(job.ending);
+    drop(job.completion);
     until("the dropped job is gone", || !is_alive(job.pid)).await;
     until("its grandchild is gone", || crate::scene::marked(&scene.run_id).is_empty()).await;
     control.kill();
@@ -155,8 +155,8 @@ async fn fifty_jobs_run_side_by_side(scene: Scene) {
         jobs.push((code, scene.sh(&format!("sleep 0.1; exit {code}")).await));
     }
     for (code, mut job) in jobs {
-        assert_eq!(job.ending.exited().await, Exit::Code(code));
-        assert_eq!(job.ending.gone().await, clean());
+        assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(code));
+        assert_eq!(job.completion.wait_until_gone().await, clean());
     }
     scene.assert_nothing_is_left();
 }

@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use ralph_process::{Exit, Keeper, SpawnError, sweep};
+use ralph_process::{JobExit, Keeper, SpawnError, kill_run_processes};
 
 use crate::scene::{FAR, every_pid, kill, line, parent, reader, rest, spec};
 
@@ -18,7 +18,7 @@ pub(crate) fn command(role: &str, run_id: &str) -> Command {
 
 /// Reaps what a helper that ended has left to us, the adopter of all orphans: its keeper.
 pub(crate) fn bury(run_id: &str) {
-    assert!(sweep(run_id).leaked.is_empty());
+    assert!(kill_run_processes(run_id).leaked.is_empty());
 }
 
 pub(crate) fn act(arguments: &[String]) -> ExitCode {
@@ -54,39 +54,38 @@ async fn hang(keeper: Keeper, run_id: String) {
 async fn show_signals(keeper: Keeper, run_id: String) {
     let mut job = keeper.spawn(spec(&run_id, "/bin/cat", &["/proc/self/status"])).await.unwrap();
     println!("{}", rest(&mut reader(job.stdout)).await);
-    job.ending.gone().await;
+    job.completion.wait_until_gone().await;
 }
 
 /// Kills its own keeper: the running job goes on, a new one is refused.
 async fn lose_keeper(keeper: Keeper, run_id: String) {
     let script = "echo ready; read word; exit 5";
     let mut wanted = spec(&run_id, "/bin/sh", &["-c", script]);
-    wanted.stdin = ralph_process::Stdin::Pipe;
+    wanted.stdin = ralph_process::StdinSource::Pipe;
     let mut job = keeper.spawn(wanted).await.unwrap();
     assert_eq!(line(&mut reader(job.stdout)).await, "ready");
     kill("-KILL", keeper_of(std::process::id()));
     loop {
         match keeper.spawn(spec(&run_id, "/bin/true", &[])).await {
-            Ok(mut early) => drop(early.ending.gone().await),
-            Err(error) => break assert!(matches!(error, SpawnError::Keeper { .. }), "{error}"),
+            Ok(mut early) => drop(early.completion.wait_until_gone().await),
+            Err(error) => break assert!(matches!(error, SpawnError::KeeperDied { .. }), "{error}"),
         }
     }
     drop(job.stdin.take());
-    assert_eq!(job.ending.exited().await, Exit::Code(5));
-    assert_eq!(job.ending.gone().await.killed, 0);
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(5));
+    assert_eq!(job.completion.wait_until_gone().await.killed, 0);
 }
 
 /// Its job stops the keeper, and then all ends well.
 async fn stop_keeper(keeper: Keeper, run_id: String) {
     let mut job = keeper.spawn(spec(&run_id, "/bin/sh", &["-c", STOP_KEEPER])).await.unwrap();
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
-    assert_eq!(job.ending.gone().await.killed, 0);
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
+    assert_eq!(job.completion.wait_until_gone().await.killed, 0);
     println!("{}", rest(&mut reader(job.stdout)).await);
 }
 
 /// Stops the keeper of the job it runs in, and prints its number.
-pub(crate) const STOP_KEEPER: &str =
-    "read _ _ _ keeper _ < /proc/$PPID/stat; kill -STOP $keeper; echo $keeper";
+pub(crate) const STOP_KEEPER: &str = "read _ _ _ keeper _ < /proc/$PPID/stat; kill -STOP $keeper; echo $keeper";
 
 /// A keeper after the first thread is refused.
 fn start_late() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_process::{Exit, Gone, Job, Polite};
+use ralph_process::{Job, JobExit, TerminationSignal, TreeCleanup};
 
 use crate::scene::{FAR, Scene, is_alive, line, marked, reader};
 
@@ -21,7 +21,7 @@ const A_WHILE: Duration = Duration::from_millis(1_700);
 
 async fn limited(scene: &Scene, megabytes: u64, script: &str) -> Job {
     let mut wanted = scene.spec("/bin/sh", &["-c", script]);
-    wanted.memory = Some(megabytes * MEGABYTE);
+    wanted.memory_limit = Some(megabytes * MEGABYTE);
     wanted.linger = FAR;
     scene.keeper.spawn(wanted).await.unwrap()
 }
@@ -32,11 +32,11 @@ const HOARDER: &str = "{ head -c 60000000 /dev/zero; sleep 1000; } | tail -n 1 &
 // spec: A7
 async fn a_tree_that_has_too_much_memory_together_is_killed_at_once(scene: Scene) {
     let mut job = limited(&scene, 100, &format!("{HOARDER} setsid sh -c '{HOARDER} wait' & wait")).await;
-    let exit = job.ending.exited().await;
-    let Exit::OverMemory { used, limit } = exit else { unreachable!("{exit:?}") };
+    let exit = job.completion.wait_for_exit().await;
+    let JobExit::OverMemory { used, limit } = exit else { unreachable!("{exit:?}") };
     assert_eq!(limit, 100 * MEGABYTE);
     assert!(used > limit && used < 200 * MEGABYTE, "{used}");
-    let gone = job.ending.gone().await;
+    let gone = job.completion.wait_until_gone().await;
     assert!(gone.killed >= 5 && gone.leaked.is_empty(), "{gone:?}");
     scene.assert_nothing_is_left();
 }
@@ -47,8 +47,8 @@ async fn a_tree_below_its_ceiling_is_left_alone(scene: Scene) {
     tokio::time::sleep(A_WHILE).await;
     assert!(is_alive(job.pid));
     job.control.kill();
-    assert_eq!(job.ending.exited().await, Exit::Signal(9));
-    job.ending.gone().await;
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Signal(9));
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }
 
@@ -63,7 +63,7 @@ echo ready; wait";
     tokio::time::sleep(A_WHILE).await;
     assert!(is_alive(job.pid));
     job.control.kill();
-    assert_eq!(job.ending.gone().await, Gone { killed: 41, leaked: Vec::new() });
+    assert_eq!(job.completion.wait_until_gone().await, TreeCleanup { killed: 41, leaked: Vec::new() });
     scene.assert_nothing_is_left();
 }
 
@@ -75,9 +75,9 @@ fn own_memory(pid: u32) -> u64 {
 
 async fn a_program_that_ended_is_not_blamed_for_the_memory_of_its_orphans(scene: Scene) {
     let mut job = limited(&scene, 100, &format!("{HOARDER} {HOARDER} exit 0")).await;
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
-    assert!(job.ending.gone().await.killed >= 4);
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
+    assert!(job.completion.wait_until_gone().await.killed >= 4);
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
     scene.assert_nothing_is_left();
 }
 
@@ -85,9 +85,9 @@ async fn the_time_to_clean_up_is_no_licence_for_more_memory(scene: Scene) {
     let script = format!("trap '{HOARDER} {HOARDER} wait' TERM; echo ready; while :; do sleep 0.02; done");
     let mut job = limited(&scene, 100, &script).await;
     assert_eq!(line(&mut reader(job.stdout)).await, "ready");
-    job.control.stop(Polite::Term, FAR);
-    let exit = job.ending.exited().await;
-    assert!(matches!(exit, Exit::OverMemory { .. }), "{exit:?}");
-    job.ending.gone().await;
+    job.control.stop(TerminationSignal::Term, FAR);
+    let exit = job.completion.wait_for_exit().await;
+    assert!(matches!(exit, JobExit::OverMemory { .. }), "{exit:?}");
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use ralph_process::{Job, JobSpec, Keeper, Stdin};
+use ralph_process::{Job, JobSpec, Keeper, StdinSource};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::unix::pipe::Receiver;
 
@@ -50,9 +50,9 @@ pub(crate) fn spec(run_id: &str, program: &str, args: &[&str]) -> JobSpec {
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         cwd: PathBuf::from("/"),
         run_id: run_id.to_owned(),
-        stdin: Stdin::Null,
-        linger: JobSpec::LINGER,
-        memory: None,
+        stdin: StdinSource::Null,
+        linger: JobSpec::DEFAULT_LINGER,
+        memory_limit: None,
     }
 }
 
@@ -67,10 +67,7 @@ pub(crate) fn marked(run_id: &str) -> Vec<u32> {
 }
 
 pub(crate) fn every_pid() -> Vec<u32> {
-    fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect()
+    fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Returns the fields of /proc/PID/stat after the name: state, parent, group, session, terminal.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use ralph_process::{Exit, SpawnError};
+use ralph_process::{JobExit, SpawnError};
 
 use crate::helper;
 use crate::scene::{Scene, file, reader, rest, stat, text, until};
@@ -25,13 +25,12 @@ const C_LIBRARY_OWN: u64 = 0b11 << 31;
 
 async fn the_environment_is_exactly_the_given_one_and_the_run_id(scene: Scene) {
     let mut wanted = scene.spec("/usr/bin/env", &[]);
-    wanted.env =
-        vec![("A".into(), "1=2".into()), ("RALPH_RUN_ID".into(), "outer".into()), ("B".into(), "".into())];
+    wanted.env = vec![("A".into(), "1=2".into()), ("RALPH_RUN_ID".into(), "outer".into()), ("B".into(), "".into())];
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
     let output = rest(&mut reader(job.stdout)).await;
     let mark = format!("RALPH_RUN_ID={}", scene.run_id);
     assert_eq!(output.lines().collect::<BTreeSet<_>>(), BTreeSet::from(["A=1=2", "B=", mark.as_str()]));
-    job.ending.gone().await;
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }
 
@@ -42,8 +41,8 @@ async fn an_environment_of_a_megabyte_arrives(scene: Scene) {
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
     let output = rest(&mut reader(job.stdout)).await;
     assert_eq!(output.lines().filter(|line| line.ends_with(&value)).count(), 11);
-    assert_eq!(job.ending.exited().await, Exit::Code(0));
-    job.ending.gone().await;
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }
 
@@ -51,10 +50,7 @@ async fn a_single_value_beyond_the_limit_of_the_kernel_is_refused_with_its_size(
     let mut wanted = scene.spec("/bin/true", &[]);
     wanted.env = vec![("BIG".into(), "v".repeat(1 << 20).into())];
     let refused = scene.keeper.spawn(wanted).await.err().unwrap();
-    assert!(
-        matches!(refused, SpawnError::ArgumentsTooLong { longest, .. } if longest > 1 << 20),
-        "{refused}"
-    );
+    assert!(matches!(refused, SpawnError::ArgumentsTooLong { longest, .. } if longest > 1 << 20), "{refused}");
     scene.assert_nothing_is_left();
 }
 
@@ -66,10 +62,9 @@ fn open(pid: u32) -> BTreeSet<String> {
 async fn only_descriptors_0_to_2_are_open_in_the_program(scene: Scene) {
     let mut job = scene.keeper.spawn(scene.spec("sleep", &["1000"])).await.unwrap();
     // The loader has its libraries open for a moment; a descriptor of ours would stay.
-    until("only three descriptors are open", || open(job.pid) == ["0", "1", "2"].map(String::from).into())
-        .await;
+    until("only three descriptors are open", || open(job.pid) == ["0", "1", "2"].map(String::from).into()).await;
     job.control.kill();
-    job.ending.gone().await;
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }
 
@@ -81,8 +76,8 @@ async fn the_program_has_its_own_group_and_no_terminal(scene: Scene) {
     assert_ne!(its[3], mine[3], "it lives in another session");
     assert_eq!(its[4], "0", "it has no terminal");
     job.control.kill();
-    assert_eq!(job.ending.exited().await, Exit::Signal(9));
-    job.ending.gone().await;
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Signal(9));
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }
 
@@ -106,8 +101,8 @@ async fn a_bare_name_is_looked_up_in_the_path_of_the_job(scene: Scene) {
     let mut wanted = scene.spec("program", &[]);
     wanted.env = vec![("PATH".into(), format!("/nowhere:{}", text(folder.path())).into())];
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
-    assert_eq!(job.ending.exited().await, Exit::Code(9));
-    job.ending.gone().await;
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(9));
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }
 
@@ -116,7 +111,7 @@ async fn a_relative_program_starts_at_the_working_directory(scene: Scene) {
     let mut wanted = scene.spec("./program", &[]);
     wanted.cwd = PathBuf::from(folder.path());
     let mut job = scene.keeper.spawn(wanted).await.unwrap();
-    assert_eq!(job.ending.exited().await, Exit::Code(8));
-    job.ending.gone().await;
+    assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(8));
+    job.completion.wait_until_gone().await;
     scene.assert_nothing_is_left();
 }

@@ -1,44 +1,44 @@
 //! Decides whether an agent's own words claim that the work is done. It reads text and nothing else:
 //! it never runs a check, and it never trusts a claim. Proof is the business of the verifiers.
 
-mod clean;
-mod echo;
-#[cfg(test)]
-mod effort;
-mod fence;
-mod finder;
-mod judge;
-pub(crate) mod layout;
-mod lead;
+mod claim_finder;
+mod claim_reading;
+mod claim_rules;
+mod code_block;
+mod evaluate;
+mod excluded_regions;
 mod lexicon;
-mod mood;
-mod neutral;
+pub(crate) mod markdown_lines;
+mod message_tail;
+mod neutralise;
+pub(crate) mod parsed_message;
 pub(crate) mod pattern;
-pub(crate) mod place;
 mod promise;
+mod prompt_echo;
+pub(crate) mod prose_words;
 pub(crate) mod quote;
-mod reading;
-mod region;
-mod retract;
-mod rules;
-mod standing;
-mod tag;
-mod tail;
-mod utf8;
-pub(crate) mod words;
+mod retraction;
+mod sentence_mood;
+mod signal_tag;
+#[cfg(test)]
+mod step_counter;
+mod surrounding_lines;
+mod tag_usage;
+mod terminal_filter;
+mod utf8_decoder;
 
-pub(crate) use clean::clean;
-pub use finder::{Finder, Heard};
-pub use neutral::neutralise;
-pub use promise::{Nonce, Promise, PromiseError};
-pub use reading::{Claim, Mention, NoClaim, Reading};
-pub use rules::{ClaimRules, Contradictions, Matching, PlainLine, Scope};
-pub use tail::KEPT_BYTES;
-pub use utf8::Utf8Stream;
+pub use claim_finder::{ClaimFinder, TranscriptEvent};
+pub use claim_reading::{Claim, ClaimReading, NoClaimReason, TagMention};
+pub use claim_rules::{ClaimRules, ClaimScope, ContradictionSearch, PlainLinePolicy, PromiseMatching};
+pub use message_tail::MESSAGE_TAIL_BYTES;
+pub use neutralise::neutralise_tags;
+pub use promise::{Promise, PromiseError, PromiseNonce};
+pub(crate) use terminal_filter::strip_terminal_codes;
+pub use utf8_decoder::Utf8Decoder;
 
 pub use crate::contradiction::Contradiction;
 
 /// Returns the part of `text` in `range`, or nothing when the range does not fit.
-pub(crate) fn cut(text: &str, range: core::ops::Range<usize>) -> &str {
+pub(crate) fn slice_or_empty(text: &str, range: core::ops::Range<usize>) -> &str {
     text.get(range).unwrap_or("")
 }

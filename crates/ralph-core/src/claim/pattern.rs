@@ -4,54 +4,54 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::words::{Word, fits, number};
+use super::prose_words::{ProseWord, parse_number, word_matches_slot};
 
 /// A set of words by their looks: how they begin, and how they end and how long they are, hashed.
 #[derive(Debug, Clone, Copy)]
-struct Looks {
-    begins: u128,
-    ends: u64,
+struct WordMask {
+    prefix_bits: u128,
+    suffix_bits: u64,
 }
 
-impl Looks {
-    const NONE: Self = Self { begins: 0, ends: 0 };
-    const ANY: Self = Self { begins: u128::MAX, ends: u64::MAX };
+impl WordMask {
+    const NONE: Self = Self { prefix_bits: 0, suffix_bits: 0 };
+    const ANY: Self = Self { prefix_bits: u128::MAX, suffix_bits: u64::MAX };
     /// Numbers have a bit of their own besides.
-    const NUMBER: Self = Self { begins: 1 << 127, ends: u64::MAX };
+    const NUMBER: Self = Self { prefix_bits: 1 << 127, suffix_bits: u64::MAX };
 
-    const fn or(self, other: Self) -> Self {
-        Self { begins: self.begins | other.begins, ends: self.ends | other.ends }
+    const fn union(self, other: Self) -> Self {
+        Self { prefix_bits: self.prefix_bits | other.prefix_bits, suffix_bits: self.suffix_bits | other.suffix_bits }
     }
 
     /// Tells whether a word of one set may be in the other.
-    const fn meets(self, other: Self) -> bool {
-        self.begins & other.begins != 0 && self.ends & other.ends != 0
+    const fn intersects(self, other: Self) -> bool {
+        self.prefix_bits & other.prefix_bits != 0 && self.suffix_bits & other.suffix_bits != 0
     }
 }
 
 /// A pattern of the language explained at [`super::words::find`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pattern {
-    slots: &'static [Slot],
-    anchor: Anchor,
+pub(crate) struct WordPattern {
+    slots: &'static [PatternSlot],
+    anchor: PatternAnchor,
     /// How the first word that it matches may look.
-    first: Looks,
+    first_word_mask: WordMask,
     /// How words look that it cannot do without.
-    needed: [Looks; 3],
+    required_masks: [WordMask; 3],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Anchor {
+enum PatternAnchor {
     Start,
     None,
 }
 
 /// One part of a pattern.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Slot {
+pub(crate) struct PatternSlot {
     kind: SlotKind,
     choices: &'static str,
-    looks: Looks,
+    mask: WordMask,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,9 +66,9 @@ enum SlotKind {
 /// Makes a pattern.
 macro_rules! pattern {
     ($text:expr) => {{
-        const SLOTS: [$crate::claim::pattern::Slot; $crate::claim::pattern::count($text)] =
-            $crate::claim::pattern::slots($text);
-        $crate::claim::pattern::Pattern::new($text, &SLOTS)
+        const SLOTS: [$crate::claim::pattern::PatternSlot; $crate::claim::pattern::count_slots($text)] =
+            $crate::claim::pattern::parse_slots($text);
+        $crate::claim::pattern::WordPattern::new($text, &SLOTS)
     }};
 }
 /// Makes a slice of patterns.
@@ -78,143 +78,145 @@ macro_rules! patterns {
 pub(crate) use {pattern, patterns};
 
 /// A sentence with the looks of its words.
-pub(crate) struct Marked<'a> {
-    pub(crate) words: &'a [Word],
-    looks: Vec<Looks>,
-    all: Looks,
+pub(crate) struct MaskedSentence<'a> {
+    pub(crate) words: &'a [ProseWord],
+    word_masks: Vec<WordMask>,
+    combined_mask: WordMask,
 }
 
-impl<'a> Marked<'a> {
-    pub(crate) fn new(words: &'a [Word]) -> Self {
-        let looks: Vec<Looks> = words.iter().map(looks_of).collect();
-        let all = looks.iter().fold(Looks::NONE, |all, one| all.or(*one));
-        Self { words, looks, all }
+impl<'a> MaskedSentence<'a> {
+    pub(crate) fn new(words: &'a [ProseWord]) -> Self {
+        let word_masks: Vec<WordMask> = words.iter().map(word_mask).collect();
+        let combined_mask = word_masks.iter().fold(WordMask::NONE, |all, one| all.union(*one));
+        Self { words, word_masks, combined_mask }
     }
 
     /// Finds the first pattern of `list` that matches.
-    pub(crate) fn find(&self, list: &[Pattern]) -> Option<Range<usize>> {
-        list.iter().find_map(|pattern| pattern.find(self))
+    pub(crate) fn find_any(&self, list: &[WordPattern]) -> Option<Range<usize>> {
+        list.iter().find_map(|pattern| pattern.find_in(self))
     }
 
-    fn fits(&self, at: usize, slot: &Slot) -> bool {
-        self.looks.get(at).is_some_and(|looks| looks.meets(slot.looks))
-            && self.words.get(at).is_some_and(|word| fits(word, slot.choices))
+    fn slot_matches(&self, at: usize, slot: &PatternSlot) -> bool {
+        self.word_masks.get(at).is_some_and(|looks| looks.intersects(slot.mask))
+            && self.words.get(at).is_some_and(|word| word_matches_slot(word, slot.choices))
     }
 
-    fn is_mark(&self, at: usize) -> bool {
-        self.words.get(at).is_none_or(Word::is_mark)
+    fn is_punctuation_at(&self, at: usize) -> bool {
+        self.words.get(at).is_none_or(ProseWord::is_punctuation)
     }
 }
 
 /// Tells whether a pattern of `list` matches.
-pub(crate) fn matches_any(words: &[Word], list: &[Pattern]) -> bool {
-    !words.is_empty() && Marked::new(words).find(list).is_some()
+pub(crate) fn matches_any(words: &[ProseWord], list: &[WordPattern]) -> bool {
+    !words.is_empty() && MaskedSentence::new(words).find_any(list).is_some()
 }
 
-impl Pattern {
+impl WordPattern {
     /// Puts together a pattern whose slots were cut by [`slots`].
-    pub(crate) const fn new(text: &'static str, slots: &'static [Slot]) -> Self {
+    pub(crate) const fn new(text: &'static str, slots: &'static [PatternSlot]) -> Self {
         let anchor = match text.as_bytes() {
-            [b'<', b' ', ..] => Anchor::Start,
-            _ => Anchor::None,
+            [b'<', b' ', ..] => PatternAnchor::Start,
+            _ => PatternAnchor::None,
         };
-        let (mut first, mut fixed, mut needed) = (Looks::NONE, false, [Looks::ANY; 3]);
+        let (mut first, mut fixed, mut required_masks) = (WordMask::NONE, false, [WordMask::ANY; 3]);
         let mut rest = slots;
         while let [slot, later @ ..] = rest {
             let one = matches!(slot.kind, SlotKind::One);
             if !fixed {
-                first = first.or(slot.looks);
+                first = first.union(slot.mask);
                 fixed = one;
             }
             if one {
-                let [a, b, _] = needed;
-                needed = [slot.looks, a, b];
+                let [a, b, _] = required_masks;
+                required_masks = [slot.mask, a, b];
             }
             rest = later;
         }
-        Self { slots, anchor, first: if fixed { first } else { Looks::ANY }, needed }
+        Self { slots, anchor, first_word_mask: if fixed { first } else { WordMask::ANY }, required_masks }
     }
 
     /// Finds the first place where the pattern matches.
-    pub(crate) fn find(&self, sentence: &Marked<'_>) -> Option<Range<usize>> {
-        if self.needed.iter().any(|looks| !looks.meets(sentence.all)) {
+    pub(crate) fn find_in(&self, sentence: &MaskedSentence<'_>) -> Option<Range<usize>> {
+        if self.required_masks.iter().any(|looks| !looks.intersects(sentence.combined_mask)) {
             return None;
         }
         match self.anchor {
-            Anchor::Start => self.at(sentence, sentence.words.iter().position(|word| !word.is_mark())?),
-            Anchor::None => (0..sentence.words.len()).find_map(|at| self.at(sentence, at)),
+            PatternAnchor::Start => {
+                self.match_at(sentence, sentence.words.iter().position(|word| !word.is_punctuation())?)
+            }
+            PatternAnchor::None => (0..sentence.words.len()).find_map(|at| self.match_at(sentence, at)),
         }
     }
 
     /// Matches the pattern from the word `at` on.
-    pub(crate) fn at(&self, sentence: &Marked<'_>, at: usize) -> Option<Range<usize>> {
-        if !sentence.looks.get(at)?.meets(self.first) {
+    pub(crate) fn match_at(&self, sentence: &MaskedSentence<'_>, at: usize) -> Option<Range<usize>> {
+        if !sentence.word_masks.get(at)?.intersects(self.first_word_mask) {
             return None;
         }
-        end(sentence, at, self.slots).map(|end| at..end)
+        match_end(sentence, at, self.slots).map(|end| at..end)
     }
 }
 
 /// Returns where the match of `slots` from the word `at` on ends.
-fn end(sentence: &Marked<'_>, at: usize, slots: &[Slot]) -> Option<usize> {
+fn match_end(sentence: &MaskedSentence<'_>, at: usize, slots: &[PatternSlot]) -> Option<usize> {
     let Some((slot, later)) = slots.split_first() else { return Some(at) };
     match slot.kind {
         SlotKind::One => {
-            if sentence.fits(at, slot) {
-                end(sentence, at + 1, later)
+            if sentence.slot_matches(at, slot) {
+                match_end(sentence, at + 1, later)
             } else {
                 None
             }
         }
         SlotKind::Optional => {
-            let with = if sentence.fits(at, slot) { end(sentence, at + 1, later) } else { None };
-            with.or_else(|| end(sentence, at, later))
+            let with = if sentence.slot_matches(at, slot) { match_end(sentence, at + 1, later) } else { None };
+            with.or_else(|| match_end(sentence, at, later))
         }
         SlotKind::Gap(longest) => {
             for skipped in at..=at + longest {
-                if let Some(found) = end(sentence, skipped, later) {
+                if let Some(found) = match_end(sentence, skipped, later) {
                     return Some(found);
                 }
-                if sentence.is_mark(skipped) {
+                if sentence.is_punctuation_at(skipped) {
                     return None;
                 }
             }
             None
         }
-        SlotKind::End => (at..sentence.words.len()).all(|at| sentence.is_mark(at)).then_some(at),
+        SlotKind::End => (at..sentence.words.len()).all(|at| sentence.is_punctuation_at(at)).then_some(at),
     }
 }
 
 /// Returns how many slots a pattern has.
-pub(crate) const fn count(text: &str) -> usize {
-    let mut rest = without_anchor(text);
+pub(crate) const fn count_slots(text: &str) -> usize {
+    let mut rest = strip_anchor(text);
     let mut count = 0;
     while !rest.is_empty() {
-        rest = cut_slot(rest).1;
+        rest = split_first_slot(rest).1;
         count += 1;
     }
     count
 }
 
 /// Cuts a pattern into its slots.
-pub(crate) const fn slots<const N: usize>(text: &'static str) -> [Slot; N] {
-    let mut out = [Slot { kind: SlotKind::One, choices: "", looks: Looks::NONE }; N];
-    let mut open: &mut [Slot] = &mut out;
-    let mut rest = without_anchor(text);
+pub(crate) const fn parse_slots<const N: usize>(text: &'static str) -> [PatternSlot; N] {
+    let mut out = [PatternSlot { kind: SlotKind::One, choices: "", mask: WordMask::NONE }; N];
+    let mut open: &mut [PatternSlot] = &mut out;
+    let mut rest = strip_anchor(text);
     while let [place, later @ ..] = open {
-        let (raw, after) = cut_slot(rest);
-        *place = slot(raw);
+        let (raw, after) = split_first_slot(rest);
+        *place = parse_slot(raw);
         open = later;
         rest = after;
     }
     out
 }
 
-const fn slot(raw: &'static [u8]) -> Slot {
+const fn parse_slot(raw: &'static [u8]) -> PatternSlot {
     let (kind, choices) = match raw {
-        b"$" => return Slot { kind: SlotKind::End, choices: "", looks: Looks::ANY },
-        b".." => return Slot { kind: SlotKind::Gap(4), choices: "", looks: Looks::ANY },
-        b"..." => return Slot { kind: SlotKind::Gap(8), choices: "", looks: Looks::ANY },
+        b"$" => return PatternSlot { kind: SlotKind::End, choices: "", mask: WordMask::ANY },
+        b".." => return PatternSlot { kind: SlotKind::Gap(4), choices: "", mask: WordMask::ANY },
+        b"..." => return PatternSlot { kind: SlotKind::Gap(8), choices: "", mask: WordMask::ANY },
         [choices @ .., b'?'] if !choices.is_empty() => (SlotKind::Optional, choices),
         choices => (SlotKind::One, choices),
     };
@@ -222,10 +224,10 @@ const fn slot(raw: &'static [u8]) -> Slot {
         Ok(text) => text,
         Err(_) => "",
     };
-    Slot { kind, choices: text, looks: looks(choices) }
+    PatternSlot { kind, choices: text, mask: slot_mask(choices) }
 }
 
-const fn without_anchor(text: &str) -> &[u8] {
+const fn strip_anchor(text: &str) -> &[u8] {
     match text.as_bytes() {
         [b'<', b' ', slots @ ..] => slots,
         slots => slots,
@@ -233,12 +235,12 @@ const fn without_anchor(text: &str) -> &[u8] {
 }
 
 /// Cuts the first slot off.
-const fn cut_slot(slots: &[u8]) -> (&[u8], &[u8]) {
-    cut_at(slots, b' ')
+const fn split_first_slot(slots: &[u8]) -> (&[u8], &[u8]) {
+    split_at_byte(slots, b' ')
 }
 
 /// Returns what is before and after the first `mark`.
-const fn cut_at(text: &[u8], mark: u8) -> (&[u8], &[u8]) {
+const fn split_at_byte(text: &[u8], mark: u8) -> (&[u8], &[u8]) {
     let mut rest = text;
     let mut length = 0;
     while let [c, later @ ..] = rest {
@@ -252,53 +254,57 @@ const fn cut_at(text: &[u8], mark: u8) -> (&[u8], &[u8]) {
 }
 
 /// Returns how the words of a slot may look.
-const fn looks(slot: &[u8]) -> Looks {
-    let mut out = Looks::NONE;
+const fn slot_mask(slot: &[u8]) -> WordMask {
+    let mut out = WordMask::NONE;
     let mut rest = slot;
     while !rest.is_empty() {
-        let (choice, later) = cut_at(rest, b'/');
-        out = out.or(match choice {
-            [b'#', ..] => Looks::NUMBER,
-            [b'*', ..] => Looks::ANY,
-            [b'%', a, b, _, ..] => Looks { begins: beginning(*a, *b), ends: u64::MAX },
-            [b'%', ..] => Looks::ANY,
-            word => looks_of_bytes(word),
+        let (choice, later) = split_at_byte(rest, b'/');
+        out = out.union(match choice {
+            [b'#', ..] => WordMask::NUMBER,
+            [b'*', ..] => WordMask::ANY,
+            [b'%', a, b, _, ..] => WordMask { prefix_bits: prefix_bit(*a, *b), suffix_bits: u64::MAX },
+            [b'%', ..] => WordMask::ANY,
+            word => word_bytes_mask(word),
         });
         rest = later;
     }
     out
 }
 
-fn looks_of(word: &Word) -> Looks {
-    let looks = looks_of_bytes(word.text.as_bytes());
-    if number(&word.text).is_some() { looks.or(Looks { ends: 0, ..Looks::NUMBER }) } else { looks }
-}
-
-const fn looks_of_bytes(word: &[u8]) -> Looks {
-    match word {
-        [a, b, .., last] => Looks { begins: beginning(*a, *b), ends: ending(*last, word.len()) },
-        [a, b] => Looks { begins: beginning(*a, *b), ends: ending(*b, 2) },
-        [a] => Looks { begins: beginning(*a, 0), ends: ending(*a, 1) },
-        [] => Looks::NONE,
+fn word_mask(word: &ProseWord) -> WordMask {
+    let looks = word_bytes_mask(word.text.as_bytes());
+    if parse_number(&word.text).is_some() {
+        looks.union(WordMask { suffix_bits: 0, ..WordMask::NUMBER })
+    } else {
+        looks
     }
 }
 
-const fn beginning(first: u8, second: u8) -> u128 {
+const fn word_bytes_mask(word: &[u8]) -> WordMask {
+    match word {
+        [a, b, .., last] => WordMask { prefix_bits: prefix_bit(*a, *b), suffix_bits: suffix_bit(*last, word.len()) },
+        [a, b] => WordMask { prefix_bits: prefix_bit(*a, *b), suffix_bits: suffix_bit(*b, 2) },
+        [a] => WordMask { prefix_bits: prefix_bit(*a, 0), suffix_bits: suffix_bit(*a, 1) },
+        [] => WordMask::NONE,
+    }
+}
+
+const fn prefix_bit(first: u8, second: u8) -> u128 {
     1 << ((first as u32 * 29 + second as u32) % 127)
 }
 
-const fn ending(last: u8, length: usize) -> u64 {
+const fn suffix_bit(last: u8, length: usize) -> u64 {
     1 << ((last as usize * 7 + length) % 64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::words::{find, words};
+    use crate::claim::prose_words::{find_match, split_words};
 
     // spec: S3, S7
     #[test]
-    fn a_skipping_search_finds_what_a_plain_one_finds() {
+    fn a_masked_search_finds_what_a_plain_one_finds() {
         let texts = [
             "I left two of the five tests red, and `make` fails.",
             "0 errors: all is emitted, nothing is left to do (yet).",
@@ -308,7 +314,7 @@ mod tests {
         macro_rules! both {
             ($($text:literal),* $(,)?) => { ([$($text),*], patterns![$($text),*]) };
         }
-        let (texts_of, patterns): (_, &[Pattern]) = both![
+        let (texts_of, patterns): (_, &[WordPattern]) = both![
             "< i/we left",
             "left .. red",
             "# .. tests red",
@@ -325,10 +331,10 @@ mod tests {
             "*",
         ];
         for text in texts {
-            let words = words(text, 0);
+            let words = split_words(text, 0);
             for (pattern, written) in patterns.iter().zip(texts_of) {
-                let found = pattern.find(&Marked::new(&words));
-                assert_eq!(found, find(&words, written), "{written} in {text}");
+                let found = pattern.find_in(&MaskedSentence::new(&words));
+                assert_eq!(found, find_match(&words, written), "{written} in {text}");
             }
         }
     }

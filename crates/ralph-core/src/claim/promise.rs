@@ -40,7 +40,7 @@ impl TryFrom<String> for Promise {
 
     /// Reads a promise that was stored. Earlier versions took a single letter.
     fn try_from(text: String) -> Result<Self, PromiseError> {
-        let text = collapse(&text);
+        let text = collapse_whitespace(&text);
         if text.is_empty() { Err(PromiseError::Empty) } else { Ok(Self(text)) }
     }
 }
@@ -52,7 +52,7 @@ impl From<Promise> for String {
 }
 
 /// Returns `text` with every run of white space as one blank and none at the ends.
-pub(crate) fn collapse(text: &str) -> String {
+pub(crate) fn collapse_whitespace(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {
@@ -65,16 +65,16 @@ pub(crate) fn collapse(text: &str) -> String {
 
 /// Four letters or digits that a prompt asks for once, so that an old tag cannot pass for a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Nonce(String);
+pub struct PromiseNonce(String);
 
-impl Nonce {
+impl PromiseNonce {
     /// Makes a nonce from a random number that the caller has rolled.
-    pub fn from_dice(dice: u32) -> Self {
-        const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-        let mut rest = dice;
+    pub fn from_random(random: u32) -> Self {
+        const NONCE_ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+        let mut rest = random;
         let mut text = String::with_capacity(4);
         for _ in 0..4 {
-            let letter = LETTERS.get((rest % 36) as usize).copied().unwrap_or(b'a');
+            let letter = NONCE_ALPHABET.get((rest % 36) as usize).copied().unwrap_or(b'a');
             text.push(char::from(letter));
             rest /= 36;
         }
@@ -121,10 +121,10 @@ mod tests {
     #[test]
     fn a_nonce_has_four_letters_or_digits() {
         for dice in [0, 1, 35, 36, 1_679_615, u32::MAX] {
-            let nonce = Nonce::from_dice(dice);
+            let nonce = PromiseNonce::from_random(dice);
             assert_eq!(nonce.as_str().len(), 4);
             assert!(nonce.as_str().bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));
         }
-        assert_ne!(Nonce::from_dice(7), Nonce::from_dice(8));
+        assert_ne!(PromiseNonce::from_random(7), PromiseNonce::from_random(8));
     }
 }

@@ -1,21 +1,21 @@
 //! Words of an agent as a reason shows them: one line, and not long.
 use alloc::string::String;
 
-use super::neutral::neutralise;
-use super::promise::collapse;
+use super::neutralise::neutralise_tags;
+use super::promise::collapse_whitespace;
 
 /// How much of a sentence a reason shows.
-const SHOWN_CHARS: usize = 160;
+const MAX_QUOTE_CHARS: usize = 160;
 
 /// Returns a text without live tags.
-pub(crate) fn quoted(text: &str) -> String {
-    shown(&neutralise(text))
+pub(crate) fn quote_without_tags(text: &str) -> String {
+    quote_verbatim(&neutralise_tags(text))
 }
 
 /// Returns a text as it is, also where it is about a tag.
-pub(crate) fn shown(text: &str) -> String {
-    let text = collapse(text);
-    let mut out: String = text.chars().take(SHOWN_CHARS).collect();
+pub(crate) fn quote_verbatim(text: &str) -> String {
+    let text = collapse_whitespace(text);
+    let mut out: String = text.chars().take(MAX_QUOTE_CHARS).collect();
     if out.len() < text.len() {
         out.push('\u{2026}');
     }
@@ -23,9 +23,9 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// Returns a sentence, or only its decisive words where it is too long for both.
-pub(crate) fn quoted_around(sentence: &str, decisive: &str) -> String {
-    let whole = quoted(sentence);
-    if whole.ends_with('\u{2026}') { quoted(decisive) } else { whole }
+pub(crate) fn quote_sentence_or_phrase(sentence: &str, decisive: &str) -> String {
+    let whole = quote_without_tags(sentence);
+    if whole.ends_with('\u{2026}') { quote_without_tags(decisive) } else { whole }
 }
 
 #[cfg(test)]
@@ -34,15 +34,18 @@ mod tests {
 
     // spec: S11, L4
     #[test]
-    fn a_quotation_is_one_line_without_a_live_tag() {
-        assert_eq!(quoted("TODO: docs\n\n<promise>DONE</promise>\r\n"), "TODO: docs [promise]DONE[/promise]");
+    fn a_quotation_is_one_line_without_an_active_tag() {
+        assert_eq!(
+            quote_without_tags("TODO: docs\n\n<promise>DONE</promise>\r\n"),
+            "TODO: docs [promise]DONE[/promise]"
+        );
     }
 
     // spec: S11
     #[test]
-    fn of_an_endless_sentence_the_decisive_words_are_shown() {
+    fn a_very_long_sentence_is_quoted_by_its_decisive_words() {
         let sentence = alloc::format!("{}, two tests fail", "and so on ".repeat(100));
-        assert_eq!(quoted_around(&sentence, "two tests fail"), "two tests fail");
-        assert_eq!(quoted(&sentence).chars().count(), SHOWN_CHARS + 1);
+        assert_eq!(quote_sentence_or_phrase(&sentence, "two tests fail"), "two tests fail");
+        assert_eq!(quote_without_tags(&sentence).chars().count(), MAX_QUOTE_CHARS + 1);
     }
 }

@@ -2,11 +2,11 @@
 //! sentences: a word such as "failed" is no contradiction when the sentence tells of a repair, of the
 //! past, or of what the program does.
 
-mod logs;
-mod open;
+mod log_blocks;
+mod open_statements;
+mod result_tables;
 mod sections;
-mod settled;
-mod tables;
+mod settled_statements;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,11 +14,11 @@ use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::claim::cut;
-use crate::claim::place::View;
-use crate::claim::quote::{quoted, quoted_around};
-use crate::claim::words::{Word, find as find_pattern, words};
-use sections::{Section, Sentence};
+use crate::claim::parsed_message::ParsedMessage;
+use crate::claim::prose_words::{ProseWord, find_match as find_pattern, split_words};
+use crate::claim::quote::{quote_sentence_or_phrase, quote_without_tags};
+use crate::claim::slice_or_empty;
+use sections::{MessageSentence, SectionKind};
 
 /// A statement that work is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,49 +30,52 @@ pub struct Contradiction {
 }
 
 /// Returns the first statement of open work; `extra` are the user's own phrases.
-pub(crate) fn find(view: &View<'_>, extra: &[String]) -> Option<Contradiction> {
-    let all = sections::prose(view);
+pub(crate) fn find_contradiction(view: &ParsedMessage<'_>, extra: &[String]) -> Option<Contradiction> {
+    let all = sections::prose_sentences(view);
     let extra: Vec<String> =
-        extra.iter().map(|phrase| pattern(phrase)).filter(|phrase| !phrase.is_empty()).collect();
-    let mut spoken = all.iter().enumerate().filter(|(_, sentence)| !sentence.words.iter().all(Word::is_mark));
+        extra.iter().map(|phrase| phrase_to_pattern(phrase)).filter(|phrase| !phrase.is_empty()).collect();
+    let mut spoken =
+        all.iter().enumerate().filter(|(_, sentence)| !sentence.words.iter().all(ProseWord::is_punctuation));
     let told = spoken.find_map(|(at, sentence)| {
         let next = all.get(at + 1).map_or(&[][..], |next| next.words.as_slice());
-        let hit = in_section(sentence, next, &extra)?;
-        Some(report(view, sentence, &hit))
+        let hit = find_in_section(sentence, next, &extra)?;
+        Some(build_contradiction(view, sentence, &hit))
     });
     told.or_else(|| {
-        let shown = tables::open_row(view).or_else(|| logs::failure(view, &all))?;
-        let text = quoted(cut(view.text, shown));
+        let shown = result_tables::find_open_row(view).or_else(|| log_blocks::find_failure_line(view, &all))?;
+        let text = quote_without_tags(slice_or_empty(view.text, shown));
         Some(Contradiction { phrase: text.clone(), sentence: text })
     })
 }
 
-fn in_section(sentence: &Sentence, next: &[Word], extra: &[String]) -> Option<Range<usize>> {
+fn find_in_section(sentence: &MessageSentence, next: &[ProseWord], extra: &[String]) -> Option<Range<usize>> {
     match sentence.section {
-        Section::Settled => None,
-        Section::Plain => statement(&sentence.words, next, extra),
-        Section::Planned => {
-            open::planned(&sentence.words).or_else(|| statement(&sentence.words, next, extra))
+        SectionKind::Settled => None,
+        SectionKind::Plain => find_statement(&sentence.words, next, extra),
+        SectionKind::Planned => {
+            open_statements::find_planned_work(&sentence.words).or_else(|| find_statement(&sentence.words, next, extra))
         }
     }
 }
 
 /// Returns where a single sentence says that work is open.
-pub(crate) fn open_work(sentence: &[Word]) -> Option<Range<usize>> {
-    statement(sentence, &[], &[])
+pub(crate) fn find_open_work(sentence: &[ProseWord]) -> Option<Range<usize>> {
+    find_statement(sentence, &[], &[])
 }
 
-fn statement(sentence: &[Word], next: &[Word], extra: &[String]) -> Option<Range<usize>> {
+fn find_statement(sentence: &[ProseWord], next: &[ProseWord], extra: &[String]) -> Option<Range<usize>> {
     let own = extra.iter().filter_map(|phrase| find_pattern(sentence, phrase));
-    let built_in = open::hits(sentence);
-    let found = own.map(|range| open::Hit { range, sort: open::Sort::State }).chain(built_in);
-    found.into_iter().find(|hit| !settled::is_settled(sentence, hit, next)).map(|hit| hit.range)
+    let built_in = open_statements::find_hits(sentence);
+    let found = own
+        .map(|range| open_statements::OpenWorkHit { range, kind: open_statements::StatementKind::State })
+        .chain(built_in);
+    found.into_iter().find(|hit| !settled_statements::is_settled(sentence, hit, next)).map(|hit| hit.range)
 }
 
 /// Turns a phrase of the user into a pattern of plain words.
-fn pattern(phrase: &str) -> String {
+fn phrase_to_pattern(phrase: &str) -> String {
     let mut out = String::new();
-    for word in words(phrase, 0) {
+    for word in split_words(phrase, 0) {
         if !out.is_empty() {
             out.push(' ');
         }
@@ -81,11 +84,11 @@ fn pattern(phrase: &str) -> String {
     out
 }
 
-fn report(view: &View<'_>, sentence: &Sentence, hit: &Range<usize>) -> Contradiction {
-    let start = sentence.words.first().map_or(0, |word| word.at);
-    let from = sentence.words.get(hit.start).map_or(start, |word| word.at);
-    let to = sentence.words.get(hit.end).map_or(sentence.end, |word| word.at);
-    let phrase = cut(view.text, from..to);
-    let sentence = quoted_around(cut(view.text, start..sentence.end), phrase);
-    Contradiction { phrase: quoted(phrase), sentence }
+fn build_contradiction(view: &ParsedMessage<'_>, sentence: &MessageSentence, hit: &Range<usize>) -> Contradiction {
+    let start = sentence.words.first().map_or(0, |word| word.offset);
+    let from = sentence.words.get(hit.start).map_or(start, |word| word.offset);
+    let to = sentence.words.get(hit.end).map_or(sentence.end, |word| word.offset);
+    let phrase = slice_or_empty(view.text, from..to);
+    let sentence = quote_sentence_or_phrase(slice_or_empty(view.text, start..sentence.end), phrase);
+    Contradiction { phrase: quote_without_tags(phrase), sentence }
 }

@@ -4,21 +4,21 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use crate::claim::cut;
-use crate::claim::layout::Kind;
-use crate::claim::place::View;
-use crate::claim::words::{Word, has, sentences};
+use crate::claim::markdown_lines::LineKind;
+use crate::claim::parsed_message::ParsedMessage;
+use crate::claim::prose_words::{ProseWord, has_match, split_sentences};
+use crate::claim::slice_or_empty;
 
 /// A sentence of the message and where its text ends.
-pub(super) struct Sentence {
-    pub(super) words: Vec<Word>,
+pub(super) struct MessageSentence {
+    pub(super) words: Vec<ProseWord>,
     pub(super) end: usize,
-    pub(super) section: Section,
+    pub(super) section: SectionKind,
 }
 
 /// What the items under a heading are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
+pub(super) enum SectionKind {
     /// Anything.
     Plain,
     /// Steps that come next.
@@ -29,28 +29,28 @@ pub(super) enum Section {
 
 /// How far a heading reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum SectionReach {
     /// To the next heading.
-    Heading,
+    ToNextHeading,
     /// To the end of the list below it.
-    List,
+    ToListEnd,
 }
 
 /// Returns the sentences of all lines that are prose.
-pub(super) fn prose(view: &View<'_>) -> Vec<Sentence> {
+pub(super) fn prose_sentences(view: &ParsedMessage<'_>) -> Vec<MessageSentence> {
     let mut out = Vec::new();
     let mut line = 0;
-    let mut current = (Section::Plain, Reach::Heading);
+    let mut current = (SectionKind::Plain, SectionReach::ToNextHeading);
     while line < view.lines.len() {
-        let kind = view.kind(line);
-        if matches!(kind, Kind::Blank | Kind::Code | Kind::Quote | Kind::Table) {
+        let kind = view.line_kind(line);
+        if matches!(kind, LineKind::Blank | LineKind::Code | LineKind::Quote | LineKind::Table) {
             line += 1;
             continue;
         }
-        let end = view.paragraph(line).end.max(line + 1);
-        let range = view.range(line).start..view.range(end - 1).end;
-        let words = view.words(range.clone());
-        current = reach(view, &range, kind, &words, current);
+        let end = view.paragraph_lines(line).end.max(line + 1);
+        let range = view.line_range(line).start..view.line_range(end - 1).end;
+        let words = view.words_in(range.clone());
+        current = next_section(view, &range, kind, &words, current);
         push_sentences(view, range, current.0, &mut out);
         line = end;
     }
@@ -58,40 +58,44 @@ pub(super) fn prose(view: &View<'_>) -> Vec<Sentence> {
 }
 
 /// Returns the section after a paragraph was read.
-fn reach(
-    view: &View<'_>,
+fn next_section(
+    view: &ParsedMessage<'_>,
     range: &Range<usize>,
-    kind: Kind,
-    words: &[Word],
-    current: (Section, Reach),
-) -> (Section, Reach) {
+    kind: LineKind,
+    words: &[ProseWord],
+    current: (SectionKind, SectionReach),
+) -> (SectionKind, SectionReach) {
     match kind {
-        Kind::Heading => (section(words), Reach::Heading),
-        Kind::Prose if is_title(cut(view.text, range.clone()), words) => match section(words) {
-            Section::Plain if current.1 == Reach::Heading => current,
-            found @ (Section::Plain | Section::Planned | Section::Settled) => (found, Reach::List),
-        },
-        Kind::Prose if current.1 == Reach::List => (Section::Plain, Reach::Heading),
-        Kind::Prose
-        | Kind::Bullet
-        | Kind::Numbered
-        | Kind::Blank
-        | Kind::Code
-        | Kind::Quote
-        | Kind::Table => current,
+        LineKind::Heading => (classify_section(words), SectionReach::ToNextHeading),
+        LineKind::Prose if is_section_title(slice_or_empty(view.text, range.clone()), words) => {
+            match classify_section(words) {
+                SectionKind::Plain if current.1 == SectionReach::ToNextHeading => current,
+                found @ (SectionKind::Plain | SectionKind::Planned | SectionKind::Settled) => {
+                    (found, SectionReach::ToListEnd)
+                }
+            }
+        }
+        LineKind::Prose if current.1 == SectionReach::ToListEnd => (SectionKind::Plain, SectionReach::ToNextHeading),
+        LineKind::Prose
+        | LineKind::Bullet
+        | LineKind::Numbered
+        | LineKind::Blank
+        | LineKind::Code
+        | LineKind::Quote
+        | LineKind::Table => current,
     }
 }
 
-fn is_title(raw: &str, words: &[Word]) -> bool {
+fn is_section_title(raw: &str, words: &[ProseWord]) -> bool {
     let raw = raw.trim();
     let bold = raw.starts_with("**") && raw.trim_end_matches(':').ends_with("**");
     let open = words.last().is_some_and(|word| word.text == ":");
-    let short = words.len() <= 6 && !words.last().is_some_and(Word::ends_sentence) && !raw.contains('\n');
+    let short = words.len() <= 6 && !words.last().is_some_and(ProseWord::ends_sentence) && !raw.contains('\n');
     bold || open || short
 }
 
-fn section(words: &[Word]) -> Section {
-    const OPTIONAL: &[&str] = &[
+fn classify_section(words: &[ProseWord]) -> SectionKind {
+    const OPTIONAL_TITLES: &[&str] = &[
         "optional/optionally/ideas/suggestions/suggestion/recommendations/recommended/suggested/\
         possible/potential/\
             bonus/out-of-scope/non-goals/someday",
@@ -107,7 +111,7 @@ fn section(words: &[Word]) -> Section {
         "you may/might/can/could/should/need",
         "beyond this",
     ];
-    const REPAIRED: &[&str] = &[
+    const REPAIRED_TITLES: &[&str] = &[
         "fixed/resolved/repaired/solved/addressed/closed/eliminated",
         "root cause/causes",
         "< before/background/context/history/previously",
@@ -115,25 +119,25 @@ fn section(words: &[Word]) -> Section {
         "< the? problem/bug/cause/symptom/symptoms",
         "no longer",
     ];
-    const NEXT: &[&str] =
+    const NEXT_STEP_TITLES: &[&str] =
         &["< next steps/step/up/actions", "< what is next", "< follow-ups/follow-up/followups"];
-    if has(words, OPTIONAL)
-        || (has(words, REPAIRED) && !has(words, &["not/never/yet/still/partly/partially/be"]))
+    if has_match(words, OPTIONAL_TITLES)
+        || (has_match(words, REPAIRED_TITLES) && !has_match(words, &["not/never/yet/still/partly/partially/be"]))
     {
-        return Section::Settled;
+        return SectionKind::Settled;
     }
-    if has(words, NEXT) { Section::Planned } else { Section::Plain }
+    if has_match(words, NEXT_STEP_TITLES) { SectionKind::Planned } else { SectionKind::Plain }
 }
 
-fn push_sentences(view: &View<'_>, range: Range<usize>, section: Section, out: &mut Vec<Sentence>) {
+fn push_sentences(view: &ParsedMessage<'_>, range: Range<usize>, section: SectionKind, out: &mut Vec<MessageSentence>) {
     let mut words = Vec::new();
-    if cut(view.text, range.clone()).trim_start_matches(['-', '*', '+', ' ']).starts_with("[ ]") {
-        words.push(Word { text: "[]".into(), at: range.start });
+    if slice_or_empty(view.text, range.clone()).trim_start_matches(['-', '*', '+', ' ']).starts_with("[ ]") {
+        words.push(ProseWord { text: "[]".into(), offset: range.start });
     }
-    words.extend(view.words(range.clone()));
-    let parts = sentences(&words);
+    words.extend(view.words_in(range.clone()));
+    let parts = split_sentences(&words);
     for (at, part) in parts.iter().enumerate() {
-        let end = parts.get(at + 1).and_then(|next| next.first()).map_or(range.end, |next| next.at);
-        out.push(Sentence { words: part.to_vec(), end, section });
+        let end = parts.get(at + 1).and_then(|next| next.first()).map_or(range.end, |next| next.offset);
+        out.push(MessageSentence { words: part.to_vec(), end, section });
     }
 }

@@ -1,10 +1,10 @@
 //! What must hold before a claim is believed. Criteria are written when a task is made and fixed when a run starts.
-mod command;
-mod external;
-mod flaw;
-mod label;
+mod check_command;
+mod check_problem;
+mod criterion_label;
+mod executed_files;
+mod external_check;
 mod proof;
-mod scripts;
 pub mod template;
 
 use alloc::format;
@@ -13,12 +13,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-pub use command::CheckCommand;
-pub use external::ExternalCheck;
-pub use flaw::{Flaw, MOST_RETRIES, Parts, flaw};
-pub use label::label;
-pub use proof::words_alone;
-pub use scripts::Runs;
+pub use check_command::CheckCommand;
+pub use check_problem::{CheckFieldProblem, CheckFields, MAX_CHECK_RETRIES, find_check_problem};
+pub use criterion_label::criterion_label;
+pub use executed_files::ExecutedFiles;
+pub use external_check::ExternalCheck;
+pub use proof::reasons_without_proof;
 
 /// One requirement, and how it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,13 +30,13 @@ pub struct Criterion {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
     #[serde(flatten)]
-    pub method: Method,
+    pub method: VerificationMethod,
 }
 
 /// The five ways of verifying.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "method", content = "config", rename_all = "snake_case")]
-pub enum Method {
+pub enum VerificationMethod {
     /// The claim itself, which was found before anything is verified.
     StringMatch,
     /// A command must succeed.
@@ -63,7 +63,7 @@ pub struct SemanticCheck {
 /// Stages that are verified one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedCheck {
-    pub stages: Vec<Stage>,
+    pub stages: Vec<CheckStage>,
     /// The first required failure ends it; else all stages run.
     pub require_all: bool,
     /// External stages that stand side by side run at once.
@@ -71,7 +71,7 @@ pub struct StagedCheck {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stage {
+pub struct CheckStage {
     /// An optional stage that fails only warns.
     pub required: bool,
     #[serde(flatten)]
@@ -80,7 +80,7 @@ pub struct Stage {
 
 /// An external check, wherever it stands among the criteria.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct External<'a> {
+pub struct ExternalCheckRef<'a> {
     pub check: &'a ExternalCheck,
     pub name: Option<&'a str>,
     /// Whether a failure rejects.
@@ -89,21 +89,23 @@ pub struct External<'a> {
 
 /// Returns all external checks, those of stages too.
 #[must_use]
-pub fn externals(criteria: &[Criterion]) -> Vec<External<'_>> {
+pub fn external_checks(criteria: &[Criterion]) -> Vec<ExternalCheckRef<'_>> {
     let mut found = Vec::new();
-    criteria.iter().for_each(|criterion| collect(criterion, true, &mut found));
+    criteria.iter().for_each(|criterion| collect_external_checks(criterion, true, &mut found));
     found
 }
 
-fn collect<'a>(criterion: &'a Criterion, required: bool, found: &mut Vec<External<'a>>) {
+fn collect_external_checks<'a>(criterion: &'a Criterion, required: bool, found: &mut Vec<ExternalCheckRef<'a>>) {
     match &criterion.method {
-        Method::External(check) => found.push(External { check, name: criterion.name.as_deref(), required }),
-        Method::MultiStage(staged) => {
+        VerificationMethod::External(check) => {
+            found.push(ExternalCheckRef { check, name: criterion.name.as_deref(), required });
+        }
+        VerificationMethod::MultiStage(staged) => {
             for stage in &staged.stages {
-                collect(&stage.criterion, required && stage.required, found);
+                collect_external_checks(&stage.criterion, required && stage.required, found);
             }
         }
-        Method::StringMatch | Method::Semantic(_) | Method::Plugin(_) => {}
+        VerificationMethod::StringMatch | VerificationMethod::Semantic(_) | VerificationMethod::Plugin(_) => {}
     }
 }
 
@@ -120,20 +122,20 @@ impl StagedCheck {
     /// Returns the stages in groups: those of a group may be looked at side by side. Only commands are, and only
     /// where that was asked for.
     #[must_use]
-    pub fn groups(&self) -> Vec<&[Stage]> {
-        let is_command = |stage: &Stage| matches!(stage.criterion.method, Method::External(_));
-        let together = |a: &Stage, b: &Stage| self.parallel && is_command(a) && is_command(b);
+    pub fn parallel_groups(&self) -> Vec<&[CheckStage]> {
+        let is_command = |stage: &CheckStage| matches!(stage.criterion.method, VerificationMethod::External(_));
+        let together = |a: &CheckStage, b: &CheckStage| self.parallel && is_command(a) && is_command(b);
         self.stages.chunk_by(together).collect()
     }
 }
 
 impl PluginCheck {
     /// How long a plugin may take where nothing else is said.
-    pub const USUAL_TIMEOUT_MS: u64 = ExternalCheck::USUAL_TIMEOUT_MS;
+    pub const DEFAULT_TIMEOUT_MS: u64 = ExternalCheck::DEFAULT_TIMEOUT_MS;
 
     /// Tells whether a text can name a plugin: it cannot lead out of the folder of plugins.
     #[must_use]
-    pub fn is_name(name: &str) -> bool {
+    pub fn is_valid_name(name: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         !name.is_empty() && !name.starts_with(['.', '-']) && name.bytes().all(is_plain)
     }
@@ -141,77 +143,81 @@ impl PluginCheck {
 
 impl Criterion {
     #[must_use]
-    pub fn of(method: Method) -> Self {
+    pub fn from_method(method: VerificationMethod) -> Self {
         Self { name: None, retries: 0, method }
     }
 
     /// Tells whether a model must be asked about it.
     #[must_use]
-    pub fn needs_a_judge(&self) -> bool {
+    pub fn needs_judge(&self) -> bool {
         match &self.method {
-            Method::Semantic(check) => !check.check_for.is_empty(),
-            Method::MultiStage(staged) => staged.stages.iter().any(|stage| stage.criterion.needs_a_judge()),
-            Method::StringMatch | Method::External(_) | Method::Plugin(_) => false,
+            VerificationMethod::Semantic(check) => !check.check_for.is_empty(),
+            VerificationMethod::MultiStage(staged) => staged.stages.iter().any(|stage| stage.criterion.needs_judge()),
+            VerificationMethod::StringMatch | VerificationMethod::External(_) | VerificationMethod::Plugin(_) => false,
         }
     }
 
     /// Tells whether every model that must be asked about it is named by it.
     #[must_use]
-    pub fn names_its_model(&self) -> bool {
+    pub fn names_judge_model(&self) -> bool {
         match &self.method {
-            Method::Semantic(check) => check.check_for.is_empty() || check.model.is_some(),
-            Method::MultiStage(staged) => staged.stages.iter().all(|stage| stage.criterion.names_its_model()),
-            Method::StringMatch | Method::External(_) | Method::Plugin(_) => true,
+            VerificationMethod::Semantic(check) => check.check_for.is_empty() || check.model.is_some(),
+            VerificationMethod::MultiStage(staged) => {
+                staged.stages.iter().all(|stage| stage.criterion.names_judge_model())
+            }
+            VerificationMethod::StringMatch | VerificationMethod::External(_) | VerificationMethod::Plugin(_) => true,
         }
     }
 
     /// Returns the names of the plugins that it starts.
     #[must_use]
-    pub fn plugins(&self) -> Vec<&str> {
+    pub fn plugin_names(&self) -> Vec<&str> {
         match &self.method {
-            Method::Plugin(check) => [check.plugin.as_str()].into(),
-            Method::MultiStage(staged) => {
-                staged.stages.iter().flat_map(|stage| stage.criterion.plugins()).collect()
+            VerificationMethod::Plugin(check) => [check.plugin.as_str()].into(),
+            VerificationMethod::MultiStage(staged) => {
+                staged.stages.iter().flat_map(|stage| stage.criterion.plugin_names()).collect()
             }
-            Method::StringMatch | Method::External(_) | Method::Semantic(_) => Vec::new(),
+            VerificationMethod::StringMatch | VerificationMethod::External(_) | VerificationMethod::Semantic(_) => {
+                Vec::new()
+            }
         }
     }
 
     /// Limits the time of everything that it starts.
-    pub fn limit_time(&mut self, ms: u64) {
+    pub fn set_timeout(&mut self, ms: u64) {
         match &mut self.method {
-            Method::External(check) => check.timeout_ms = ms,
-            Method::Plugin(check) => check.timeout_ms = ms,
-            Method::MultiStage(staged) => {
-                staged.stages.iter_mut().for_each(|stage| stage.criterion.limit_time(ms));
+            VerificationMethod::External(check) => check.timeout_ms = ms,
+            VerificationMethod::Plugin(check) => check.timeout_ms = ms,
+            VerificationMethod::MultiStage(staged) => {
+                staged.stages.iter_mut().for_each(|stage| stage.criterion.set_timeout(ms));
             }
-            Method::StringMatch | Method::Semantic(_) => {}
+            VerificationMethod::StringMatch | VerificationMethod::Semantic(_) => {}
         }
     }
 
     /// Returns what messages call it.
     #[must_use]
-    pub fn called(&self) -> String {
-        label(self.name.as_deref(), &self.method.shown())
+    pub fn display_name(&self) -> String {
+        criterion_label(self.name.as_deref(), &self.method.summary_line())
     }
 
     /// Returns what people read of it in one line.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn summary_line(&self) -> String {
         match &self.name {
-            Some(name) => format!("{name}: {}", self.method.shown()),
-            None => self.method.shown(),
+            Some(name) => format!("{name}: {}", self.method.summary_line()),
+            None => self.method.summary_line(),
         }
     }
 }
 
 impl From<ExternalCheck> for Criterion {
     fn from(check: ExternalCheck) -> Self {
-        Self::of(Method::External(check))
+        Self::from_method(VerificationMethod::External(check))
     }
 }
 
-impl Method {
+impl VerificationMethod {
     /// Returns the name under which it is written.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -226,18 +232,18 @@ impl Method {
 
     /// Returns what it does, in one line.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn summary_line(&self) -> String {
         match self {
             Self::StringMatch => "the promise itself".to_string(),
             Self::External(check) => check.command.to_string(),
-            Self::Semantic(check) => counted("judged criterion", "judged criteria", check.check_for.len()),
-            Self::MultiStage(staged) => counted("stage", "stages", staged.stages.len()),
+            Self::Semantic(check) => format_count("judged criterion", "judged criteria", check.check_for.len()),
+            Self::MultiStage(staged) => format_count("stage", "stages", staged.stages.len()),
             Self::Plugin(check) => format!("plugin {}", check.plugin),
         }
     }
 }
 
-fn counted(one: &str, many: &str, count: usize) -> String {
+fn format_count(one: &str, many: &str, count: usize) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
@@ -252,14 +258,13 @@ mod tests {
 
     // spec: V4
     #[test]
-    fn only_commands_that_stand_together_run_side_by_side_and_only_if_asked() {
-        let stage = |method| Stage { required: true, criterion: Criterion::of(method) };
-        let command = || stage(Method::External(ExternalCheck::of_command("true")));
-        let judged = stage(Method::Semantic(SemanticCheck::default()));
+    fn only_adjacent_commands_run_in_parallel_and_only_if_asked() {
+        let stage = |method| CheckStage { required: true, criterion: Criterion::from_method(method) };
+        let command = || stage(VerificationMethod::External(ExternalCheck::from_shell_text("true")));
+        let judged = stage(VerificationMethod::Semantic(SemanticCheck::default()));
         let stages = [command(), command(), judged, command(), command(), command()].to_vec();
         let mut staged = StagedCheck { stages, require_all: true, parallel: true };
-        let sizes =
-            |staged: &StagedCheck| staged.groups().iter().map(|group| group.len()).collect::<Vec<_>>();
+        let sizes = |staged: &StagedCheck| staged.parallel_groups().iter().map(|group| group.len()).collect::<Vec<_>>();
         assert_eq!(sizes(&staged), [2, 1, 3]);
         staged.parallel = false;
         assert_eq!(sizes(&staged), [1; 6]);
@@ -269,31 +274,30 @@ mod tests {
     #[test]
     fn the_name_of_a_plugin_cannot_leave_its_folder() {
         for name in ["coverage", "api_1.py", "no-secrets"] {
-            assert!(PluginCheck::is_name(name), "{name}");
+            assert!(PluginCheck::is_valid_name(name), "{name}");
         }
         for name in ["", ".", "..", "../x", "a/b", "/bin/true", ".hidden", "-rf", "a b", "a\0b", "é"] {
-            assert!(!PluginCheck::is_name(name), "{name}");
+            assert!(!PluginCheck::is_valid_name(name), "{name}");
         }
     }
 
     // spec: V2, V4
     #[test]
     fn a_criterion_is_stored_and_read_back_unchanged() {
-        let stage = |required, method| Stage { required, criterion: Criterion::of(method) };
-        let judged =
-            SemanticCheck { check_for: ["no secrets".to_string()].into(), ..SemanticCheck::default() };
+        let stage = |required, method| CheckStage { required, criterion: Criterion::from_method(method) };
+        let judged = SemanticCheck { check_for: ["no secrets".to_string()].into(), ..SemanticCheck::default() };
         let stages = [
-            stage(true, Method::External(ExternalCheck::of_command("make test"))),
-            stage(false, Method::Semantic(judged)),
-            stage(true, Method::StringMatch),
+            stage(true, VerificationMethod::External(ExternalCheck::from_shell_text("make test"))),
+            stage(false, VerificationMethod::Semantic(judged)),
+            stage(true, VerificationMethod::StringMatch),
         ];
         let staged = StagedCheck { stages: stages.into(), require_all: true, parallel: false };
         let criterion =
-            Criterion { name: Some("all".to_string()), retries: 2, method: Method::MultiStage(staged) };
+            Criterion { name: Some("all".to_string()), retries: 2, method: VerificationMethod::MultiStage(staged) };
         let stored = serde_json::to_string(&criterion).unwrap();
         assert_eq!(serde_json::from_str::<Criterion>(&stored).unwrap(), criterion);
-        assert_eq!(criterion.shown(), "all: 3 stages");
-        let commands = externals(core::slice::from_ref(&criterion));
+        assert_eq!(criterion.summary_line(), "all: 3 stages");
+        let commands = external_checks(core::slice::from_ref(&criterion));
         assert_eq!(commands.len(), 1, "stages are looked into");
         assert!(commands[0].required && commands[0].check.command == CheckCommand::from("make test"));
     }

@@ -3,106 +3,110 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Criterion, Method, SemanticCheck};
-use crate::judge::OnError;
+use super::{Criterion, SemanticCheck, VerificationMethod};
+use crate::judge::JudgeErrorPolicy;
 
 /// Says of each criterion why it would come to no more than the agent's own word; nothing where one of them is a proof,
 /// because all of them must hold.
 #[must_use]
-pub fn words_alone(criteria: &[Criterion], on_error: OnError) -> Option<Vec<String>> {
+pub fn reasons_without_proof(criteria: &[Criterion], on_error: JudgeErrorPolicy) -> Option<Vec<String>> {
     let why = |criterion: &Criterion| {
-        criterion.word_alone(on_error).map(|why| format!("{}: {why}", criterion.called()))
+        criterion.reason_without_proof(on_error).map(|why| format!("{}: {why}", criterion.display_name()))
     };
     criteria.iter().map(why).collect()
 }
 
 impl Criterion {
     /// Says why it would come to no more than the agent's own word, if so.
-    fn word_alone(&self, on_error: OnError) -> Option<String> {
+    fn reason_without_proof(&self, on_error: JudgeErrorPolicy) -> Option<String> {
         match &self.method {
-            Method::External(_) | Method::Plugin(_) => None,
-            Method::StringMatch => Some("it looks at the claim alone".to_string()),
-            Method::Semantic(check) => unjudged(check, on_error).map(ToString::to_string),
-            Method::MultiStage(staged) => {
+            VerificationMethod::External(_) | VerificationMethod::Plugin(_) => None,
+            VerificationMethod::StringMatch => Some("it looks at the claim alone".to_string()),
+            VerificationMethod::Semantic(check) => reason_without_judgement(check, on_error).map(ToString::to_string),
+            VerificationMethod::MultiStage(staged) => {
                 let mut required = staged.stages.iter().filter(|stage| stage.required);
-                let is_proof = required.any(|stage| stage.criterion.word_alone(on_error).is_none());
+                let is_proof = required.any(|stage| stage.criterion.reason_without_proof(on_error).is_none());
                 (!is_proof).then(|| "none of its required stages is more than that".to_string())
             }
         }
     }
 }
 
-fn unjudged(check: &SemanticCheck, on_error: OnError) -> Option<&'static str> {
+fn reason_without_judgement(check: &SemanticCheck, on_error: JudgeErrorPolicy) -> Option<&'static str> {
     match (check.check_for.is_empty(), on_error) {
-        (true, OnError::Reject | OnError::StringMatch) => Some("the judge is asked nothing"),
-        (false, OnError::StringMatch) => {
+        (true, JudgeErrorPolicy::Reject | JudgeErrorPolicy::StringMatch) => Some("the judge is asked nothing"),
+        (false, JudgeErrorPolicy::StringMatch) => {
             Some("the claim counts where the judge fails (on_error: string_match)")
         }
-        (false, OnError::Reject) => None,
+        (false, JudgeErrorPolicy::Reject) => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::criterion::{ExternalCheck, PluginCheck, Stage, StagedCheck};
+    use crate::criterion::{CheckStage, ExternalCheck, PluginCheck, StagedCheck};
 
-    fn command() -> Method {
-        Method::External(ExternalCheck::of_command("make"))
+    fn external_method() -> VerificationMethod {
+        VerificationMethod::External(ExternalCheck::from_shell_text("make"))
     }
 
-    fn judged(check_for: &[&str]) -> Method {
+    fn semantic_method(check_for: &[&str]) -> VerificationMethod {
         let check_for = check_for.iter().map(ToString::to_string).collect();
-        Method::Semantic(SemanticCheck { check_for, ..SemanticCheck::default() })
+        VerificationMethod::Semantic(SemanticCheck { check_for, ..SemanticCheck::default() })
     }
 
-    fn staged(stages: Vec<(bool, Method)>) -> Method {
-        let stage = |(required, method)| Stage { required, criterion: Criterion::of(method) };
+    fn staged_method(stages: Vec<(bool, VerificationMethod)>) -> VerificationMethod {
+        let stage = |(required, method)| CheckStage { required, criterion: Criterion::from_method(method) };
         let stages = stages.into_iter().map(stage).collect();
-        Method::MultiStage(StagedCheck { stages, require_all: true, parallel: false })
+        VerificationMethod::MultiStage(StagedCheck { stages, require_all: true, parallel: false })
     }
 
-    fn is_proof(method: Method, on_error: OnError) -> bool {
-        words_alone(&[Criterion::of(method)], on_error).is_none()
+    fn is_proven_by(method: VerificationMethod, on_error: JudgeErrorPolicy) -> bool {
+        reasons_without_proof(&[Criterion::from_method(method)], on_error).is_none()
     }
 
     // spec: V14
     // fault: 75
     #[test]
-    fn commands_plugins_and_judges_that_are_asked_prove_and_words_do_not() {
+    fn commands_plugins_and_questions_to_judges_prove_and_promises_do_not() {
         let plugin = PluginCheck { plugin: "p".to_string(), config: "null".to_string(), timeout_ms: 1 };
-        for method in [command(), Method::Plugin(plugin), judged(&["fast"])] {
-            assert!(is_proof(method.clone(), OnError::Reject), "{method:?}");
+        for method in [external_method(), VerificationMethod::Plugin(plugin), semantic_method(&["fast"])] {
+            assert!(is_proven_by(method.clone(), JudgeErrorPolicy::Reject), "{method:?}");
         }
-        for method in [Method::StringMatch, judged(&[]), staged(Vec::new())] {
-            assert!(!is_proof(method.clone(), OnError::Reject), "{method:?}");
+        for method in [VerificationMethod::StringMatch, semantic_method(&[]), staged_method(Vec::new())] {
+            assert!(!is_proven_by(method.clone(), JudgeErrorPolicy::Reject), "{method:?}");
         }
-        assert!(!is_proof(judged(&["fast"]), OnError::StringMatch), "its failure would be an acceptance");
-        assert!(is_proof(command(), OnError::StringMatch));
+        assert!(
+            !is_proven_by(semantic_method(&["fast"]), JudgeErrorPolicy::StringMatch),
+            "its failure would be an acceptance"
+        );
+        assert!(is_proven_by(external_method(), JudgeErrorPolicy::StringMatch));
     }
 
     // spec: V14, V4
     // fault: 75
     #[test]
     fn of_stages_only_those_count_that_must_hold() {
-        let prove = |stages| is_proof(staged(stages), OnError::Reject);
-        assert!(prove([(false, Method::StringMatch), (true, command())].into()));
-        assert!(!prove([(false, command()), (true, Method::StringMatch)].into()));
-        assert!(!prove([(true, staged([(false, command())].into()))].into()));
+        let prove = |stages| is_proven_by(staged_method(stages), JudgeErrorPolicy::Reject);
+        assert!(prove([(false, VerificationMethod::StringMatch), (true, external_method())].into()));
+        assert!(!prove([(false, external_method()), (true, VerificationMethod::StringMatch)].into()));
+        assert!(!prove([(true, staged_method([(false, external_method())].into()))].into()));
     }
 
     // spec: V14
     // fault: 75
     #[test]
-    fn one_proof_is_enough_and_nothing_is_none() {
-        let word = Criterion { name: Some("done".to_string()), ..Criterion::of(Method::StringMatch) };
-        let all = [word.clone(), Criterion::of(judged(&[]))];
-        let why = words_alone(&all, OnError::Reject).unwrap();
+    fn one_proof_is_enough_and_no_criteria_prove_nothing() {
+        let word =
+            Criterion { name: Some("done".to_string()), ..Criterion::from_method(VerificationMethod::StringMatch) };
+        let all = [word.clone(), Criterion::from_method(semantic_method(&[]))];
+        let why = reasons_without_proof(&all, JudgeErrorPolicy::Reject).unwrap();
+        assert_eq!(why, ["done: it looks at the claim alone", "0 judged criteria: the judge is asked nothing"]);
         assert_eq!(
-            why,
-            ["done: it looks at the claim alone", "0 judged criteria: the judge is asked nothing"]
+            reasons_without_proof(&[word, Criterion::from_method(external_method())], JudgeErrorPolicy::Reject),
+            None
         );
-        assert_eq!(words_alone(&[word, Criterion::of(command())], OnError::Reject), None);
-        assert_eq!(words_alone(&[], OnError::Reject), Some(Vec::new()));
+        assert_eq!(reasons_without_proof(&[], JudgeErrorPolicy::Reject), Some(Vec::new()));
     }
 }

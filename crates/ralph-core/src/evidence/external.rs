@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Verdict;
 use crate::criterion::ExternalCheck;
-use crate::text::signal_words;
+use crate::text::describe_signal;
 
 /// What happened when a check's command ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,32 +20,32 @@ pub enum CheckEnding {
 
 /// Tells which of the texts that a check looks for were seen in the whole output, stdout and stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct OutputMatches {
     pub wanted: bool,
     pub forbidden: bool,
 }
 
 /// Returns verdict and reason for one run of a check's command.
 #[must_use]
-pub fn judge_check(check: &ExternalCheck, ending: &CheckEnding, seen: Seen) -> (Verdict, String) {
+pub fn evaluate_command(check: &ExternalCheck, ending: &CheckEnding, matches: OutputMatches) -> (Verdict, String) {
     match ending {
         CheckEnding::NotStarted { why } => (Verdict::CouldNotEvaluate, format!("Command failed: {why}")),
         CheckEnding::TimedOut => {
-            (Verdict::Rejected, format!("Command timed out after {}", limit(check.timeout_ms)))
+            (Verdict::Rejected, format!("Command timed out after {}", format_time_limit(check.timeout_ms)))
         }
         CheckEnding::Signalled { signal } => {
-            (Verdict::CouldNotEvaluate, format!("Command failed: killed by {}", signal_words(*signal)))
+            (Verdict::CouldNotEvaluate, format!("Command failed: killed by {}", describe_signal(*signal)))
         }
-        CheckEnding::Exited { code } => judge_exit(check, *code, seen),
+        CheckEnding::Exited { code } => evaluate_exit_code(check, *code, matches),
     }
 }
 
 /// Writes a time limit: in whole seconds where it can.
-fn limit(ms: u64) -> String {
+fn format_time_limit(ms: u64) -> String {
     if ms.is_multiple_of(1_000) { format!("{}s", ms / 1_000) } else { format!("{ms}ms") }
 }
 
-fn judge_exit(check: &ExternalCheck, code: i32, seen: Seen) -> (Verdict, String) {
+fn evaluate_exit_code(check: &ExternalCheck, code: i32, matches: OutputMatches) -> (Verdict, String) {
     let expected = check.success_exit_code;
     if code != expected {
         return match code {
@@ -55,8 +55,8 @@ fn judge_exit(check: &ExternalCheck, code: i32, seen: Seen) -> (Verdict, String)
         };
     }
     match (&check.output_contains, &check.output_not_contains) {
-        (Some(wanted), _) if !seen.wanted => (Verdict::Rejected, format!("Output doesn't contain: {wanted}")),
-        (_, Some(forbidden)) if seen.forbidden => {
+        (Some(wanted), _) if !matches.wanted => (Verdict::Rejected, format!("Output doesn't contain: {wanted}")),
+        (_, Some(forbidden)) if matches.forbidden => {
             (Verdict::Rejected, format!("Output contains forbidden: {forbidden}"))
         }
         (_, _) => (Verdict::Accepted, "External verification passed".to_string()),
@@ -67,17 +67,17 @@ fn judge_exit(check: &ExternalCheck, code: i32, seen: Seen) -> (Verdict, String)
 mod tests {
     use super::*;
 
-    const NOTHING: Seen = Seen { wanted: false, forbidden: false };
+    const NO_MATCHES: OutputMatches = OutputMatches { wanted: false, forbidden: false };
 
-    fn check() -> ExternalCheck {
-        ExternalCheck::of_command("make test")
+    fn make_test_check() -> ExternalCheck {
+        ExternalCheck::from_shell_text("make test")
     }
 
     // spec: V2
     #[test]
     fn the_exit_code_is_checked_first() {
-        let wants = ExternalCheck { output_contains: Some("ok".to_string()), ..check() };
-        let (verdict, reason) = judge_check(&wants, &CheckEnding::Exited { code: 2 }, NOTHING);
+        let wants = ExternalCheck { output_contains: Some("ok".to_string()), ..make_test_check() };
+        let (verdict, reason) = evaluate_command(&wants, &CheckEnding::Exited { code: 2 }, NO_MATCHES);
         assert_eq!((verdict, reason.as_str()), (Verdict::Rejected, "Command exited with 2, expected 0"));
     }
 
@@ -87,10 +87,10 @@ mod tests {
         let both = ExternalCheck {
             output_contains: Some("ok".to_string()),
             output_not_contains: Some("bad".to_string()),
-            ..check()
+            ..make_test_check()
         };
         let ended = CheckEnding::Exited { code: 0 };
-        let seen = |wanted, forbidden| judge_check(&both, &ended, Seen { wanted, forbidden });
+        let seen = |wanted, forbidden| evaluate_command(&both, &ended, OutputMatches { wanted, forbidden });
         assert_eq!(seen(false, true).1, "Output doesn't contain: ok");
         assert_eq!(seen(true, true).1, "Output contains forbidden: bad");
         assert_eq!(seen(true, false), (Verdict::Accepted, "External verification passed".to_string()));
@@ -99,30 +99,30 @@ mod tests {
     // spec: V2
     #[test]
     fn another_exit_code_can_be_the_success() {
-        let odd = ExternalCheck { success_exit_code: 3, ..check() };
-        assert_eq!(judge_check(&odd, &CheckEnding::Exited { code: 3 }, NOTHING).0, Verdict::Accepted);
-        assert_eq!(judge_check(&odd, &CheckEnding::Exited { code: 0 }, NOTHING).0, Verdict::Rejected);
+        let odd = ExternalCheck { success_exit_code: 3, ..make_test_check() };
+        assert_eq!(evaluate_command(&odd, &CheckEnding::Exited { code: 3 }, NO_MATCHES).0, Verdict::Accepted);
+        assert_eq!(evaluate_command(&odd, &CheckEnding::Exited { code: 0 }, NO_MATCHES).0, Verdict::Rejected);
     }
 
     // spec: V2
     #[test]
     fn a_timed_out_check_is_a_failed_check() {
-        let (verdict, reason) = judge_check(&check(), &CheckEnding::TimedOut, NOTHING);
+        let (verdict, reason) = evaluate_command(&make_test_check(), &CheckEnding::TimedOut, NO_MATCHES);
         assert_eq!((verdict, reason.as_str()), (Verdict::Rejected, "Command timed out after 300s"));
-        let short = ExternalCheck { timeout_ms: 1_500, ..check() };
-        let (_, reason) = judge_check(&short, &CheckEnding::TimedOut, NOTHING);
+        let short = ExternalCheck { timeout_ms: 1_500, ..make_test_check() };
+        let (_, reason) = evaluate_command(&short, &CheckEnding::TimedOut, NO_MATCHES);
         assert_eq!(reason, "Command timed out after 1500ms");
     }
 
     #[test]
     fn a_command_that_cannot_run_is_not_a_verified_failure() {
         for code in [126, 127] {
-            let (verdict, _) = judge_check(&check(), &CheckEnding::Exited { code }, NOTHING);
+            let (verdict, _) = evaluate_command(&make_test_check(), &CheckEnding::Exited { code }, NO_MATCHES);
             assert_eq!(verdict, Verdict::CouldNotEvaluate);
         }
         let unspawned = CheckEnding::NotStarted { why: "no shell".to_string() };
-        assert_eq!(judge_check(&check(), &unspawned, NOTHING).0, Verdict::CouldNotEvaluate);
+        assert_eq!(evaluate_command(&make_test_check(), &unspawned, NO_MATCHES).0, Verdict::CouldNotEvaluate);
         let shot = CheckEnding::Signalled { signal: 9 };
-        assert_eq!(judge_check(&check(), &shot, NOTHING).0, Verdict::CouldNotEvaluate);
+        assert_eq!(evaluate_command(&make_test_check(), &shot, NO_MATCHES).0, Verdict::CouldNotEvaluate);
     }
 }

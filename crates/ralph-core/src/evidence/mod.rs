@@ -11,13 +11,13 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::Spend;
-use crate::criterion::label;
+use crate::attempt::ModelSpend;
+use crate::criterion::criterion_label;
 
-pub use external::{CheckEnding, Seen, judge_check};
-pub use plugin::{LONGEST_ANSWER, judge_plugin};
-pub use retries::after_retries;
-pub use stages::{is_settled, judge_stages};
+pub use external::{CheckEnding, OutputMatches, evaluate_command};
+pub use plugin::{MAX_PLUGIN_ANSWER_BYTES, evaluate_plugin};
+pub use retries::merge_retries;
+pub use stages::{can_skip_remaining_stages, evaluate_stages};
 
 /// Three values: "could not evaluate" is neither a pass nor a verified failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl Verdict {
 /// What kind of evidence it is: the methods of criteria, and what ralph looks at by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EvidenceKind {
     StringMatch,
     #[default]
     External,
@@ -55,7 +55,7 @@ pub enum Kind {
     Commit,
 }
 
-impl Kind {
+impl EvidenceKind {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckEvidence {
     #[serde(default)]
-    pub method: Kind,
+    pub method: EvidenceKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What was looked at, in one line: of an external check, its command.
@@ -90,41 +90,41 @@ pub struct CheckEvidence {
     /// Descendants that the command left behind; they were killed.
     pub leftovers: u32,
     /// An optional stage that fails only warns.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "default_true", skip_serializing_if = "is_true")]
     pub required: bool,
     /// How often it was looked at. More than once and accepted: it is flaky.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "default_one", skip_serializing_if = "is_one")]
     pub tries: u32,
     /// The result is an earlier one of the same run: nothing that it depends on had changed.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub cached: bool,
     /// The SHA-256 of the whole output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// Nobody could look, and the user had said that the claim alone shall count then.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub unverified: bool,
     /// What a judge found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judgement: Option<Judgement>,
+    pub judgement: Option<JudgeReport>,
     /// What a judge used, all tries together; nothing where no model was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spend: Option<Spend>,
+    pub spend: Option<ModelSpend>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<CheckEvidence>,
 }
 
 /// What a judge found, and who it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct JudgeReport {
     pub judge: String,
     pub model: Option<String>,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<JudgeFinding>,
 }
 
 /// A judge's answer to one criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct JudgeFinding {
     pub criterion: String,
     pub met: bool,
     /// The words on which the judge relies.
@@ -136,7 +136,7 @@ pub struct Finding {
 impl CheckEvidence {
     /// Returns evidence that has no output and took no time.
     #[must_use]
-    pub fn plain(method: Kind, command: String, verdict: Verdict, reason: String) -> Self {
+    pub fn without_output(method: EvidenceKind, command: String, verdict: Verdict, reason: String) -> Self {
         Self {
             method,
             name: None,
@@ -161,8 +161,8 @@ impl CheckEvidence {
 
     /// Returns what messages call the check: what was run stands in full in the evidence itself.
     #[must_use]
-    pub fn called(&self) -> String {
-        label(self.name.as_deref(), &self.command)
+    pub fn display_name(&self) -> String {
+        criterion_label(self.name.as_deref(), &self.command)
     }
 
     /// Tells whether it accepted only when it was looked at again.
@@ -172,21 +172,21 @@ impl CheckEvidence {
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_yes(value: &bool) -> bool {
+fn is_true(value: &bool) -> bool {
     *value
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_no(value: &bool) -> bool {
+fn is_false(value: &bool) -> bool {
     !*value
 }
 
@@ -221,48 +221,52 @@ impl Evidence {
 
     /// Returns the reason for the verdict, naming the check that decided.
     #[must_use]
-    pub fn reason(&self) -> String {
+    pub fn verdict_reason(&self) -> String {
         let verdict = self.verdict();
         match self.checks.iter().find(|check| check.verdict == verdict) {
             None => "there was nothing to check".to_string(),
-            Some(_) if verdict == Verdict::Accepted => match self.looked_at() {
+            Some(_) if verdict == Verdict::Accepted => match self.count_independent_checks() {
                 0 => "by the agent's own word".to_string(),
                 1 => "1 check passed".to_string(),
                 count => format!("{count} checks passed"),
             },
             Some(check) => match check.method {
-                Kind::Seal | Kind::Commit => format!("{}: {}", check.command, check.reason),
-                Kind::StringMatch | Kind::External | Kind::Semantic | Kind::MultiStage | Kind::Plugin => {
-                    format!("`{}`: {}", check.called(), check.reason)
+                EvidenceKind::Seal | EvidenceKind::Commit => format!("{}: {}", check.command, check.reason),
+                EvidenceKind::StringMatch
+                | EvidenceKind::External
+                | EvidenceKind::Semantic
+                | EvidenceKind::MultiStage
+                | EvidenceKind::Plugin => {
+                    format!("`{}`: {}", check.display_name(), check.reason)
                 }
             },
         }
     }
 
     /// Counts what says more than the claim does.
-    fn looked_at(&self) -> usize {
-        let is_word = |kind: Kind| matches!(kind, Kind::StringMatch | Kind::Seal);
+    fn count_independent_checks(&self) -> usize {
+        let is_word = |kind: EvidenceKind| matches!(kind, EvidenceKind::StringMatch | EvidenceKind::Seal);
         self.checks.iter().filter(|check| !is_word(check.method) && !check.unverified).count()
     }
 
     /// Returns what the judges used; nothing where none was asked.
     #[must_use]
-    pub fn spend(&self) -> Option<Spend> {
-        spend_of(&self.checks)
+    pub fn judge_spend(&self) -> Option<ModelSpend> {
+        sum_judge_spend(&self.checks)
     }
 
     /// Tells whether some of it is an earlier result.
     #[must_use]
-    pub fn is_reused(&self) -> bool {
-        fn any(checks: &[CheckEvidence]) -> bool {
-            checks.iter().any(|check| check.cached || any(&check.stages))
+    pub fn has_cached_results(&self) -> bool {
+        fn any_cached(checks: &[CheckEvidence]) -> bool {
+            checks.iter().any(|check| check.cached || any_cached(&check.stages))
         }
-        any(&self.checks)
+        any_cached(&self.checks)
     }
 
     /// Returns the end of the deciding check's output.
     #[must_use]
-    pub fn tail(&self) -> &str {
+    pub fn deciding_output_tail(&self) -> &str {
         let verdict = self.verdict();
         self.checks.iter().find(|check| check.verdict == verdict).map_or("", |check| check.tail.as_str())
     }
@@ -270,61 +274,70 @@ impl Evidence {
 
 /// Adds up what checks used. A check with stages has their sum.
 #[must_use]
-pub fn spend_of(checks: &[CheckEvidence]) -> Option<Spend> {
-    checks.iter().filter_map(|check| check.spend).reduce(Spend::plus)
+pub fn sum_judge_spend(checks: &[CheckEvidence]) -> Option<ModelSpend> {
+    checks.iter().filter_map(|check| check.spend).reduce(ModelSpend::add_known)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn evidence(verdicts: &[Verdict]) -> Evidence {
+    fn evidence_with_verdicts(verdicts: &[Verdict]) -> Evidence {
         let checks = verdicts.iter().map(|&verdict| {
-            CheckEvidence::plain(Kind::External, "make".to_string(), verdict, verdict.as_str().to_string())
+            CheckEvidence::without_output(
+                EvidenceKind::External,
+                "make".to_string(),
+                verdict,
+                verdict.as_str().to_string(),
+            )
         });
         Evidence { checks: checks.collect() }
     }
 
     #[test]
     fn no_evidence_accepts_nothing() {
-        assert_eq!(evidence(&[]).verdict(), Verdict::CouldNotEvaluate);
+        assert_eq!(evidence_with_verdicts(&[]).verdict(), Verdict::CouldNotEvaluate);
     }
 
     #[test]
     fn one_failed_check_rejects_whatever_the_others_say() {
         use Verdict::{Accepted, CouldNotEvaluate, Rejected};
-        assert_eq!(evidence(&[Accepted, CouldNotEvaluate, Rejected]).verdict(), Rejected);
-        assert_eq!(evidence(&[Accepted, CouldNotEvaluate]).verdict(), CouldNotEvaluate);
-        assert_eq!(evidence(&[Accepted, Accepted]).verdict(), Accepted);
-        assert_eq!(evidence(&[Accepted, Rejected]).reason(), "`make`: rejected");
-        assert_eq!(evidence(&[Accepted, Accepted]).reason(), "2 checks passed");
-        let mut word = evidence(&[Accepted, Accepted]);
-        word.checks[0].method = Kind::StringMatch;
-        assert_eq!(word.reason(), "1 check passed");
+        assert_eq!(evidence_with_verdicts(&[Accepted, CouldNotEvaluate, Rejected]).verdict(), Rejected);
+        assert_eq!(evidence_with_verdicts(&[Accepted, CouldNotEvaluate]).verdict(), CouldNotEvaluate);
+        assert_eq!(evidence_with_verdicts(&[Accepted, Accepted]).verdict(), Accepted);
+        assert_eq!(evidence_with_verdicts(&[Accepted, Rejected]).verdict_reason(), "`make`: rejected");
+        assert_eq!(evidence_with_verdicts(&[Accepted, Accepted]).verdict_reason(), "2 checks passed");
+        let mut word = evidence_with_verdicts(&[Accepted, Accepted]);
+        word.checks[0].method = EvidenceKind::StringMatch;
+        assert_eq!(word.verdict_reason(), "1 check passed");
         word.checks[1].unverified = true;
-        assert_eq!(word.reason(), "by the agent's own word");
+        assert_eq!(word.verdict_reason(), "by the agent's own word");
     }
 
     // spec: V2
     #[test]
     fn a_reason_calls_a_check_by_its_name_and_never_recites_a_script() {
-        let mut evidence = evidence(&[Verdict::Rejected]);
+        let mut evidence = evidence_with_verdicts(&[Verdict::Rejected]);
         evidence.checks[0].command = "set -e\nfor file in a b; do test -e $file; done".to_string();
-        assert_eq!(evidence.reason(), "`set -e …`: rejected");
+        assert_eq!(evidence.verdict_reason(), "`set -e …`: rejected");
         evidence.checks[0].name = Some("files-exist".to_string());
-        assert_eq!(evidence.reason(), "`files-exist`: rejected");
-        let seal =
-            CheckEvidence::plain(Kind::Seal, "the seal".to_string(), Verdict::Rejected, "broken".to_string());
-        assert_eq!(Evidence { checks: [seal].into() }.reason(), "the seal: broken");
+        assert_eq!(evidence.verdict_reason(), "`files-exist`: rejected");
+        let seal = CheckEvidence::without_output(
+            EvidenceKind::Seal,
+            "the seal".to_string(),
+            Verdict::Rejected,
+            "broken".to_string(),
+        );
+        assert_eq!(Evidence { checks: [seal].into() }.verdict_reason(), "the seal: broken");
     }
 
     // spec: L8, V3
     #[test]
-    fn what_judges_used_is_added_up_and_nothing_is_unknown_where_none_was_asked() {
-        let mut seen = evidence(&[Verdict::Accepted, Verdict::Accepted, Verdict::Rejected]);
-        assert_eq!(seen.spend(), None);
-        let used = |tokens| Some(Spend { input_tokens: Some(tokens), ..Spend::default() });
+    fn judge_spend_is_summed_and_is_none_without_judges() {
+        let mut seen = evidence_with_verdicts(&[Verdict::Accepted, Verdict::Accepted, Verdict::Rejected]);
+        assert_eq!(seen.judge_spend(), None);
+        let used = |tokens| Some(ModelSpend { input_tokens: Some(tokens), ..ModelSpend::default() });
         (seen.checks[0].spend, seen.checks[2].spend) = (used(3), used(4));
-        assert_eq!(seen.spend(), used(7));
+        assert_eq!(seen.judge_spend(), used(7));
     }
 }

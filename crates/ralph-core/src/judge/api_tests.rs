@@ -3,49 +3,40 @@ use alloc::string::{String, ToString};
 
 use serde_json::{Value, json};
 
-use super::api::{Api, Told, complaint};
-use crate::attempt::Spend;
+use super::judge_api::{JudgeApi, JudgeApiReply, error_message};
+use crate::attempt::ModelSpend;
 
-fn body(api: Api) -> Value {
-    serde_json::from_str(&api.body("small", "is it done?")).unwrap()
+fn request_body(api: JudgeApi) -> Value {
+    serde_json::from_str(&api.request_body("small", "is it done?")).unwrap()
 }
 
-fn said(api: Api, answer: &Value) -> Result<String, String> {
-    api.read(answer.to_string().as_bytes()).text
+fn reply_text(api: JudgeApi, answer: &Value) -> Result<String, String> {
+    api.parse_reply(answer.to_string().as_bytes()).text
 }
 
 // spec: V3
 #[test]
 fn a_question_names_model_and_schema_and_offers_nothing_else() {
-    let anthropic = body(Api::Anthropic);
-    assert_eq!(
-        (&anthropic["model"], &anthropic["messages"][0]["content"]),
-        (&"small".into(), &"is it done?".into())
-    );
+    let anthropic = request_body(JudgeApi::Anthropic);
+    assert_eq!((&anthropic["model"], &anthropic["messages"][0]["content"]), (&"small".into(), &"is it done?".into()));
     assert_eq!(anthropic["tool_choice"]["name"], anthropic["tools"][0]["name"]);
     assert_eq!(anthropic["tools"].as_array().unwrap().len(), 1);
-    let openai = body(Api::OpenAi);
-    assert_eq!(
-        (&openai["model"], &openai["messages"][1]["content"]),
-        (&"small".into(), &"is it done?".into())
-    );
+    let openai = request_body(JudgeApi::OpenAi);
+    assert_eq!((&openai["model"], &openai["messages"][1]["content"]), (&"small".into(), &"is it done?".into()));
     let schema = &openai["response_format"]["json_schema"]["schema"];
-    assert_eq!(
-        (schema, &schema["required"]),
-        (&anthropic["tools"][0]["input_schema"], &json!(["id", "findings"]))
-    );
+    assert_eq!((schema, &schema["required"]), (&anthropic["tools"][0]["input_schema"], &json!(["id", "findings"])));
     assert!(openai["tools"].is_null());
 }
 
 // spec: V3, X3
 #[test]
 fn a_key_stands_in_a_header_and_nowhere_else() {
-    for (api, header) in [(Api::Anthropic, ("x-api-key", "k")), (Api::OpenAi, ("authorization", "Bearer k"))]
+    for (api, header) in [(JudgeApi::Anthropic, ("x-api-key", "k")), (JudgeApi::OpenAi, ("authorization", "Bearer k"))]
     {
-        let headers = api.headers(Some("k"));
+        let headers = api.request_headers(Some("k"));
         let found = headers.iter().find(|(name, _)| *name == header.0).map(|(_, value)| value.as_str());
         assert_eq!(found, Some(header.1));
-        assert!(!api.headers(None).iter().any(|(name, _)| *name == header.0));
+        assert!(!api.request_headers(None).iter().any(|(name, _)| *name == header.0));
     }
 }
 
@@ -54,15 +45,15 @@ fn a_key_stands_in_a_header_and_nowhere_else() {
 fn an_answer_has_words_model_and_usage() {
     let anthropic = json!({"model": "m", "stop_reason": "tool_use", "usage": {"input_tokens": 3, "output_tokens": 2},
         "content": [{"type": "text", "text": "Well."}, {"type": "tool_use", "name": "findings", "input": {"id": "x"}}]});
-    let spend = Spend { input_tokens: Some(3), output_tokens: Some(2), cost_micros: None };
-    let told = Told { text: Ok("{\"id\":\"x\"}".to_string()), model: Some("m".to_string()), spend };
-    assert_eq!(Api::Anthropic.read(anthropic.to_string().as_bytes()), told);
+    let spend = ModelSpend { input_tokens: Some(3), output_tokens: Some(2), cost_micros: None };
+    let told = JudgeApiReply { text: Ok("{\"id\":\"x\"}".to_string()), model: Some("m".to_string()), spend };
+    assert_eq!(JudgeApi::Anthropic.parse_reply(anthropic.to_string().as_bytes()), told);
     let openai = json!({"model": "m", "usage": {"prompt_tokens": 3, "completion_tokens": 2},
         "choices": [{"finish_reason": "stop", "message": {"content": "{\"id\":\"x\"}", "refusal": null}}]});
-    assert_eq!(Api::OpenAi.read(openai.to_string().as_bytes()), told);
+    assert_eq!(JudgeApi::OpenAi.parse_reply(openai.to_string().as_bytes()), told);
     let plain = json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
     assert_eq!(
-        said(Api::Anthropic, &plain),
+        reply_text(JudgeApi::Anthropic, &plain),
         Ok("ab".to_string()),
         "whether that is an answer is decided elsewhere"
     );
@@ -70,47 +61,47 @@ fn an_answer_has_words_model_and_usage() {
 
 // spec: V3
 #[test]
-fn an_answer_that_is_cut_declined_doubled_or_foreign_has_no_words() {
+fn a_truncated_declined_repeated_or_foreign_answer_has_no_text() {
     let choice = |finish: &str| json!({"finish_reason": finish, "message": {"content": "{}"}});
     let bad = [
-        (Api::Anthropic, json!({"stop_reason": "max_tokens", "content": []}), "cut off"),
-        (Api::Anthropic, json!({"stop_reason": "refusal", "content": []}), "declined"),
+        (JudgeApi::Anthropic, json!({"stop_reason": "max_tokens", "content": []}), "cut off"),
+        (JudgeApi::Anthropic, json!({"stop_reason": "refusal", "content": []}), "declined"),
         (
-            Api::Anthropic,
+            JudgeApi::Anthropic,
             json!({"content": [{"type": "tool_use", "input": {}}, {"type": "tool_use", "input": {}}]}),
             "more than once",
         ),
-        (Api::Anthropic, json!({"content": "VERIFIED"}), "not one of this API"),
-        (Api::Anthropic, json!([1]), "not one of this API"),
-        (Api::OpenAi, json!({"choices": [choice("length")]}), "cut off"),
-        (Api::OpenAi, json!({"choices": [choice("content_filter")]}), "declined"),
-        (Api::OpenAi, json!({"choices": [{"message": {"content": null, "refusal": "no"}}]}), "declined"),
-        (Api::OpenAi, json!({"choices": [choice("stop"), choice("stop")]}), "exactly once"),
-        (Api::OpenAi, json!({"choices": []}), "exactly once"),
-        (Api::OpenAi, json!({"choices": [{"message": {"content": null}}]}), "not one of this API"),
-        (Api::OpenAi, json!("VERIFIED"), "not one of this API"),
+        (JudgeApi::Anthropic, json!({"content": "VERIFIED"}), "not one of this API"),
+        (JudgeApi::Anthropic, json!([1]), "not one of this API"),
+        (JudgeApi::OpenAi, json!({"choices": [choice("length")]}), "cut off"),
+        (JudgeApi::OpenAi, json!({"choices": [choice("content_filter")]}), "declined"),
+        (JudgeApi::OpenAi, json!({"choices": [{"message": {"content": null, "refusal": "no"}}]}), "declined"),
+        (JudgeApi::OpenAi, json!({"choices": [choice("stop"), choice("stop")]}), "exactly once"),
+        (JudgeApi::OpenAi, json!({"choices": []}), "exactly once"),
+        (JudgeApi::OpenAi, json!({"choices": [{"message": {"content": null}}]}), "not one of this API"),
+        (JudgeApi::OpenAi, json!("VERIFIED"), "not one of this API"),
     ];
     for (api, answer, why) in bad {
-        assert!(said(api, &answer).unwrap_err().contains(why), "{answer}");
+        assert!(reply_text(api, &answer).unwrap_err().contains(why), "{answer}");
     }
-    for api in Api::ALL {
-        assert_eq!(api.read(b"<html>").text, Err("its answer is no JSON".to_string()));
+    for api in JudgeApi::ALL {
+        assert_eq!(api.parse_reply(b"<html>").text, Err("its answer is no JSON".to_string()));
     }
 }
 
 // spec: V3, L8
 #[test]
-fn an_answer_that_does_not_count_has_its_price_all_the_same() {
+fn an_unusable_answer_still_has_its_cost() {
     let cut = json!({"stop_reason": "max_tokens", "content": [], "usage": {"input_tokens": 3, "output_tokens": 8192}});
-    assert_eq!(Api::Anthropic.read(cut.to_string().as_bytes()).spend.output_tokens, Some(8192));
+    assert_eq!(JudgeApi::Anthropic.parse_reply(cut.to_string().as_bytes()).spend.output_tokens, Some(8192));
 }
 
 // spec: V3
 #[test]
 fn the_words_of_an_error_are_found_and_bounded() {
-    assert_eq!(complaint(br#"{"error":{"message":"bad key"}}"#).as_deref(), Some("bad key"));
-    assert_eq!(complaint(br#"{"error":"bad key"}"#).as_deref(), Some("bad key"));
+    assert_eq!(error_message(br#"{"error":{"message":"bad key"}}"#).as_deref(), Some("bad key"));
+    assert_eq!(error_message(br#"{"error":"bad key"}"#).as_deref(), Some("bad key"));
     let long = json!({"message": "x".repeat(10_000)}).to_string();
-    assert_eq!(complaint(long.as_bytes()).unwrap().len(), 300);
-    assert_eq!((complaint(b"<html>"), complaint(b"{}")), (None, None));
+    assert_eq!(error_message(long.as_bytes()).unwrap().len(), 300);
+    assert_eq!((error_message(b"<html>"), error_message(b"{}")), (None, None));
 }

@@ -1,22 +1,22 @@
 //! What a judge is asked, and what its answer is worth. A judge is a model: it reads words that the judged agent wrote,
 //! so nothing that it says counts unless it has the one form that was asked for and quotes what it was shown.
-mod answer;
-mod api;
-mod diff;
-mod material;
-mod on_error;
-mod question;
-mod trouble;
-mod verdict;
+mod answer_verdict;
+mod diff_truncator;
+mod judge_answer;
+mod judge_api;
+mod judge_error_policy;
+mod judge_failure;
+mod judge_material;
+mod judge_question;
 
-pub use answer::{Answer, Doubt, Lack, Unusable, read_answer};
-pub use api::{Api, Endpoint, Told, complaint};
-pub use diff::DiffKeeper;
-pub use material::{DIFF_BYTES, Fence, Material};
-pub use on_error::OnError;
-pub use question::{SYSTEM, question};
-pub use trouble::{Next, Trouble};
-pub use verdict::{found_negative, weigh};
+pub use answer_verdict::{decide_verdict, find_negative_pattern};
+pub use diff_truncator::DiffTruncator;
+pub use judge_answer::{DoubtedFinding, JudgeAnswer, JudgeAnswerError, QuotationProblem, read_answer};
+pub use judge_api::{JudgeApi, JudgeApiReply, JudgeEndpoint, error_message};
+pub use judge_error_policy::JudgeErrorPolicy;
+pub use judge_failure::{JudgeFailure, JudgeRetryDecision};
+pub use judge_material::{JudgeMaterial, MAX_DIFF_BYTES, MaterialBoundary};
+pub use judge_question::{JUDGE_SYSTEM_PROMPT, build_question};
 
 #[cfg(test)]
 mod api_tests;

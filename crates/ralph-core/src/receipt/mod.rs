@@ -1,39 +1,39 @@
 //! The receipt of an accepted completion: what was claimed, what was verified, and on which files. It is built from the
 //! facts of the run and from what the driver knows besides; whoever has the journal can hold one against the other.
-mod checked;
-mod confirm;
-mod repeat;
-mod tally;
+mod receipt_builder;
+mod receipt_check;
+mod recheck;
+mod repeatability;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::Spend;
-use crate::baseline::Standing;
+use crate::attempt::ModelSpend;
+use crate::baseline::BaselineStatus;
 use crate::criterion::Criterion;
 
-pub use checked::Checked;
-pub use confirm::{Again, Doubt, doubts};
-pub use repeat::repeatable;
-pub use tally::{End, Tally};
+pub use receipt_builder::{CompletedRun, ReceiptBuilder};
+pub use receipt_check::ReceiptCheck;
+pub use recheck::{ReceiptDiscrepancy, ReceiptRecheck, find_discrepancies};
+pub use repeatability::repeatable_criteria;
 
 /// The version of this format. Within it, keys are only added.
-pub const VERSION: u32 = 1;
+pub const RECEIPT_VERSION: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     pub version: u32,
     #[serde(flatten)]
-    pub given: Given,
+    pub input: ReceiptInput,
     #[serde(flatten)]
-    pub told: Told,
+    pub findings: ReceiptFindings,
 }
 
 /// What the journal does not tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
+pub struct ReceiptInput {
     pub run: String,
     /// The task that the run worked on, and in which role, where it did.
     pub task: Option<String>,
@@ -41,7 +41,7 @@ pub struct Given {
     pub criteria: Vec<Criterion>,
     pub criteria_sha256: String,
     /// The work tree as it was when it was verified; without one, git could not tell.
-    pub repository: Option<Snapshot>,
+    pub repository: Option<WorkTreeSnapshot>,
     /// The agent's version, where a package beside its program tells.
     pub agent_version: Option<String>,
     /// The version of ralph.
@@ -53,7 +53,7 @@ pub struct Given {
 
 /// What follows from the journal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct ReceiptFindings {
     pub kind: String,
     pub agent: String,
     pub model: Option<String>,
@@ -64,7 +64,7 @@ pub struct Told {
     pub seal: Option<String>,
     /// What the external checks were worth before the work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub baseline: Vec<Tried>,
+    pub baseline: Vec<ReceiptBaselineCheck>,
     /// Where the claim stands.
     pub claim: String,
     /// Whether anything but the agent's own word stands behind the completion.
@@ -72,21 +72,21 @@ pub struct Told {
     pub is_verified: bool,
     pub reason: String,
     pub iterations: u32,
-    pub checks: Vec<Checked>,
+    pub checks: Vec<ReceiptCheck>,
     #[serde(flatten)]
-    pub spend: Spend,
+    pub spend: ModelSpend,
 }
 
 /// An external check before the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct ReceiptBaselineCheck {
     pub command: String,
-    pub standing: Standing,
+    pub standing: BaselineStatus,
 }
 
 /// What the work tree held when it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct WorkTreeSnapshot {
     /// The commit that it stood on; none where nothing was ever committed.
     pub commit: Option<String>,
     /// The hash of the tree of all files that git does not ignore, as a commit of them would have it.

@@ -2,18 +2,18 @@
 //! how the stream was cut into pieces, and everything that is no secret comes out as it went in.
 //!
 //! First what is known by its value is hidden (`values`), then what is known by its shape (`shapes`).
-mod anchors;
-mod behind;
-mod forms;
-mod held;
-mod name;
-mod own;
-mod recognise;
-mod reveal;
-mod shape;
-mod shapes;
-mod value;
-mod values;
+mod anchor_search;
+mod held_bytes;
+mod look_behind;
+mod match_shape;
+mod named_secret;
+mod record_words;
+mod reveal_secrets;
+mod secret_names;
+mod secret_shape;
+mod shape_redactor;
+mod value_forms;
+mod value_redactor;
 
 #[cfg(test)]
 mod tests;
@@ -23,32 +23,32 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-pub use own::is_own_word;
-pub use reveal::reveal;
-pub use value::{Secret, secrets_in, secrets_of};
+pub use named_secret::{NamedSecret, secrets_in_value, secrets_of_variable};
+pub use record_words::is_record_word;
+pub use reveal_secrets::reveal_secrets;
 
-use anchors::Anchors;
-use shapes::ShapeFold;
-use values::{Dictionary, ValueFold};
+use anchor_search::AnchorSearch;
+use shape_redactor::ShapeRedactor;
+use value_redactor::{ValueDictionary, ValueRedactor};
 
 /// The values that are hidden, prepared for the search, and the shapes that always are.
 #[derive(Debug)]
-pub struct Secrets {
-    values: Dictionary,
-    anchors: Anchors,
+pub struct SecretMatcher {
+    values: ValueDictionary,
+    anchors: AnchorSearch,
 }
 
-impl Secrets {
+impl SecretMatcher {
     /// Prepares the search. The names stand in the marks, so that people know what was hidden.
     #[must_use]
-    pub fn new(secrets: &[Secret]) -> Self {
-        Self { values: Dictionary::new(secrets), anchors: Anchors::new() }
+    pub fn new(secrets: &[NamedSecret]) -> Self {
+        Self { values: ValueDictionary::new(secrets), anchors: AnchorSearch::new() }
     }
 
     /// Returns a text without its secrets.
     #[must_use]
-    pub fn redact<'a>(self: &Arc<Self>, text: &'a str) -> Cow<'a, str> {
-        let mut redactor = Redactor::new(Arc::clone(self));
+    pub fn redact_text<'a>(self: &Arc<Self>, text: &'a str) -> Cow<'a, str> {
+        let mut redactor = StreamRedactor::new(Arc::clone(self));
         // A text with nothing to hide and nothing undecided comes out as it is.
         let mut is_whole = false;
         let mut clean = Vec::new();
@@ -61,28 +61,27 @@ impl Secrets {
         if is_whole || clean == text.as_bytes() {
             return Cow::Borrowed(text);
         }
-        let lossy =
-            |error: alloc::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let lossy = |error: alloc::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
         Cow::Owned(String::from_utf8(clean).unwrap_or_else(lossy))
     }
 }
 
 /// Hides secrets in one stream.
 #[derive(Debug)]
-pub struct Redactor {
-    secrets: Arc<Secrets>,
-    values: ValueFold,
-    shapes: ShapeFold,
+pub struct StreamRedactor {
+    secrets: Arc<SecretMatcher>,
+    values: ValueRedactor,
+    shapes: ShapeRedactor,
 }
 
 /// Takes what comes out: part after part, in order, some of them empty.
-type Out<'a> = &'a mut dyn FnMut(&[u8]);
+type ByteSink<'a> = &'a mut dyn FnMut(&[u8]);
 
-impl Redactor {
+impl StreamRedactor {
     /// Starts a stream.
     #[must_use]
-    pub fn new(secrets: Arc<Secrets>) -> Self {
-        Self { secrets, values: ValueFold::default(), shapes: ShapeFold::default() }
+    pub fn new(secrets: Arc<SecretMatcher>) -> Self {
+        Self { secrets, values: ValueRedactor::default(), shapes: ShapeRedactor::default() }
     }
 
     /// Takes the next piece and passes on what is decided by now, without a copy where nothing is hidden.
@@ -103,7 +102,7 @@ impl Redactor {
 
     /// Returns how many bytes wait for what follows them.
     #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.values.waiting() + self.shapes.waiting()
+    pub fn pending_bytes(&self) -> usize {
+        self.values.pending_bytes() + self.shapes.pending_bytes()
     }
 }

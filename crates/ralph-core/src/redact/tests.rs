@@ -8,52 +8,50 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn secrets(values: &[(&str, &str)]) -> Arc<Secrets> {
+fn secret_matcher(values: &[(&str, &str)]) -> Arc<SecretMatcher> {
     let secret =
-        |(name, value): &(&str, &str)| Secret { name: name.to_string(), value: value.as_bytes().to_vec() };
-    Arc::new(Secrets::new(&values.iter().map(secret).collect::<Vec<_>>()))
+        |(name, value): &(&str, &str)| NamedSecret { name: name.to_string(), value: value.as_bytes().to_vec() };
+    Arc::new(SecretMatcher::new(&values.iter().map(secret).collect::<Vec<_>>()))
 }
 
-fn redacted(secrets: &Arc<Secrets>, text: &str) -> String {
-    secrets.redact(text).into_owned()
+fn redact_to_string(secrets: &Arc<SecretMatcher>, text: &str) -> String {
+    secrets.redact_text(text).into_owned()
 }
 
-fn in_pieces<'a>(secrets: &Arc<Secrets>, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, usize) {
-    let mut redactor = Redactor::new(Arc::clone(secrets));
+fn redact_in_pieces<'a>(secrets: &Arc<SecretMatcher>, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, usize) {
+    let mut redactor = StreamRedactor::new(Arc::clone(secrets));
     let mut out = Vec::new();
     let mut most = 0;
     for piece in pieces {
         redactor.push(piece, &mut |part| out.extend_from_slice(part));
-        most = most.max(redactor.waiting());
+        most = most.max(redactor.pending_bytes());
     }
     redactor.finish(&mut |part| out.extend_from_slice(part));
-    assert_eq!(redactor.waiting(), 0);
+    assert_eq!(redactor.pending_bytes(), 0);
     (out, most)
 }
 
-const VALUE: &str = "hunter2-hunter2";
+const SECRET_VALUE: &str = "hunter2-hunter2";
 
 #[test] // spec: X3
 fn a_registered_value_is_hidden_wherever_it_stands() {
-    let secrets = secrets(&[("MY_TOKEN", VALUE)]);
-    for (before, after) in
-        [("", ""), ("a", "b"), ("{\"key\":\"", "\"}"), ("hunter2-hunter", "2"), ("\n", "\n")]
-    {
-        let text = format!("{before}{VALUE}{after}");
-        let clean = redacted(&secrets, &text);
+    let secrets = secret_matcher(&[("MY_TOKEN", SECRET_VALUE)]);
+    for (before, after) in [("", ""), ("a", "b"), ("{\"key\":\"", "\"}"), ("hunter2-hunter", "2"), ("\n", "\n")] {
+        let text = format!("{before}{SECRET_VALUE}{after}");
+        let clean = redact_to_string(&secrets, &text);
         assert_eq!(clean, format!("{before}[redacted:MY_TOKEN]{after}"), "{text}");
     }
-    assert_eq!(redacted(&secrets, "hunter2 hunter2"), "hunter2 hunter2");
+    assert_eq!(redact_to_string(&secrets, "hunter2 hunter2"), "hunter2 hunter2");
 }
 
 #[test] // spec: X3
 fn of_two_values_at_one_place_the_longer_is_hidden() {
-    let secrets = secrets(&[("SHORT", "abcdefgh"), ("LONG", "abcdefghijkl")]);
-    assert_eq!(redacted(&secrets, "abcdefghijkl abcdefghij"), "[redacted:LONG] [redacted:SHORT]ij");
+    let secrets = secret_matcher(&[("SHORT", "abcdefgh"), ("LONG", "abcdefghijkl")]);
+    assert_eq!(redact_to_string(&secrets, "abcdefghijkl abcdefghij"), "[redacted:LONG] [redacted:SHORT]ij");
 }
 
 // Made here, so that no tool takes them for real ones.
-fn shapes() -> Vec<String> {
+fn sample_secrets() -> Vec<String> {
     let many = |unit: &str, times: usize| unit.repeat(times);
     vec![
         format!("sk-ant-{}", many("api03-Ab9", 8)),
@@ -78,19 +76,19 @@ fn shapes() -> Vec<String> {
 
 #[test] // spec: X3
 fn every_known_shape_is_hidden_whole() {
-    let none = secrets(&[]);
-    for shape in shapes() {
+    let none = secret_matcher(&[]);
+    for shape in sample_secrets() {
         for (before, after) in [("", ""), ("key=", " "), ("\"", "\""), ("line\\n", "\\n"), ("(", ").")] {
             let text = format!("{before}{shape}{after}");
             let dotted = after.starts_with(')');
-            assert_eq!(redacted(&none, &text), format!("{before}[redacted]{after}"), "{shape} {dotted}");
+            assert_eq!(redact_to_string(&none, &text), format!("{before}[redacted]{after}"), "{shape} {dotted}");
         }
     }
 }
 
 #[test] // spec: X3
 fn headers_and_addresses_keep_all_but_the_secret() {
-    let none = secrets(&[]);
+    let none = secret_matcher(&[]);
     for (text, clean) in [
         ("Authorization: Bearer abc.def-123", "Authorization: Bearer [redacted]"),
         (r#"{\"Authorization\": \"Basic dXNlcjpwYXNz\"}"#, r#"{\"Authorization\": \"Basic [redacted]\"}"#),
@@ -101,29 +99,26 @@ fn headers_and_addresses_keep_all_but_the_secret() {
         ("redis://:pw@cache", "redis://:[redacted]@cache"),
         ("https://0123456789abcdef0123:x-oauth@h", "https://[redacted]@h"),
     ] {
-        assert_eq!(redacted(&none, text), clean);
+        assert_eq!(redact_to_string(&none, text), clean);
     }
 }
 
 #[test] // spec: X3
 fn a_private_key_is_hidden_between_its_markers() {
-    let none = secrets(&[]);
+    let none = secret_matcher(&[]);
     let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
-    for (kind, newline) in
-        [("RSA PRIVATE KEY", "\n"), ("PRIVATE KEY", "\\n"), ("OPENSSH PRIVATE KEY", "\\n   2→")]
-    {
-        let text =
-            format!("a -----BEGIN {kind}-----{newline}{body}{newline}{body}{newline}-----END {kind}----- b");
+    for (kind, newline) in [("RSA PRIVATE KEY", "\n"), ("PRIVATE KEY", "\\n"), ("OPENSSH PRIVATE KEY", "\\n   2→")] {
+        let text = format!("a -----BEGIN {kind}-----{newline}{body}{newline}{body}{newline}-----END {kind}----- b");
         let clean = format!("a -----BEGIN {kind}-----[redacted]-----END {kind}----- b");
-        assert_eq!(redacted(&none, &text), clean);
+        assert_eq!(redact_to_string(&none, &text), clean);
     }
     let cut = format!("{{\"x\":\"-----BEGIN PRIVATE KEY-----\\n{body}\\nMII\"}}\n{{\"y\":1}}");
-    assert_eq!(redacted(&none, &cut), "{\"x\":\"-----BEGIN PRIVATE KEY-----[redacted]\"}\n{\"y\":1}");
+    assert_eq!(redact_to_string(&none, &cut), "{\"x\":\"-----BEGIN PRIVATE KEY-----[redacted]\"}\n{\"y\":1}");
 }
 
 #[test] // spec: X3
 fn what_only_resembles_a_secret_stays() {
-    let none = secrets(&[]);
+    let none = secret_matcher(&[]);
     for text in [
         "task-1234567890123456789012345678 disk-0",
         "sk-learn-is-a-library-for-machine-learning",
@@ -149,14 +144,14 @@ fn what_only_resembles_a_secret_stays() {
         "npm_config_cache",
         "https://user:***@host",
     ] {
-        assert_eq!(redacted(&none, text), text);
-        assert!(matches!(none.redact(text), Cow::Borrowed(_)));
+        assert_eq!(redact_to_string(&none, text), text);
+        assert!(matches!(none.redact_text(text), Cow::Borrowed(_)));
     }
 }
 
 #[test] // spec: X3, A4
 fn json_stays_json_even_where_a_value_begins_inside_an_escape() {
-    let secrets = secrets(&[("A", "nabcdefgh"), ("B", "00e9wxyzw"), ("C", "\"quoted\"pass\\")]);
+    let secrets = secret_matcher(&[("A", "nabcdefgh"), ("B", "00e9wxyzw"), ("C", "\"quoted\"pass\\")]);
     for text in [
         "nabcdefgh",
         "\nabcdefgh",
@@ -169,17 +164,17 @@ fn json_stays_json_even_where_a_value_begins_inside_an_escape() {
         let line = serde_json::json!({ "text": text, "ascii": "x" }).to_string();
         let ascii = line.replace('é', "\\u00e9");
         for line in [line, ascii] {
-            let clean = redacted(&secrets, &line);
+            let clean = redact_to_string(&secrets, &line);
             assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{line} became {clean}");
         }
     }
 }
 
-fn noise() -> impl Strategy<Value = String> {
+fn noise_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{0,40}",
         "[a-z\\\\\"\n]{0,12}",
-        proptest::sample::select(shapes()),
+        proptest::sample::select(sample_secrets()),
         proptest::sample::select(vec![
             "sk-",
             "eyJ",
@@ -203,17 +198,17 @@ fn noise() -> impl Strategy<Value = String> {
 }
 
 /// A stream of noise and values, the values in it, and where it is cut.
-fn stream() -> impl Strategy<Value = (Vec<u8>, Vec<String>, Vec<usize>)> {
+fn random_stream() -> impl Strategy<Value = (Vec<u8>, Vec<String>, Vec<usize>)> {
     let values = proptest::collection::vec("[a-zA-Z0-9/+=%\"\\\\@: é-]{8,40}".prop_map(|value| value), 0..4);
     values.prop_flat_map(|values| {
         let known = if values.is_empty() { vec!["nothing".to_string()] } else { values.clone() };
-        let part = prop_oneof![noise(), proptest::sample::select(known)];
+        let part = prop_oneof![noise_text(), proptest::sample::select(known)];
         let parts = proptest::collection::vec(part, 0..12).prop_map(|parts| parts.concat().into_bytes());
         (parts, Just(values), proptest::collection::vec(0_usize..400, 0..8))
     })
 }
 
-fn cut<'a>(stream: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
+fn split_at_places<'a>(stream: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place % (stream.len() + 1)).collect();
     places.sort_unstable();
     let mut pieces = Vec::new();
@@ -230,12 +225,12 @@ proptest! {
 
     // fault: 84
     #[test] // spec: X3
-    fn pieces_make_no_difference_and_no_value_comes_out((stream, values, places) in stream()) {
+    fn pieces_make_no_difference_and_no_value_comes_out((stream, values, places) in random_stream()) {
         let named: Vec<(&str, &str)> = values.iter().map(|value| ("V", value.trim())).filter(|(_, value)| value.len() >= 8).collect();
-        let secrets = secrets(&named);
-        let (whole, _) = in_pieces(&secrets, [stream.as_slice()]);
-        let (pieces, most) = in_pieces(&secrets, cut(&stream, &places));
-        let (single, _) = in_pieces(&secrets, stream.chunks(1));
+        let secrets = secret_matcher(&named);
+        let (whole, _) = redact_in_pieces(&secrets, [stream.as_slice()]);
+        let (pieces, most) = redact_in_pieces(&secrets, split_at_places(&stream, &places));
+        let (single, _) = redact_in_pieces(&secrets, stream.chunks(1));
         prop_assert_eq!(String::from_utf8_lossy(&whole), String::from_utf8_lossy(&pieces));
         prop_assert_eq!(&whole, &single);
         prop_assert!(most < 8 * 1024);
@@ -248,32 +243,32 @@ proptest! {
 
     #[test] // spec: X3, A4
     fn what_holds_no_secret_comes_out_as_it_went_in(bytes in proptest::collection::vec(any::<u8>(), 0..600), places in proptest::collection::vec(0_usize..600, 0..5)) {
-        let secrets = secrets(&[("A", "not in there at all")]);
-        let (out, _) = in_pieces(&secrets, cut(&bytes, &places));
+        let secrets = secret_matcher(&[("A", "not in there at all")]);
+        let (out, _) = redact_in_pieces(&secrets, split_at_places(&bytes, &places));
         prop_assert_eq!(out, bytes);
     }
 
     #[test] // spec: X3
     fn base64_of_a_value_among_other_bytes_is_hidden(before in "[ -~]{0,9}", value in "[!-~]{12,40}", after in "[ -~]{0,9}") {
-        let secrets = secrets(&[("V", &value)]);
-        let encoded = base64(format!("{before}{value}{after}").as_bytes());
-        let clean = redacted(&secrets, &encoded);
-        let inner = base64(value.as_bytes());
+        let secrets = secret_matcher(&[("V", &value)]);
+        let encoded = encode_base64(format!("{before}{value}{after}").as_bytes());
+        let clean = redact_to_string(&secrets, &encoded);
+        let inner = encode_base64(value.as_bytes());
         prop_assert!(clean.contains("[redacted:V]"), "{encoded}");
         prop_assert!(!clean.contains(&inner[..inner.len() - 4]), "{clean}");
     }
 
     #[test] // spec: X3, A4
     fn redacted_json_is_json(text in "[ -~én\\n\\\\\"]{0,30}", value in "[a-z\\\\\"n0-9/é]{8,16}", more in "[ -~\\n]{0,20}") {
-        let secrets = secrets(&[("V", value.trim())]);
+        let secrets = secret_matcher(&[("V", value.trim())]);
         let line = serde_json::json!({ "text": format!("{text}{value}{more}") }).to_string();
-        let clean = redacted(&secrets, &line);
+        let clean = redact_to_string(&secrets, &line);
         prop_assert!(serde_json::from_str::<serde_json::Value>(&clean).is_ok(), "{line} became {clean}");
     }
 }
 
 /// The plainest encoder there is, to check the clever one against.
-fn base64(bytes: &[u8]) -> String {
+fn encode_base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for group in bytes.chunks(3) {

@@ -1,34 +1,43 @@
 //! A loop that nobody drives is ended for good, at somebody's wish. Nothing of it is at work any more.
-use super::next;
-use super::recovered::unseen;
-use super::{Rest, Step};
-use crate::event::Millis;
+use super::recovery::unseen_attempt;
+use super::transitions;
+use super::{LoopContext, StepResult};
+use crate::event::UnixMillis;
 use crate::fact::IterationStatus;
-use crate::outcome::Ended;
-use crate::state::{Iteration, Phase, Stopping};
+use crate::loop_state::{IterationState, LoopPhase, StopTarget};
+use crate::outcome::RunEnd;
 
-pub(super) fn on(rest: Rest, phase: Phase, at: Millis) -> Step {
+pub(super) fn on_abandoned(context: LoopContext, phase: LoopPhase, at: UnixMillis) -> StepResult {
     match phase {
-        Phase::Ready | Phase::Preparing { .. } | Phase::PreparingStopped { .. } => {
-            next::finish(rest, 0, Ended::cancelled())
+        LoopPhase::Ready | LoopPhase::Preparing { .. } | LoopPhase::PreparingStopped { .. } => {
+            transitions::finish_run(context, 0, RunEnd::cancelled_by_user())
         }
-        Phase::Working { iteration, attempt }
-        | Phase::Stopping { iteration, attempt, stopping: Stopping::Agent { .. } } => {
-            let unseen = unseen(&iteration, attempt);
-            let (state, effects) = end(rest, &iteration, at);
+        LoopPhase::Working { iteration, attempt }
+        | LoopPhase::Stopping { iteration, attempt, stopping: StopTarget::Agent { .. } } => {
+            let unseen = unseen_attempt(&iteration, attempt);
+            let (state, effects) = cancel_iteration(context, &iteration, at);
             (state, core::iter::once(unseen).chain(effects).collect())
         }
-        Phase::Waiting { iteration, .. }
-        | Phase::Limited { iteration, .. }
-        | Phase::Verifying { iteration, .. }
-        | Phase::Stopping { iteration, stopping: Stopping::Checks { .. }, .. } => end(rest, &iteration, at),
-        Phase::Paused { left } => next::cancel(rest, &left, at),
+        LoopPhase::Waiting { iteration, .. }
+        | LoopPhase::Limited { iteration, .. }
+        | LoopPhase::Verifying { iteration, .. }
+        | LoopPhase::Stopping { iteration, stopping: StopTarget::Checks { .. }, .. } => {
+            cancel_iteration(context, &iteration, at)
+        }
+        LoopPhase::Paused { left } => transitions::cancel_run(context, &left, at),
         // The iteration that was cut short has ended then.
-        Phase::Interrupted { left, .. } => next::finish(rest, left.iterations(), Ended::cancelled()),
-        Phase::Finished { iterations, ended } => rest.stay(Phase::Finished { iterations, ended }),
+        LoopPhase::Interrupted { left, .. } => {
+            transitions::finish_run(context, left.iterations_begun(), RunEnd::cancelled_by_user())
+        }
+        LoopPhase::Finished { iterations, ended } => context.stay_in(LoopPhase::Finished { iterations, ended }),
     }
 }
 
-fn end(rest: Rest, iteration: &Iteration, at: Millis) -> Step {
-    next::conclude(rest, iteration, (IterationStatus::Interrupted, at), Ended::cancelled())
+fn cancel_iteration(context: LoopContext, iteration: &IterationState, at: UnixMillis) -> StepResult {
+    transitions::finish_with_iteration(
+        context,
+        iteration,
+        (IterationStatus::Interrupted, at),
+        RunEnd::cancelled_by_user(),
+    )
 }

@@ -2,21 +2,21 @@
 //! can end it.
 use alloc::vec;
 
-use super::next::{self, record};
-use super::recovered::next_step;
-use super::{Now, Rest, Step};
+use super::recovery::next_step;
+use super::transitions::{self, record_fact};
+use super::{EventContext, LoopContext, StepResult};
 use crate::effect::Effect;
-use crate::event::{Event, EventKind, Timer};
+use crate::event::{Event, EventKind, LoopTimer};
 use crate::fact::{Fact, IterationStatus};
-use crate::outcome::Ended;
-use crate::state::{Left, Phase};
+use crate::loop_state::{LoopPhase, ResumePoint};
+use crate::outcome::RunEnd;
 
-pub(super) fn on(rest: Rest, left: Left, event: Event) -> Step {
+pub(super) fn on_event(context: LoopContext, left: ResumePoint, event: Event) -> StepResult {
     let Event { at, kind, .. } = event;
     match kind {
-        EventKind::Interrupted { signal } => next::interrupt(rest, left, at, signal),
+        EventKind::Interrupted { signal } => transitions::interrupt_run(context, left, at, signal),
         EventKind::Broken { what } => {
-            next::end_left(rest, &left, (IterationStatus::Failed, at), Ended::broken(what))
+            transitions::finish_from(context, &left, (IterationStatus::Failed, at), RunEnd::state_unusable(what))
         }
         EventKind::Started
         | EventKind::Recovered { .. }
@@ -33,38 +33,38 @@ pub(super) fn on(rest: Rest, left: Left, event: Event) -> Step {
         | EventKind::Overspent { .. }
         | EventKind::Verified { .. }
         | EventKind::TimerFired { .. }
-        | EventKind::Faulted { .. } => rest.stay(Phase::Paused { left }),
+        | EventKind::Faulted { .. } => context.stay_in(LoopPhase::Paused { left }),
     }
 }
 
 /// Pauses here.
-pub(super) fn pause(mut rest: Rest, left: Left) -> Step {
-    rest.wishes.pause = false;
-    let (iteration, _) = left.turn();
-    let fact = Fact::RunPaused { iteration, next: next_step(&rest, &left) };
-    let effects = vec![record(fact), Effect::CancelTimer { timer: Timer::Run }];
-    (rest.enter(Phase::Paused { left }), effects)
+pub(super) fn pause_run(mut context: LoopContext, left: ResumePoint) -> StepResult {
+    context.wishes.pause = false;
+    let (iteration, _) = left.next_attempt();
+    let fact = Fact::RunPaused { iteration, next: next_step(&context, &left) };
+    let effects = vec![record_fact(fact), Effect::CancelTimer { timer: LoopTimer::Run }];
+    (context.enter_phase(LoopPhase::Paused { left }), effects)
 }
 
 /// A wait in which a pause is wanted becomes one: nobody is at work.
-pub(super) fn settle((state, effects): Step, now: Now) -> Step {
+pub(super) fn pause_if_waiting((state, effects): StepResult, event_context: EventContext) -> StepResult {
     if !state.wishes.pause {
         return (state, effects);
     }
-    let (rest, phase) = Rest::of(state, now);
+    let (context, phase) = LoopContext::from_state(state, event_context);
     let left = match phase {
-        Phase::Waiting { iteration, attempt, until } => Left::Waiting { iteration, attempt, until },
-        Phase::Limited { iteration, attempt, wait } => Left::Limited { iteration, attempt, wait },
-        phase @ (Phase::Ready
-        | Phase::Preparing { .. }
-        | Phase::PreparingStopped { .. }
-        | Phase::Working { .. }
-        | Phase::Verifying { .. }
-        | Phase::Stopping { .. }
-        | Phase::Paused { .. }
-        | Phase::Interrupted { .. }
-        | Phase::Finished { .. }) => return (rest.enter(phase), effects),
+        LoopPhase::Waiting { iteration, attempt, until } => ResumePoint::Waiting { iteration, attempt, until },
+        LoopPhase::Limited { iteration, attempt, wait } => ResumePoint::Limited { iteration, attempt, wait },
+        phase @ (LoopPhase::Ready
+        | LoopPhase::Preparing { .. }
+        | LoopPhase::PreparingStopped { .. }
+        | LoopPhase::Working { .. }
+        | LoopPhase::Verifying { .. }
+        | LoopPhase::Stopping { .. }
+        | LoopPhase::Paused { .. }
+        | LoopPhase::Interrupted { .. }
+        | LoopPhase::Finished { .. }) => return (context.enter_phase(phase), effects),
     };
-    let (state, paused) = pause(rest, left);
+    let (state, paused) = pause_run(context, left);
     (state, effects.into_iter().chain(paused).collect())
 }

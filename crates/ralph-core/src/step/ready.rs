@@ -1,16 +1,16 @@
 //! Before the first iteration.
-use super::next;
-use super::{Rest, Step};
+use super::transitions;
+use super::{LoopContext, StepResult};
 use crate::event::{Event, EventKind};
-use crate::outcome::Ended;
-use crate::state::{Left, Phase};
+use crate::loop_state::{LoopPhase, ResumePoint};
+use crate::outcome::RunEnd;
 
-pub(super) fn on(rest: Rest, event: Event) -> Step {
-    let Event { at, dice, kind, .. } = event;
+pub(super) fn on_event(context: LoopContext, event: Event) -> StepResult {
+    let Event { at, random: dice, kind, .. } = event;
     match kind {
-        EventKind::Started => next::open(rest, (at, dice)),
-        EventKind::Interrupted { signal } => next::interrupt(rest, Left::AtTheStart, at, signal),
-        EventKind::Broken { what } => next::finish(rest, 0, Ended::broken(what)),
+        EventKind::Started => transitions::open_run(context, (at, dice)),
+        EventKind::Interrupted { signal } => transitions::interrupt_run(context, ResumePoint::AtTheStart, at, signal),
+        EventKind::Broken { what } => transitions::finish_run(context, 0, RunEnd::state_unusable(what)),
         EventKind::Recovered { .. }
         | EventKind::Ordered { .. }
         | EventKind::Abandoned
@@ -25,6 +25,6 @@ pub(super) fn on(rest: Rest, event: Event) -> Step {
         | EventKind::Overspent { .. }
         | EventKind::Verified { .. }
         | EventKind::TimerFired { .. }
-        | EventKind::Faulted { .. } => rest.stay(Phase::Ready),
+        | EventKind::Faulted { .. } => context.stay_in(LoopPhase::Ready),
     }
 }

@@ -1,27 +1,30 @@
 //! One test per sentence about the sessions of agents.
-use super::scenes::{Scene, claims, crashes, in_session, key, lost_session, quiet, troubled, with_checks};
-use crate::attempt::{AttemptReport, ErrorKind, Spend};
-use crate::event::{StopSignal, Timer};
+use super::test_builders::{
+    LoopScenario, attempt_key, claiming_report, crash_report, error_report, lost_session_report, policy_with_checks,
+    quiet_report, with_session,
+};
+use crate::attempt::{AgentErrorKind, AttemptReport, ModelSpend};
+use crate::event::{LoopTimer, StopSignal};
 use crate::evidence::Verdict;
 use crate::fact::Fact;
 use crate::outcome::Outcome;
-use crate::policy::{Context, Policy};
+use crate::policy::{ContextMode, Policy};
 use crate::prompt::PromptPlan;
 
-const WHOLE: PromptPlan = PromptPlan::Whole { feedback: None };
-const CONTINUED: PromptPlan = PromptPlan::Continuation { feedback: None };
+const WHOLE_PROMPT: PromptPlan = PromptPlan::Whole { feedback: None };
+const CONTINUATION_PROMPT: PromptPlan = PromptPlan::Continuation { feedback: None };
 
-fn continuing() -> Policy {
-    Policy { context: Context::Continue, ..with_checks(5) }
+fn continuing_policy() -> Policy {
+    Policy { context: ContextMode::Continue, ..policy_with_checks(5) }
 }
 
 /// The second iteration, which continues the session of the first.
-fn second() -> Scene {
-    Scene::started(continuing()).ended(1, 1, in_session("s1", quiet()))
+fn second_iteration() -> LoopScenario {
+    LoopScenario::start_run(continuing_policy()).end_attempt(1, 1, with_session("s1", quiet_report()))
 }
 
-fn note(scene: &Scene) -> Option<&str> {
-    scene.facts().into_iter().find_map(|fact| match fact {
+fn fresh_session_reason(scene: &LoopScenario) -> Option<&str> {
+    scene.recorded_facts().into_iter().find_map(|fact| match fact {
         Fact::SessionFresh { reason, .. } => Some(reason.as_str()),
         _ => None,
     })
@@ -30,10 +33,10 @@ fn note(scene: &Scene) -> Option<&str> {
 // spec: L10
 #[test]
 fn a_continued_run_resumes_the_session_of_the_last_attempt() {
-    let scene = second();
-    assert_eq!(scene.started_with(), Some((CONTINUED, Some("s1"), 0)));
-    let scene = scene.ended(2, 1, in_session("s1", claims())).verified(2, 1, Verdict::Rejected);
-    let (plan, session, _) = scene.started_with().unwrap();
+    let scene = second_iteration();
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)));
+    let scene = scene.end_attempt(2, 1, with_session("s1", claiming_report())).deliver_verdict(2, 1, Verdict::Rejected);
+    let (plan, session, _) = scene.start_details().unwrap();
     assert!(matches!(plan, PromptPlan::Continuation { feedback: Some(_) }), "with the reason");
     assert_eq!(session, Some("s1"));
 }
@@ -41,115 +44,137 @@ fn a_continued_run_resumes_the_session_of_the_last_attempt() {
 // spec: L10
 #[test]
 fn a_fresh_run_and_an_agent_that_cannot_resume_start_every_iteration_from_the_whole_prompt() {
-    let fresh = Policy { context: Context::Fresh, ..continuing() };
-    let scene = Scene::started(fresh).ended(1, 1, in_session("s1", quiet()));
-    assert_eq!(scene.started_with(), Some((WHOLE, None, 0)));
-    let unable = AttemptReport { session: Some("s1".into()), ..quiet() };
-    let scene = Scene::started(continuing()).ended(1, 1, unable);
-    assert_eq!(scene.started_with(), Some((WHOLE, None, 0)));
+    let fresh = Policy { context: ContextMode::Fresh, ..continuing_policy() };
+    let scene = LoopScenario::start_run(fresh).end_attempt(1, 1, with_session("s1", quiet_report()));
+    assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
+    let unable = AttemptReport { session: Some("s1".into()), ..quiet_report() };
+    let scene = LoopScenario::start_run(continuing_policy()).end_attempt(1, 1, unable);
+    assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
 }
 
 // spec: L10, L5
 #[test]
 fn a_lost_session_falls_back_to_fresh_with_a_note_and_is_no_failure() {
-    let scene = second().ended(2, 1, lost_session());
+    let scene = second_iteration().end_attempt(2, 1, lost_session_report());
     assert_eq!(scene.fact_names(), ["attempt.ended", "claim", "session.fresh", "attempt.started"]);
-    assert_eq!(scene.starts(), Some(key(2, 2)));
-    assert_eq!(scene.started_with(), Some((WHOLE, None, 0)));
-    assert!(note(&scene).unwrap().starts_with("the session of the agent cannot go on: "));
-    let policy = Policy { max_retries: 0, ..continuing() };
-    let scene = Scene::started(policy).ended(1, 1, in_session("s1", quiet())).ended(2, 1, lost_session());
-    assert_eq!(scene.outcome(), None);
-    assert_eq!(scene.ended(2, 2, lost_session()).outcome(), Some(Outcome::Failed), "there was none to lose");
+    assert_eq!(scene.started_attempt(), Some(attempt_key(2, 2)));
+    assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
+    assert!(fresh_session_reason(&scene).unwrap().starts_with("the session of the agent cannot go on: "));
+    let policy = Policy { max_retries: 0, ..continuing_policy() };
+    let scene = LoopScenario::start_run(policy).end_attempt(1, 1, with_session("s1", quiet_report())).end_attempt(
+        2,
+        1,
+        lost_session_report(),
+    );
+    assert_eq!(scene.run_outcome(), None);
+    assert_eq!(
+        scene.end_attempt(2, 2, lost_session_report()).run_outcome(),
+        Some(Outcome::Failed),
+        "there was none to lose"
+    );
 }
 
 // spec: L10, L4
 #[test]
 fn the_fresh_start_after_a_lost_session_still_says_why_the_claim_was_rejected() {
-    let scene = second().ended(2, 1, in_session("s1", claims())).verified(2, 1, Verdict::Rejected);
-    let (plan, _, _) = scene.ended(3, 1, lost_session()).started_with().unwrap();
+    let scene = second_iteration().end_attempt(2, 1, with_session("s1", claiming_report())).deliver_verdict(
+        2,
+        1,
+        Verdict::Rejected,
+    );
+    let (plan, _, _) = scene.end_attempt(3, 1, lost_session_report()).start_details().unwrap();
     assert!(matches!(plan, PromptPlan::Whole { feedback: Some(_) }));
 }
 
 // spec: L10
 #[test]
 fn an_agent_that_silently_began_a_new_session_is_noted_and_its_work_counts() {
-    let scene = second().ended(2, 1, in_session("s2", quiet()));
-    assert_eq!(note(&scene), Some("the agent did not resume its session s1 but began s2"));
-    assert_eq!(scene.starts(), Some(key(3, 1)));
-    assert_eq!(scene.started_with(), Some((CONTINUED, Some("s2"), 0)));
+    let scene = second_iteration().end_attempt(2, 1, with_session("s2", quiet_report()));
+    assert_eq!(fresh_session_reason(&scene), Some("the agent did not resume its session s1 but began s2"));
+    assert_eq!(scene.started_attempt(), Some(attempt_key(3, 1)));
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s2"), 0)));
 }
 
 // spec: L10
 #[test]
 fn a_context_that_overflowed_goes_on_with_a_fresh_session() {
-    let scene = second().ended(2, 1, in_session("s1", troubled(ErrorKind::Context)));
-    assert_eq!(scene.starts(), Some(key(2, 2)));
-    assert_eq!(scene.started_with(), Some((WHOLE, None, 0)));
-    assert!(note(&scene).is_some());
-    let scene = scene.ended(2, 2, in_session("s2", quiet()));
-    assert_eq!(scene.started_with(), Some((CONTINUED, Some("s2"), 0)));
+    let scene = second_iteration().end_attempt(2, 1, with_session("s1", error_report(AgentErrorKind::Context)));
+    assert_eq!(scene.started_attempt(), Some(attempt_key(2, 2)));
+    assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
+    assert!(fresh_session_reason(&scene).is_some());
+    let scene = scene.end_attempt(2, 2, with_session("s2", quiet_report()));
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s2"), 0)));
 }
 
 // spec: L10, L5
 #[test]
 fn a_fresh_context_that_overflows_is_retried_fresh_and_not_for_ever() {
-    let mut scene = Scene::started(continuing());
+    let mut scene = LoopScenario::start_run(continuing_policy());
     for attempt in 1..=3 {
-        scene = scene.ended(1, attempt, in_session("s1", troubled(ErrorKind::Context)));
-        scene = scene.fires(Timer::Retry { key: key(1, attempt + 1) });
-        assert_eq!(scene.started_with(), Some((WHOLE, None, 0)));
+        scene = scene.end_attempt(1, attempt, with_session("s1", error_report(AgentErrorKind::Context)));
+        scene = scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, attempt + 1) });
+        assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
     }
-    let scene = scene.ended(1, 4, in_session("s1", troubled(ErrorKind::Context)));
-    assert_eq!(scene.outcome(), Some(Outcome::Failed));
+    let scene = scene.end_attempt(1, 4, with_session("s1", error_report(AgentErrorKind::Context)));
+    assert_eq!(scene.run_outcome(), Some(Outcome::Failed));
 }
 
 // spec: L10, L5
 #[test]
 fn a_retry_is_the_same_start_again_the_same_prompt_into_the_same_session() {
-    let scene = second().ended(2, 1, in_session("s1", crashes())).fires(Timer::Retry { key: key(2, 2) });
-    assert_eq!(scene.started_with(), Some((CONTINUED, Some("s1"), 0)));
-    let first = Scene::started(continuing()).ended(1, 1, in_session("s1", crashes()));
-    assert_eq!(first.fires(Timer::Retry { key: key(1, 2) }).started_with(), Some((WHOLE, None, 0)));
+    let scene = second_iteration()
+        .end_attempt(2, 1, with_session("s1", crash_report()))
+        .fire_timer(LoopTimer::Retry { key: attempt_key(2, 2) });
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)));
+    let first = LoopScenario::start_run(continuing_policy()).end_attempt(1, 1, with_session("s1", crash_report()));
+    assert_eq!(
+        first.fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) }).start_details(),
+        Some((WHOLE_PROMPT, None, 0))
+    );
 }
 
 // spec: L10, L7
 #[test]
 fn the_session_of_an_iteration_that_timed_out_goes_on() {
-    let too_long = Timer::Iteration { key: key(1, 1) };
-    let scene = Scene::started(continuing()).fires(too_long).ended(1, 1, in_session("s1", quiet()));
-    assert_eq!(scene.started_with(), Some((CONTINUED, Some("s1"), 0)));
-    let silent = Timer::Silence { key: key(2, 1) };
-    let unnamed = AttemptReport { session: None, ..in_session("", quiet()) };
-    let scene = scene.fires(silent).ended(2, 1, unnamed);
-    assert_eq!(scene.started_with(), Some((CONTINUED, Some("s1"), 0)), "it did not name it again");
+    let too_long = LoopTimer::Iteration { key: attempt_key(1, 1) };
+    let scene = LoopScenario::start_run(continuing_policy()).fire_timer(too_long).end_attempt(
+        1,
+        1,
+        with_session("s1", quiet_report()),
+    );
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)));
+    let silent = LoopTimer::Silence { key: attempt_key(2, 1) };
+    let unnamed = AttemptReport { session: None, ..with_session("", quiet_report()) };
+    let scene = scene.fire_timer(silent).end_attempt(2, 1, unnamed);
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)), "it did not name it again");
 }
 
 // spec: L10, L8
 #[test]
 fn what_a_session_has_used_is_known_when_it_is_resumed_unless_an_attempt_was_not_seen() {
-    let used = |tokens| Spend { input_tokens: Some(tokens), ..Spend::default() };
-    let using = |report, tokens| AttemptReport { spend: used(tokens), ..in_session("s1", report) };
-    let known = |scene: &Scene| scene.resumed_session().unwrap().spent.input_tokens;
-    let scene = Scene::started(continuing()).ended(1, 1, using(quiet(), 100));
+    let used = |tokens| ModelSpend { input_tokens: Some(tokens), ..ModelSpend::default() };
+    let using = |report, tokens| AttemptReport { spend: used(tokens), ..with_session("s1", report) };
+    let known = |scene: &LoopScenario| scene.resumed_session().unwrap().spent.input_tokens;
+    let scene = LoopScenario::start_run(continuing_policy()).end_attempt(1, 1, using(quiet_report(), 100));
     assert_eq!(known(&scene), Some(100));
-    let failed = scene.ended(2, 1, using(crashes(), 20)).fires(Timer::Retry { key: key(2, 2) });
+    let failed =
+        scene.end_attempt(2, 1, using(crash_report(), 20)).fire_timer(LoopTimer::Retry { key: attempt_key(2, 2) });
     assert_eq!(known(&failed), Some(120));
-    let scene = failed.ended(2, 2, using(quiet(), 3));
+    let scene = failed.end_attempt(2, 2, using(quiet_report(), 3));
     assert_eq!(known(&scene), Some(123));
-    let other = AttemptReport { spend: used(7), ..in_session("s2", quiet()) };
-    let unseen = scene.recovers();
+    let other = AttemptReport { spend: used(7), ..with_session("s2", quiet_report()) };
+    let unseen = scene.recover_run();
     assert_eq!(known(&unseen), None);
-    assert_eq!(known(&unseen.ended(3, 2, other)), Some(7));
+    assert_eq!(known(&unseen.end_attempt(3, 2, other)), Some(7));
 }
 
 // spec: L10, L13
 #[test]
 fn a_session_survives_an_interruption_and_a_crash() {
-    assert_eq!(second().recovers().started_with(), Some((CONTINUED, Some("s1"), 0)));
-    let stopped = second().signal(StopSignal::Int).ended(2, 1, in_session("s1", quiet()));
-    assert_eq!(stopped.recovers().started_with(), Some((CONTINUED, Some("s1"), 0)));
-    let checking = second().ended(2, 1, in_session("s1", claims())).recovers();
-    let next = checking.verified(2, 1, Verdict::Rejected);
-    assert_eq!(next.started_with().unwrap().1, Some("s1"));
+    assert_eq!(second_iteration().recover_run().start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)));
+    let stopped = second_iteration().send_signal(StopSignal::Int).end_attempt(2, 1, with_session("s1", quiet_report()));
+    assert_eq!(stopped.recover_run().start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)));
+    let checking = second_iteration().end_attempt(2, 1, with_session("s1", claiming_report())).recover_run();
+    let next = checking.deliver_verdict(2, 1, Verdict::Rejected);
+    assert_eq!(next.start_details().unwrap().1, Some("s1"));
 }

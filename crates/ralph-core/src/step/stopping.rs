@@ -2,52 +2,55 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::next::{self, Carry, record};
-use super::working::{self, Attempt, Standing, attempt_facts, claim_fact};
-use super::{Rest, Step, is_late};
+use super::transitions::{self, IterationResult, record_fact};
+use super::working::{self, ClaimDisposition, EndedAttempt, record_attempt, record_claim};
+use super::{LoopContext, StepResult, is_late_event};
 use crate::attempt::AttemptReport;
+use crate::control_command::{ControlCommand, StopRequest};
 use crate::effect::Effect;
-use crate::event::{Event, EventKind, Millis, StopSignal};
+use crate::event::{Event, EventKind, StopSignal, UnixMillis};
 use crate::fact::{Fact, IterationStatus};
-use crate::order::{Halt, Order};
-use crate::outcome::{Ended, Outcome};
-use crate::policy::Proof;
-use crate::state::{Iteration, Left, Phase, StopWhy, Stopping};
+use crate::loop_state::{IterationState, LoopPhase, ResumePoint, StopReason, StopTarget};
+use crate::outcome::{Outcome, RunEnd};
+use crate::policy::ProofRequirement;
 
-pub(super) struct Stop {
-    pub(super) iteration: Iteration,
+pub(super) struct StoppingPhase {
+    pub(super) iteration: IterationState,
     pub(super) attempt: u32,
-    pub(super) stopping: Stopping,
+    pub(super) stopping: StopTarget,
 }
 
-impl Stop {
-    fn phase(self) -> Phase {
-        Phase::Stopping { iteration: self.iteration, attempt: self.attempt, stopping: self.stopping }
+impl StoppingPhase {
+    fn into_phase(self) -> LoopPhase {
+        LoopPhase::Stopping { iteration: self.iteration, attempt: self.attempt, stopping: self.stopping }
     }
 }
 
-pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
-    let Event { at, dice, kind, .. } = event;
-    if is_late(&kind, stop.iteration.key(stop.attempt)) {
-        return rest.stay(stop.phase());
+pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: Event) -> StepResult {
+    let Event { at, random: dice, kind, .. } = event;
+    if is_late_event(&kind, stop.iteration.attempt_key(stop.attempt)) {
+        return context.stay_in(stop.into_phase());
     }
     match (kind, &stop.stopping) {
-        (EventKind::AttemptEnded { report, .. }, Stopping::Agent { why }) => {
+        (EventKind::AttemptEnded { report, .. }, StopTarget::Agent { why }) => {
             let why = why.clone();
-            agent_gone(rest, (stop.iteration, stop.attempt, report), why, (at, dice))
+            on_agent_ended(context, (stop.iteration, stop.attempt, report), why, (at, dice))
         }
-        (EventKind::Verified { .. }, Stopping::Checks { halt }) => {
+        (EventKind::Verified { .. }, StopTarget::Checks { halt }) => {
             let halt = *halt;
-            let Stop { iteration, attempt, .. } = stop;
-            next::halt(rest, Left::Verifying { iteration, attempt }, halt, (at, dice))
+            let StoppingPhase { iteration, attempt, .. } = stop;
+            transitions::complete_stop(context, ResumePoint::Verifying { iteration, attempt }, halt, (at, dice))
         }
-        (EventKind::Faulted { what, .. }, Stopping::Agent { .. }) => {
-            working::faulted(rest, &stop.iteration, (stop.attempt, what), at)
+        (EventKind::Faulted { what, .. }, StopTarget::Agent { .. }) => {
+            working::finish_after_fault(context, &stop.iteration, (stop.attempt, what), at)
         }
-        (EventKind::Faulted { what, .. }, Stopping::Checks { .. }) => {
-            next::conclude(rest, &stop.iteration, (IterationStatus::Failed, at), Ended::faulted(&what))
-        }
-        (EventKind::Interrupted { signal }, _) => interrupted_again(rest, stop, signal),
+        (EventKind::Faulted { what, .. }, StopTarget::Checks { .. }) => transitions::finish_with_iteration(
+            context,
+            &stop.iteration,
+            (IterationStatus::Failed, at),
+            RunEnd::internal_fault(&what),
+        ),
+        (EventKind::Interrupted { signal }, _) => on_signal(context, stop, signal),
         (
             EventKind::Started
             | EventKind::Recovered { .. }
@@ -66,118 +69,127 @@ pub(super) fn on(rest: Rest, stop: Stop, event: Event) -> Step {
             | EventKind::TimerFired { .. }
             | EventKind::Broken { .. },
             _,
-        ) => rest.stay(stop.phase()),
+        ) => context.stay_in(stop.into_phase()),
     }
 }
 
 /// Somebody asks for something during a stop: what it is for may change.
-pub(super) fn ordered(mut rest: Rest, stop: Stop, order: &Order) -> Step {
-    let Stop { iteration, attempt, stopping } = stop;
+pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, order: &ControlCommand) -> StepResult {
+    let StoppingPhase { iteration, attempt, stopping } = stop;
     let after = match &stopping {
-        Stopping::Checks { halt } => Stopping::Checks { halt: halt.and(order) },
-        Stopping::Agent { why: StopWhy::Asked { halt } } => {
-            Stopping::Agent { why: StopWhy::Asked { halt: halt.and(order) } }
+        StopTarget::Checks { halt } => StopTarget::Checks { halt: halt.after_command(order) },
+        StopTarget::Agent { why: StopReason::Asked { halt } } => {
+            StopTarget::Agent { why: StopReason::Asked { halt: halt.after_command(order) } }
         }
-        Stopping::Agent { why: StopWhy::Broken { .. } } => stopping.clone(),
-        Stopping::Agent {
+        StopTarget::Agent { why: StopReason::Broken { .. } } => stopping.clone(),
+        StopTarget::Agent {
             why:
-                StopWhy::IterationTooLong
-                | StopWhy::TooSilent
-                | StopWhy::StayedAfterResult
-                | StopWhy::OnlyRepeats
-                | StopWhy::NoHandshake
-                | StopWhy::OverBudget { .. },
+                StopReason::IterationTooLong
+                | StopReason::TooSilent
+                | StopReason::StayedAfterResult
+                | StopReason::OnlyRepeats
+                | StopReason::NoHandshake
+                | StopReason::OverBudget { .. },
         } => match order {
-            Order::Cancel => Stopping::Agent { why: StopWhy::Asked { halt: Halt::Cancel } },
-            Order::Pause { .. } | Order::Resume | Order::Guide { .. } => {
-                rest.wish_for_pause(order);
+            ControlCommand::Cancel => StopTarget::Agent { why: StopReason::Asked { halt: StopRequest::Cancel } },
+            ControlCommand::Pause { .. } | ControlCommand::Resume | ControlCommand::Guide { .. } => {
+                context.set_pause_wanted(order);
                 stopping.clone()
             }
         },
     };
-    let is_new_end = *order == Order::Cancel && after != stopping;
-    let reason = Halt::Cancel.reason().into();
-    let effects = is_new_end.then(|| record(Fact::StopRequested { reason })).into_iter().collect();
-    (rest.enter(Phase::Stopping { iteration, attempt, stopping: after }), effects)
+    let is_new_end = *order == ControlCommand::Cancel && after != stopping;
+    let reason = StopRequest::Cancel.journal_reason().into();
+    let effects = is_new_end.then(|| record_fact(Fact::StopRequested { reason })).into_iter().collect();
+    (context.enter_phase(LoopPhase::Stopping { iteration, attempt, stopping: after }), effects)
 }
 
 /// A signal during a stop: the first turns any other stop into an interruption, the next kills at once.
-fn interrupted_again(rest: Rest, stop: Stop, signal: StopSignal) -> Step {
-    let key = stop.iteration.key(stop.attempt);
-    let Stop { iteration, attempt, stopping } = stop;
+fn on_signal(context: LoopContext, stop: StoppingPhase, signal: StopSignal) -> StepResult {
+    let key = stop.iteration.attempt_key(stop.attempt);
+    let StoppingPhase { iteration, attempt, stopping } = stop;
     let (stopping, effects) = match stopping {
-        Stopping::Checks { halt } => {
-            (Stopping::Checks { halt: halt.and_signal(signal) }, vec![Effect::StopChecks { key }])
+        StopTarget::Checks { halt } => {
+            (StopTarget::Checks { halt: halt.after_signal(signal) }, vec![Effect::StopChecks { key }])
         }
-        Stopping::Agent { why: StopWhy::Asked { halt } } => {
-            let kills = halt.ends_the_run().then_some(Effect::KillAgent { key });
-            let why = StopWhy::Asked { halt: halt.and_signal(signal) };
-            (Stopping::Agent { why }, kills.into_iter().collect())
+        StopTarget::Agent { why: StopReason::Asked { halt } } => {
+            let kills = halt.is_ending_run().then_some(Effect::KillAgent { key });
+            let why = StopReason::Asked { halt: halt.after_signal(signal) };
+            (StopTarget::Agent { why }, kills.into_iter().collect())
         }
-        Stopping::Agent { why: StopWhy::Broken { what } } => {
-            (Stopping::Agent { why: StopWhy::Broken { what } }, vec![Effect::KillAgent { key }])
+        StopTarget::Agent { why: StopReason::Broken { what } } => {
+            (StopTarget::Agent { why: StopReason::Broken { what } }, vec![Effect::KillAgent { key }])
         }
-        Stopping::Agent {
+        StopTarget::Agent {
             why:
-                StopWhy::IterationTooLong
-                | StopWhy::TooSilent
-                | StopWhy::StayedAfterResult
-                | StopWhy::OnlyRepeats
-                | StopWhy::NoHandshake
-                | StopWhy::OverBudget { .. },
-        } => (Stopping::Agent { why: StopWhy::Asked { halt: Halt::Signal(signal) } }, vec![]),
+                StopReason::IterationTooLong
+                | StopReason::TooSilent
+                | StopReason::StayedAfterResult
+                | StopReason::OnlyRepeats
+                | StopReason::NoHandshake
+                | StopReason::OverBudget { .. },
+        } => (StopTarget::Agent { why: StopReason::Asked { halt: StopRequest::Signal(signal) } }, vec![]),
     };
-    (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
+    (context.enter_phase(LoopPhase::Stopping { iteration, attempt, stopping }), effects)
 }
 
-fn agent_gone(
-    mut rest: Rest,
-    (iteration, attempt, report): (Iteration, u32, Box<AttemptReport>),
-    why: StopWhy,
-    when: (Millis, u32),
-) -> Step {
-    let judgement = match &why {
-        StopWhy::StayedAfterResult => Some(report.judge_output()),
-        StopWhy::OnlyRepeats => Some(report.judge_repeats()),
-        StopWhy::NoHandshake => Some(report.judge_handshake()),
-        StopWhy::TooSilent => report.judge_silence(),
+fn on_agent_ended(
+    mut context: LoopContext,
+    (iteration, attempt, report): (IterationState, u32, Box<AttemptReport>),
+    reason: StopReason,
+    when: (UnixMillis, u32),
+) -> StepResult {
+    let judgement = match &reason {
+        StopReason::StayedAfterResult => Some(report.assess_output()),
+        StopReason::OnlyRepeats => Some(report.assess_repeats()),
+        StopReason::NoHandshake => Some(report.assess_handshake()),
+        StopReason::TooSilent => report.assess_silence(),
         // What it claimed before is checked all the same; nothing is started again.
-        StopWhy::OverBudget { .. } => {
-            let counts = report.reading.claim.is_made() && rest.policy.proof == Proof::Checks;
-            counts.then(|| report.judge_output())
+        StopReason::OverBudget { .. } => {
+            let counts = report.reading.claim.is_made() && context.policy.proof == ProofRequirement::Checks;
+            counts.then(|| report.assess_output())
         }
-        StopWhy::IterationTooLong | StopWhy::Asked { .. } | StopWhy::Broken { .. } => None,
+        StopReason::IterationTooLong | StopReason::Asked { .. } | StopReason::Broken { .. } => None,
     };
     if let Some(judgement) = judgement {
-        return working::ended(rest, iteration, Attempt { number: attempt, report, judgement }, when);
+        return working::handle_ended_attempt(
+            context,
+            iteration,
+            EndedAttempt { number: attempt, report, assessment: judgement },
+            when,
+        );
     }
-    let (status, cause) = match &why {
-        StopWhy::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
-        StopWhy::TooSilent | StopWhy::StayedAfterResult | StopWhy::OnlyRepeats | StopWhy::NoHandshake => {
+    let (status, cause) = match &reason {
+        StopReason::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
+        StopReason::TooSilent | StopReason::StayedAfterResult | StopReason::OnlyRepeats | StopReason::NoHandshake => {
             (IterationStatus::TimedOut, "the agent was silent for too long")
         }
-        StopWhy::Asked { halt } => (IterationStatus::Interrupted, halt.cause()),
-        StopWhy::OverBudget { what } | StopWhy::Broken { what } => (IterationStatus::Failed, what.as_str()),
+        StopReason::Asked { halt } => (IterationStatus::Interrupted, halt.interruption_cause()),
+        StopReason::OverBudget { what } | StopReason::Broken { what } => (IterationStatus::Failed, what.as_str()),
     };
-    rest.spent = rest.spent.plus(report.spend);
-    let iteration = iteration.moved_by(&report);
-    let key = iteration.key(attempt);
-    let mut facts = attempt_facts(&iteration, (attempt, &report), (status, Some(cause.into())));
-    facts.push(claim_fact(key, &report, Standing::Stopped));
-    let (state, effects) = match why {
-        StopWhy::Asked { halt } => next::halt(rest, Left::AtWork { iteration, attempt }, halt, when),
-        StopWhy::Broken { what } => next::conclude(rest, &iteration, (status, when.0), Ended::broken(what)),
-        StopWhy::OverBudget { what } => {
-            let ended = Ended::new(Outcome::OverBudget, what);
-            next::conclude(rest, &iteration, (status, when.0), ended)
+    context.spent = context.spent.add_known(report.spend);
+    let iteration = iteration.with_changes_of(&report);
+    let key = iteration.attempt_key(attempt);
+    let mut facts = record_attempt(&iteration, (attempt, &report), (status, Some(cause.into())));
+    facts.push(record_claim(key, &report, ClaimDisposition::Stopped));
+    let (state, effects) = match reason {
+        StopReason::Asked { halt } => {
+            transitions::complete_stop(context, ResumePoint::AtWork { iteration, attempt }, halt, when)
         }
-        StopWhy::IterationTooLong
-        | StopWhy::TooSilent
-        | StopWhy::StayedAfterResult
-        | StopWhy::OnlyRepeats
-        | StopWhy::NoHandshake => {
-            rest.remember(&iteration, &report);
-            next::go_on(rest, &iteration, Carry::TimedOut, when)
+        StopReason::Broken { what } => {
+            transitions::finish_with_iteration(context, &iteration, (status, when.0), RunEnd::state_unusable(what))
+        }
+        StopReason::OverBudget { what } => {
+            let ended = RunEnd::new(Outcome::OverBudget, what);
+            transitions::finish_with_iteration(context, &iteration, (status, when.0), ended)
+        }
+        StopReason::IterationTooLong
+        | StopReason::TooSilent
+        | StopReason::StayedAfterResult
+        | StopReason::OnlyRepeats
+        | StopReason::NoHandshake => {
+            context.remember_session(&iteration, &report);
+            transitions::continue_run(context, &iteration, IterationResult::TimedOut, when)
         }
     };
     (state, facts.into_iter().chain(effects).collect())
@@ -186,19 +198,19 @@ fn agent_gone(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Timer;
+    use crate::event::LoopTimer;
     use crate::policy::Policy;
-    use crate::step::scenes::{Scene, claims, key, with_checks};
+    use crate::step::test_builders::{LoopScenario, attempt_key, claiming_report, policy_with_checks};
 
     // spec: L12
     #[test]
-    fn what_is_said_of_the_next_signal_is_what_it_does() {
-        let at_work = || Scene::started(Policy::new(3));
-        let timed_out = || at_work().fires(Timer::Iteration { key: key(1, 1) });
-        let broken = || at_work().on(EventKind::Broken { what: "gone".into() });
-        let checked = || Scene::started(with_checks(3)).ended(1, 1, claims());
-        let int = |scene: Scene| scene.signal(StopSignal::Int);
-        let scenes: [(&dyn Fn() -> Scene, bool); 7] = [
+    fn the_announced_effect_of_the_next_signal_is_its_real_effect() {
+        let at_work = || LoopScenario::start_run(Policy::new(3));
+        let timed_out = || at_work().fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) });
+        let broken = || at_work().play_event(EventKind::Broken { what: "gone".into() });
+        let checked = || LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report());
+        let int = |scene: LoopScenario| scene.send_signal(StopSignal::Int);
+        let scenes: [(&dyn Fn() -> LoopScenario, bool); 7] = [
             (&at_work, false),
             (&|| int(at_work()), true),
             (&timed_out, false),
@@ -208,8 +220,8 @@ mod tests {
             (&|| int(checked()), false),
         ];
         for (number, (scene, kills)) in scenes.into_iter().enumerate() {
-            assert_eq!(scene().phase().next_signal_kills(), kills, "{number}");
-            assert_eq!(int(scene()).does(&Effect::KillAgent { key: key(1, 1) }), kills, "{number}");
+            assert_eq!(scene().current_phase().next_signal_kills(), kills, "{number}");
+            assert_eq!(int(scene()).has_effect(&Effect::KillAgent { key: attempt_key(1, 1) }), kills, "{number}");
         }
     }
 }

@@ -1,34 +1,40 @@
 //! While a claim is being checked. Only here can a run with checks become completed.
 use alloc::vec;
 
-use super::next::{self, Carry, record};
-use super::{Rest, Step, is_late};
+use super::transitions::{self, IterationResult, record_fact};
+use super::{LoopContext, StepResult, is_late_event};
+use crate::control_command::StopRequest;
 use crate::effect::Effect;
-use crate::event::{Event, EventKind, Millis};
+use crate::event::{Event, EventKind, UnixMillis};
 use crate::evidence::{Evidence, Verdict};
 use crate::fact::{Fact, IterationStatus};
-use crate::order::Halt;
-use crate::outcome::{Ended, Outcome};
-use crate::prompt::Feedback;
-use crate::state::{Iteration, Phase, Stopping};
+use crate::loop_state::{IterationState, LoopPhase, StopTarget};
+use crate::outcome::{Outcome, RunEnd};
+use crate::prompt::RejectionFeedback;
 
 /// So many verdicts in a row that could not be evaluated end the run: it must not burn a budget blindly.
-const BLIND_VERDICTS: u32 = 2;
+const MAX_BLIND_VERDICTS: u32 = 2;
 
-pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -> Step {
-    let Event { at, dice, kind, .. } = event;
-    if is_late(&kind, iteration.key(attempt)) {
-        return rest.stay(Phase::Verifying { iteration, attempt });
+pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: Event) -> StepResult {
+    let Event { at, random: dice, kind, .. } = event;
+    if is_late_event(&kind, iteration.attempt_key(attempt)) {
+        return context.stay_in(LoopPhase::Verifying { iteration, attempt });
     }
     match kind {
-        EventKind::Verified { evidence, .. } => verified(rest, iteration, evidence, (at, dice)),
-        EventKind::Interrupted { signal } => stop(rest, iteration, attempt, Halt::Signal(signal)),
-        EventKind::Broken { what } => {
-            next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::broken(what))
-        }
-        EventKind::Faulted { what, .. } => {
-            next::conclude(rest, &iteration, (IterationStatus::Failed, at), Ended::faulted(&what))
-        }
+        EventKind::Verified { evidence, .. } => on_verified(context, iteration, evidence, (at, dice)),
+        EventKind::Interrupted { signal } => stop_checks(context, iteration, attempt, StopRequest::Signal(signal)),
+        EventKind::Broken { what } => transitions::finish_with_iteration(
+            context,
+            &iteration,
+            (IterationStatus::Failed, at),
+            RunEnd::state_unusable(what),
+        ),
+        EventKind::Faulted { what, .. } => transitions::finish_with_iteration(
+            context,
+            &iteration,
+            (IterationStatus::Failed, at),
+            RunEnd::internal_fault(&what),
+        ),
         EventKind::Started
         | EventKind::Recovered { .. }
         | EventKind::Ordered { .. }
@@ -42,45 +48,55 @@ pub(super) fn on(rest: Rest, iteration: Iteration, attempt: u32, event: Event) -
         | EventKind::HandshakeBegan { .. }
         | EventKind::HandshakeDone { .. }
         | EventKind::Overspent { .. }
-        | EventKind::TimerFired { .. } => rest.stay(Phase::Verifying { iteration, attempt }),
+        | EventKind::TimerFired { .. } => context.stay_in(LoopPhase::Verifying { iteration, attempt }),
     }
 }
 
-fn verified(mut rest: Rest, mut iteration: Iteration, evidence: Evidence, when: (Millis, u32)) -> Step {
-    iteration.has_moved |= rest.stall.note_unmet(&evidence);
-    rest.spent = rest.spent.plus(evidence.spend().unwrap_or_default());
+fn on_verified(
+    mut context: LoopContext,
+    mut iteration: IterationState,
+    evidence: Evidence,
+    when: (UnixMillis, u32),
+) -> StepResult {
+    iteration.has_moved |= context.stall.record_unmet_criteria(&evidence);
+    context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
     let verdict = evidence.verdict();
-    let reason = evidence.reason();
-    let feedback = Feedback { reason: reason.clone(), tail: evidence.tail().into() };
-    let fact = Fact::Verdict {
-        iteration: iteration.number,
-        verdict,
-        reason: reason.clone(),
-        checks: evidence.checks,
-    };
-    rest.blind_verdicts = match verdict {
-        Verdict::CouldNotEvaluate => rest.blind_verdicts + 1,
+    let reason = evidence.verdict_reason();
+    let feedback = RejectionFeedback { reason: reason.clone(), tail: evidence.deciding_output_tail().into() };
+    let fact = Fact::Verdict { iteration: iteration.number, verdict, reason: reason.clone(), checks: evidence.checks };
+    context.blind_verdicts = match verdict {
+        Verdict::CouldNotEvaluate => context.blind_verdicts + 1,
         Verdict::Accepted | Verdict::Rejected => 0,
     };
-    let blind = rest.blind_verdicts >= BLIND_VERDICTS;
-    let conclude = |rest, outcome, reason| {
-        next::conclude(rest, &iteration, (IterationStatus::Finished, when.0), Ended::new(outcome, reason))
+    let blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
+    let conclude = |context, outcome, reason| {
+        transitions::finish_with_iteration(
+            context,
+            &iteration,
+            (IterationStatus::Finished, when.0),
+            RunEnd::new(outcome, reason),
+        )
     };
     let (state, effects) = match verdict {
-        Verdict::Accepted => conclude(rest, Outcome::Completed, reason),
-        Verdict::CouldNotEvaluate if blind => conclude(rest, Outcome::Blocked, reason),
+        Verdict::Accepted => conclude(context, Outcome::Completed, reason),
+        Verdict::CouldNotEvaluate if blind => conclude(context, Outcome::Blocked, reason),
         Verdict::Rejected | Verdict::CouldNotEvaluate => {
-            next::go_on(rest, &iteration, Carry::Rejected(feedback), when)
+            transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback), when)
         }
     };
-    (state, core::iter::once(record(fact)).chain(effects).collect())
+    (state, core::iter::once(record_fact(fact)).chain(effects).collect())
 }
 
 /// Asks the checks to stop.
-pub(super) fn stop(rest: Rest, iteration: Iteration, attempt: u32, halt: Halt) -> Step {
-    let key = iteration.key(attempt);
-    let reason = halt.reason().into();
-    let effects = vec![record(Fact::StopRequested { reason }), Effect::StopChecks { key }];
-    let stopping = Stopping::Checks { halt };
-    (rest.enter(Phase::Stopping { iteration, attempt, stopping }), effects)
+pub(super) fn stop_checks(
+    context: LoopContext,
+    iteration: IterationState,
+    attempt: u32,
+    halt: StopRequest,
+) -> StepResult {
+    let key = iteration.attempt_key(attempt);
+    let reason = halt.journal_reason().into();
+    let effects = vec![record_fact(Fact::StopRequested { reason }), Effect::StopChecks { key }];
+    let stopping = StopTarget::Checks { halt };
+    (context.enter_phase(LoopPhase::Stopping { iteration, attempt, stopping }), effects)
 }

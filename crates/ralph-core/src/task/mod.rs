@@ -1,45 +1,45 @@
 //! Tasks: pieces of work with an id, a status, and what done means for them. Everything is kept as people wrote it, so
 //! that what comes in goes out unchanged; what follows from it for one role is settled by [`resolve`].
 mod approval;
-mod completion;
-mod demand;
-mod generate;
-mod graph;
-mod method;
-mod name;
-mod problem;
-mod prompt;
-mod resolve;
+mod approval_items;
+mod completion_spec;
+mod dependency_graph;
+mod generation_prompt;
+mod method_name;
+mod missing_proof;
+mod resolve_stage;
 mod role;
-mod starts;
-mod status;
-mod stuck;
-mod time;
-mod validate;
-mod verification;
+mod stage_prompt;
+mod stuck_task;
+mod task_id;
+mod task_problem;
+mod task_status;
+mod timeout_spec;
+mod validate_task;
+mod verification_config;
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-pub use approval::{Approval, Author};
-pub use completion::{CompletionSpec, RoleSpec};
-pub use demand::{Undecided, undecided};
-pub use generate::{GeneratePrompt, session_prompt};
-pub use graph::{Knot, find_knot, unmet};
-pub use method::MethodName;
-pub use name::{is_name, slug};
-pub use problem::Problem;
-pub use prompt::StagePrompt;
-pub use resolve::{FromTemplate, ProjectChecks, Resolved, RoleRules, resolve};
+pub use approval::{Approval, TaskAuthor};
+pub use approval_items::{ApprovalItem, completion_terms, started_programs};
+pub use completion_spec::{CompletionSpec, RoleSpec};
+pub use dependency_graph::{DependencyError, find_dependency_error, unmet_dependencies};
+pub use generation_prompt::{TaskGenerationPrompt, session_generation_prompt};
+pub use method_name::MethodName;
+pub use missing_proof::{MissingProof, find_missing_proof};
+pub use resolve_stage::{ProjectChecks, ResolvedStage, RoleRules, TemplateResolver, resolve_stage};
 pub use role::Role;
-pub use starts::{Start, starts, terms};
-pub use status::Status;
-pub use stuck::{Awaited, stuck};
-pub use time::WrittenTime;
-pub use validate::validate;
-pub use verification::{ACCEPTANCE, CheckFor, OneOrMore, StageSpec, VerificationConfig};
+pub use stage_prompt::StagePrompt;
+pub use stuck_task::{AwaitedTask, stuck_reason};
+pub use task_id::{is_valid_id, to_slug};
+pub use task_problem::TaskProblem;
+pub use task_status::TaskStatus;
+pub use timeout_spec::TimeoutSpec;
+pub use validate_task::validate_task;
+pub use verification_config::{ACCEPTANCE_PLACEHOLDER, CheckForSpec, OneOrMany, StageSpec, VerificationConfig};
 
 /// A task as it was written, and how far it is. What nobody wrote is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +50,8 @@ pub struct Task {
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Status::is_todo")]
-    pub status: Status,
+    #[serde(default, skip_serializing_if = "TaskStatus::is_todo")]
+    pub status: TaskStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,11 +65,11 @@ pub struct Task {
 
 impl Task {
     /// The priority of a task that was given none. 1 comes first.
-    pub const USUAL_PRIORITY: u32 = 3;
+    pub const DEFAULT_PRIORITY: u32 = 3;
 
     #[must_use]
     pub fn priority(&self) -> u32 {
-        self.priority.unwrap_or(Self::USUAL_PRIORITY)
+        self.priority.unwrap_or(Self::DEFAULT_PRIORITY)
     }
 
     #[must_use]

@@ -5,7 +5,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MethodName, is_name};
+use super::{MethodName, is_valid_id};
 
 /// The four roles of a pipeline, and any that the user thinks up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,19 +21,19 @@ pub enum Role {
 /// It is no name for a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is no name for a role: letters, digits, `-`, `_` and `.`, a letter or digit first")]
-pub struct NoRole {
+pub struct InvalidRoleName {
     name: String,
 }
 
 impl Role {
     /// The four that have defaults of their own, in their order.
-    pub const KNOWN: [Self; 4] = [Self::Coder, Self::Reviewer, Self::Tester, Self::Qa];
+    pub const BUILT_IN: [Self; 4] = [Self::Coder, Self::Reviewer, Self::Tester, Self::Qa];
 
-    pub fn parse(name: &str) -> Result<Self, NoRole> {
-        match Self::KNOWN.into_iter().find(|role| role.as_str() == name) {
+    pub fn parse(name: &str) -> Result<Self, InvalidRoleName> {
+        match Self::BUILT_IN.into_iter().find(|role| role.as_str() == name) {
             Some(role) => Ok(role),
-            None if is_name(name) => Ok(Self::Other(name.to_owned())),
-            None => Err(NoRole { name: name.to_owned() }),
+            None if is_valid_id(name) => Ok(Self::Other(name.to_owned())),
+            None => Err(InvalidRoleName { name: name.to_owned() }),
         }
     }
 
@@ -50,7 +50,7 @@ impl Role {
 
     /// Tells whether it looks at the work of another, and may send it back.
     #[must_use]
-    pub fn judges(&self) -> bool {
+    pub fn can_send_back(&self) -> bool {
         match self {
             Self::Reviewer | Self::Tester | Self::Qa => true,
             Self::Coder | Self::Other(_) => false,
@@ -60,7 +60,7 @@ impl Role {
     /// Tells whether its claim says that the work holds, which the checks of the project can show. A reviewer says that it
     /// is well made.
     #[must_use]
-    pub fn vouches_for_the_work(&self) -> bool {
+    pub fn vouches_for_work(&self) -> bool {
         match self {
             Self::Coder | Self::Tester | Self::Qa | Self::Other(_) => true,
             Self::Reviewer => false,
@@ -69,7 +69,7 @@ impl Role {
 
     /// Returns the promise of a role for which nothing else is said.
     #[must_use]
-    pub fn usual_promise(&self) -> &'static str {
+    pub fn default_promise(&self) -> &'static str {
         match self {
             Self::Coder => "IMPLEMENTATION_COMPLETE",
             Self::Reviewer => "REVIEW_PASSED",
@@ -81,7 +81,7 @@ impl Role {
 
     /// Returns the iterations of a role for which nothing else is said, if it has a number of its own.
     #[must_use]
-    pub fn usual_iterations(&self) -> Option<u32> {
+    pub fn default_iterations(&self) -> Option<u32> {
         match self {
             Self::Coder => Some(15),
             Self::Tester => Some(10),
@@ -92,7 +92,7 @@ impl Role {
 
     /// Returns the method of a block that names none, if the role has one of its own.
     #[must_use]
-    pub fn usual_method(&self) -> Option<MethodName> {
+    pub fn default_method(&self) -> Option<MethodName> {
         match self {
             Self::Coder | Self::Tester => Some(MethodName::External),
             Self::Reviewer => Some(MethodName::Semantic),
@@ -109,9 +109,9 @@ impl fmt::Display for Role {
 }
 
 impl TryFrom<String> for Role {
-    type Error = NoRole;
+    type Error = InvalidRoleName;
 
-    fn try_from(name: String) -> Result<Self, NoRole> {
+    fn try_from(name: String) -> Result<Self, InvalidRoleName> {
         Self::parse(&name)
     }
 }
@@ -129,7 +129,7 @@ mod tests {
     // spec: T7
     #[test]
     fn each_role_has_its_iterations_its_promise_and_its_method() {
-        let of = |role: Role| (role.usual_iterations(), role.usual_promise(), role.usual_method());
+        let of = |role: Role| (role.default_iterations(), role.default_promise(), role.default_method());
         assert_eq!(of(Role::Coder), (Some(15), "IMPLEMENTATION_COMPLETE", Some(MethodName::External)));
         assert_eq!(of(Role::Reviewer), (Some(5), "REVIEW_PASSED", Some(MethodName::Semantic)));
         assert_eq!(of(Role::Tester), (Some(10), "TESTS_PASSED", Some(MethodName::External)));

@@ -4,48 +4,43 @@ use alloc::vec;
 
 use super::*;
 
-fn task() -> Task {
+fn valid_task() -> Task {
     let completion = CompletionSpec {
         outcome: "It works".to_string(),
         acceptance_criteria: vec!["the tests pass".to_string()],
         ..CompletionSpec::default()
     };
-    Task {
-        id: "T-1".to_string(),
-        title: "Make it work".to_string(),
-        completion: Some(completion),
-        ..Task::default()
-    }
+    Task { id: "T-1".to_string(), title: "Make it work".to_string(), completion: Some(completion), ..Task::default() }
 }
 
-fn with(change: impl FnOnce(&mut Task)) -> Result<(), (String, String)> {
-    let mut task = task();
+fn validate_changed(change: impl FnOnce(&mut Task)) -> Result<(), (String, String)> {
+    let mut task = valid_task();
     change(&mut task);
-    validate(&task).map_err(|problem| (problem.field, problem.what))
+    validate_task(&task).map_err(|problem| (problem.field, problem.message))
 }
 
-fn with_role(role: &Role, block: RoleSpec) -> Result<(), (String, String)> {
-    with(|task| *task.completion.as_mut().unwrap().place_of(role).unwrap() = Some(block))
+fn validate_with_role(role: &Role, block: RoleSpec) -> Result<(), (String, String)> {
+    validate_changed(|task| *task.completion.as_mut().unwrap().role_spec_mut(role).unwrap() = Some(block))
 }
 
-fn of(method: Option<MethodName>, config: VerificationConfig) -> RoleSpec {
+fn role_spec(method: Option<MethodName>, config: VerificationConfig) -> RoleSpec {
     RoleSpec { verification_method: method, verification_config: Some(config), ..RoleSpec::default() }
 }
 
-fn field<T>(refused: Result<T, (String, String)>) -> String {
+fn refused_field<T>(refused: Result<T, (String, String)>) -> String {
     refused.map(|_| "accepted").unwrap_err().0
 }
 
 // spec: T1
 #[test]
 fn a_task_needs_an_id_and_a_title() {
-    assert_eq!(with(|_| ()), Ok(()));
-    assert_eq!(field(with(|task| task.id = "../x".to_string())), "id");
-    assert_eq!(field(with(|task| task.title = " ".to_string())), "title");
-    assert_eq!(field(with(|task| task.title = "a\nb".to_string())), "title");
-    assert_eq!(field(with(|task| task.priority = Some(0))), "priority");
+    assert_eq!(validate_changed(|_| ()), Ok(()));
+    assert_eq!(refused_field(validate_changed(|task| task.id = "../x".to_string())), "id");
+    assert_eq!(refused_field(validate_changed(|task| task.title = " ".to_string())), "title");
+    assert_eq!(refused_field(validate_changed(|task| task.title = "a\nb".to_string())), "title");
+    assert_eq!(refused_field(validate_changed(|task| task.priority = Some(0))), "priority");
     assert_eq!(
-        field(with(|task| task.dependencies = Some(vec!["a".to_string(), String::new()]))),
+        refused_field(validate_changed(|task| task.dependencies = Some(vec!["a".to_string(), String::new()]))),
         "dependencies.1"
     );
 }
@@ -53,84 +48,87 @@ fn a_task_needs_an_id_and_a_title() {
 // spec: T2
 #[test]
 fn outcome_and_acceptance_are_required() {
-    let spec = |change: fn(&mut CompletionSpec)| with(|task| change(task.completion.as_mut().unwrap()));
-    assert_eq!(field(spec(|spec| spec.outcome.clear())), "completion.outcome");
-    assert_eq!(field(spec(|spec| spec.acceptance_criteria.clear())), "completion.acceptance_criteria");
+    let spec = |change: fn(&mut CompletionSpec)| validate_changed(|task| change(task.completion.as_mut().unwrap()));
+    assert_eq!(refused_field(spec(|spec| spec.outcome.clear())), "completion.outcome");
+    assert_eq!(refused_field(spec(|spec| spec.acceptance_criteria.clear())), "completion.acceptance_criteria");
     assert_eq!(
-        field(spec(|spec| spec.acceptance_criteria.push(" ".into()))),
+        refused_field(spec(|spec| spec.acceptance_criteria.push(" ".into()))),
         "completion.acceptance_criteria.1"
     );
-    assert_eq!(with(|task| task.completion = None), Ok(()), "whoever says so may have no criteria");
+    assert_eq!(validate_changed(|task| task.completion = None), Ok(()), "whoever says so may have no criteria");
 }
 
 // spec: T7
 #[test]
 fn external_without_a_command_and_multi_stage_without_stages_are_refused_at_creation() {
     let bare = VerificationConfig::default;
-    let refused = with_role(&Role::Coder, of(Some(MethodName::External), bare())).unwrap_err();
+    let refused = validate_with_role(&Role::Coder, role_spec(Some(MethodName::External), bare())).unwrap_err();
     assert_eq!(
         refused,
         ("completion.coder.verification_config.command".to_string(), "external without command".to_string())
     );
     let blank = VerificationConfig { command: Some(CheckCommand::from(" ")), ..bare() };
-    assert!(with_role(&Role::Coder, of(Some(MethodName::External), blank)).is_err());
-    let refused = with_role(&Role::Reviewer, of(Some(MethodName::MultiStage), bare())).unwrap_err();
+    assert!(validate_with_role(&Role::Coder, role_spec(Some(MethodName::External), blank)).is_err());
+    let refused = validate_with_role(&Role::Reviewer, role_spec(Some(MethodName::MultiStage), bare())).unwrap_err();
     assert_eq!(refused.1, "multi_stage without stages");
     let none = VerificationConfig { stages: Some(vec![]), ..bare() };
-    assert!(with_role(&Role::Qa, of(None, none)).is_err());
+    assert!(validate_with_role(&Role::Qa, role_spec(None, none)).is_err());
 }
 
 // spec: T7
 #[test]
-fn the_role_s_own_method_is_held_to_the_same() {
+fn the_default_method_of_a_role_follows_the_same_rules() {
     let promised = RoleSpec { promise: Some("XY".to_string()), ..RoleSpec::default() };
     assert_eq!(
-        field(with_role(&Role::Coder, promised.clone())),
+        refused_field(validate_with_role(&Role::Coder, promised.clone())),
         "completion.coder.verification_config.command"
     );
     assert_eq!(
-        field(with_role(&Role::Tester, promised.clone())),
+        refused_field(validate_with_role(&Role::Tester, promised.clone())),
         "completion.tester.verification_config.command"
     );
-    assert_eq!(field(with_role(&Role::Qa, promised.clone())), "completion.qa.verification_config.stages");
-    assert_eq!(with_role(&Role::Reviewer, promised.clone()), Ok(()));
+    assert_eq!(
+        refused_field(validate_with_role(&Role::Qa, promised.clone())),
+        "completion.qa.verification_config.stages"
+    );
+    assert_eq!(validate_with_role(&Role::Reviewer, promised.clone()), Ok(()));
     let matched = RoleSpec { verification_method: Some(MethodName::StringMatch), ..promised };
-    assert_eq!(with_role(&Role::Coder, matched), Ok(()));
+    assert_eq!(validate_with_role(&Role::Coder, matched), Ok(()));
 }
 
 // spec: T2
 #[test]
 fn a_field_of_another_method_is_refused_with_its_name() {
     let config =
-        VerificationConfig { check_for: Some(CheckFor::List(vec!["x".to_string()])), ..Default::default() };
-    let (field, what) = with_role(&Role::Coder, of(None, config)).unwrap_err();
+        VerificationConfig { check_for: Some(CheckForSpec::List(vec!["x".to_string()])), ..Default::default() };
+    let (field, what) = validate_with_role(&Role::Coder, role_spec(None, config)).unwrap_err();
     assert_eq!(field, "completion.coder.verification_config.check_for");
     assert_eq!(what, "it says nothing to the method external");
 }
 
 // spec: V2
 #[test]
-fn a_flaw_of_a_check_is_told_at_its_field() {
+fn a_problem_of_a_check_is_reported_at_its_field() {
     let config = VerificationConfig {
         command: Some(CheckCommand::from("make")),
         working_dir: Some("..".to_string()),
         ..Default::default()
     };
-    let refused = field(with_role(&Role::Coder, of(None, config)));
+    let refused = refused_field(validate_with_role(&Role::Coder, role_spec(None, config)));
     assert_eq!(refused, "completion.coder.verification_config.working_dir");
 }
 
 // spec: V4
 #[test]
-fn stages_are_held_to_their_own_methods() {
+fn stages_are_validated_by_their_own_methods() {
     let stage = |method, config| StageSpec { method, config, ..StageSpec::default() };
     let staged = |stage| {
         let config = VerificationConfig { stages: Some(vec![stage]), ..Default::default() };
-        with_role(&Role::Qa, of(None, config))
+        validate_with_role(&Role::Qa, role_spec(None, config))
     };
     assert_eq!(staged(stage(None, None)), Ok(()), "a stage without a method is string_match");
     let refused = staged(stage(Some(MethodName::External), None));
-    assert_eq!(field(refused), "completion.qa.verification_config.stages.0.config.command");
+    assert_eq!(refused_field(refused), "completion.qa.verification_config.stages.0.config.command");
 }
 
 // spec: V3
@@ -138,12 +136,12 @@ fn stages_are_held_to_their_own_methods() {
 fn what_a_judge_looks_for_is_a_list_or_the_acceptance_criteria() {
     let judged = |check_for| {
         let config = VerificationConfig { check_for: Some(check_for), ..Default::default() };
-        with_role(&Role::Reviewer, of(None, config))
+        validate_with_role(&Role::Reviewer, role_spec(None, config))
     };
-    assert_eq!(judged(CheckFor::Text("{{ acceptance_criteria }}".to_string())), Ok(()));
-    assert_eq!(judged(CheckFor::List(vec![])), Ok(()));
-    assert!(judged(CheckFor::Text("no secrets".to_string())).is_err());
-    assert!(judged(CheckFor::List(vec![" ".to_string()])).is_err());
+    assert_eq!(judged(CheckForSpec::Text("{{ acceptance_criteria }}".to_string())), Ok(()));
+    assert_eq!(judged(CheckForSpec::List(vec![])), Ok(()));
+    assert!(judged(CheckForSpec::Text("no secrets".to_string())).is_err());
+    assert!(judged(CheckForSpec::List(vec![" ".to_string()])).is_err());
 }
 
 // spec: S1
@@ -151,7 +149,7 @@ fn what_a_judge_looks_for_is_a_list_or_the_acceptance_criteria() {
 fn a_promise_is_the_text_inside_the_tag() {
     for bad in ["", " \n", "<promise>X</promise>"] {
         let block = RoleSpec { promise: Some(bad.to_string()), ..RoleSpec::default() };
-        assert_eq!(field(with_role(&Role::Reviewer, block)), "completion.reviewer.promise", "{bad:?}");
+        assert_eq!(refused_field(validate_with_role(&Role::Reviewer, block)), "completion.reviewer.promise", "{bad:?}");
     }
 }
 
@@ -163,10 +161,10 @@ fn a_template_says_everything_but_its_values_and_retries() {
         retries: Some(1),
         ..VerificationConfig::default()
     };
-    assert_eq!(with_role(&Role::Coder, of(None, template("cargo-test"))), Ok(()));
-    assert_eq!(with_role(&Role::Qa, of(None, template("cargo-test"))), Ok(()), "whatever is usual");
+    assert_eq!(validate_with_role(&Role::Coder, role_spec(None, template("cargo-test"))), Ok(()));
+    assert_eq!(validate_with_role(&Role::Qa, role_spec(None, template("cargo-test"))), Ok(()), "whatever is usual");
     let base = "completion.coder.verification_config";
-    let refused = |method, config| field(with_role(&Role::Coder, of(method, config)));
+    let refused = |method, config| refused_field(validate_with_role(&Role::Coder, role_spec(method, config)));
     assert_eq!(refused(None, template("../x")), format!("{base}.template"));
     assert_eq!(refused(Some(MethodName::StringMatch), template("x")), format!("{base}.template"));
     let twice = VerificationConfig { command: Some(CheckCommand::from("make")), ..template("x") };
@@ -175,5 +173,5 @@ fn a_template_says_everything_but_its_values_and_retries() {
     assert_eq!(refused(None, alone), format!("{base}.with"));
     let stage = StageSpec { config: Some(template("x")), ..StageSpec::default() };
     let staged = VerificationConfig { stages: Some(vec![stage]), ..VerificationConfig::default() };
-    assert_eq!(with_role(&Role::Qa, of(None, staged)), Ok(()), "a stage needs no method then");
+    assert_eq!(validate_with_role(&Role::Qa, role_spec(None, staged)), Ok(()), "a stage needs no method then");
 }

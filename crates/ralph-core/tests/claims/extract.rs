@@ -1,12 +1,12 @@
 //! A small reader of agent event streams, for these tests alone: the real ones belong to the agents.
 
-use ralph_core::claim::{Finder, Heard};
+use ralph_core::claim::{ClaimFinder, TranscriptEvent};
 use serde_json::Value;
 
 /// Feeds the events of an output to the finder.
-pub(crate) fn feed(format: &str, output: &str, finder: &mut Finder) {
+pub(crate) fn feed(format: &str, output: &str, finder: &mut ClaimFinder) {
     if format == "text" {
-        return finder.hear(Heard::Own { message: 1, text: output });
+        return finder.handle_event(TranscriptEvent::AgentText { message: 1, text: output });
     }
     let mut stream = Stream::default();
     for line in output.lines() {
@@ -33,24 +33,23 @@ fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
 }
 
 impl Stream {
-    fn own(&mut self, id: &str, words: &str, finder: &mut Finder) {
+    fn own(&mut self, id: &str, words: &str, finder: &mut ClaimFinder) {
         if id.is_empty() || id != self.id {
             self.message += 1;
             self.id = id.to_owned();
         }
         self.spoke = true;
-        finder.hear(Heard::Own { message: self.message, text: words });
+        finder.handle_event(TranscriptEvent::AgentText { message: self.message, text: words });
     }
 
-    fn claude(&mut self, event: &Value, finder: &mut Finder) {
+    fn claude(&mut self, event: &Value, finder: &mut ClaimFinder) {
         if !text(event, "/parent_tool_use_id").is_empty() {
             return;
         }
         match text(event, "/type") {
             "stream_event" => self.own("stream", text(event, "/event/delta/text"), finder),
             "assistant" => {
-                for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
-                {
+                for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
                     if text(block, "/type") == "text" {
                         self.own(text(event, "/message/id"), text(block, "/text"), finder);
                     }
@@ -59,7 +58,7 @@ impl Stream {
             "user" => {
                 let blocks = event.pointer("/message/content").and_then(Value::as_array);
                 if blocks.into_iter().flatten().any(|block| text(block, "/type") == "text") {
-                    finder.hear(Heard::Prompted);
+                    finder.handle_event(TranscriptEvent::NewPrompt);
                 }
             }
             "result" => self.result(event, finder),
@@ -67,38 +66,38 @@ impl Stream {
         }
     }
 
-    fn result(&mut self, event: &Value, finder: &mut Finder) {
+    fn result(&mut self, event: &Value, finder: &mut ClaimFinder) {
         if event.get("is_error") == Some(&Value::Bool(true)) {
-            finder.hear(Heard::Failed);
+            finder.handle_event(TranscriptEvent::TurnFailed);
         } else if !self.spoke {
             self.own("result", text(event, "/result"), finder);
         }
     }
 
-    fn codex(&mut self, event: &Value, finder: &mut Finder) {
+    fn codex(&mut self, event: &Value, finder: &mut ClaimFinder) {
         match (text(event, "/type"), text(event, "/item/type")) {
             ("item.completed", "agent_message") => {
                 self.own(text(event, "/item/id"), text(event, "/item/text"), finder);
             }
-            ("item.completed", "user_message") => finder.hear(Heard::Prompted),
-            ("error" | "turn.failed", _) => finder.hear(Heard::Failed),
+            ("item.completed", "user_message") => finder.handle_event(TranscriptEvent::NewPrompt),
+            ("error" | "turn.failed", _) => finder.handle_event(TranscriptEvent::TurnFailed),
             _ => {}
         }
     }
 
-    fn cline(&mut self, event: &Value, finder: &mut Finder) {
+    fn cline(&mut self, event: &Value, finder: &mut ClaimFinder) {
         match (text(event, "/say"), text(event, "/ask")) {
             ("text" | "completion_result", _) => self.own("", text(event, "/text"), finder),
-            ("task" | "user_feedback", _) => finder.hear(Heard::Prompted),
-            (_, "api_req_failed") => finder.hear(Heard::Failed),
+            ("task" | "user_feedback", _) => finder.handle_event(TranscriptEvent::NewPrompt),
+            (_, "api_req_failed") => finder.handle_event(TranscriptEvent::TurnFailed),
             _ => {}
         }
     }
 
-    fn opencode(&mut self, event: &Value, finder: &mut Finder) {
+    fn opencode(&mut self, event: &Value, finder: &mut ClaimFinder) {
         match text(event, "/type") {
             "text" => self.own(text(event, "/part/messageID"), text(event, "/part/text"), finder),
-            "error" => finder.hear(Heard::Failed),
+            "error" => finder.handle_event(TranscriptEvent::TurnFailed),
             _ => {}
         }
     }

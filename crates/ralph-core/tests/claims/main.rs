@@ -3,7 +3,7 @@
 
 mod extract;
 
-use ralph_core::claim::{Claim, ClaimRules, Finder, Heard, Promise, Reading};
+use ralph_core::claim::{Claim, ClaimFinder, ClaimReading, ClaimRules, Promise, TranscriptEvent};
 use serde_json::Value;
 
 const CORPUS: &str = include_str!("../data/claims.jsonl");
@@ -14,9 +14,9 @@ fn text<'a>(case: &'a Value, field: &str) -> &'a str {
 }
 
 /// Returns the reading, or nothing when the promise is refused.
-fn read(case: &Value, feed: impl Fn(&mut Finder)) -> Option<Reading> {
+fn read(case: &Value, feed: impl Fn(&mut ClaimFinder)) -> Option<ClaimReading> {
     let promise = Promise::parse(text(case, "promise")).ok()?;
-    let mut finder = Finder::new(ClaimRules::new(promise), text(case, "prompt"));
+    let mut finder = ClaimFinder::new(ClaimRules::new(promise), text(case, "prompt"));
     feed(&mut finder);
     Some(finder.finish())
 }
@@ -24,7 +24,7 @@ fn read(case: &Value, feed: impl Fn(&mut Finder)) -> Option<Reading> {
 /// Returns what is wrong about the reading of a case.
 fn complaint(
     case: &Value,
-    reading: Option<&Reading>,
+    reading: Option<&ClaimReading>,
     claimed: bool,
     contradiction: Option<bool>,
 ) -> Option<String> {
@@ -45,13 +45,7 @@ fn complaint(
 fn check(table: &str, judge: impl Fn(&Value) -> Option<String>) -> usize {
     let cases: Vec<Value> = table.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let complaints: Vec<String> = cases.iter().filter_map(judge).collect();
-    assert!(
-        complaints.is_empty(),
-        "{} of {} wrong:\n{}",
-        complaints.len(),
-        cases.len(),
-        complaints.join("\n")
-    );
+    assert!(complaints.is_empty(), "{} of {} wrong:\n{}", complaints.len(), cases.len(), complaints.join("\n"));
     cases.len()
 }
 
@@ -71,7 +65,8 @@ fn every_output_of_the_corpus_is_read_right() {
 fn every_further_message_is_read_right() {
     let count = check(MORE, |case| {
         let message = text(case, "message");
-        let reading = read(case, |finder| finder.hear(Heard::Own { message: 1, text: message }));
+        let reading =
+            read(case, |finder| finder.handle_event(TranscriptEvent::AgentText { message: 1, text: message }));
         let claimed = case.get("claimed").and_then(Value::as_bool).unwrap();
         complaint(case, reading.as_ref(), claimed, case.get("contradiction").and_then(Value::as_bool))
     });

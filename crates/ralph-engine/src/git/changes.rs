@@ -4,45 +4,45 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::GitError;
-use super::plain::Plain;
-use super::temporary::Temporary;
+use super::isolated_git::IsolatedGit;
+use super::temporary_folder::TemporaryFolder;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeKind {
+pub enum TreeDiffKind {
     Added,
     Removed,
     /// Its content, its kind, or whether it can be run.
-    Changed,
+    Modified,
 }
 
 /// A file that is not the same in two commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    pub kind: ChangeKind,
+pub struct TreeDiffEntry {
+    pub kind: TreeDiffKind,
     pub path: PathBuf,
 }
 
 /// Returns what leads from one commit or tree to another.
-pub fn changes(root: &Path, from: &str, to: &str) -> Result<Vec<Change>, GitError> {
+pub fn diff_trees(root: &Path, from: &str, to: &str) -> Result<Vec<TreeDiffEntry>, GitError> {
     let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to];
-    let listed = Plain::at(root).bytes(&args)?;
+    let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
     let mut parts = listed.split(|byte| *byte == 0);
     let mut all = Vec::new();
     while let (Some(kind), Some(path)) = (parts.next().filter(|kind| !kind.is_empty()), parts.next()) {
         let kind = match kind {
-            b"A" => ChangeKind::Added,
-            b"D" => ChangeKind::Removed,
-            _ => ChangeKind::Changed,
+            b"A" => TreeDiffKind::Added,
+            b"D" => TreeDiffKind::Removed,
+            _ => TreeDiffKind::Modified,
         };
-        all.push(Change { kind, path: OsString::from_vec(path.to_vec()).into() });
+        all.push(TreeDiffEntry { kind, path: OsString::from_vec(path.to_vec()).into() });
     }
     Ok(all)
 }
 
 /// Returns the tracked files of a work tree that are not as they were committed.
-pub fn uncommitted(root: &Path) -> Result<Vec<PathBuf>, GitError> {
+pub fn uncommitted_files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no"];
-    let listed = Plain::at(root).bytes(&args)?;
+    let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
     let paths = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
     Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
@@ -50,41 +50,40 @@ pub fn uncommitted(root: &Path) -> Result<Vec<PathBuf>, GitError> {
 /// Returns how large those files of a work tree are together that are not as they were committed, new ones included.
 pub fn uncommitted_bytes(root: &Path) -> Result<u64, GitError> {
     let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
-    let listed = Plain::at(root).bytes(&args)?;
+    let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
     let paths = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
-    let size =
-        |path: &[u8]| root.join(OsStr::from_bytes(path)).symlink_metadata().map_or(0, |found| found.len());
+    let size = |path: &[u8]| root.join(OsStr::from_bytes(path)).symlink_metadata().map_or(0, |found| found.len());
     Ok(paths.map(size).sum())
 }
 
 /// Returns the files that the index of a work tree has in another way than a commit.
 pub fn index_differences(root: &Path, commit: &str) -> Result<Vec<PathBuf>, GitError> {
     let args = ["diff-index", "--cached", "--name-only", "--no-renames", "-z", commit, "--"];
-    let listed = Plain::at(root).bytes(&args)?;
+    let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
     let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
 /// Changes files and index of a work tree from one commit to another. Git refuses, before it touches anything, where a file is
 /// not as in the first. Files that are ignored are in nobody's way: whoever calls has looked for them.
-pub fn change_files(root: &Path, from: &str, to: &str) -> Result<(), GitError> {
-    let git = Plain::at(root).patient();
-    refresh(&git)?;
-    git.bytes(&["read-tree", "-m", "-u", from, to]).map(drop)
+pub fn update_files_and_index(root: &Path, from: &str, to: &str) -> Result<(), GitError> {
+    let git = IsolatedGit::in_folder(root).with_long_timeout();
+    refresh_index(&git)?;
+    git.read_stdout(&["read-tree", "-m", "-u", from, to]).map(drop)
 }
 
 /// Lets the index of a work tree hold what a commit holds. No file is touched.
-pub fn change_index(root: &Path, to: &str) -> Result<(), GitError> {
-    let git = Plain::at(root).patient();
-    git.bytes(&["read-tree", to])?;
-    refresh(&git)
+pub fn reset_index(root: &Path, to: &str) -> Result<(), GitError> {
+    let git = IsolatedGit::in_folder(root).with_long_timeout();
+    git.read_stdout(&["read-tree", to])?;
+    refresh_index(&git)
 }
 
 /// Lets the index see which files are as it has them, although they were written since.
-fn refresh(git: &Plain<'_>) -> Result<(), GitError> {
-    let refreshed = git.answer(&["update-index", "-q", "--refresh"], &[])?;
+fn refresh_index(git: &IsolatedGit<'_>) -> Result<(), GitError> {
+    let refreshed = git.run_with_input(&["update-index", "-q", "--refresh"], &[])?;
     // 1: some are not, which is no trouble.
-    if refreshed.code == Some(1) { Ok(()) } else { refreshed.success().map(drop) }
+    if refreshed.code == Some(1) { Ok(()) } else { refreshed.into_stdout().map(drop) }
 }
 
 /// Puts files of a work tree back as a commit or tree has them. The index stays as it is, and nobody's lock on it matters.
@@ -92,16 +91,15 @@ pub fn restore_files(root: &Path, from: &str, paths: &[PathBuf]) -> Result<(), G
     if paths.is_empty() {
         return Ok(());
     }
-    let own = Temporary::make("restore")?;
-    let git = Plain::at(root).patient().with("GIT_INDEX_FILE", own.path.join("index"));
-    git.bytes(&["read-tree", from])?;
-    let listed: Vec<u8> =
-        paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
-    git.fed(&["checkout-index", "--force", "--quiet", "-z", "--stdin"], &listed).map(drop)
+    let own = TemporaryFolder::create("restore")?;
+    let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", own.path.join("index"));
+    git.read_stdout(&["read-tree", from])?;
+    let listed: Vec<u8> = paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
+    git.read_stdout_with_input(&["checkout-index", "--force", "--quiet", "-z", "--stdin"], &listed).map(drop)
 }
 
 /// Returns the difference between two commits, for people.
-pub fn difference(root: &Path, from: &str, to: &str, options: &[&str]) -> Result<Vec<u8>, GitError> {
+pub fn render_diff(root: &Path, from: &str, to: &str, options: &[&str]) -> Result<Vec<u8>, GitError> {
     let args = [&["diff", "--no-ext-diff", "--no-textconv"], options, &[from, to, "--"]].concat();
-    Plain::at(root).patient().bytes(&args)
+    IsolatedGit::in_folder(root).with_long_timeout().read_stdout(&args)
 }

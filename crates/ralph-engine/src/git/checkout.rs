@@ -6,35 +6,35 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::GitError;
-use super::plain::Plain;
-use super::temporary::Temporary;
+use super::isolated_git::IsolatedGit;
+use super::temporary_folder::TemporaryFolder;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckoutError {
     #[error("the commit {commit} is not in the repository any more")]
-    NoCommit { commit: String, source: GitError },
+    CommitMissing { commit: String, source: GitError },
     #[error("the commit {commit} cannot be checked out")]
     Git { commit: String, source: GitError },
 }
 
 /// The files of a commit. They are gone with this value.
 #[derive(Debug)]
-pub struct Checkout {
-    folder: Temporary,
+pub struct TemporaryCheckout {
+    folder: TemporaryFolder,
 }
 
-impl Checkout {
+impl TemporaryCheckout {
     /// Checks out a commit of the repository at `root` into a new temporary folder, which lies outside of the project:
     /// programs that look for files in the folders above theirs must not find those of the user's work tree.
-    pub fn make(root: &Path, commit: &str) -> Result<Self, CheckoutError> {
-        let plain = Plain::at(root);
+    pub fn create(root: &Path, commit: &str) -> Result<Self, CheckoutError> {
+        let plain = IsolatedGit::in_folder(root);
         let failed = |source| CheckoutError::Git { commit: commit.to_owned(), source };
         plain
-            .bytes(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
-            .map_err(|source| CheckoutError::NoCommit { commit: commit.to_owned(), source })?;
-        let folder = Temporary::make("checkout").map_err(failed)?;
+            .read_stdout(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
+            .map_err(|source| CheckoutError::CommitMissing { commit: commit.to_owned(), source })?;
+        let folder = TemporaryFolder::create("checkout").map_err(failed)?;
         let checkout = Self { folder };
-        checkout.fill(&plain, root, commit).map_err(failed)?;
+        checkout.populate_files(&plain, root, commit).map_err(failed)?;
         Ok(checkout)
     }
 
@@ -44,21 +44,20 @@ impl Checkout {
         &self.folder.path
     }
 
-    fn fill(&self, from: &Plain<'_>, root: &Path, commit: &str) -> Result<(), GitError> {
-        let git = Plain::at(self.path()).patient();
-        git.bytes(&["init", "--quiet", "--template="])?;
-        self.borrow(&from.inside("objects")?, &from.inside("shallow")?)
-            .map_err(|source| self.folder.failed(source))?;
-        git.bytes(&["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit])?;
+    fn populate_files(&self, from: &IsolatedGit<'_>, root: &Path, commit: &str) -> Result<(), GitError> {
+        let git = IsolatedGit::in_folder(self.path()).with_long_timeout();
+        git.read_stdout(&["init", "--quiet", "--template="])?;
+        self.link_objects(&from.git_path("objects")?, &from.git_path("shallow")?)
+            .map_err(|source| self.folder.to_git_error(source))?;
+        git.read_stdout(&["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit])?;
         // Checks may ask for branches and tags by their names.
-        let mut fetch =
-            ["fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head"].map(OsString::from).to_vec();
+        let mut fetch = ["fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head"].map(OsString::from).to_vec();
         fetch.push(root.into());
         fetch.extend(["heads", "remotes", "tags"].map(|kind| format!("+refs/{kind}/*:refs/{kind}/*").into()));
-        git.bytes(&fetch).map(drop)
+        git.read_stdout(&fetch).map(drop)
     }
 
-    fn borrow(&self, objects: &Path, shallow: &Path) -> io::Result<()> {
+    fn link_objects(&self, objects: &Path, shallow: &Path) -> io::Result<()> {
         let own = self.path().join(".git");
         std::fs::create_dir_all(own.join("objects/info"))?;
         let line = [objects.as_os_str().as_bytes(), b"\n"].concat();
@@ -75,40 +74,40 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::git::git;
-    use crate::git::testing::{commit_all, repository};
+    use crate::git::run_git;
+    use crate::git::testing::{commit_all, new_repository};
 
     // spec: V10, V14
     #[test]
     fn a_checkout_holds_what_was_committed_and_nothing_that_was_not() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         let commit = commit_all(&root);
         fs::write(root.join("file"), "changed").unwrap();
         fs::write(root.join("leftover"), "").unwrap();
-        let checkout = Checkout::make(&root, &commit).unwrap();
+        let checkout = TemporaryCheckout::create(&root, &commit).unwrap();
         assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "first");
         assert!(!checkout.path().join("leftover").exists());
         assert!(!checkout.path().starts_with(&root), "nothing of the work tree lies above it");
-        let head = git(checkout.path(), &["rev-parse", "HEAD"]).unwrap();
+        let head = run_git(checkout.path(), &["rev-parse", "HEAD"]).unwrap();
         assert_eq!(head.trim(), commit);
-        let branch = git(&root, &["branch", "--show-current"]).unwrap();
-        assert_eq!(git(checkout.path(), &["rev-parse", branch.trim()]).unwrap().trim(), commit);
+        let branch = run_git(&root, &["branch", "--show-current"]).unwrap();
+        assert_eq!(run_git(checkout.path(), &["rev-parse", branch.trim()]).unwrap().trim(), commit);
     }
 
     // spec: V10, V14
     #[test]
     fn a_checkout_leaves_no_trace_in_the_repository_and_none_of_itself() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         let commit = commit_all(&root);
         let files = || -> Vec<_> {
             let listed = std::process::Command::new("find").arg(root.join(".git")).output().unwrap();
             String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned).collect()
         };
         let before = files();
-        let checkout = Checkout::make(&root, &commit).unwrap();
+        let checkout = TemporaryCheckout::create(&root, &commit).unwrap();
         let path = checkout.path().to_path_buf();
         fs::write(path.join("file"), "a check may do this").unwrap();
-        git(&path, &["add", "--all"]).unwrap();
+        run_git(&path, &["add", "--all"]).unwrap();
         drop(checkout);
         assert!(!path.exists());
         assert_eq!(files(), before);
@@ -118,45 +117,45 @@ mod tests {
     // spec: V10, V14
     #[test]
     fn neither_a_hook_nor_a_filter_nor_a_replaced_object_changes_what_is_checked_out() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         let commit = commit_all(&root);
         fs::write(root.join("file"), "second").unwrap();
         let second = commit_all(&root);
-        git(&root, &["replace", &commit, &second]).unwrap();
-        git(&root, &["config", "filter.weaker.smudge", "echo smudged"]).unwrap();
+        run_git(&root, &["replace", &commit, &second]).unwrap();
+        run_git(&root, &["config", "filter.weaker.smudge", "echo smudged"]).unwrap();
         fs::create_dir_all(root.join(".git/info")).unwrap();
         fs::write(root.join(".git/info/attributes"), "file filter=weaker\n").unwrap();
         let hook = root.join(".git/hooks/post-checkout");
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
         fs::write(&hook, "#!/bin/sh\necho hooked > file\n").unwrap();
         fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let checkout = Checkout::make(&root, &commit).unwrap();
+        let checkout = TemporaryCheckout::create(&root, &commit).unwrap();
         assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "first");
     }
 
     // spec: V14
     #[test]
-    fn a_commit_that_is_gone_is_told_from_every_other_trouble() {
-        let (_temp, root) = repository();
+    fn a_missing_commit_is_distinguished_from_other_failures() {
+        let (_temp, root) = new_repository();
         commit_all(&root);
-        let refused = Checkout::make(&root, &"1".repeat(40)).unwrap_err();
-        assert!(matches!(refused, CheckoutError::NoCommit { .. }), "{refused}");
+        let refused = TemporaryCheckout::create(&root, &"1".repeat(40)).unwrap_err();
+        assert!(matches!(refused, CheckoutError::CommitMissing { .. }), "{refused}");
     }
 
     // spec: V10
     #[test]
     fn a_work_tree_beside_its_repository_and_a_shallow_clone_can_be_checked_out() {
-        let (temp, root) = repository();
+        let (temp, root) = new_repository();
         commit_all(&root);
         fs::write(root.join("file"), "second").unwrap();
         let commit = commit_all(&root);
         let beside = temp.path().join("beside");
-        git(&root, &["worktree", "add", "--quiet", "--detach", beside.to_str().unwrap()]).unwrap();
+        run_git(&root, &["worktree", "add", "--quiet", "--detach", beside.to_str().unwrap()]).unwrap();
         let shallow = temp.path().join("shallow");
         let from = format!("file://{}", root.display());
-        git(&root, &["clone", "--quiet", "--depth=1", &from, shallow.to_str().unwrap()]).unwrap();
+        run_git(&root, &["clone", "--quiet", "--depth=1", &from, shallow.to_str().unwrap()]).unwrap();
         for place in [beside, shallow] {
-            let checkout = Checkout::make(&place, &commit).unwrap();
+            let checkout = TemporaryCheckout::create(&place, &commit).unwrap();
             assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "second");
         }
     }

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use super::GitError;
-use super::plain::Plain;
+use super::isolated_git::IsolatedGit;
 
 /// A commit to be made.
 pub struct NewCommit<'a> {
@@ -14,32 +14,32 @@ pub struct NewCommit<'a> {
 
 /// Whose name stands in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Author {
+pub enum CommitAuthor {
     /// The user's, or ralph's where git knows none.
     User,
     Ralph,
 }
 
-const NAME: &str = "ralph";
-const EMAIL: &str = "ralph@localhost";
+const RALPH_AUTHOR_NAME: &str = "ralph";
+const RALPH_AUTHOR_EMAIL: &str = "ralph@localhost";
 
 /// Makes a commit and returns its id. No reference leads to it yet.
-pub fn commit_tree(root: &Path, new: &NewCommit<'_>, author: Author) -> Result<String, GitError> {
+pub fn commit_tree(root: &Path, new: &NewCommit<'_>, author: CommitAuthor) -> Result<String, GitError> {
     let tree = format!("{}^{{tree}}", new.tree);
     let mut args = vec!["commit-tree", &tree, "-m", new.message];
     args.extend(new.parents.iter().flat_map(|parent| ["-p", parent]));
-    signed(Plain::at(root), author).line(&args)
+    with_identity(IsolatedGit::in_folder(root), author).read_line(&args)
 }
 
 /// Tells whether two commits or trees hold the same files; nothing where one of them is not there.
-pub fn same_tree(root: &Path, one: &str, other: &str) -> Result<Option<bool>, GitError> {
-    let git = Plain::at(root);
+pub fn have_same_tree(root: &Path, one: &str, other: &str) -> Result<Option<bool>, GitError> {
+    let git = IsolatedGit::in_folder(root);
     let tree = |name: &str| {
-        let answer = git.answer(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")], &[])?;
+        let answer = git.run_with_input(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")], &[])?;
         match answer.code {
             // A whole id is believed until somebody looks for the object.
             Some(1 | 128) => Ok(None),
-            _ => answer.success().map(Some),
+            _ => answer.into_stdout().map(Some),
         }
     };
     Ok(match (tree(one)?, tree(other)?) {
@@ -48,41 +48,41 @@ pub fn same_tree(root: &Path, one: &str, other: &str) -> Result<Option<bool>, Gi
     })
 }
 
-fn signed(git: Plain<'_>, author: Author) -> Plain<'_> {
-    if author == Author::User && has_identity(&git) {
+fn with_identity(git: IsolatedGit<'_>, author: CommitAuthor) -> IsolatedGit<'_> {
+    if author == CommitAuthor::User && has_identity(&git) {
         return git;
     }
-    git.with("GIT_AUTHOR_NAME", NAME)
-        .with("GIT_AUTHOR_EMAIL", EMAIL)
-        .with("GIT_COMMITTER_NAME", NAME)
-        .with("GIT_COMMITTER_EMAIL", EMAIL)
+    git.with_env("GIT_AUTHOR_NAME", RALPH_AUTHOR_NAME)
+        .with_env("GIT_AUTHOR_EMAIL", RALPH_AUTHOR_EMAIL)
+        .with_env("GIT_COMMITTER_NAME", RALPH_AUTHOR_NAME)
+        .with_env("GIT_COMMITTER_EMAIL", RALPH_AUTHOR_EMAIL)
 }
 
 /// Git would guess a name from the machine's; only one that somebody has set counts.
-fn has_identity(git: &Plain<'_>) -> bool {
-    let known = |who: &str| git.bytes(&["-c", "user.useConfigOnly=true", "var", who]).is_ok();
+fn has_identity(git: &IsolatedGit<'_>) -> bool {
+    let known = |who: &str| git.read_stdout(&["-c", "user.useConfigOnly=true", "var", who]).is_ok();
     known("GIT_AUTHOR_IDENT") && known("GIT_COMMITTER_IDENT")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::git;
-    use crate::git::testing::{commit_all, repository};
+    use crate::git::run_git;
+    use crate::git::testing::{commit_all, new_repository};
 
     // spec: P6
     #[test]
     fn a_commit_bears_the_users_name_where_git_knows_it() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         let first = commit_all(&root);
-        git(&root, &["config", "user.name", "Ada"]).unwrap();
-        git(&root, &["config", "user.email", "ada@example.invalid"]).unwrap();
+        run_git(&root, &["config", "user.name", "Ada"]).unwrap();
+        run_git(&root, &["config", "user.email", "ada@example.invalid"]).unwrap();
         let new = NewCommit { tree: &first, parents: &[&first], message: "a merge" };
-        let author = |author: Author| {
+        let author = |author: CommitAuthor| {
             let commit = commit_tree(&root, &new, author).unwrap();
-            git(&root, &["log", "-1", "--format=%an %s %p", &commit]).unwrap()
+            run_git(&root, &["log", "-1", "--format=%an %s %p", &commit]).unwrap()
         };
-        assert!(author(Author::User).starts_with("Ada a merge "));
-        assert!(author(Author::Ralph).starts_with("ralph a merge "));
+        assert!(author(CommitAuthor::User).starts_with("Ada a merge "));
+        assert!(author(CommitAuthor::Ralph).starts_with("ralph a merge "));
     }
 }

@@ -4,11 +4,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
-use super::plain::Plain;
+use super::isolated_git::IsolatedGit;
 
 /// What a merge of two commits came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeResult {
     /// The tree of the result.
     Clean {
         tree: String,
@@ -19,31 +19,31 @@ pub enum Merge {
 }
 
 /// Merges two commits.
-pub fn merge(root: &Path, ours: &str, theirs: &str) -> Result<Merge, GitError> {
+pub fn merge_commits(root: &Path, ours: &str, theirs: &str) -> Result<MergeResult, GitError> {
     let args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs];
-    let answer = Plain::at(root).patient().answer(&args, &[])?;
+    let answer = IsolatedGit::in_folder(root).with_long_timeout().run_with_input(&args, &[])?;
     let is_conflict = answer.code == Some(1);
-    let printed = if is_conflict { answer.stdout } else { answer.success()? };
+    let printed = if is_conflict { answer.stdout } else { answer.into_stdout()? };
     let mut parts = printed.split(|byte| *byte == 0).filter(|part| !part.is_empty());
     let tree = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     if !is_conflict {
-        return Ok(Merge::Clean { tree });
+        return Ok(MergeResult::Clean { tree });
     }
-    let mut files: Vec<PathBuf> = parts.map(path).collect();
+    let mut files: Vec<PathBuf> = parts.map(path_from_bytes).collect();
     files.dedup();
-    Ok(Merge::Conflict { files })
+    Ok(MergeResult::Conflict { files })
 }
 
-fn path(bytes: &[u8]) -> PathBuf {
+fn path_from_bytes(bytes: &[u8]) -> PathBuf {
     OsString::from_vec(bytes.to_vec()).into()
 }
 
 /// Tells whether one commit is the other or leads to it.
 pub fn is_ancestor(root: &Path, older: &str, younger: &str) -> Result<bool, GitError> {
-    let answer = Plain::at(root).answer(&["merge-base", "--is-ancestor", older, younger], &[])?;
+    let answer = IsolatedGit::in_folder(root).run_with_input(&["merge-base", "--is-ancestor", older, younger], &[])?;
     match answer.code {
         Some(1) => Ok(false),
-        _ => answer.success().map(|_| true),
+        _ => answer.into_stdout().map(|_| true),
     }
 }
 
@@ -52,28 +52,28 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::git::git;
-    use crate::git::testing::{commit_all, repository};
+    use crate::git::run_git;
+    use crate::git::testing::{commit_all, new_repository};
 
     // spec: P6
     #[test]
     fn a_conflict_names_its_files_and_changes_nothing() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         let base = commit_all(&root);
         fs::write(root.join("file"), "one").unwrap();
         let one = commit_all(&root);
-        git(&root, &["checkout", "--quiet", "--detach", &base]).unwrap();
+        run_git(&root, &["checkout", "--quiet", "--detach", &base]).unwrap();
         fs::write(root.join("file"), "two").unwrap();
         let two = commit_all(&root);
-        assert_eq!(merge(&root, &one, &two).unwrap(), Merge::Conflict { files: vec!["file".into()] });
-        assert_eq!(git(&root, &["status", "--porcelain"]).unwrap(), "");
+        assert_eq!(merge_commits(&root, &one, &two).unwrap(), MergeResult::Conflict { files: vec!["file".into()] });
+        assert_eq!(run_git(&root, &["status", "--porcelain"]).unwrap(), "");
         fs::write(root.join("file"), "first").unwrap();
         fs::write(root.join("a b\nc"), "").unwrap();
         let three = commit_all(&root);
-        git(&root, &["checkout", "--quiet", "--detach", &base]).unwrap();
+        run_git(&root, &["checkout", "--quiet", "--detach", &base]).unwrap();
         fs::write(root.join("new"), "").unwrap();
         let four = commit_all(&root);
-        assert!(matches!(merge(&root, &three, &four).unwrap(), Merge::Clean { .. }));
+        assert!(matches!(merge_commits(&root, &three, &four).unwrap(), MergeResult::Clean { .. }));
         assert!(is_ancestor(&root, &base, &four).unwrap() && !is_ancestor(&root, &four, &base).unwrap());
     }
 }

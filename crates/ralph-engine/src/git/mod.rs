@@ -4,17 +4,17 @@ mod checkout;
 mod commit_tree;
 mod head_file;
 mod ignored;
-mod keep;
-mod linked;
+mod isolated_git;
+mod linked_worktrees;
 mod merge;
-mod plain;
 mod position;
 mod refs;
-mod settings;
+mod sensitive_settings;
 mod snapshot;
-mod temporary;
+mod temporary_folder;
 #[cfg(test)]
 pub(crate) mod testing;
+mod worktree_commit;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -23,34 +23,34 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use plain::Plain;
+use isolated_git::IsolatedGit;
 
-use ralph_process::{Bounded, run_bounded};
+use ralph_process::{BoundedOutcome, run_bounded};
 use ralph_util::duration;
-use ralph_util::fail;
+use ralph_util::failpoints;
 
 pub use changes::{
-    Change, ChangeKind, change_files, change_index, changes, difference, index_differences, restore_files,
-    uncommitted, uncommitted_bytes,
+    TreeDiffEntry, TreeDiffKind, diff_trees, index_differences, render_diff, reset_index, restore_files,
+    uncommitted_bytes, uncommitted_files, update_files_and_index,
 };
-pub use checkout::{Checkout, CheckoutError};
-pub use commit_tree::{Author, NewCommit, commit_tree, same_tree};
-pub use head_file::peek_at_head;
-pub use ignored::not_ignored;
-pub use keep::{Kept, keep, keep_files};
-pub use linked::{
-    Linked, add_linked, finish_linked, linked, lock_linked, own_file, reconnect_linked, remove_linked,
-    repository_of,
+pub use checkout::{CheckoutError, TemporaryCheckout};
+pub use commit_tree::{CommitAuthor, NewCommit, commit_tree, have_same_tree};
+pub use head_file::read_head_file;
+pub use ignored::exclude_ignored;
+pub use isolated_git::REPOSITORY_VARIABLES;
+pub use linked_worktrees::{
+    LinkedWorktree, add_worktree, finish_worktree_checkout, git_common_dir, list_worktrees, lock_worktree,
+    remove_worktree, repair_worktree, worktree_git_path,
 };
-pub use merge::{Merge, is_ancestor, merge};
-pub use plain::ELSEWHERE;
-pub use position::position;
+pub use merge::{MergeResult, is_ancestor, merge_commits};
+pub use position::read_position;
 pub use refs::{
-    FoundRef, RefChange, Was, branch_of, change_refs, commit_at, detach_at, move_head, object_at, refs_below,
-    refs_not_in,
+    ExpectedRef, RefEntry, RefUpdate, current_branch, detach_head, list_refs, list_unmerged_refs, move_detached_head,
+    resolve_commit, resolve_object, update_refs,
 };
-pub use settings::deciding_settings;
-pub use snapshot::{commit_with_tree, committed, snapshot, telling_tree, trees_since};
+pub use sensitive_settings::read_sensitive_settings;
+pub use snapshot::{complete_tree_hash, find_commit_with_tree, list_trees_since, snapshot_head, take_snapshot};
+pub use worktree_commit::{WorktreeCommit, commit_worktree, write_worktree_tree};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -58,30 +58,30 @@ pub enum GitError {
     NotStarted { source: io::Error },
     #[error("`git {command}` failed: {stderr}")]
     Failed { command: String, stderr: String },
-    #[error("`git {command}` did not end within {} and was killed: is something waiting for a lock, a filter or a disk?", duration::show(*time))]
-    TimeOver { command: String, time: Duration },
+    #[error("`git {command}` did not end within {} and was killed: is something waiting for a lock, a filter or a disk?", duration::format_rounded(*time))]
+    TimedOut { command: String, time: Duration },
     #[error("`git {command}` was stopped with the run")]
-    Halted { command: String },
+    Stopped { command: String },
     #[error("the folder {} that git needs cannot be made", path.display())]
-    Folder { path: PathBuf, source: io::Error },
+    CreateFolder { path: PathBuf, source: io::Error },
 }
 
 /// Runs git in a folder and returns what it printed.
-pub fn git(folder: &Path, args: &[&str]) -> Result<String, GitError> {
+pub fn run_git(folder: &Path, args: &[&str]) -> Result<String, GitError> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-    Ok(String::from_utf8_lossy(&printed(folder, &args)?).into_owned())
+    Ok(String::from_utf8_lossy(&run_in_folder(folder, &args)?).into_owned())
 }
 
 /// Returns the root of the work tree around a folder.
-pub fn work_tree(folder: &Path) -> Result<PathBuf, GitError> {
-    let mut path = printed(folder, &["rev-parse".as_ref(), "--show-toplevel".as_ref()])?;
+pub fn find_worktree_root(folder: &Path) -> Result<PathBuf, GitError> {
+    let mut path = run_in_folder(folder, &["rev-parse".as_ref(), "--show-toplevel".as_ref()])?;
     path.truncate(path.trim_ascii_end().len());
     Ok(OsString::from_vec(path).into())
 }
 
 /// Returns the commit that a work tree stands on, if it stands on one.
-pub fn head(folder: &Path) -> Result<Option<String>, GitError> {
-    match Plain::at(folder).line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
+pub fn head_commit(folder: &Path) -> Result<Option<String>, GitError> {
+    match IsolatedGit::in_folder(folder).read_line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
         Ok(commit) => Ok(Some(commit)),
         // There is nothing to complain about: nothing was ever committed.
         Err(GitError::Failed { stderr, .. }) if stderr.is_empty() => Ok(None),
@@ -92,51 +92,51 @@ pub fn head(folder: &Path) -> Result<Option<String>, GitError> {
 /// Tells whether a path belongs to what the repository holds.
 pub fn is_tracked(folder: &Path, path: &Path) -> Result<bool, GitError> {
     let args = ["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), path.as_os_str()];
-    Ok(!printed(folder, &args)?.is_empty())
+    Ok(!run_in_folder(folder, &args)?.is_empty())
 }
 
-fn printed(folder: &Path, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
-    finished(Command::new("git").current_dir(folder).args(plain::SAFE), args, PATIENCE)
+fn run_in_folder(folder: &Path, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
+    run_to_success(Command::new("git").current_dir(folder).args(isolated_git::SAFE_OPTIONS), args, GIT_TIMEOUT)
 }
 
 /// How long git may take to look at something. Where it moves much data, it may take longer.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LONG_PATIENCE: Duration = Duration::from_secs(600);
+const GIT_TIMEOUT: Duration = Duration::from_secs(60);
+const LONG_GIT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What a call to git came to.
-struct Printed {
+struct GitOutput {
     /// The call, as people read it.
-    call: String,
+    command_line: String,
     code: Option<i32>,
     stdout: Vec<u8>,
     stderr: String,
 }
 
-impl Printed {
+impl GitOutput {
     /// Returns what was printed, if all went well.
-    fn success(self) -> Result<Vec<u8>, GitError> {
-        if self.code == Some(0) { Ok(self.stdout) } else { Err(self.failed()) }
+    fn into_stdout(self) -> Result<Vec<u8>, GitError> {
+        if self.code == Some(0) { Ok(self.stdout) } else { Err(self.into_error()) }
     }
 
-    fn failed(self) -> GitError {
-        GitError::Failed { command: self.call, stderr: self.stderr }
+    fn into_error(self) -> GitError {
+        GitError::Failed { command: self.command_line, stderr: self.stderr }
     }
 }
 
 /// Runs a prepared call to its end. One that hangs must not hang the run.
-fn ended(command: &mut Command, args: &[&OsStr], input: Stdio, time: Duration) -> Result<Printed, GitError> {
-    let time = fail::patience(time);
+fn run_to_exit(command: &mut Command, args: &[&OsStr], input: Stdio, timeout: Duration) -> Result<GitOutput, GitError> {
+    let time = failpoints::git_time_limit(timeout);
     let call = args.join(OsStr::new(" ")).to_string_lossy().into_owned();
     match run_bounded(command.args(args), input, time).map_err(|source| GitError::NotStarted { source })? {
-        Bounded::Ended { status, stdout, stderr } => {
+        BoundedOutcome::Exited { status, stdout, stderr } => {
             let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
-            Ok(Printed { call, code: status.code(), stdout, stderr })
+            Ok(GitOutput { command_line: call, code: status.code(), stdout, stderr })
         }
-        Bounded::TimeOver => Err(GitError::TimeOver { command: call, time }),
-        Bounded::Halted => Err(GitError::Halted { command: call }),
+        BoundedOutcome::TimedOut => Err(GitError::TimedOut { command: call, time }),
+        BoundedOutcome::Cancelled => Err(GitError::Stopped { command: call }),
     }
 }
 
-fn finished(command: &mut Command, args: &[&OsStr], time: Duration) -> Result<Vec<u8>, GitError> {
-    ended(command, args, Stdio::null(), time)?.success()
+fn run_to_success(command: &mut Command, args: &[&OsStr], timeout: Duration) -> Result<Vec<u8>, GitError> {
+    run_to_exit(command, args, Stdio::null(), timeout)?.into_stdout()
 }

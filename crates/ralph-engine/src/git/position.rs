@@ -1,17 +1,17 @@
 //! Where a work tree stands: its commit, and what is not in it.
 use std::path::Path;
 
-use ralph_core::commit::Position;
+use ralph_core::commit_requirement::RepositoryState;
 
 use super::GitError;
-use super::plain::Plain;
+use super::isolated_git::IsolatedGit;
 
 /// Looks at a work tree. `base` is the commit that it is compared with.
-pub fn position(root: &Path, base: Option<&str>) -> Result<Position, GitError> {
-    let git = Plain::at(root);
+pub fn read_position(root: &Path, base: Option<&str>) -> Result<RepositoryState, GitError> {
+    let git = IsolatedGit::in_folder(root);
     let status =
-        git.bytes(&["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"])?;
-    let mut position = Position::default();
+        git.read_stdout(&["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all"])?;
+    let mut position = RepositoryState::default();
     for entry in status.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         let entry = String::from_utf8_lossy(entry);
         match entry.strip_prefix("# ") {
@@ -19,18 +19,18 @@ pub fn position(root: &Path, base: Option<&str>) -> Result<Position, GitError> {
                 let commit = header.strip_prefix("branch.oid ").filter(|oid| *oid != "(initial)");
                 position.head = commit.map(str::to_owned).or(position.head.take());
             }
-            None => position.uncommitted.extend(path_of(&entry)),
+            None => position.uncommitted.extend(parse_entry_path(&entry)),
         }
     }
     if let (Some(base), Some(head)) = (base, &position.head) {
-        let tree = |commit: &str| git.line(&["rev-parse", &format!("{commit}^{{tree}}")]);
-        position.is_as_before = base == head || tree(base)? == tree(head)?;
+        let tree = |commit: &str| git.read_line(&["rev-parse", &format!("{commit}^{{tree}}")]);
+        position.is_unchanged = base == head || tree(base)? == tree(head)?;
     }
     Ok(position)
 }
 
 /// Returns the path of an entry: it stands behind a fixed number of fields, which differs by kind.
-fn path_of(entry: &str) -> Option<String> {
+fn parse_entry_path(entry: &str) -> Option<String> {
     let fields = match entry.split(' ').next()? {
         "1" => 9,
         "u" => 11,
@@ -45,34 +45,34 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::git::testing::{commit_all, repository};
+    use crate::git::testing::{commit_all, new_repository};
 
     // spec: V10, V13
     #[test]
-    fn what_is_changed_new_or_removed_is_named_until_it_is_committed() {
-        let (_temp, root) = repository();
+    fn changed_new_and_removed_files_are_named_until_committed() {
+        let (_temp, root) = new_repository();
         let base = commit_all(&root);
-        assert!(position(&root, Some(&base)).unwrap().is_as_before);
+        assert!(read_position(&root, Some(&base)).unwrap().is_unchanged);
         fs::write(root.join("file"), "other").unwrap();
         fs::create_dir(root.join("sub")).unwrap();
         fs::write(root.join("sub/a b"), "").unwrap();
-        let found = position(&root, Some(&base)).unwrap();
-        assert_eq!((found.head.as_deref(), found.is_as_before), (Some(base.as_str()), true));
+        let found = read_position(&root, Some(&base)).unwrap();
+        assert_eq!((found.head.as_deref(), found.is_unchanged), (Some(base.as_str()), true));
         assert_eq!(found.uncommitted, ["file", "sub/a b"]);
         let head = commit_all(&root);
-        let found = position(&root, Some(&base)).unwrap();
-        assert_eq!((found.head, found.is_as_before), (Some(head), false));
+        let found = read_position(&root, Some(&base)).unwrap();
+        assert_eq!((found.head, found.is_unchanged), (Some(head), false));
         assert!(found.uncommitted.is_empty());
     }
 
     // spec: V13
     #[test]
-    fn an_empty_commit_is_no_work() {
-        let (_temp, root) = repository();
+    fn an_empty_commit_does_not_count_as_work() {
+        let (_temp, root) = new_repository();
         let base = commit_all(&root);
         let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
         let empty = [&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "nothing"]].concat();
-        crate::git::git(&root, &empty).unwrap();
-        assert!(position(&root, Some(&base)).unwrap().is_as_before);
+        crate::git::run_git(&root, &empty).unwrap();
+        assert!(read_position(&root, Some(&base)).unwrap().is_unchanged);
     }
 }

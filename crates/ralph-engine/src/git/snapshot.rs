@@ -6,63 +6,62 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use ralph_core::receipt::Snapshot;
+use ralph_core::receipt::WorkTreeSnapshot;
 
 use super::GitError;
-use super::plain::Plain;
-use super::temporary::Temporary;
+use super::isolated_git::IsolatedGit;
+use super::temporary_folder::TemporaryFolder;
 
 /// Looks at the work tree: the commit that it stands on, and all its files but the ignored ones.
-pub fn snapshot(root: &Path) -> Result<Snapshot, GitError> {
-    let Standing { commit, committed, is_clean, known } = standing(root)?;
+pub fn take_snapshot(root: &Path) -> Result<WorkTreeSnapshot, GitError> {
+    let WorktreeStatus { commit, committed_tree: committed, is_clean, index_base: known } = read_worktree_status(root)?;
     let (tree, left_out) = match &committed {
         Some(tree) if is_clean => (tree.clone(), None),
-        Some(_) | None => tree_of(root, &known)?,
+        Some(_) | None => hash_worktree(root, &known)?,
     };
     let is_committed = committed.as_ref() == Some(&tree) && left_out.is_none();
-    Ok(Snapshot { is_committed, commit, tree, left_out })
+    Ok(WorkTreeSnapshot { is_committed, commit, tree, left_out })
 }
 
 /// Returns the hash of the tree, if it tells of every file that is not ignored: there are no repositories in it, whose files are
 /// their own business, and no file is meant to be missing.
-pub fn telling_tree(root: &Path) -> Result<Option<String>, GitError> {
-    let Snapshot { tree, left_out, .. } = snapshot(root)?;
-    let git = Plain::at(root);
+pub fn complete_tree_hash(root: &Path) -> Result<Option<String>, GitError> {
+    let WorkTreeSnapshot { tree, left_out, .. } = take_snapshot(root)?;
+    let git = IsolatedGit::in_folder(root);
     let is_told = left_out.is_none()
-        && !entries(&git, &["-v"])?.iter().any(|entry| entry.starts_with(b"S "))
-        && !has_repositories(&git, root)?;
+        && !list_index_entries(&git, &["-v"])?.iter().any(|entry| entry.starts_with(b"S "))
+        && !has_nested_repositories(&git, root)?;
     Ok(is_told.then_some(tree))
 }
 
 /// Tells whether there are repositories below a work tree that its index or nobody knows.
-fn has_repositories(git: &Plain<'_>, root: &Path) -> Result<bool, GitError> {
+fn has_nested_repositories(git: &IsolatedGit<'_>, root: &Path) -> Result<bool, GitError> {
     let is_link = |entry: &Vec<u8>| entry.starts_with(b"160000 ");
-    if entries(git, &["--stage"])?.iter().any(is_link) {
+    if list_index_entries(git, &["--stage"])?.iter().any(is_link) {
         return Ok(true);
     }
     // Git names a repository that it does not know by its folder, and never what is in it.
-    let others = entries(git, &["--others", "--exclude-standard"])?;
-    let is_repository =
-        |path: &Vec<u8>| root.join(OsStr::from_bytes(path)).join(".git").symlink_metadata().is_ok();
+    let others = list_index_entries(git, &["--others", "--exclude-standard"])?;
+    let is_repository = |path: &Vec<u8>| root.join(OsStr::from_bytes(path)).join(".git").symlink_metadata().is_ok();
     Ok(others.iter().filter(|path| path.ends_with(b"/")).any(is_repository))
 }
 
-fn entries(git: &Plain<'_>, options: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
-    let listed = git.bytes(&[&["ls-files", "-z"], options].concat())?;
+fn list_index_entries(git: &IsolatedGit<'_>, options: &[&str]) -> Result<Vec<Vec<u8>>, GitError> {
+    let listed = git.read_stdout(&[&["ls-files", "-z"], options].concat())?;
     Ok(listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
 /// Where a work tree stands, and whether there is more in it than that.
-pub(super) struct Standing {
+pub(super) struct WorktreeStatus {
     pub(super) commit: Option<String>,
     /// The tree of the commit.
-    pub(super) committed: Option<String>,
+    pub(super) committed_tree: Option<String>,
     pub(super) is_clean: bool,
-    pub(super) known: Known,
+    pub(super) index_base: IndexBase,
 }
 
 /// Whatever the settings say, new files and changed repositories inside of this one are named.
-const STATUS: &[&str] = &[
+const STATUS_ARGS: &[&str] = &[
     "status",
     "--porcelain=v2",
     "--branch",
@@ -72,9 +71,9 @@ const STATUS: &[&str] = &[
     "--ignore-submodules=none",
 ];
 
-pub(super) fn standing(root: &Path) -> Result<Standing, GitError> {
-    let git = Plain::at(root);
-    let status = git.bytes(STATUS)?;
+pub(super) fn read_worktree_status(root: &Path) -> Result<WorktreeStatus, GitError> {
+    let git = IsolatedGit::in_folder(root);
+    let status = git.read_stdout(STATUS_ARGS)?;
     let (mut commit, mut is_clean) = (None, true);
     for entry in status.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         match entry.strip_prefix(b"# branch.oid ") {
@@ -84,50 +83,55 @@ pub(super) fn standing(root: &Path) -> Result<Standing, GitError> {
         }
     }
     let committed = match &commit {
-        Some(commit) => Some(git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?),
+        Some(commit) => Some(git.read_line(&["rev-parse", &format!("{commit}^{{tree}}")])?),
         None => None,
     };
-    let known = known(&git, root, commit.as_deref())?;
-    Ok(Standing { commit, committed, is_clean: is_clean && known == Known::Index, known })
+    let known = choose_index_base(&git, root, commit.as_deref())?;
+    Ok(WorktreeStatus {
+        commit,
+        committed_tree: committed,
+        is_clean: is_clean && known == IndexBase::UserIndex,
+        index_base: known,
+    })
 }
 
 /// Looks at what is committed alone.
-pub fn committed(root: &Path) -> Result<Snapshot, GitError> {
-    let git = Plain::at(root);
-    let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
-    let tree = git.line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
-    Ok(Snapshot { commit: Some(commit), tree, is_committed: true, left_out: None })
+pub fn snapshot_head(root: &Path) -> Result<WorkTreeSnapshot, GitError> {
+    let git = IsolatedGit::in_folder(root);
+    let commit = git.read_line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
+    let tree = git.read_line(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+    Ok(WorkTreeSnapshot { commit: Some(commit), tree, is_committed: true, left_out: None })
 }
 
 /// Returns a commit whose tree this is, if a branch, a tag or the work tree leads to one.
-pub fn commit_with_tree(root: &Path, tree: &str) -> Result<Option<String>, GitError> {
+pub fn find_commit_with_tree(root: &Path, tree: &str) -> Result<Option<String>, GitError> {
     let places = ["--branches", "--tags", "--remotes", "HEAD"];
-    let all = Plain::at(root).bytes(&[&["log", "--format=%T %H"][..], &places].concat())?;
+    let all = IsolatedGit::in_folder(root).read_stdout(&[&["log", "--format=%T %H"][..], &places].concat())?;
     let all = String::from_utf8_lossy(&all).into_owned();
     Ok(all.lines().find_map(|line| line.strip_prefix(tree)?.strip_prefix(' ').map(str::to_owned)))
 }
 
 /// Returns the trees of a commit and of all that came since, up to where the work tree stands.
-pub fn trees_since(root: &Path, base: &str) -> Result<Vec<String>, GitError> {
+pub fn list_trees_since(root: &Path, base: &str) -> Result<Vec<String>, GitError> {
     let (since, own) = (format!("{base}..HEAD"), format!("{base}^{{tree}}"));
-    let all = Plain::at(root).bytes(&["log", "--format=%T", &since])?;
+    let all = IsolatedGit::in_folder(root).read_stdout(&["log", "--format=%T", &since])?;
     let all = String::from_utf8_lossy(&all).into_owned();
-    let own = Plain::at(root).line(&["rev-parse", "--verify", &own])?;
+    let own = IsolatedGit::in_folder(root).read_line(&["rev-parse", "--verify", &own])?;
     Ok(all.lines().map(str::to_owned).chain([own]).collect())
 }
 
 /// What git may believe of files without reading them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum IndexBase {
     /// What stands in its index.
-    Index,
+    UserIndex,
     /// It was told to take some files for unchanged: nothing but what this commit holds.
     Commit(Option<String>),
 }
 
-fn known(git: &Plain<'_>, root: &Path, commit: Option<&str>) -> Result<Known, GitError> {
+fn choose_index_base(git: &IsolatedGit<'_>, root: &Path, commit: Option<&str>) -> Result<IndexBase, GitError> {
     let (mut is_hiding, mut is_missing) = (false, false);
-    for entry in entries(git, &["-v"])? {
+    for entry in list_index_entries(git, &["-v"])? {
         match entry.as_slice() {
             [b'S', b' ', path @ ..] => {
                 let is_there = root.join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
@@ -139,25 +143,30 @@ fn known(git: &Plain<'_>, root: &Path, commit: Option<&str>) -> Result<Known, Gi
         }
     }
     // In a sparse checkout files are missing that nobody removed.
-    let is_hiding = is_hiding || is_missing && !is_sparse(git)?;
-    Ok(if is_hiding { Known::Commit(commit.map(str::to_owned)) } else { Known::Index })
+    let is_hiding = is_hiding || is_missing && !is_sparse_checkout(git)?;
+    Ok(if is_hiding { IndexBase::Commit(commit.map(str::to_owned)) } else { IndexBase::UserIndex })
 }
 
-fn is_sparse(git: &Plain<'_>) -> Result<bool, GitError> {
-    let answer = git.answer(&["config", "--type=bool", "--get", "core.sparseCheckout"], &[])?;
+fn is_sparse_checkout(git: &IsolatedGit<'_>) -> Result<bool, GitError> {
+    let answer = git.run_with_input(&["config", "--type=bool", "--get", "core.sparseCheckout"], &[])?;
     // 1: nobody has set it.
-    if answer.code == Some(1) { Ok(false) } else { Ok(answer.success()? == b"true\n") }
+    if answer.code == Some(1) { Ok(false) } else { Ok(answer.into_stdout()? == b"true\n") }
 }
 
-impl Known {
+impl IndexBase {
     /// Fills an index of our own with what may be believed.
-    pub(super) fn fill(&self, git: &Plain<'_>, own: &Temporary, index: &Path) -> Result<(), GitError> {
+    pub(super) fn fill_index(
+        &self,
+        git: &IsolatedGit<'_>,
+        folder: &TemporaryFolder,
+        index: &Path,
+    ) -> Result<(), GitError> {
         match self {
-            Self::Index if index.is_file() => {
-                copy_index(index, &own.path.join("index")).map_err(|source| own.failed(source))?;
+            Self::UserIndex if index.is_file() => {
+                copy_index(index, &folder.path.join("index")).map_err(|source| folder.to_git_error(source))?;
             }
-            Self::Commit(Some(commit)) => drop(git.bytes(&["read-tree", commit])?),
-            Self::Index | Self::Commit(None) => {}
+            Self::Commit(Some(commit)) => drop(git.read_stdout(&["read-tree", commit])?),
+            Self::UserIndex | Self::Commit(None) => {}
         }
         Ok(())
     }
@@ -172,35 +181,35 @@ fn copy_index(index: &Path, copy: &Path) -> io::Result<()> {
 
 /// Takes everything into the index of a call, and returns what git could not take in, in its words. A file that cannot be
 /// read, or a repository without a commit, is no reason to lose the others.
-pub(super) fn take_in(git: &Plain<'_>) -> Result<Option<String>, GitError> {
+pub(super) fn add_all_files(git: &IsolatedGit<'_>) -> Result<Option<String>, GitError> {
     let add = ["-c", "advice.addEmbeddedRepo=false", "add", "--all"];
-    let Err(refused) = git.bytes(&add) else { return Ok(None) };
-    match git.bytes(&[&add[..], &["--ignore-errors"]].concat()) {
+    let Err(refused) = git.read_stdout(&add) else { return Ok(None) };
+    match git.read_stdout(&[&add[..], &["--ignore-errors"]].concat()) {
         Ok(_) => Ok(None),
         Err(GitError::Failed { stderr, .. }) => Ok(Some(stderr)),
         Err(
             GitError::NotStarted { .. }
-            | GitError::TimeOver { .. }
-            | GitError::Halted { .. }
-            | GitError::Folder { .. },
+            | GitError::TimedOut { .. }
+            | GitError::Stopped { .. }
+            | GitError::CreateFolder { .. },
         ) => Err(refused),
     }
 }
 
 /// Hashes the files as they lie there, with an index and a place for objects of our own.
-fn tree_of(root: &Path, known: &Known) -> Result<(String, Option<String>), GitError> {
-    let own = Temporary::make("tree")?;
-    let git = Plain::at(root);
-    let (index, objects) = (git.inside("index")?, git.inside("objects")?);
+fn hash_worktree(root: &Path, index_base: &IndexBase) -> Result<(String, Option<String>), GitError> {
+    let own = TemporaryFolder::create("tree")?;
+    let git = IsolatedGit::in_folder(root);
+    let (index, objects) = (git.git_path("index")?, git.git_path("objects")?);
     let git = git
-        .patient()
-        .with("GIT_INDEX_FILE", own.path.join("index"))
-        .with("GIT_OBJECT_DIRECTORY", own.path.join("objects"))
-        .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
-    std::fs::create_dir(own.path.join("objects")).map_err(|source| own.failed(source))?;
-    known.fill(&git, &own, &index)?;
-    let left_out = take_in(&git)?;
-    Ok((git.line(&["write-tree"])?, left_out))
+        .with_long_timeout()
+        .with_env("GIT_INDEX_FILE", own.path.join("index"))
+        .with_env("GIT_OBJECT_DIRECTORY", own.path.join("objects"))
+        .with_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+    std::fs::create_dir(own.path.join("objects")).map_err(|source| own.to_git_error(source))?;
+    index_base.fill_index(&git, &own, &index)?;
+    let left_out = add_all_files(&git)?;
+    Ok((git.read_line(&["write-tree"])?, left_out))
 }
 
 #[cfg(test)]
@@ -208,55 +217,55 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::git::testing::{commit_all, repository};
+    use crate::git::testing::{commit_all, new_repository};
 
     // spec: V14
     #[test]
     fn a_work_tree_that_is_committed_has_the_tree_of_its_commit() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         let commit = commit_all(&root);
-        let seen = snapshot(&root).unwrap();
+        let seen = take_snapshot(&root).unwrap();
         assert_eq!(seen.commit.as_deref(), Some(commit.as_str()));
         assert!(seen.is_committed);
-        assert_eq!(commit_with_tree(&root, &seen.tree).unwrap(), Some(commit));
-        assert_eq!(commit_with_tree(&root, &"0".repeat(40)).unwrap(), None);
+        assert_eq!(find_commit_with_tree(&root, &seen.tree).unwrap(), Some(commit));
+        assert_eq!(find_commit_with_tree(&root, &"0".repeat(40)).unwrap(), None);
     }
 
     // spec: V14
     #[test]
-    fn what_is_not_committed_has_the_tree_that_a_commit_of_it_would_have() {
-        let (_temp, root) = repository();
+    fn uncommitted_work_has_the_tree_that_its_commit_would_have() {
+        let (_temp, root) = new_repository();
         commit_all(&root);
         fs::write(root.join("new"), "file").unwrap();
         fs::write(root.join("file"), "changed").unwrap();
         let before = fs::read(root.join(".git/index")).unwrap();
-        let seen = snapshot(&root).unwrap();
+        let seen = take_snapshot(&root).unwrap();
         assert!(!seen.is_committed);
         assert_eq!(fs::read(root.join(".git/index")).unwrap(), before, "the user's index stays as it is");
         let commit = commit_all(&root);
-        assert_eq!(commit_with_tree(&root, &seen.tree).unwrap(), Some(commit));
-        assert!(snapshot(&root).unwrap().is_committed);
+        assert_eq!(find_commit_with_tree(&root, &seen.tree).unwrap(), Some(commit));
+        assert!(take_snapshot(&root).unwrap().is_committed);
     }
 
     // spec: V14, V11
     #[test]
-    fn a_change_that_git_was_told_not_to_see_is_seen() {
+    fn a_change_hidden_from_git_is_detected() {
         for (told, again) in
             [("--assume-unchanged", "--no-assume-unchanged"), ("--skip-worktree", "--no-skip-worktree")]
         {
-            let (_temp, root) = repository();
+            let (_temp, root) = new_repository();
             commit_all(&root);
-            let first = snapshot(&root).unwrap();
-            Plain::at(&root).bytes(&["update-index", told, "file"]).unwrap();
-            assert_eq!(snapshot(&root).unwrap(), first);
+            let first = take_snapshot(&root).unwrap();
+            IsolatedGit::in_folder(&root).read_stdout(&["update-index", told, "file"]).unwrap();
+            assert_eq!(take_snapshot(&root).unwrap(), first);
             fs::write(root.join("file"), "made weaker").unwrap();
-            let weaker = snapshot(&root).unwrap();
+            let weaker = take_snapshot(&root).unwrap();
             assert!(!weaker.is_committed && weaker.tree != first.tree, "{told}");
-            Plain::at(&root).bytes(&["update-index", again, "file"]).unwrap();
-            assert_eq!(snapshot(&root).unwrap(), weaker);
-            Plain::at(&root).bytes(&["update-index", told, "file"]).unwrap();
+            IsolatedGit::in_folder(&root).read_stdout(&["update-index", again, "file"]).unwrap();
+            assert_eq!(take_snapshot(&root).unwrap(), weaker);
+            IsolatedGit::in_folder(&root).read_stdout(&["update-index", told, "file"]).unwrap();
             fs::remove_file(root.join("file")).unwrap();
-            let gone = snapshot(&root).unwrap();
+            let gone = take_snapshot(&root).unwrap();
             assert!(!gone.is_committed && gone.tree != first.tree, "{told}");
         }
     }
@@ -264,14 +273,14 @@ mod tests {
     // spec: V14
     #[test]
     fn a_sparse_checkout_is_as_it_was_committed() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         fs::create_dir(root.join("far")).unwrap();
         fs::write(root.join("far/a"), "").unwrap();
         commit_all(&root);
-        Plain::at(&root).bytes(&["sparse-checkout", "set", "near"]).unwrap();
+        IsolatedGit::in_folder(&root).read_stdout(&["sparse-checkout", "set", "near"]).unwrap();
         assert!(!root.join("far/a").exists());
-        assert!(snapshot(&root).unwrap().is_committed);
-        assert_eq!(telling_tree(&root).unwrap(), None, "anybody may have removed what is not there");
+        assert!(take_snapshot(&root).unwrap().is_committed);
+        assert_eq!(complete_tree_hash(&root).unwrap(), None, "anybody may have removed what is not there");
     }
 
     /// Git compares times by the second, and so does whoever is quick.
@@ -279,8 +288,8 @@ mod tests {
     // fault: 76
     #[test]
     fn a_change_in_the_second_in_which_the_index_was_written_is_seen_later_too() {
-        let (_temp, root) = repository();
-        Plain::at(&root).bytes(&["config", "core.trustctime", "false"]).unwrap();
+        let (_temp, root) = new_repository();
+        IsolatedGit::in_folder(&root).read_stdout(&["config", "core.trustctime", "false"]).unwrap();
         let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
         let then = |name: &str| {
             File::options().write(true).open(root.join(name)).unwrap().set_modified(at).unwrap();
@@ -288,58 +297,58 @@ mod tests {
         fs::write(root.join("file"), "good").unwrap();
         then("file");
         commit_all(&root);
-        let first = snapshot(&root).unwrap();
+        let first = take_snapshot(&root).unwrap();
         fs::write(root.join("file"), "evil").unwrap();
         then("file");
         then(".git/index");
-        let seen = snapshot(&root).unwrap();
+        let seen = take_snapshot(&root).unwrap();
         assert!(!seen.is_committed && seen.tree != first.tree);
     }
 
     // spec: V14, V11
     #[test]
     fn new_files_are_seen_whatever_the_settings_say() {
-        let (_temp, root) = repository();
+        let (_temp, root) = new_repository();
         commit_all(&root);
-        let first = snapshot(&root).unwrap();
-        Plain::at(&root).bytes(&["config", "status.showUntrackedFiles", "no"]).unwrap();
+        let first = take_snapshot(&root).unwrap();
+        IsolatedGit::in_folder(&root).read_stdout(&["config", "status.showUntrackedFiles", "no"]).unwrap();
         fs::create_dir(root.join("sub")).unwrap();
         fs::write(root.join("sub/leftover"), "").unwrap();
-        let seen = snapshot(&root).unwrap();
+        let seen = take_snapshot(&root).unwrap();
         assert!(!seen.is_committed && seen.tree != first.tree);
     }
 
     // spec: V14, V11
     #[test]
-    fn repositories_inside_are_named_or_keep_the_tree_from_telling_everything() {
-        let (_temp, root) = repository();
+    fn nested_repositories_are_named_or_make_the_tree_incomplete() {
+        let (_temp, root) = new_repository();
         commit_all(&root);
-        let tree = snapshot(&root).unwrap().tree;
-        assert_eq!(telling_tree(&root).unwrap(), Some(tree.clone()));
+        let tree = take_snapshot(&root).unwrap().tree;
+        assert_eq!(complete_tree_hash(&root).unwrap(), Some(tree.clone()));
         let inner = root.join("inner");
         fs::create_dir(&inner).unwrap();
-        Plain::at(&inner).bytes(&["init", "--quiet"]).unwrap();
+        IsolatedGit::in_folder(&inner).read_stdout(&["init", "--quiet"]).unwrap();
         fs::write(inner.join("work"), "").unwrap();
-        let seen = snapshot(&root).unwrap();
+        let seen = take_snapshot(&root).unwrap();
         assert_eq!((seen.is_committed, &seen.tree), (false, &tree));
         assert!(seen.left_out.is_some_and(|why| why.contains("inner/")));
-        assert_eq!(telling_tree(&root).unwrap(), None);
+        assert_eq!(complete_tree_hash(&root).unwrap(), None);
         commit_all(&inner);
-        assert_eq!(snapshot(&root).unwrap().left_out, None);
-        assert_eq!(telling_tree(&root).unwrap(), None);
+        assert_eq!(take_snapshot(&root).unwrap().left_out, None);
+        assert_eq!(complete_tree_hash(&root).unwrap(), None);
         commit_all(&root);
         fs::write(inner.join("work"), "more").unwrap();
-        assert_eq!(telling_tree(&root).unwrap(), None, "its files may change without a trace");
+        assert_eq!(complete_tree_hash(&root).unwrap(), None, "its files may change without a trace");
     }
 
     // spec: V14
     #[test]
-    fn a_repository_without_a_commit_and_ignored_files_are_no_trouble() {
-        let (_temp, root) = repository();
+    fn an_empty_repository_and_ignored_files_are_supported() {
+        let (_temp, root) = new_repository();
         fs::write(root.join(".gitignore"), "out\n").unwrap();
-        let seen = snapshot(&root).unwrap();
+        let seen = take_snapshot(&root).unwrap();
         assert_eq!((seen.commit.as_deref(), seen.is_committed), (None, false));
         fs::write(root.join("out"), "built").unwrap();
-        assert_eq!(snapshot(&root).unwrap(), seen);
+        assert_eq!(take_snapshot(&root).unwrap(), seen);
     }
 }

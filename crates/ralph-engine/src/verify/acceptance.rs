@@ -2,17 +2,17 @@
 use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use ralph_core::isolation::Isolation;
+use ralph_core::check_isolation::CheckIsolation;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Acceptance {
+pub struct AcceptancePolicy {
     /// Files that must not change before a claim; `!` before a pattern leaves files out.
     pub guard: Vec<String>,
     /// Sealed files that may change all the same.
     pub allow_changes: Vec<String>,
-    pub isolation: Isolation,
+    pub isolation: CheckIsolation,
     /// Commands that make a fresh checkout fit for the checks.
     pub setup: Vec<String>,
     /// Folders of the work tree that a fresh checkout borrows.
@@ -27,71 +27,70 @@ pub enum PatternError {
     #[error("the pattern is empty")]
     Empty,
     #[error("the pattern {pattern:?} leads out of the work tree")]
-    Outside { pattern: String },
+    OutsideWorktree { pattern: String },
     #[error("the pattern {pattern:?} cannot be understood")]
     Malformed { pattern: String, source: globset::Error },
 }
 
 /// What programs leave behind wherever they run; nobody guards it who does not name it.
-const BY_PRODUCTS: &[&str] =
+const BY_PRODUCT_NAMES: &[&str] =
     &["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".DS_Store"];
 
 /// Patterns for files, as they are written in a `.gitignore`: of those that match, the last one decides.
 #[derive(Debug, Clone)]
-pub struct Patterns {
-    written: Vec<String>,
+pub struct PathPatterns {
+    sources: Vec<String>,
     /// Two for each pattern: what it names, and all that is in it.
     globs: GlobSet,
 }
 
-impl Patterns {
+impl PathPatterns {
     pub fn compile(patterns: &[String]) -> Result<Self, PatternError> {
         let mut globs = GlobSetBuilder::new();
         for pattern in patterns {
-            add(&mut globs, pattern.strip_prefix('!').unwrap_or(pattern))?;
+            add_glob(&mut globs, pattern.strip_prefix('!').unwrap_or(pattern))?;
         }
         let malformed = |source| PatternError::Malformed { pattern: patterns.join(", "), source };
-        Ok(Self { written: patterns.to_vec(), globs: globs.build().map_err(malformed)? })
+        Ok(Self { sources: patterns.to_vec(), globs: globs.build().map_err(malformed)? })
     }
 
     /// Returns the patterns of by-products, but for those that these patterns name themselves.
-    pub fn by_products_beside(guard: &[String]) -> Result<Self, PatternError> {
-        let is_named =
-            |product: &str| guard.iter().any(|pattern| pattern.split('/').any(|part| part == product));
-        let others = BY_PRODUCTS.iter().filter(|product| !is_named(product));
+    pub fn by_products_except(guard: &[String]) -> Result<Self, PatternError> {
+        let is_named = |product: &str| guard.iter().any(|pattern| pattern.split('/').any(|part| part == product));
+        let others = BY_PRODUCT_NAMES.iter().filter(|product| !is_named(product));
         Self::compile(&others.map(|&product| product.to_owned()).collect::<Vec<_>>())
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.written.iter().all(|pattern| pattern.starts_with('!'))
+        self.sources.iter().all(|pattern| pattern.starts_with('!'))
     }
 
     /// Tells whether a path, from the root of the work tree, is meant.
     #[must_use]
-    pub fn cover(&self, path: &str) -> bool {
+    pub fn matches(&self, path: &str) -> bool {
         let last = self.globs.matches(path).into_iter().max();
-        last.and_then(|glob| self.written.get(glob / 2)).is_some_and(|pattern| !pattern.starts_with('!'))
+        last.and_then(|glob| self.sources.get(glob / 2)).is_some_and(|pattern| !pattern.starts_with('!'))
     }
 
     /// Returns the patterns that mean none of these paths.
-    pub(super) fn idle<'a>(&'a self, paths: &[&str]) -> Vec<&'a str> {
+    pub(super) fn unmatched_patterns<'a>(&'a self, paths: &[&str]) -> Vec<&'a str> {
         let used: BTreeSet<usize> =
             paths.iter().flat_map(|path| self.globs.matches(path)).map(|glob| glob / 2).collect();
-        let idle = self.written.iter().enumerate().filter(|(number, _)| !used.contains(number));
+        let idle = self.sources.iter().enumerate().filter(|(number, _)| !used.contains(number));
         idle.map(|(_, pattern)| pattern.as_str()).filter(|pattern| !pattern.starts_with('!')).collect()
     }
 }
 
 /// A pattern without a slash means files of that name in every folder; one that names a folder means all that is in it.
-fn add(set: &mut GlobSetBuilder, pattern: &str) -> Result<(), PatternError> {
+fn add_glob(set: &mut GlobSetBuilder, pattern: &str) -> Result<(), PatternError> {
     let anchored = pattern.trim_start_matches("./");
     let plain = anchored.trim_start_matches('/').trim_end_matches('/');
     if plain.is_empty() {
         return Err(PatternError::Empty);
     }
     if plain.split('/').any(|part| part == "..") {
-        return Err(PatternError::Outside { pattern: pattern.to_owned() });
+        return Err(PatternError::OutsideWorktree { pattern: pattern.to_owned() });
     }
     let is_anywhere = !anchored.trim_end_matches('/').contains('/');
     let glob = if is_anywhere { format!("**/{plain}") } else { plain.to_owned() };
@@ -106,8 +105,8 @@ fn add(set: &mut GlobSetBuilder, pattern: &str) -> Result<(), PatternError> {
 mod tests {
     use super::*;
 
-    fn patterns(patterns: &[&str]) -> Patterns {
-        Patterns::compile(&patterns.iter().map(|&pattern| pattern.to_owned()).collect::<Vec<_>>()).unwrap()
+    fn compile_patterns(patterns: &[&str]) -> PathPatterns {
+        PathPatterns::compile(&patterns.iter().map(|&pattern| pattern.to_owned()).collect::<Vec<_>>()).unwrap()
     }
 
     // spec: V9
@@ -119,38 +118,34 @@ mod tests {
             (&["tests/**", "!tests/data/"], &["tests/a.rs"], &["tests/data/x", "src/tests/a"]),
             (&["*.snap"], &["a.snap", "b/c.snap"], &["a.snap.rs"]),
             (&["./ci/*.yml"], &["ci/a.yml"], &["ci/sub/a.yml", "a.yml"]),
-            (
-                &["tests", "!tests/data", "tests/data/keep"],
-                &["tests/a", "tests/data/keep"],
-                &["tests/data/x"],
-            ),
+            (&["tests", "!tests/data", "tests/data/keep"], &["tests/a", "tests/data/keep"], &["tests/data/x"]),
             (&["!tests/data", "tests"], &["tests/data/x", "tests/a"], &["src/a"]),
         ];
         for (written, covered, others) in cases {
-            let patterns = patterns(written);
-            assert!(covered.iter().all(|path| patterns.cover(path)), "{written:?}");
-            assert!(!others.iter().any(|path| patterns.cover(path)), "{written:?}");
+            let patterns = compile_patterns(written);
+            assert!(covered.iter().all(|path| patterns.matches(path)), "{written:?}");
+            assert!(!others.iter().any(|path| patterns.matches(path)), "{written:?}");
         }
-        assert!(patterns(&[]).is_empty());
+        assert!(compile_patterns(&[]).is_empty());
     }
 
     // spec: V9
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn malformed_patterns_are_refused() {
         for wrong in ["", "/", "!", "a/../../b", "a[", "{a"] {
-            assert!(Patterns::compile(&[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(PathPatterns::compile(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
     }
 
     // spec: V9
     #[test]
-    fn a_pattern_that_means_nothing_is_found_and_a_by_product_counts_where_it_is_named() {
-        let guard = patterns(&["tests", "tets/**", "!none", "*.snap"]);
-        assert_eq!(guard.idle(&["tests/a", "b.snap"]), ["tets/**"]);
-        assert_eq!(guard.idle(&[]), ["tests", "tets/**", "*.snap"]);
-        let beside = |guard: &str| Patterns::by_products_beside(&[guard.to_owned()]).unwrap();
-        assert!(beside("tests/**").cover("tests/node_modules/a"));
-        assert!(!beside("tests/node_modules/**").cover("tests/node_modules/a"));
-        assert!(!beside("tests").cover("tests/a.pyc"), "only Python itself puts what it compiles elsewhere");
+    fn unmatched_patterns_are_found_and_named_by_products_are_guarded() {
+        let guard = compile_patterns(&["tests", "tets/**", "!none", "*.snap"]);
+        assert_eq!(guard.unmatched_patterns(&["tests/a", "b.snap"]), ["tets/**"]);
+        assert_eq!(guard.unmatched_patterns(&[]), ["tests", "tets/**", "*.snap"]);
+        let beside = |guard: &str| PathPatterns::by_products_except(&[guard.to_owned()]).unwrap();
+        assert!(beside("tests/**").matches("tests/node_modules/a"));
+        assert!(!beside("tests/node_modules/**").matches("tests/node_modules/a"));
+        assert!(!beside("tests").matches("tests/a.pyc"), "only Python itself puts what it compiles elsewhere");
     }
 }

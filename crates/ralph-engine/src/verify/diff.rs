@@ -6,73 +6,77 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::evidence::CheckEnding;
-use ralph_core::judge::{DIFF_BYTES, DiffKeeper};
-use ralph_core::redact::Redactor;
+use ralph_core::judge::{DiffTruncator, MAX_DIFF_BYTES};
+use ralph_core::redact::StreamRedactor;
 
-use super::Verifier;
-use super::orders::Orders;
-use super::program::{self, Program};
-use ralph_process::{JobSpec, Listener, Stdin, When};
+use super::CheckContext;
+use super::program::{self, CheckProgram};
+use super::verification_control::VerificationControl;
+use ralph_process::{JobListener, JobSpec, OutputTiming, StdinSource};
 use ralph_util::redact;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const DIFF_GIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How much of a complaint, or of a path, is read.
-const FEW: usize = 4_096;
+const MAX_CAPTURED_BYTES: usize = 4_096;
 /// Room for the marks where something is left out.
-const SHOWN: usize = DIFF_BYTES / 8 * 7;
+const MAX_READ_DIFF_BYTES: usize = MAX_DIFF_BYTES / 8 * 7;
 
 /// Neither the project nor the user's settings decide which programs are started, or what is left out.
-const DIFF: &[&str] = &["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"];
-const ADD: &[&str] = &["add", "--intent-to-add", "--all", "."];
-const LEFT_OUT: &str = "[what git could not look at is left out, in its words:]";
-const USUAL: &[&str] = &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+const DIFF_ARGS: &[&str] = &["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"];
+const ADD_ARGS: &[&str] = &["add", "--intent-to-add", "--all", "."];
+const OMITTED_FILES_NOTICE: &str = "[what git could not look at is left out, in its words:]";
+const SAFE_GIT_OPTIONS: &[&str] = &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
 /// Returns the difference between the work tree and a commit, without its secrets.
-pub(super) async fn diff(verifier: &Verifier, base: &str, orders: &mut Orders) -> Result<String, String> {
-    let folder = verifier.folder.join(format!("{}.git", verifier.name));
-    let told = in_folder(verifier, (&folder, base), orders).await;
+pub(super) async fn diff_worktree(
+    context: &CheckContext,
+    base: &str,
+    control: &mut VerificationControl,
+) -> Result<String, String> {
+    let folder = context.log_folder.join(format!("{}.git", context.log_prefix));
+    let told = diff_in_folder(context, (&folder, base), control).await;
     // It was ours alone.
     let _ = std::fs::remove_dir_all(&folder);
     told
 }
 
-async fn in_folder(
-    verifier: &Verifier,
+async fn diff_in_folder(
+    context: &CheckContext,
     (folder, base): (&Path, &str),
-    orders: &mut Orders,
+    control: &mut VerificationControl,
 ) -> Result<String, String> {
-    let outside = Git { verifier, env: Vec::new() };
-    let objects = outside.path("objects", orders).await?;
-    let excluded = outside.path("info/exclude", orders).await?;
+    let outside = DiffGit { context, env: Vec::new() };
+    let objects = outside.git_path("objects", control).await?;
+    let excluded = outside.git_path("info/exclude", control).await?;
     let format = if base.len() == 64 { "--object-format=sha256" } else { "--object-format=sha1" };
     let init = ["init", "--quiet", "--bare", "--template=", format];
     let init = init.iter().map(OsString::from).chain([folder.into()]).collect();
-    outside.run(init, orders).await?;
-    copy_what_is_ignored(&excluded, folder);
-    let own = Git {
-        verifier,
+    outside.run(init, control).await?;
+    copy_exclude_file(&excluded, folder);
+    let own = DiffGit {
+        context,
         env: vec![
             ("GIT_DIR".into(), folder.into()),
-            ("GIT_WORK_TREE".into(), verifier.ground.root.clone().into()),
+            ("GIT_WORK_TREE".into(), context.environment.root.clone().into()),
             ("GIT_INDEX_FILE".into(), folder.join("index").into()),
             ("GIT_OBJECT_DIRECTORY".into(), objects.into()),
             ("GIT_ATTR_SOURCE".into(), base.into()),
         ],
     };
-    own.words(&["read-tree", base], orders).await?;
-    own.add_what_is_committed((folder, base), orders).await?;
+    own.run_for_diff(&["read-tree", base], control).await?;
+    own.add_committed_files((folder, base), control).await?;
     // A file that cannot be read, or a repository without a commit, hides no other.
-    let left_out = match own.words(ADD, orders).await {
+    let left_out = match own.run_for_diff(ADD_ARGS, control).await {
         Ok(_) => None,
-        Err(_) => own.words(&[ADD, &["--ignore-errors"]].concat(), orders).await.err(),
+        Err(_) => own.run_for_diff(&[ADD_ARGS, &["--ignore-errors"]].concat(), control).await.err(),
     };
-    let kept = own.words(&[DIFF, &[base, "--"]].concat(), orders).await?;
-    let left_out = left_out.map(|why| format!("{LEFT_OUT}\n{why}\n")).unwrap_or_default();
-    Ok(kept.finish(SHOWN) + &left_out)
+    let kept = own.run_for_diff(&[DIFF_ARGS, &[base, "--"]].concat(), control).await?;
+    let left_out = left_out.map(|why| format!("{OMITTED_FILES_NOTICE}\n{why}\n")).unwrap_or_default();
+    Ok(kept.finish(MAX_READ_DIFF_BYTES) + &left_out)
 }
 
 /// What the user does not want git to see is nobody else's business either.
-fn copy_what_is_ignored(excluded: &Path, folder: &Path) {
+fn copy_exclude_file(excluded: &Path, folder: &Path) {
     if std::fs::metadata(excluded).is_ok_and(|found| found.is_file())
         && std::fs::create_dir(folder.join("info")).is_ok()
     {
@@ -81,31 +85,30 @@ fn copy_what_is_ignored(excluded: &Path, folder: &Path) {
 }
 
 /// Git with variables of our own, and none of anybody else's.
-struct Git<'a> {
-    verifier: &'a Verifier,
+struct DiffGit<'a> {
+    context: &'a CheckContext,
     env: Vec<(OsString, OsString)>,
 }
 
-impl Git<'_> {
+impl DiffGit<'_> {
     /// Lets the index know the files that were committed since, also those that are ignored meanwhile.
-    async fn add_what_is_committed(
+    async fn add_committed_files(
         &self,
         (folder, base): (&Path, &str),
-        orders: &mut Orders,
+        control: &mut VerificationControl,
     ) -> Result<(), String> {
-        let outside = Git { verifier: self.verifier, env: Vec::new() };
+        let outside = DiffGit { context: self.context, env: Vec::new() };
         let head = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"].iter().map(OsString::from);
         // Nothing was ever committed.
-        let Ok(head) = outside.run(head.collect(), orders).await else { return Ok(()) };
-        let head = String::from_utf8_lossy(&head.first).trim().to_owned();
+        let Ok(head) = outside.run(head.collect(), control).await else { return Ok(()) };
+        let head = String::from_utf8_lossy(&head.stdout_start).trim().to_owned();
         let list = folder.join("committed");
         let output = format!("--output={}", list.display());
-        let new =
-            ["diff", "--no-renames", "--name-only", "--diff-filter=A", "-z", &output, base, &head, "--"];
-        self.words(&new, orders).await?;
+        let new = ["diff", "--no-renames", "--name-only", "--diff-filter=A", "-z", &output, base, &head, "--"];
+        self.run_for_diff(&new, control).await?;
         let named = std::fs::read(&list).map_err(|error| error.to_string())?;
         let is_there = |path: &&[u8]| {
-            let path = self.verifier.ground.root.join(OsStr::from_bytes(path));
+            let path = self.context.environment.root.join(OsStr::from_bytes(path));
             path.symlink_metadata().is_ok_and(|found| !found.is_dir())
         };
         let there: Vec<&[u8]> =
@@ -124,25 +127,25 @@ impl Git<'_> {
             &from,
             "--pathspec-file-nul",
         ];
-        self.words(&add, orders).await.map(drop)
+        self.run_for_diff(&add, control).await.map(drop)
     }
 
-    async fn path(&self, name: &str, orders: &mut Orders) -> Result<PathBuf, String> {
+    async fn git_path(&self, name: &str, control: &mut VerificationControl) -> Result<PathBuf, String> {
         let args = ["rev-parse", "--path-format=absolute", "--git-path", name];
-        let printed = self.run(args.iter().map(OsString::from).collect(), orders).await?.first;
+        let printed = self.run(args.iter().map(OsString::from).collect(), control).await?.stdout_start;
         let path = printed.strip_suffix(b"\n").unwrap_or(&printed);
         Ok(OsString::from_vec(path.to_vec()).into())
     }
 
-    async fn words(&self, args: &[&str], orders: &mut Orders) -> Result<DiffKeeper, String> {
-        let args = USUAL.iter().chain(args).map(OsString::from).collect();
-        Ok(self.run(args, orders).await?.told())
+    async fn run_for_diff(&self, args: &[&str], control: &mut VerificationControl) -> Result<DiffTruncator, String> {
+        let args = SAFE_GIT_OPTIONS.iter().chain(args).map(OsString::from).collect();
+        Ok(self.run(args, control).await?.into_diff())
     }
 
-    async fn run(&self, args: Vec<OsString>, orders: &mut Orders) -> Result<Ear, String> {
-        let ground = &self.verifier.ground;
+    async fn run(&self, args: Vec<OsString>, control: &mut VerificationControl) -> Result<DiffOutputReader, String> {
+        let environment = &self.context.environment;
         let is_of_git = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("GIT_"));
-        let mut env: Vec<_> = ground.env.iter().filter(|(name, _)| !is_of_git(name)).cloned().collect();
+        let mut env: Vec<_> = environment.env.iter().filter(|(name, _)| !is_of_git(name)).cloned().collect();
         env.extend(
             [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_REPLACE_OBJECTS", "1")]
                 .map(|(name, value)| (name.into(), value.into())),
@@ -152,64 +155,64 @@ impl Git<'_> {
             program: "git".into(),
             args,
             env,
-            cwd: ground.root.clone(),
-            run_id: ground.run_id.clone(),
-            stdin: Stdin::Null,
-            linger: JobSpec::LINGER,
-            memory: None,
+            cwd: environment.root.clone(),
+            run_id: environment.run_id.clone(),
+            stdin: StdinSource::Null,
+            linger: JobSpec::DEFAULT_LINGER,
+            memory_limit: None,
         };
-        let mut ear = Ear::new();
-        let program = Program { job, input: Vec::new(), time: PATIENCE };
-        let ran = program::run(&self.verifier.keeper, program, &mut ear, orders).await;
+        let mut ear = DiffOutputReader::new();
+        let program = CheckProgram { job, input: Vec::new(), timeout: DIFF_GIT_TIMEOUT };
+        let ran = program::run_program(&self.context.keeper, program, &mut ear, control).await;
         match ran.ending {
             CheckEnding::Exited { code: 0 } => Ok(ear),
             CheckEnding::NotStarted { why } => Err(why),
             CheckEnding::TimedOut => Err("it took too long".to_owned()),
             CheckEnding::Exited { .. } | CheckEnding::Signalled { .. } => {
-                Err(String::from_utf8_lossy(&ear.complained).trim().to_owned())
+                Err(String::from_utf8_lossy(&ear.stderr_start).trim().to_owned())
             }
         }
     }
 }
 
 /// Hides secrets before anything is left out: half of one would not be known.
-struct Ear {
-    redactor: Redactor,
-    kept: DiffKeeper,
-    first: Vec<u8>,
-    complained: Vec<u8>,
+struct DiffOutputReader {
+    redactor: StreamRedactor,
+    diff: DiffTruncator,
+    stdout_start: Vec<u8>,
+    stderr_start: Vec<u8>,
 }
 
-impl Ear {
+impl DiffOutputReader {
     fn new() -> Self {
         Self {
-            redactor: redact::stream(),
-            kept: DiffKeeper::default(),
-            first: Vec::new(),
-            complained: Vec::new(),
+            redactor: redact::new_redactor(),
+            diff: DiffTruncator::default(),
+            stdout_start: Vec::new(),
+            stderr_start: Vec::new(),
         }
     }
 
-    fn told(mut self) -> DiffKeeper {
-        let kept = &mut self.kept;
+    fn into_diff(mut self) -> DiffTruncator {
+        let kept = &mut self.diff;
         self.redactor.finish(&mut |clean| kept.push(clean));
-        self.kept
+        self.diff
     }
 }
 
-fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
-    let room = FEW.saturating_sub(kept.len()).min(piece.len());
-    kept.extend_from_slice(piece.get(..room).unwrap_or_default());
+fn append_bounded(captured: &mut Vec<u8>, piece: &[u8]) {
+    let room = MAX_CAPTURED_BYTES.saturating_sub(captured.len()).min(piece.len());
+    captured.extend_from_slice(piece.get(..room).unwrap_or_default());
 }
 
-impl Listener for Ear {
-    fn stdout(&mut self, piece: &mut Vec<u8>, _when: When) {
-        keep(&mut self.first, piece);
-        let kept = &mut self.kept;
+impl JobListener for DiffOutputReader {
+    fn on_stdout(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {
+        append_bounded(&mut self.stdout_start, piece);
+        let kept = &mut self.diff;
         self.redactor.push(piece, &mut |clean| kept.push(clean));
     }
 
-    fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
-        keep(&mut self.complained, piece);
+    fn on_stderr(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {
+        append_bounded(&mut self.stderr_start, piece);
     }
 }

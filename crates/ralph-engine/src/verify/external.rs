@@ -2,150 +2,155 @@
 use std::time::{Duration, Instant};
 
 use ralph_core::criterion::ExternalCheck;
-use ralph_core::evidence::{CheckEnding, CheckEvidence, Kind, Seen, judge_check};
+use ralph_core::evidence::{CheckEnding, CheckEvidence, EvidenceKind, OutputMatches, evaluate_command};
 use sha2::{Digest, Sha256};
 
-use super::Verifier;
-use super::compiled::Compiled;
-use super::orders::Orders;
-use super::program::{self, Program, Ran};
-use ralph_process::{Listener, RawLog, Tail, When};
-use ralph_util::digest::hex;
+use super::CheckContext;
+use super::program::{self, CheckProgram, ProgramResult};
+use super::pycache::PycacheFolder;
+use super::verification_control::VerificationControl;
+use ralph_process::{JobListener, OutputTail, OutputTiming, RawLog};
+use ralph_util::digest::finish_hex;
 use ralph_util::redact;
-use ralph_util::sanitize::sanitize;
+use ralph_util::sanitize::sanitize_text;
 
 /// How much of a check's output goes into the evidence.
-const TAIL_BYTES: usize = 8_192;
+const EVIDENCE_TAIL_BYTES: usize = 8_192;
 
-const LEFT_OUT: &str = "[what was printed before this is left out; the log has it]";
+const TRUNCATED_OUTPUT_NOTICE: &str = "[what was printed before this is left out; the log has it]";
 
 /// Runs a check's command once, its output in the log of that name.
-pub(super) async fn check(
-    verifier: &Verifier,
+pub(super) async fn run_external_check(
+    context: &CheckContext,
     check: &ExternalCheck,
     log: String,
-    orders: &mut Orders,
+    control: &mut VerificationControl,
 ) -> CheckEvidence {
-    if let Some(known) = verifier.cache.find(&verifier.ground, check) {
+    if let Some(known) = context.cache.find_accepted(&context.environment, check) {
         return known;
     }
     let began = Instant::now();
-    let mut capture = Capture::new(check, RawLog::new(verifier.folder.join(&log), &verifier.logs));
-    let compiled = Compiled::in_folder(&verifier.folder);
-    let Ran { ending, leftovers } = match verifier.ground.job(check) {
+    let mut capture = CheckOutputCapture::new(check, RawLog::new(context.log_folder.join(&log), &context.log_budget));
+    let compiled = PycacheFolder::new_in(&context.log_folder);
+    let ProgramResult { ending, leftovers } = match context.environment.build_job(check) {
         Ok(mut job) => {
-            compiled.set_in(&mut job.env, &check.env);
+            compiled.set_variable(&mut job.env, &check.env);
             let time = Duration::from_millis(check.timeout_ms);
-            let program = Program { job, input: Vec::new(), time };
-            program::run(&verifier.keeper, program, &mut capture, orders).await
+            let program = CheckProgram { job, input: Vec::new(), timeout: time };
+            program::run_program(&context.keeper, program, &mut capture, control).await
         }
-        Err(error) => Ran::not_started(error.to_string()),
+        Err(error) => ProgramResult::not_started(error.to_string()),
     };
     // A log that is not whole does not change what the check says.
     let _ = capture.log.finish();
-    let (verdict, reason) = judge_check(check, &ending, capture.seen());
+    let (verdict, reason) = evaluate_command(check, &ending, capture.found_texts());
     let seen = CheckEvidence {
         exit_code: match ending {
             CheckEnding::Exited { code } => Some(code),
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
         },
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        tail: capture.end(),
-        digest: Some(hex(capture.digest)),
+        tail: capture.tail_text(),
+        digest: Some(finish_hex(capture.digest)),
         log,
         leftovers,
-        ..CheckEvidence::plain(Kind::External, check.command.to_string(), verdict, harmless(&reason))
+        ..CheckEvidence::without_output(
+            EvidenceKind::External,
+            check.command.to_string(),
+            verdict,
+            sanitize_and_redact(&reason),
+        )
     };
-    verifier.cache.keep(&verifier.ground, check, &seen);
+    context.cache.insert_accepted(&context.environment, check, &seen);
     seen
 }
 
 /// Terminal codes may have stood inside a secret, so they go first.
-pub(super) fn harmless(text: &str) -> String {
-    redact::text(&sanitize(text)).into_owned()
+pub(super) fn sanitize_and_redact(text: &str) -> String {
+    redact::redact_text(&sanitize_text(text)).into_owned()
 }
 
 /// Keeps the end of the output and looks for the texts that the check names, in all of it.
-struct Capture {
+struct CheckOutputCapture {
     log: RawLog,
-    tail: Tail,
+    tail: OutputTail,
     /// Over all of it, also what no log has room for.
     digest: Sha256,
     /// How much was printed.
-    length: usize,
-    wanted: Search,
-    forbidden: Search,
+    printed_bytes: usize,
+    expected_text: StreamSearch,
+    forbidden_text: StreamSearch,
 }
 
-impl Capture {
+impl CheckOutputCapture {
     /// The log is there even if the check prints nothing.
     fn new(check: &ExternalCheck, mut log: RawLog) -> Self {
         log.write(&mut Vec::new());
         Self {
             log,
-            tail: Tail::new(TAIL_BYTES),
+            tail: OutputTail::new(EVIDENCE_TAIL_BYTES),
             digest: Sha256::new(),
-            length: 0,
-            wanted: Search::new(check.output_contains.as_deref()),
-            forbidden: Search::new(check.output_not_contains.as_deref()),
+            printed_bytes: 0,
+            expected_text: StreamSearch::new(check.output_contains.as_deref()),
+            forbidden_text: StreamSearch::new(check.output_not_contains.as_deref()),
         }
     }
 
-    fn seen(&self) -> Seen {
-        Seen { wanted: self.wanted.found, forbidden: self.forbidden.found }
+    fn found_texts(&self) -> OutputMatches {
+        OutputMatches { wanted: self.expected_text.found, forbidden: self.forbidden_text.found }
     }
 
     /// Returns the end of the output. Where that is not all of it, it says so.
-    fn end(&mut self) -> String {
-        let end = harmless(&self.tail.finish());
-        if self.length > TAIL_BYTES { format!("{LEFT_OUT}\n{end}") } else { end }
+    fn tail_text(&mut self) -> String {
+        let end = sanitize_and_redact(&self.tail.finish());
+        if self.printed_bytes > EVIDENCE_TAIL_BYTES { format!("{TRUNCATED_OUTPUT_NOTICE}\n{end}") } else { end }
     }
 
-    fn hear(&mut self, piece: &mut Vec<u8>, stream: Stream) {
+    fn record_output(&mut self, piece: &mut Vec<u8>, stream: CheckStream) {
         self.tail.push(piece);
-        self.length = self.length.saturating_add(piece.len());
+        self.printed_bytes = self.printed_bytes.saturating_add(piece.len());
         self.digest.update(&*piece);
-        self.wanted.push(piece, stream);
-        self.forbidden.push(piece, stream);
+        self.expected_text.push(piece, stream);
+        self.forbidden_text.push(piece, stream);
         self.log.write(piece);
     }
 }
 
-impl Listener for Capture {
-    fn stdout(&mut self, piece: &mut Vec<u8>, _when: When) {
-        self.hear(piece, Stream::Out);
+impl JobListener for CheckOutputCapture {
+    fn on_stdout(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {
+        self.record_output(piece, CheckStream::Stdout);
     }
 
-    fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
-        self.hear(piece, Stream::Err);
+    fn on_stderr(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {
+        self.record_output(piece, CheckStream::Stderr);
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Stream {
-    Out,
-    Err,
+enum CheckStream {
+    Stdout,
+    Stderr,
 }
 
 /// Looks for a text in each stream, across the borders of its pieces: what comes in between on the other one changes nothing.
-struct Search {
+struct StreamSearch {
     needle: Option<memchr::memmem::Finder<'static>>,
-    out: Vec<u8>,
-    err: Vec<u8>,
+    stdout_carry: Vec<u8>,
+    stderr_carry: Vec<u8>,
     found: bool,
 }
 
-impl Search {
+impl StreamSearch {
     fn new(text: Option<&str>) -> Self {
         let needle = text.map(|text| memchr::memmem::Finder::new(text.as_bytes()).into_owned());
-        Self { needle, out: Vec::new(), err: Vec::new(), found: false }
+        Self { needle, stdout_carry: Vec::new(), stderr_carry: Vec::new(), found: false }
     }
 
-    fn push(&mut self, bytes: &[u8], stream: Stream) {
+    fn push(&mut self, bytes: &[u8], stream: CheckStream) {
         let Some(needle) = self.needle.as_ref().filter(|_| !self.found) else { return };
         let carried = match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
+            CheckStream::Stdout => &mut self.stdout_carry,
+            CheckStream::Stderr => &mut self.stderr_carry,
         };
         let keep = needle.needle().len().saturating_sub(1);
         carried.extend_from_slice(bytes);
@@ -161,28 +166,28 @@ mod tests {
     // spec: V2
     #[test]
     fn a_text_is_found_across_the_borders_of_pieces() {
-        let mut search = Search::new(Some("passed"));
+        let mut search = StreamSearch::new(Some("passed"));
         for piece in ["12 pa", "ss", "", "ed."] {
             assert!(!search.found);
-            search.push(piece.as_bytes(), Stream::Out);
+            search.push(piece.as_bytes(), CheckStream::Stdout);
         }
         assert!(search.found);
-        let mut other = Search::new(Some("failed"));
-        other.push(b"12 passed", Stream::Out);
+        let mut other = StreamSearch::new(Some("failed"));
+        other.push(b"12 passed", CheckStream::Stdout);
         assert!(!other.found);
     }
 
     // spec: V2
     #[test]
-    fn what_the_other_stream_says_in_between_neither_breaks_nor_makes_a_text() {
-        let mut search = Search::new(Some("passed"));
-        search.push(b"12 pas", Stream::Out);
-        search.push(b"warning", Stream::Err);
-        search.push(b"sed", Stream::Out);
+    fn output_on_the_other_stream_neither_breaks_nor_completes_a_match() {
+        let mut search = StreamSearch::new(Some("passed"));
+        search.push(b"12 pas", CheckStream::Stdout);
+        search.push(b"warning", CheckStream::Stderr);
+        search.push(b"sed", CheckStream::Stdout);
         assert!(search.found);
-        let mut other = Search::new(Some("passed"));
-        other.push(b"12 pas", Stream::Out);
-        other.push(b"sed", Stream::Err);
+        let mut other = StreamSearch::new(Some("passed"));
+        other.push(b"12 pas", CheckStream::Stdout);
+        other.push(b"sed", CheckStream::Stderr);
         assert!(!other.found);
     }
 }

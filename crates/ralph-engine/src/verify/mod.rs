@@ -1,26 +1,26 @@
 //! The verifiers: they look at what was claimed and bring evidence. They never decide what follows from it.
 mod acceptance;
-mod asked_agent;
-mod asked_api;
+mod agent_judge;
+mod api_judge;
 mod baseline;
 mod cache;
-mod compiled;
+mod check_environment;
+mod claim_verifier;
+mod clean_checkout;
+mod command_files;
 mod criteria;
 mod diff;
-mod examine;
+mod dns;
 mod external;
-mod ground;
+mod file_sealer;
 mod judge;
-mod named;
-mod names;
-mod orders;
+mod parallel;
 mod plugin;
 mod program;
-mod room;
-mod seal;
+mod pycache;
+mod seal_monitor;
 mod semantic;
-mod side_by_side;
-mod watch;
+mod verification_control;
 
 use std::path::PathBuf;
 
@@ -28,53 +28,55 @@ use ralph_core::evidence::CheckEvidence;
 
 use ralph_process::{Keeper, LogBudget};
 
-pub use acceptance::{Acceptance, PatternError, Patterns};
-pub use asked_agent::AskedAgent;
-pub use cache::{Cache, Known};
-pub use criteria::look_at_next;
-pub use examine::{Examiner, Preparation, again, set_up_tree, with_allowed};
-pub use ground::Ground;
-pub use judge::{Asked, Judge};
-pub use orders::Orders;
-pub use room::lend;
-pub use seal::{SealError, Sealer};
-pub use watch::Watch;
+pub use acceptance::{AcceptancePolicy, PathPatterns, PatternError};
+pub use agent_judge::AgentJudge;
+pub use cache::{AcceptedChecks, CheckCache};
+pub use check_environment::CheckEnvironment;
+pub use claim_verifier::{
+    ClaimVerifier, VerificationPreparation, append_allowed_changes, run_worktree_setup, verify_checkout,
+};
+pub use clean_checkout::share_paths;
+pub use criteria::verify_next_criterion;
+pub use file_sealer::{FileSealer, SealError};
+pub use judge::{ClaimJudge, JudgeConnection};
+pub use seal_monitor::SealMonitor;
+pub use verification_control::VerificationControl;
 
 /// All that a verification of one claim needs.
-pub struct Verifier {
+pub struct CheckContext {
     pub keeper: Keeper,
-    pub ground: Ground,
+    pub environment: CheckEnvironment,
     /// What is known already.
-    pub cache: Cache,
+    pub cache: CheckCache,
     /// What must stay as it is while the checks run.
-    pub watch: Watch,
+    pub seal_monitor: SealMonitor,
     /// Where the checks leave their output.
-    pub folder: PathBuf,
+    pub log_folder: PathBuf,
     /// The name that the logs begin with.
-    pub name: String,
+    pub log_prefix: String,
     /// The room for them.
-    pub logs: LogBudget,
+    pub log_budget: LogBudget,
     /// The folder of the plugins.
-    pub verifiers: PathBuf,
-    pub claim: Claimed,
+    pub plugin_folder: PathBuf,
+    pub claim: SubmittedClaim,
     /// Who judges, where a criterion asks for a judge.
-    pub judge: Option<Judge>,
+    pub judge: Option<ClaimJudge>,
 }
 
 /// The claim that is verified.
 #[derive(Debug, Clone, Default)]
-pub struct Claimed {
+pub struct SubmittedClaim {
     pub promise: String,
     /// The agent's last message, bounded.
     pub report: String,
     /// The file with all that the agent printed.
-    pub output: PathBuf,
+    pub output_file: PathBuf,
 }
 
 /// Which criterion is looked at.
-struct Spot<'a> {
+struct CheckPosition<'a> {
     /// Its number; stages have theirs after a dot, further tries after that.
-    place: String,
+    label: String,
     /// What was seen before it.
-    before: &'a [CheckEvidence],
+    earlier_evidence: &'a [CheckEvidence],
 }

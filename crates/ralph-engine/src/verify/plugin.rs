@@ -5,128 +5,124 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ralph_core::criterion::{Method, PluginCheck};
-use ralph_core::evidence::{CheckEnding, CheckEvidence, Kind, LONGEST_ANSWER, judge_plugin};
+use ralph_core::criterion::{PluginCheck, VerificationMethod};
+use ralph_core::evidence::{CheckEnding, CheckEvidence, EvidenceKind, MAX_PLUGIN_ANSWER_BYTES, evaluate_plugin};
 use serde_json::{Value, json};
 
-use super::compiled::Compiled;
-use super::external::harmless;
-use super::orders::Orders;
-use super::program::{self, Program, Ran};
-use super::{Spot, Verifier};
-use ralph_process::{JobSpec, Listener, RawLog, Stdin, Tail, When};
+use super::external::sanitize_and_redact;
+use super::program::{self, CheckProgram, ProgramResult};
+use super::pycache::PycacheFolder;
+use super::verification_control::VerificationControl;
+use super::{CheckContext, CheckPosition};
+use ralph_process::{JobListener, JobSpec, OutputTail, OutputTiming, RawLog, StdinSource};
 
 /// The version of the question.
-const VERSION: u32 = 1;
+const REQUEST_VERSION: u32 = 1;
 /// How much of its complaints goes into the evidence.
-const TAIL_BYTES: usize = 8_192;
+const STDERR_TAIL_BYTES: usize = 8_192;
 
-pub(super) async fn check(
-    verifier: &Verifier,
+pub(super) async fn run_plugin_check(
+    context: &CheckContext,
     check: &PluginCheck,
-    (spot, name): (&Spot<'_>, Option<&str>),
-    orders: &mut Orders,
+    (position, name): (&CheckPosition<'_>, Option<&str>),
+    control: &mut VerificationControl,
 ) -> CheckEvidence {
     let began = Instant::now();
-    let log = format!("{}.check-{}.log", verifier.name, spot.place);
-    let mut ear = Ear::new(RawLog::new(verifier.folder.join(&log), &verifier.logs));
-    let ran = match program(&verifier.verifiers, &check.plugin) {
+    let log = format!("{}.check-{}.log", context.log_prefix, position.label);
+    let mut ear = PluginOutputReader::new(RawLog::new(context.log_folder.join(&log), &context.log_budget));
+    let ran = match find_plugin(&context.plugin_folder, &check.plugin) {
         Ok(path) => {
-            let asked = question(verifier, check, name).to_string();
+            let asked = build_request(context, check, name).to_string();
             let time = Duration::from_millis(check.timeout_ms);
-            let (compiled, mut job) = (Compiled::in_folder(&verifier.folder), job(verifier, path));
-            compiled.set_in(&mut job.env, &BTreeMap::new());
-            let program = Program { job, input: asked.into_bytes(), time };
-            program::run(&verifier.keeper, program, &mut ear, orders).await
+            let (compiled, mut job) = (PycacheFolder::new_in(&context.log_folder), build_job(context, path));
+            compiled.set_variable(&mut job.env, &BTreeMap::new());
+            let program = CheckProgram { job, input: asked.into_bytes(), timeout: time };
+            program::run_program(&context.keeper, program, &mut ear, control).await
         }
-        Err(why) => Ran::not_started(why),
+        Err(why) => ProgramResult::not_started(why),
     };
     // A log that is not whole does not change what was answered.
     let _ = ear.log.finish();
-    let (verdict, reason) = judge_plugin(&ran.ending, &ear.answer);
+    let (verdict, reason) = evaluate_plugin(&ran.ending, &ear.answer);
     CheckEvidence {
         exit_code: match ran.ending {
             CheckEnding::Exited { code } => Some(code),
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
         },
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        tail: harmless(&ear.complaints.finish()),
+        tail: sanitize_and_redact(&ear.stderr_tail.finish()),
         log,
         leftovers: ran.leftovers,
-        ..CheckEvidence::plain(
-            Kind::Plugin,
-            Method::Plugin(check.clone()).shown(),
+        ..CheckEvidence::without_output(
+            EvidenceKind::Plugin,
+            VerificationMethod::Plugin(check.clone()).summary_line(),
             verdict,
-            harmless(&reason),
+            sanitize_and_redact(&reason),
         )
     }
 }
 
 /// Returns the program of that name, which lies in the folder also by its links.
-fn program(folder: &Path, name: &str) -> Result<PathBuf, String> {
-    if !PluginCheck::is_name(name) {
+fn find_plugin(folder: &Path, name: &str) -> Result<PathBuf, String> {
+    if !PluginCheck::is_valid_name(name) {
         return Err(format!("{name:?} is no name of a plugin"));
     }
     let missing = |error| format!("there is no plugin {name} in {}: {error}", folder.display());
     let real = folder.join(name).canonicalize().map_err(missing)?;
     let folder = folder.canonicalize().map_err(missing)?;
-    if real.starts_with(&folder) {
-        Ok(real)
-    } else {
-        Err(format!("the plugin {name} leads out of its folder"))
-    }
+    if real.starts_with(&folder) { Ok(real) } else { Err(format!("the plugin {name} leads out of its folder")) }
 }
 
-fn question(verifier: &Verifier, check: &PluginCheck, name: Option<&str>) -> Value {
-    let claim = &verifier.claim;
+fn build_request(context: &CheckContext, check: &PluginCheck, name: Option<&str>) -> Value {
+    let claim = &context.claim;
     let config: Value = serde_json::from_str(&check.config).unwrap_or(Value::Null);
     json!({
-        "version": VERSION,
-        "run": verifier.ground.run_id,
+        "version": REQUEST_VERSION,
+        "run": context.environment.run_id,
         "criterion": { "name": name, "plugin": check.plugin, "config": config },
-        "work_tree": verifier.ground.root,
+        "work_tree": context.environment.root,
         "claim": { "promise": claim.promise, "report": claim.report },
-        "output_file": claim.output,
+        "output_file": claim.output_file,
     })
 }
 
-fn job(verifier: &Verifier, program: PathBuf) -> JobSpec {
+fn build_job(context: &CheckContext, program: PathBuf) -> JobSpec {
     JobSpec {
         program,
         args: Vec::<OsString>::new(),
-        env: verifier.ground.env.clone(),
-        cwd: verifier.ground.root.clone(),
-        run_id: verifier.ground.run_id.clone(),
-        stdin: Stdin::Pipe,
-        linger: JobSpec::LINGER,
-        memory: None,
+        env: context.environment.env.clone(),
+        cwd: context.environment.root.clone(),
+        run_id: context.environment.run_id.clone(),
+        stdin: StdinSource::Pipe,
+        linger: JobSpec::DEFAULT_LINGER,
+        memory_limit: None,
     }
 }
 
 /// Keeps the answer, one byte more than it may have, and the end of what stands on stderr.
-struct Ear {
+struct PluginOutputReader {
     answer: Vec<u8>,
-    complaints: Tail,
+    stderr_tail: OutputTail,
     log: RawLog,
 }
 
-impl Ear {
+impl PluginOutputReader {
     /// The log is there even if nothing is printed.
     fn new(mut log: RawLog) -> Self {
         log.write(&mut Vec::new());
-        Self { answer: Vec::new(), complaints: Tail::new(TAIL_BYTES), log }
+        Self { answer: Vec::new(), stderr_tail: OutputTail::new(STDERR_TAIL_BYTES), log }
     }
 }
 
-impl Listener for Ear {
-    fn stdout(&mut self, piece: &mut Vec<u8>, _when: When) {
-        let room = (LONGEST_ANSWER + 1).saturating_sub(self.answer.len()).min(piece.len());
+impl JobListener for PluginOutputReader {
+    fn on_stdout(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {
+        let room = (MAX_PLUGIN_ANSWER_BYTES + 1).saturating_sub(self.answer.len()).min(piece.len());
         self.answer.extend_from_slice(piece.get(..room).unwrap_or_default());
         self.log.write(piece);
     }
 
-    fn stderr(&mut self, piece: &mut Vec<u8>, _when: When) {
-        self.complaints.push(piece);
+    fn on_stderr(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {
+        self.stderr_tail.push(piece);
         self.log.write(piece);
     }
 }

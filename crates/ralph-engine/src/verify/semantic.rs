@@ -1,70 +1,77 @@
 //! Semantic checks: patterns in the agent's own words, then a judge.
 use std::time::Instant;
 
-use ralph_core::criterion::{Method, SemanticCheck};
-use ralph_core::evidence::{CheckEvidence, Finding, Judgement, Kind, Verdict};
+use ralph_core::criterion::{SemanticCheck, VerificationMethod};
+use ralph_core::evidence::{CheckEvidence, EvidenceKind, JudgeFinding, JudgeReport, Verdict};
 use ralph_core::judge::{
-    Answer, Fence, Lack, Material, OnError, found_negative, question, read_answer, weigh,
+    JudgeAnswer, JudgeErrorPolicy, JudgeMaterial, MaterialBoundary, QuotationProblem, build_question, decide_verdict,
+    find_negative_pattern, read_answer,
 };
 
-use super::diff::diff;
-use super::external::harmless;
-use super::judge::{Judge, Said, ask};
-use super::orders::Orders;
-use super::{Spot, Verifier};
+use super::diff::diff_worktree;
+use super::external::sanitize_and_redact;
+use super::judge::{ClaimJudge, JudgeReply, ask_judge};
+use super::verification_control::VerificationControl;
+use super::{CheckContext, CheckPosition};
 use ralph_process::RawLog;
 
 /// Looks at the agent's words first; where there is something to judge, asks the judge.
-pub(super) async fn check(
-    verifier: &Verifier,
+pub(super) async fn run_semantic_check(
+    context: &CheckContext,
     check: &SemanticCheck,
-    spot: &Spot<'_>,
-    orders: &mut Orders,
+    position: &CheckPosition<'_>,
+    control: &mut VerificationControl,
 ) -> CheckEvidence {
     let plain = |verdict, reason: String| {
-        let shown = Method::Semantic(check.clone()).shown();
-        CheckEvidence::plain(Kind::Semantic, shown, verdict, harmless(&reason))
+        let shown = VerificationMethod::Semantic(check.clone()).summary_line();
+        CheckEvidence::without_output(EvidenceKind::Semantic, shown, verdict, sanitize_and_redact(&reason))
     };
-    if let Some(pattern) = found_negative(&check.negative_patterns, &verifier.claim.report) {
+    if let Some(pattern) = find_negative_pattern(&check.negative_patterns, &context.claim.report) {
         return plain(Verdict::Rejected, format!("Found negative pattern: {pattern}"));
     }
     if check.check_for.is_empty() {
-        return plain(
-            Verdict::Accepted,
-            "No negative pattern was found, and there was nothing to judge".to_owned(),
-        );
+        return plain(Verdict::Accepted, "No negative pattern was found, and there was nothing to judge".to_owned());
     }
-    match &verifier.judge {
-        Some(judge) => judged(verifier, judge, (check, spot), orders).await,
+    match &context.judge {
+        Some(judge) => run_judge(context, judge, (check, position), control).await,
         None => plain(Verdict::CouldNotEvaluate, "the run has no judge".to_owned()),
     }
 }
 
-async fn judged(
-    verifier: &Verifier,
-    judge: &Judge,
-    (check, spot): (&SemanticCheck, &Spot<'_>),
-    orders: &mut Orders,
+async fn run_judge(
+    context: &CheckContext,
+    judge: &ClaimJudge,
+    (check, position): (&SemanticCheck, &CheckPosition<'_>),
+    control: &mut VerificationControl,
 ) -> CheckEvidence {
     let began = Instant::now();
-    let shown = || Method::Semantic(check.clone()).shown();
+    let shown = || VerificationMethod::Semantic(check.clone()).summary_line();
     let blind = |why: String| {
-        CheckEvidence::plain(Kind::Semantic, shown(), Verdict::CouldNotEvaluate, harmless(&why))
+        CheckEvidence::without_output(
+            EvidenceKind::Semantic,
+            shown(),
+            Verdict::CouldNotEvaluate,
+            sanitize_and_redact(&why),
+        )
     };
-    let diff = match diff(verifier, &judge.base, orders).await {
+    let diff = match diff_worktree(context, &judge.base, control).await {
         // Whoever did the work can have caused it: nothing else is believed instead.
         Err(why) => return blind(format!("git could not tell what was changed: {why}")),
-        Ok(_) if orders.is_stopped() => {
+        Ok(_) if control.is_stopped() => {
             return blind("the judge was not asked: the run was stopped".to_owned());
         }
         Ok(diff) => diff,
     };
-    let material = Material::of(&harmless(&verifier.claim.report), &harmless(&diff), spot.before);
-    let fence = Fence::of(uuid::Uuid::new_v4().as_u128());
-    let question = question(&check.check_for, &material, &fence);
-    let log = format!("{}.check-{}.log", verifier.name, spot.place);
-    let raw = RawLog::new(verifier.folder.join(&log), &verifier.logs);
-    let said = ask(verifier, judge, (&question, check.model.as_deref()), raw, orders).await;
+    let material = JudgeMaterial::new(
+        &sanitize_and_redact(&context.claim.report),
+        &sanitize_and_redact(&diff),
+        position.earlier_evidence,
+    );
+    let fence = MaterialBoundary::from_random(uuid::Uuid::new_v4().as_u128());
+    let question = build_question(&check.check_for, &material, &fence);
+    let log = format!("{}.check-{}.log", context.log_prefix, position.label);
+    let raw = RawLog::new(context.log_folder.join(&log), &context.log_budget);
+    let said = ask_judge(context, judge, (&question, check.model.as_deref()), raw, control).await;
     let answer = match &said.text {
         Ok(text) => read_answer(text, &check.check_for, &material, &fence).map_err(|error| error.to_string()),
         Err(why) => Err(format!("the judge {} failed: {why}", judge.name)),
@@ -72,35 +79,35 @@ async fn judged(
     CheckEvidence {
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         log,
-        ..concluded(check, judge, &said, answer)
+        ..conclude_evidence(check, judge, &said, answer)
     }
 }
 
-fn concluded(
+fn conclude_evidence(
     check: &SemanticCheck,
-    judge: &Judge,
-    said: &Said,
-    answer: Result<Answer, String>,
+    judge: &ClaimJudge,
+    reply: &JudgeReply,
+    answer: Result<JudgeAnswer, String>,
 ) -> CheckEvidence {
-    let shown = Method::Semantic(check.clone()).shown();
+    let shown = VerificationMethod::Semantic(check.clone()).summary_line();
     let evidence = |verdict, reason: String| CheckEvidence {
-        leftovers: said.leftovers,
-        spend: Some(said.spend),
-        ..CheckEvidence::plain(Kind::Semantic, shown, verdict, harmless(&reason))
+        leftovers: reply.leftovers,
+        spend: Some(reply.spend),
+        ..CheckEvidence::without_output(EvidenceKind::Semantic, shown, verdict, sanitize_and_redact(&reason))
     };
     match (answer, judge.on_error) {
         (Ok(answer), _) => {
-            let (verdict, reason) = weigh(&answer);
-            let tail = told(&answer);
-            let judgement = Judgement {
+            let (verdict, reason) = decide_verdict(&answer);
+            let tail = render_findings(&answer);
+            let judgement = JudgeReport {
                 judge: judge.name.clone(),
-                model: said.model.as_deref().map(harmless),
-                findings: safe(answer),
+                model: reply.model.as_deref().map(sanitize_and_redact),
+                findings: sanitize_findings(answer),
             };
             CheckEvidence { judgement: Some(judgement), tail, ..evidence(verdict, reason) }
         }
-        (Err(why), OnError::Reject) => evidence(Verdict::CouldNotEvaluate, why),
-        (Err(why), OnError::StringMatch) => CheckEvidence {
+        (Err(why), JudgeErrorPolicy::Reject) => evidence(Verdict::CouldNotEvaluate, why),
+        (Err(why), JudgeErrorPolicy::StringMatch) => CheckEvidence {
             unverified: true,
             ..evidence(Verdict::Accepted, format!("unverified, by the promise alone: {why}"))
         },
@@ -108,31 +115,31 @@ fn concluded(
 }
 
 /// Tells the agent what was found, one line a criterion.
-fn told(answer: &Answer) -> String {
+fn render_findings(answer: &JudgeAnswer) -> String {
     let lines = answer.findings.iter().map(|finding| {
         let criterion = &finding.criterion;
-        match answer.lack(criterion) {
+        match answer.quotation_problem(criterion) {
             None => {
                 let met = if finding.met { "met" } else { "not met" };
                 format!("{criterion}: {met}. {}", finding.reason)
             }
-            Some(lack @ (Lack::Word | Lack::Removed)) => {
-                format!("{criterion}: not evident. {}", lack.words())
+            Some(lack @ (QuotationProblem::OnlyInReport | QuotationProblem::OnlyInRemovedLines)) => {
+                format!("{criterion}: not evident. {}", lack.as_phrase())
             }
-            Some(lack @ (Lack::Invented | Lack::Short)) => {
-                format!("{criterion}: not judged. the quotation {}", lack.words())
+            Some(lack @ (QuotationProblem::NotInMaterial | QuotationProblem::TooShort)) => {
+                format!("{criterion}: not judged. the quotation {}", lack.as_phrase())
             }
         }
     });
-    harmless(&lines.collect::<Vec<_>>().join("\n"))
+    sanitize_and_redact(&lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// A judge repeats what it was shown, and may say anything.
-fn safe(answer: Answer) -> Vec<Finding> {
+fn sanitize_findings(answer: JudgeAnswer) -> Vec<JudgeFinding> {
     let mut findings = answer.findings;
     for finding in &mut findings {
-        finding.quotation = harmless(&finding.quotation);
-        finding.reason = harmless(&finding.reason);
+        finding.quotation = sanitize_and_redact(&finding.quotation);
+        finding.reason = sanitize_and_redact(&finding.reason);
     }
     findings
 }

@@ -5,60 +5,60 @@ use proptest::prelude::*;
 #[test] // spec: A5
 fn wanted_members_are_found_in_any_order_and_spacing() {
     let line = br#" { "skip" : [1, {"type":"x"}, "]}\"" ] , "result" :"a\"b", "type": "result"} "#;
-    let [kind, result, missing] = pick(line, ["type", "result", "nothing"]).unwrap();
-    assert_eq!(name(kind), "result");
-    assert_eq!(string(result).unwrap(), "a\"b");
+    let [kind, result, missing] = pick_members(line, ["type", "result", "nothing"]).unwrap();
+    assert_eq!(as_name(kind), "result");
+    assert_eq!(decode_string(result).unwrap(), "a\"b");
     assert_eq!(missing, None);
 }
 
 #[test] // spec: A5
-fn a_record_that_is_cut_or_followed_by_more_is_none() {
+fn a_truncated_record_or_trailing_bytes_are_refused() {
     let line = br#"{"type":"text","part":{"text":"\\\"done"}}"#;
     for end in 0..line.len() {
-        assert_eq!(pick(&line[..end], ["type"]), Err(Malformed), "cut at {end}");
+        assert_eq!(pick_members(&line[..end], ["type"]), Err(MalformedJson), "cut at {end}");
     }
-    assert!(pick(line, ["type"]).is_ok());
+    assert!(pick_members(line, ["type"]).is_ok());
     for bad in ["[]", "{} {}", "{,}", "{\"a\":}", "{\"a\":[}]}", "{\"a\" 1}", "null", "", "{\"a\":1,}"] {
-        assert_eq!(pick(bad.as_bytes(), ["a"]), Err(Malformed), "{bad}");
+        assert_eq!(pick_members(bad.as_bytes(), ["a"]), Err(MalformedJson), "{bad}");
     }
 }
 
 #[test] // spec: A5
-fn a_key_that_we_need_may_not_stand_twice() {
-    assert_eq!(pick(br#"{"type":"a","type":"b"}"#, ["type"]), Err(Malformed));
-    assert!(pick(br#"{"other":1,"other":2,"type":"b"}"#, ["type"]).is_ok());
+fn a_needed_key_must_not_be_repeated() {
+    assert_eq!(pick_members(br#"{"type":"a","type":"b"}"#, ["type"]), Err(MalformedJson));
+    assert!(pick_members(br#"{"other":1,"other":2,"type":"b"}"#, ["type"]).is_ok());
 }
 
 #[test] // spec: A5, F2
 fn deep_nesting_is_refused_without_recursion() {
     let deep = |levels: usize| format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
-    assert!(pick(deep(127).as_bytes(), ["a"]).is_ok());
-    assert_eq!(pick(deep(128).as_bytes(), ["a"]), Err(Malformed));
-    assert_eq!(pick(deep(100_000).as_bytes(), ["a"]), Err(Malformed));
-    assert_eq!(pick("{\"a\":".repeat(100_000).as_bytes(), ["a"]), Err(Malformed));
+    assert!(pick_members(deep(127).as_bytes(), ["a"]).is_ok());
+    assert_eq!(pick_members(deep(128).as_bytes(), ["a"]), Err(MalformedJson));
+    assert_eq!(pick_members(deep(100_000).as_bytes(), ["a"]), Err(MalformedJson));
+    assert_eq!(pick_members("{\"a\":".repeat(100_000).as_bytes(), ["a"]), Err(MalformedJson));
 }
 
 #[test] // spec: A5
-fn numbers_too_large_to_be_meant_are_unknown() {
+fn absurdly_large_numbers_are_unknown() {
     let huge = format!("{{\"n\":{}}}", "9".repeat(10_000));
-    let [number] = pick(huge.as_bytes(), ["n"]).unwrap();
-    assert_eq!(count(number), None);
-    assert_eq!(amount(number), None);
-    assert_eq!(amount(Some(b"1e999")), None);
-    assert_eq!(amount(Some(b"-1")), None);
-    assert_eq!(amount(Some(b"1.5e-5")), Some(1.5e-5));
+    let [number] = pick_members(huge.as_bytes(), ["n"]).unwrap();
+    assert_eq!(parse_u64(number), None);
+    assert_eq!(parse_amount(number), None);
+    assert_eq!(parse_amount(Some(b"1e999")), None);
+    assert_eq!(parse_amount(Some(b"-1")), None);
+    assert_eq!(parse_amount(Some(b"1.5e-5")), Some(1.5e-5));
 }
 
 #[test] // spec: S8
 fn text_survives_stray_bytes_and_half_a_surrogate_pair() {
-    assert_eq!(string(Some(br#""\ud83c\udf89 \ud83c \udf89 \u00e9""#)).unwrap(), "🎉 \u{fffd} \u{fffd} é");
-    assert_eq!(string(Some(b"\"a\xff\\n\xc3\x28\"")).unwrap(), "a\u{fffd}\n\u{fffd}(");
-    assert_eq!(string(Some(br#""\q\u12""#)).unwrap(), "\u{fffd}q\u{fffd}12");
+    assert_eq!(decode_string(Some(br#""\ud83c\udf89 \ud83c \udf89 \u00e9""#)).unwrap(), "🎉 \u{fffd} \u{fffd} é");
+    assert_eq!(decode_string(Some(b"\"a\xff\\n\xc3\x28\"")).unwrap(), "a\u{fffd}\n\u{fffd}(");
+    assert_eq!(decode_string(Some(br#""\q\u12""#)).unwrap(), "\u{fffd}q\u{fffd}12");
 }
 
 #[test] // spec: A4
-fn the_start_of_a_long_string_is_decoded_alone_and_ends_with_a_character() {
-    let start = |text: &str, limit| start_of_string(Some(text.as_bytes()), limit).unwrap();
+fn only_the_prefix_of_a_long_string_is_decoded_and_it_ends_at_a_character() {
+    let start = |text: &str, limit| decode_string_prefix(Some(text.as_bytes()), limit).unwrap();
     let long = format!("\"{}\"", "\\ud83c\\udf89".repeat(100_000));
     assert_eq!(start(&long, 9), "🎉🎉🎉…");
     assert_eq!(start("\"完了完了\"", 4), "完了…");
@@ -86,18 +86,18 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #[test] // spec: A5
-    fn what_is_picked_is_what_serde_reads(a in any_json(), b in any_json(), text in any::<String>()) {
+    fn picked_members_equal_what_serde_reads(a in any_json(), b in any_json(), text in any::<String>()) {
         let whole = serde_json::json!({ "first": a, "skipped": b, "text": text });
         let line = serde_json::to_vec(&whole).unwrap();
-        let [first, found] = pick(&line, ["first", "text"]).unwrap();
+        let [first, found] = pick_members(&line, ["first", "text"]).unwrap();
         prop_assert_eq!(serde_json::from_slice::<serde_json::Value>(first.unwrap()).unwrap(), a);
-        prop_assert_eq!(string(found).unwrap(), text);
+        prop_assert_eq!(decode_string(found).unwrap(), text);
     }
 
     #[test] // spec: A4
-    fn a_start_is_a_start_of_the_whole(text in any::<String>(), limit in 0_usize..40) {
+    fn a_decoded_prefix_is_a_prefix_of_the_whole(text in any::<String>(), limit in 0_usize..40) {
         let raw = serde_json::to_vec(&text).unwrap();
-        let start = start_of_string(Some(&raw), limit).unwrap();
+        let start = decode_string_prefix(Some(&raw), limit).unwrap();
         let kept = if start == text { start.as_str() } else { start.strip_suffix('…').unwrap() };
         prop_assert!(text.starts_with(kept));
         prop_assert!(kept.len() >= limit.min(text.len()) && kept.len() < limit + 4);
@@ -105,15 +105,15 @@ proptest! {
 
     #[test] // spec: A5
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = pick(&bytes, ["type", "a"]);
-        let _ = string(Some(&bytes));
-        let _ = start_of_string(Some(&bytes), 5);
+        let _ = pick_members(&bytes, ["type", "a"]);
+        let _ = decode_string(Some(&bytes));
+        let _ = decode_string_prefix(Some(&bytes), 5);
     }
 
     #[test] // spec: A5
     fn json_like_bytes_never_panic(text in "[\\[\\]{}\",:\\\\u0-9a type]{0,60}") {
-        let _ = pick(text.as_bytes(), ["type", "a"]);
-        let _ = pick(format!("{{{text}}}").as_bytes(), ["type", "a"]);
-        let _ = string(Some(format!("\"{text}\"").as_bytes()));
+        let _ = pick_members(text.as_bytes(), ["type", "a"]);
+        let _ = pick_members(format!("{{{text}}}").as_bytes(), ["type", "a"]);
+        let _ = decode_string(Some(format!("\"{text}\"").as_bytes()));
     }
 }

@@ -8,30 +8,30 @@ use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMess
 
 /// How much a document may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct DocumentLimits {
     pub depth: usize,
     pub nodes: usize,
     pub aliases: usize,
 }
 
 /// How much aliases may stand for, however large the document may be.
-const REPLAYED: usize = 100_000;
+const MAX_REPLAYED_EVENTS: usize = 100_000;
 
 /// What is usual for a file that people write by hand.
-pub const USUAL: Limits = Limits { depth: 16, nodes: 20_000, aliases: 100 };
+pub const DEFAULT_LIMITS: DocumentLimits = DocumentLimits { depth: 16, nodes: 20_000, aliases: 100 };
 
 /// A value with its place.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct DocumentNode {
     pub line: u64,
     pub column: u64,
-    pub written: Written,
-    pub content: Content,
+    pub style: ScalarStyle,
+    pub content: NodeContent,
 }
 
 /// How a text is written, where that tells what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum ScalarStyle {
     /// As people write texts, in whatever way.
     Plain,
     /// As a word that YAML could read as a number or a truth value.
@@ -42,7 +42,7 @@ pub enum Written {
     Literal,
 }
 
-impl Written {
+impl ScalarStyle {
     /// Tells whether it could be a number or a truth value.
     #[must_use]
     pub fn is_bare(self) -> bool {
@@ -53,18 +53,16 @@ impl Written {
     }
 }
 
-impl Node {
+impl DocumentNode {
     /// Returns what stands at a path of names and numbers, or else what is nearest above it.
     #[must_use]
-    pub fn nearest(&self, path: &str) -> &Self {
+    pub fn nearest_node(&self, path: &str) -> &Self {
         let mut here = self;
         for step in path.split('.') {
             let next = match &here.content {
-                Content::Map(entries) => {
-                    entries.iter().find(|entry| entry.key == step).map(|entry| &entry.node)
-                }
-                Content::List(items) => step.parse().ok().and_then(|at: usize| items.get(at)),
-                Content::Nothing | Content::Text(_) => None,
+                NodeContent::Map(entries) => entries.iter().find(|entry| entry.key == step).map(|entry| &entry.node),
+                NodeContent::List(items) => step.parse().ok().and_then(|at: usize| items.get(at)),
+                NodeContent::Null | NodeContent::Text(_) => None,
             };
             match next {
                 Some(next) => here = next,
@@ -76,45 +74,45 @@ impl Node {
 }
 
 #[derive(Debug, Clone)]
-pub enum Content {
+pub enum NodeContent {
     /// `null`, `~` or nothing at all.
-    Nothing,
+    Null,
     /// As it is written, without quotation marks.
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<Entry>),
+    List(Vec<DocumentNode>),
+    Map(Vec<MapEntry>),
 }
 
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct MapEntry {
     pub key: String,
     pub line: u64,
     pub column: u64,
-    pub node: Node,
+    pub node: DocumentNode,
 }
 
 /// What is no YAML, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct DocumentError {
     pub line: u64,
     pub column: u64,
-    pub what: String,
+    pub message: String,
 }
 
 /// Reads one document of the usual size.
-pub fn parse(text: &str) -> Result<Node, Malformed> {
-    parse_within(text, &USUAL)
+pub fn parse(text: &str) -> Result<DocumentNode, DocumentError> {
+    parse_with_limits(text, &DEFAULT_LIMITS)
 }
 
 /// Reads one document.
-pub fn parse_within(text: &str, limits: &Limits) -> Result<Node, Malformed> {
+pub fn parse_with_limits(text: &str, limits: &DocumentLimits) -> Result<DocumentNode, DocumentError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let root = serde_saphyr::from_str_with_options::<Spanned<Shape>>(text, options(limits));
-    root.map(|root| node(root, text)).map_err(|error| malformed(&error, limits))
+    let root = serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, parse_options(limits));
+    root.map(|root| build_node(root, text)).map_err(|error| to_document_error(&error, limits))
 }
 
-fn options(limits: &Limits) -> Options {
-    let Limits { depth, nodes, aliases } = *limits;
+fn parse_options(limits: &DocumentLimits) -> Options {
+    let DocumentLimits { depth, nodes, aliases } = *limits;
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: depth,
@@ -129,7 +127,7 @@ fn options(limits: &Limits) -> Options {
             max_documents: 2,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: nodes.min(REPLAYED),
+            max_total_replayed_events: nodes.min(MAX_REPLAYED_EVENTS),
             max_replay_stack_depth: depth,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,
@@ -141,10 +139,10 @@ fn options(limits: &Limits) -> Options {
     }
 }
 
-fn malformed(error: &Error, limits: &Limits) -> Malformed {
-    let Limits { depth, nodes, aliases } = limits;
+fn to_document_error(error: &Error, limits: &DocumentLimits) -> DocumentError {
+    let DocumentLimits { depth, nodes, aliases } = limits;
     let place = error.location().unwrap_or(Location::UNKNOWN);
-    let what = match original(error) {
+    let what = match root_cause(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands here twice"),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
@@ -155,115 +153,115 @@ fn malformed(error: &Error, limits: &Limits) -> Malformed {
         Error::MultipleDocuments { .. } => "a second document begins, and only one is read".to_owned(),
         other => UserMessageFormatter.format_message(other).into_owned(),
     };
-    Malformed { line: place.line().max(1), column: place.column().max(1), what }
+    DocumentError { line: place.line().max(1), column: place.column().max(1), message: what }
 }
 
 /// Returns what went wrong, without the ways on which it was reached.
-fn original(error: &Error) -> &Error {
+fn root_cause(error: &Error) -> &Error {
     match error {
-        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => original(error),
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => root_cause(error),
         other => other,
     }
 }
 
-fn node(spanned: Spanned<Shape>, text: &str) -> Node {
+fn build_node(spanned: Spanned<YamlValue>, text: &str) -> DocumentNode {
     let (line, column) = (spanned.referenced.line(), spanned.referenced.column());
-    let written_as = if matches!(spanned.value, Shape::Inferred) { Written::Bare } else { Written::Plain };
+    let written_as = if matches!(spanned.value, YamlValue::BareWord) { ScalarStyle::Bare } else { ScalarStyle::Plain };
     let content = match spanned.value {
-        Shape::Nothing => Content::Nothing,
-        Shape::Inferred => Content::Text(written(spanned.defined, text).to_owned()),
-        Shape::Text(text) => Content::Text(text),
-        Shape::List(items) => Content::List(items.into_iter().map(|item| node(item, text)).collect()),
-        Shape::Map(entries) => {
-            Content::Map(entries.into_iter().map(|(key, value)| entry(key, value, text)).collect())
+        YamlValue::Null => NodeContent::Null,
+        YamlValue::BareWord => NodeContent::Text(source_text(spanned.defined, text).to_owned()),
+        YamlValue::Text(text) => NodeContent::Text(text),
+        YamlValue::List(items) => NodeContent::List(items.into_iter().map(|item| build_node(item, text)).collect()),
+        YamlValue::Map(entries) => {
+            NodeContent::Map(entries.into_iter().map(|(key, value)| build_entry(key, value, text)).collect())
         }
     };
-    Node { line, column, written: written_as, content }
+    DocumentNode { line, column, style: written_as, content }
 }
 
-fn entry(key: Spanned<String>, value: Spanned<Shape>, text: &str) -> Entry {
+fn build_entry(key: Spanned<String>, value: Spanned<YamlValue>, text: &str) -> MapEntry {
     let (line, column) = (key.referenced.line(), key.referenced.column());
-    Entry { key: key.value, line, column, node: node(value, text) }
+    MapEntry { key: key.value, line, column, node: build_node(value, text) }
 }
 
 /// Returns a scalar as the user wrote it.
-fn written(place: Location, text: &str) -> &str {
+fn source_text(place: Location, text: &str) -> &str {
     let span = place.span();
     let from = usize::try_from(span.byte_offset().unwrap_or(0)).unwrap_or(usize::MAX);
     let length = usize::try_from(span.byte_len().unwrap_or(0)).unwrap_or(usize::MAX);
     text.get(from..from.saturating_add(length)).unwrap_or_default().trim_matches(['"', '\''])
 }
 
-enum Shape {
-    Nothing,
+enum YamlValue {
+    Null,
     /// A bare word that YAML would read as a number or a truth value.
-    Inferred,
+    BareWord,
     Text(String),
     List(Vec<Spanned<Self>>),
     Map(Vec<(Spanned<String>, Spanned<Self>)>),
 }
 
-impl<'de> Deserialize<'de> for Shape {
+impl<'de> Deserialize<'de> for YamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShapeVisitor)
+        deserializer.deserialize_any(YamlValueVisitor)
     }
 }
 
-struct ShapeVisitor;
+struct YamlValueVisitor;
 
-impl<'de> Visitor<'de> for ShapeVisitor {
-    type Value = Shape;
+impl<'de> Visitor<'de> for YamlValueVisitor {
+    type Value = YamlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Shape, E> {
-        Ok(Shape::Nothing)
+    fn visit_unit<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
-        Ok(Shape::Inferred)
+    fn visit_bool<E>(self, _: bool) -> Result<YamlValue, E> {
+        Ok(YamlValue::BareWord)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
-        Ok(Shape::Inferred)
+    fn visit_i64<E>(self, _: i64) -> Result<YamlValue, E> {
+        Ok(YamlValue::BareWord)
     }
 
-    fn visit_i128<E>(self, _: i128) -> Result<Shape, E> {
-        Ok(Shape::Inferred)
+    fn visit_i128<E>(self, _: i128) -> Result<YamlValue, E> {
+        Ok(YamlValue::BareWord)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
-        Ok(Shape::Inferred)
+    fn visit_u64<E>(self, _: u64) -> Result<YamlValue, E> {
+        Ok(YamlValue::BareWord)
     }
 
-    fn visit_u128<E>(self, _: u128) -> Result<Shape, E> {
-        Ok(Shape::Inferred)
+    fn visit_u128<E>(self, _: u128) -> Result<YamlValue, E> {
+        Ok(YamlValue::BareWord)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
-        Ok(Shape::Inferred)
+    fn visit_f64<E>(self, _: f64) -> Result<YamlValue, E> {
+        Ok(YamlValue::BareWord)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Shape, E> {
-        Ok(Shape::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<YamlValue, E> {
+        Ok(YamlValue::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<YamlValue, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Shape::List(list))
+        Ok(YamlValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Shape, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<YamlValue, A::Error> {
         let mut map = Vec::new();
         while let Some(entry) = entries.next_entry()? {
             map.push(entry);
         }
-        Ok(Shape::Map(map))
+        Ok(YamlValue::Map(map))
     }
 }
 

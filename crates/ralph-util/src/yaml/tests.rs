@@ -6,24 +6,26 @@ use proptest::prelude::{any, prop_assert, proptest};
 use super::*;
 
 /// Writes a tree on one line.
-fn told(node: &Node) -> String {
+fn to_one_line(node: &DocumentNode) -> String {
     match &node.content {
-        Content::Nothing => "nothing".to_owned(),
-        Content::Text(text) => format!("{text:?}"),
-        Content::List(items) => format!("[{}]", items.iter().map(told).collect::<Vec<_>>().join(" ")),
-        Content::Map(entries) => {
+        NodeContent::Null => "nothing".to_owned(),
+        NodeContent::Text(text) => format!("{text:?}"),
+        NodeContent::List(items) => {
+            format!("[{}]", items.iter().map(to_one_line).collect::<Vec<_>>().join(" "))
+        }
+        NodeContent::Map(entries) => {
             let entries: Vec<_> =
-                entries.iter().map(|entry| format!("{}={}", entry.key, told(&entry.node))).collect();
+                entries.iter().map(|entry| format!("{}={}", entry.key, to_one_line(&entry.node))).collect();
             format!("{{{}}}", entries.join(" "))
         }
     }
 }
 
-fn read(text: &str) -> String {
-    told(&parse(text).unwrap())
+fn parse_to_line(text: &str) -> String {
+    to_one_line(&parse(text).unwrap())
 }
 
-fn refused(text: &str) -> Malformed {
+fn parse_error(text: &str) -> DocumentError {
     parse(text).unwrap_err()
 }
 
@@ -32,58 +34,53 @@ fn refused(text: &str) -> Malformed {
 #[test]
 fn every_scalar_is_what_is_written() {
     assert_eq!(
-        read("a: no\nb: 010\nc: 1e400\nd: 0x1F\ne: .inf\nf: 1_000"),
+        parse_to_line("a: no\nb: 010\nc: 1e400\nd: 0x1F\ne: .inf\nf: 1_000"),
         r#"{a="no" b="010" c="1e400" d="0x1F" e=".inf" f="1_000"}"#
     );
-    assert_eq!(read("a: 'no'\nb: \"x\\ty\"\nc: two  words # said"), r#"{a="no" b="x\ty" c="two  words"}"#);
+    assert_eq!(parse_to_line("a: 'no'\nb: \"x\\ty\"\nc: two  words # said"), r#"{a="no" b="x\ty" c="two  words"}"#);
     assert_eq!(
-        read("a:\nb: ~\nc: null\nd: 'null'\ne: ''"),
+        parse_to_line("a:\nb: ~\nc: null\nd: 'null'\ne: ''"),
         r#"{a=nothing b=nothing c=nothing d="null" e=""}"#
     );
     assert_eq!(
-        read("a: 99999999999999999999999999999999999999999999\nb: True"),
+        parse_to_line("a: 99999999999999999999999999999999999999999999\nb: True"),
         r#"{a="99999999999999999999999999999999999999999999" b="True"}"#
     );
-    assert_eq!(read("a: |\n  x\n  y\nb: >-\n  x\n  y"), r#"{a="x\ny\n" b="x y"}"#);
-    assert_eq!(read("a: &x 010\nb: *x\nc: [*x, {d: *x}]"), r#"{a="010" b="010" c=["010" {d="010"}]}"#);
-    assert_eq!(read(""), "nothing");
-    assert_eq!(read("\u{feff}a: 1"), r#"{a="1"}"#);
+    assert_eq!(parse_to_line("a: |\n  x\n  y\nb: >-\n  x\n  y"), r#"{a="x\ny\n" b="x y"}"#);
+    assert_eq!(parse_to_line("a: &x 010\nb: *x\nc: [*x, {d: *x}]"), r#"{a="010" b="010" c=["010" {d="010"}]}"#);
+    assert_eq!(parse_to_line(""), "nothing");
+    assert_eq!(parse_to_line("\u{feff}a: 1"), r#"{a="1"}"#);
 }
 
 // spec: G1
 #[test]
 fn keys_and_values_know_their_places() {
     let root = parse("a: 1\n\nb:\n  - x\n  - c: 2\n").unwrap();
-    let Content::Map(entries) = &root.content else { panic!("{root:?}") };
+    let NodeContent::Map(entries) = &root.content else { panic!("{root:?}") };
     let b = &entries[1];
     assert_eq!((b.key.as_str(), b.line, b.column), ("b", 3, 1));
-    let Content::List(items) = &b.node.content else { panic!("{b:?}") };
+    let NodeContent::List(items) = &b.node.content else { panic!("{b:?}") };
     assert_eq!((items[0].line, items[0].column), (4, 5));
-    let Content::Map(inner) = &items[1].content else { panic!("{items:?}") };
+    let NodeContent::Map(inner) = &items[1].content else { panic!("{items:?}") };
     assert_eq!((inner[0].line, inner[0].column, inner[0].node.column), (5, 5, 8));
 }
 
 // fault: 82
 // spec: X4
 #[test]
-fn what_cannot_be_read_is_refused_with_its_place() {
-    let place = |text: &str| (refused(text).line, refused(text).column);
-    assert_eq!(refused("a: 1\nb: 2\na: 3").what, "the key \"a\" stands here twice");
+fn unreadable_documents_are_refused_with_their_place() {
+    let place = |text: &str| (parse_error(text).line, parse_error(text).column);
+    assert_eq!(parse_error("a: 1\nb: 2\na: 3").message, "the key \"a\" stands here twice");
     assert_eq!(place("a: 1\nb: 2\na: 3"), (3, 1));
     assert_eq!(place("a: [1, 2"), (1, 4));
     assert_eq!(place("a: b: c"), (1, 5));
-    let second = refused("a: 1\n---\nb: 2");
-    assert!(second.line >= 2 && second.what.contains("second document"), "{second:?}");
-    for text in [
-        "a: !!python/object:os.system ls",
-        "a: !run ls",
-        "a: \"\\xZZ\"",
-        "? [a]\n: b",
-        "a: *unknown",
-        "a: \u{1}",
-    ] {
-        let bad = refused(text);
-        assert!(bad.line >= 1 && bad.column >= 1 && !bad.what.contains(" at line "), "{text}: {bad:?}");
+    let second = parse_error("a: 1\n---\nb: 2");
+    assert!(second.line >= 2 && second.message.contains("second document"), "{second:?}");
+    for text in
+        ["a: !!python/object:os.system ls", "a: !run ls", "a: \"\\xZZ\"", "? [a]\n: b", "a: *unknown", "a: \u{1}"]
+    {
+        let bad = parse_error(text);
+        assert!(bad.line >= 1 && bad.column >= 1 && !bad.message.contains(" at line "), "{text}: {bad:?}");
     }
 }
 
@@ -97,7 +94,7 @@ fn alias_bomb() -> String {
 }
 
 /// Returns for how long this thread has worked: a busy machine makes it wait, not work.
-fn worked() -> Duration {
+fn thread_cpu_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.try_into().unwrap()
 }
@@ -124,9 +121,9 @@ fn bombs_are_refused_at_once() {
         merges,
     ];
     for bomb in bombs {
-        let began = worked();
-        let bad = refused(&bomb);
-        let took = worked() - began;
+        let began = thread_cpu_time();
+        let bad = parse_error(&bomb);
+        let took = thread_cpu_time() - began;
         assert!(took < Duration::from_secs(5), "{took:?} for {}", &bomb[..20]);
         assert!(bad.line >= 1 && bad.column >= 1);
     }
@@ -138,7 +135,7 @@ proptest! {
     #[test]
     fn no_text_brings_the_reader_down(text in any::<String>()) {
         if let Err(bad) = parse(&text) {
-            prop_assert!(bad.line >= 1 && !bad.what.is_empty());
+            prop_assert!(bad.line >= 1 && !bad.message.is_empty());
         }
     }
 

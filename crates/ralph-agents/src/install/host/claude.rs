@@ -3,47 +3,46 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Host, Shared, Site};
-use crate::install::call;
-use crate::install::commands::COMMANDS;
+use super::{HookFileSharing, HostInstaller, InstallContext};
+use crate::install::hook_command;
+use crate::install::hook_timeout::timeout_flag;
+use crate::install::install_part::InstallPart;
+use crate::install::install_target::{InstallScope, InstallTarget};
 use crate::install::merge;
-use crate::install::part::Part;
-use crate::install::patience::flag;
-use crate::install::place::{Place, Scope};
+use crate::install::slash_commands::SLASH_COMMANDS;
 
-const NAME: &str = "claude";
+const HOST_NAME: &str = "claude";
 
-pub(super) const CLAUDE: Host = Host {
-    name: NAME,
-    home: |place| place.home("CLAUDE_CONFIG_DIR", ".claude"),
-    project: ".claude",
-    ticks: 1,
-    parts,
-    advice,
-    shared: Shared::One,
-    obstacle: |_, _| None,
-    ban,
+pub(super) const CLAUDE_INSTALLER: HostInstaller = HostInstaller {
+    name: HOST_NAME,
+    user_folder: |place| place.user_folder("CLAUDE_CONFIG_DIR", ".claude"),
+    project_folder: ".claude",
+    timeout_units_per_second: 1,
+    build_parts,
+    post_install_advice,
+    hook_file_sharing: HookFileSharing::UserOnly,
+    pending_user_action: |_, _| None,
+    hooks_disabled_reason,
 };
 
-const EVENTS: &[&str] = &["UserPromptSubmit", "Stop", "StopFailure"];
+const HOOK_EVENTS: &[&str] = &["UserPromptSubmit", "Stop", "StopFailure"];
 
-fn parts(site: &Site<'_>) -> Vec<Part> {
+fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
     let settings = match site.scope {
-        Scope::User => site.hooks("settings.json", &hook(site), EVENTS),
+        InstallScope::User => site.hooks_part("settings.json", &hook_entry(site), HOOK_EVENTS),
         // The other file is for everybody; this one is kept out of git.
-        Scope::Project(_) => site.hooks("settings.local.json", &hook(site), EVENTS),
-        Scope::Plugin(_) => return plugin(site),
+        InstallScope::Project(_) => site.hooks_part("settings.local.json", &hook_entry(site), HOOK_EVENTS),
+        InstallScope::Plugin(_) => return plugin_parts(site),
     };
-    commands(site).chain([settings]).collect()
+    command_parts(site).chain([settings]).collect()
 }
 
 /// Of its settings the nearest counts.
-fn ban(place: &Place<'_>) -> Option<String> {
-    let project = place.around.as_ref().map(|root| root.join(CLAUDE.project));
-    let nearest = project
-        .iter()
-        .flat_map(|folder| ["settings.local.json", "settings.json"].map(|name| folder.join(name)));
-    let user = (CLAUDE.home)(place).ok().map(|folder| folder.join("settings.json"));
+fn hooks_disabled_reason(place: &InstallTarget<'_>) -> Option<String> {
+    let project = place.project_root.as_ref().map(|root| root.join(CLAUDE_INSTALLER.project_folder));
+    let nearest =
+        project.iter().flat_map(|folder| ["settings.local.json", "settings.json"].map(|name| folder.join(name)));
+    let user = (CLAUDE_INSTALLER.user_folder)(place).ok().map(|folder| folder.join("settings.json"));
     let said = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).ok()?;
         Some((merge::value_of(&text, "disableAllHooks")?.as_bool()?, path))
@@ -55,37 +54,35 @@ fn ban(place: &Place<'_>) -> Option<String> {
     })
 }
 
-fn hook(site: &Site<'_>) -> Value {
-    let command = call::by_path(site.own, &format!("{NAME}{}", flag(site.seconds)));
+fn hook_entry(site: &InstallContext<'_>) -> Value {
+    let command = hook_command::hook_command_by_path(site.own, &format!("{HOST_NAME}{}", timeout_flag(site.seconds)));
     json!({ "type": "command", "command": command, "timeout": site.seconds })
 }
 
-fn commands(site: &Site<'_>) -> impl Iterator<Item = Part> {
-    COMMANDS.iter().map(|command| {
-        let hint = Some(("argument-hint", command.hint)).filter(|(_, hint)| !hint.is_empty());
-        let head = [("description", command.about), ("disable-model-invocation", "true")];
+fn command_parts(site: &InstallContext<'_>) -> impl Iterator<Item = InstallPart> {
+    SLASH_COMMANDS.iter().map(|command| {
+        let hint = Some(("argument-hint", command.argument_hint)).filter(|(_, hint)| !hint.is_empty());
+        let head = [("description", command.description), ("disable-model-invocation", "true")];
         let head: Vec<_> = head.into_iter().chain(hint).collect();
-        let text = command.markdown(&site.ralph(), "$ARGUMENTS", &head);
-        Part::whole(site.at(&format!("commands/{}.md", command.name)), text)
+        let text = command.render_markdown(&site.ralph_shell_word(), "$ARGUMENTS", &head);
+        InstallPart::whole_file(site.path_of(&format!("commands/{}.md", command.name)), text)
     })
 }
 
-fn plugin(site: &Site<'_>) -> Vec<Part> {
+fn plugin_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
     let about = json!({ "name": "ralph", "version": env!("CARGO_PKG_VERSION"),
         "description": "Works in a session until a task is proven done" });
-    let entry = json!([{ "hooks": [hook(site)] }]);
-    let hooks: serde_json::Map<_, _> =
-        EVENTS.iter().map(|event| ((*event).to_owned(), entry.clone())).collect();
-    let whole = |name: &str, value: &Value| Part::whole(site.at(name), format!("{value:#}\n"));
-    let files =
-        [whole(".claude-plugin/plugin.json", &about), whole("hooks/hooks.json", &json!({ "hooks": hooks }))];
-    commands(site).chain(files).collect()
+    let entry = json!([{ "hooks": [hook_entry(site)] }]);
+    let hooks: serde_json::Map<_, _> = HOOK_EVENTS.iter().map(|event| ((*event).to_owned(), entry.clone())).collect();
+    let whole = |name: &str, value: &Value| InstallPart::whole_file(site.path_of(name), format!("{value:#}\n"));
+    let files = [whole(".claude-plugin/plugin.json", &about), whole("hooks/hooks.json", &json!({ "hooks": hooks }))];
+    command_parts(site).chain(files).collect()
 }
 
-fn advice(scope: &Scope) -> Option<String> {
+fn post_install_advice(scope: &InstallScope) -> Option<String> {
     match scope {
-        Scope::User | Scope::Project(_) => None,
-        Scope::Plugin(folder) => Some(format!(
+        InstallScope::User | InstallScope::Project(_) => None,
+        InstallScope::Plugin(folder) => Some(format!(
             "start it with `claude --plugin-dir {}`; the commands are /ralph:ralph, /ralph:cancel-ralph and so on",
             folder.display()
         )),

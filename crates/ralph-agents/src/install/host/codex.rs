@@ -1,33 +1,33 @@
 //! Codex: hooks in a file of their own, which Codex runs only after the user has trusted them; skills for commands.
 use serde_json::json;
 
-use super::{Host, Shared, Site, codex_trust};
+use super::{HookFileSharing, HostInstaller, InstallContext, codex_trust};
+use crate::install::install_part::InstallPart;
+use crate::install::install_target::{InstallScope, InstallTarget};
 use crate::install::merge;
-use crate::install::own::{Ours, Own};
-use crate::install::part::Part;
-use crate::install::place::{Place, Scope};
+use crate::install::ralph_executable::{HookMatcher, RalphExecutable};
 
-const NAME: &str = "codex";
+const HOST_NAME: &str = "codex";
 
-pub(super) const CODEX: Host = Host {
-    name: NAME,
-    home: |place| place.home("CODEX_HOME", ".codex"),
-    project: ".codex",
-    ticks: 1,
-    parts,
-    advice,
-    shared: Shared::All,
-    obstacle,
-    ban: |_| None,
+pub(super) const CODEX_INSTALLER: HostInstaller = HostInstaller {
+    name: HOST_NAME,
+    user_folder: |place| place.user_folder("CODEX_HOME", ".codex"),
+    project_folder: ".codex",
+    timeout_units_per_second: 1,
+    build_parts,
+    post_install_advice,
+    hook_file_sharing: HookFileSharing::Everyone,
+    pending_user_action,
+    hooks_disabled_reason: |_| None,
 };
 
-fn parts(site: &Site<'_>) -> Vec<Part> {
-    let hook = json!({ "type": "command", "command": site.command(NAME), "timeout": site.seconds });
-    site.skills('$').chain([site.hooks("hooks.json", &hook, &["UserPromptSubmit", "Stop"])]).collect()
+fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
+    let hook = json!({ "type": "command", "command": site.hook_command(HOST_NAME), "timeout": site.seconds });
+    site.skill_parts('$').chain([site.hooks_part("hooks.json", &hook, &["UserPromptSubmit", "Stop"])]).collect()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "other hosts have nothing to say")]
-fn advice(_scope: &Scope) -> Option<String> {
+fn post_install_advice(_scope: &InstallScope) -> Option<String> {
     Some(
         "Codex runs no hook before you have looked at it: start `codex`, type /hooks, and trust the two of ralph. \
          The commands are $ralph, $cancel-ralph, $ralph-status and $ralph-tasks"
@@ -36,11 +36,11 @@ fn advice(_scope: &Scope) -> Option<String> {
 }
 
 /// Codex writes down in the user's own folder which hooks are trusted, also of those in projects.
-fn obstacle(place: &Place<'_>, own: &Own) -> Option<String> {
-    let config = (CODEX.home)(place).ok()?.join("config.toml");
+fn pending_user_action(place: &InstallTarget<'_>, own: &RalphExecutable) -> Option<String> {
+    let config = (CODEX_INSTALLER.user_folder)(place).ok()?.join("config.toml");
     let config = std::fs::read_to_string(config).unwrap_or_default();
-    let file = CODEX.folder(place).ok()?.join("hooks.json");
-    let ours = Ours::new(NAME, own, None);
-    let hooks = merge::ours(&std::fs::read_to_string(&file).ok()?, |command| ours.is(command)).ok()?;
-    codex_trust::refusal(&config, &file, &hooks)
+    let file = CODEX_INSTALLER.settings_folder(place).ok()?.join("hooks.json");
+    let ours = HookMatcher::new(HOST_NAME, own, None);
+    let hooks = merge::ours(&std::fs::read_to_string(&file).ok()?, |command| ours.matches_command(command)).ok()?;
+    codex_trust::describe_refusals(&config, &file, &hooks)
 }

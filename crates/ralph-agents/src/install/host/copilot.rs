@@ -1,38 +1,39 @@
 //! GitHub Copilot CLI: a file of hooks beside others, and skills for commands.
 use serde_json::json;
 
-use super::{Host, Shared, Site};
-use crate::install::part::Part;
-use crate::install::place::Scope;
+use super::{HookFileSharing, HostInstaller, InstallContext};
+use crate::install::install_part::InstallPart;
+use crate::install::install_target::InstallScope;
 
-const NAME: &str = "copilot";
+const HOST_NAME: &str = "copilot";
 
-pub(super) const COPILOT: Host = Host {
-    name: NAME,
-    home: |place| place.home("COPILOT_HOME", ".copilot"),
-    project: ".github",
-    ticks: 1,
-    parts,
-    advice,
-    shared: Shared::All,
-    obstacle: |_, _| None,
-    ban: |_| None,
+pub(super) const COPILOT_INSTALLER: HostInstaller = HostInstaller {
+    name: HOST_NAME,
+    user_folder: |place| place.user_folder("COPILOT_HOME", ".copilot"),
+    project_folder: ".github",
+    timeout_units_per_second: 1,
+    build_parts,
+    post_install_advice,
+    hook_file_sharing: HookFileSharing::Everyone,
+    pending_user_action: |_, _| None,
+    hooks_disabled_reason: |_| None,
 };
 
-fn parts(site: &Site<'_>) -> Vec<Part> {
+fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
     // Its events do not say which they are.
-    let entry = |event| json!([{ "type": "command", "bash": site.command(&format!("{NAME} {event}")), "timeoutSec": site.seconds }]);
+    let entry = |event| json!([{ "type": "command", "bash": site.hook_command(&format!("{HOST_NAME} {event}")), "timeoutSec": site.seconds }]);
     let events = ["userPromptSubmitted", "agentStop", "errorOccurred"];
-    let hooks: serde_json::Map<_, _> =
-        events.iter().map(|event| ((*event).to_owned(), entry(event))).collect();
+    let hooks: serde_json::Map<_, _> = events.iter().map(|event| ((*event).to_owned(), entry(event))).collect();
     let file = json!({ "version": 1, "hooks": hooks });
-    site.skills('/').chain([Part::whole(site.at("hooks/ralph.json"), format!("{file:#}\n"))]).collect()
+    site.skill_parts('/')
+        .chain([InstallPart::whole_file(site.path_of("hooks/ralph.json"), format!("{file:#}\n"))])
+        .collect()
 }
 
-fn advice(scope: &Scope) -> Option<String> {
+fn post_install_advice(scope: &InstallScope) -> Option<String> {
     match scope {
-        Scope::User | Scope::Plugin(_) => None,
-        Scope::Project(_) => {
+        InstallScope::User | InstallScope::Plugin(_) => None,
+        InstallScope::Project(_) => {
             Some("Copilot runs the hooks of a project only in folders that you trust".to_owned())
         }
     }

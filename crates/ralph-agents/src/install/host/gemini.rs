@@ -1,45 +1,45 @@
 //! Gemini CLI: hooks in its settings, with times in milliseconds; commands in TOML.
 use serde_json::json;
 
-use super::{Host, Shared, Site};
-use crate::install::commands::COMMANDS;
-use crate::install::part::Part;
-use crate::install::place::Scope;
+use super::{HookFileSharing, HostInstaller, InstallContext};
+use crate::install::install_part::InstallPart;
+use crate::install::install_target::InstallScope;
+use crate::install::slash_commands::SLASH_COMMANDS;
 
-const NAME: &str = "gemini";
+const HOST_NAME: &str = "gemini";
 
-pub(super) const GEMINI: Host = Host {
-    name: NAME,
-    home: |place| Ok(place.home("GEMINI_CLI_HOME", "")?.join(".gemini")),
-    project: ".gemini",
-    ticks: 1000,
-    parts,
-    advice,
-    shared: Shared::All,
-    obstacle: |_, _| None,
-    ban: |_| None,
+pub(super) const GEMINI_INSTALLER: HostInstaller = HostInstaller {
+    name: HOST_NAME,
+    user_folder: |place| Ok(place.user_folder("GEMINI_CLI_HOME", "")?.join(".gemini")),
+    project_folder: ".gemini",
+    timeout_units_per_second: 1000,
+    build_parts,
+    post_install_advice,
+    hook_file_sharing: HookFileSharing::Everyone,
+    pending_user_action: |_, _| None,
+    hooks_disabled_reason: |_| None,
 };
 
-fn parts(site: &Site<'_>) -> Vec<Part> {
-    let hook = json!({ "type": "command", "name": "ralph", "command": site.command(NAME), "timeout": site.seconds * GEMINI.ticks });
-    let commands = COMMANDS.iter().map(|command| {
-        let text = toml_text(&command.text(&site.ralph(), "{{args}}"));
-        let toml = format!("description = {:?}\nprompt = {text}\n", command.about);
-        Part::whole(site.at(&format!("commands/{}.toml", command.name)), toml)
+fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
+    let hook = json!({ "type": "command", "name": "ralph", "command": site.hook_command(HOST_NAME), "timeout": site.seconds * GEMINI_INSTALLER.timeout_units_per_second });
+    let commands = SLASH_COMMANDS.iter().map(|command| {
+        let text = to_toml_string(&command.render_text(&site.ralph_shell_word(), "{{args}}"));
+        let toml = format!("description = {:?}\nprompt = {text}\n", command.description);
+        InstallPart::whole_file(site.path_of(&format!("commands/{}.toml", command.name)), toml)
     });
-    commands.chain([site.hooks("settings.json", &hook, &["BeforeAgent", "AfterAgent"])]).collect()
+    commands.chain([site.hooks_part("settings.json", &hook, &["BeforeAgent", "AfterAgent"])]).collect()
 }
 
-fn advice(scope: &Scope) -> Option<String> {
+fn post_install_advice(scope: &InstallScope) -> Option<String> {
     match scope {
-        Scope::User | Scope::Plugin(_) => None,
-        Scope::Project(_) => {
+        InstallScope::User | InstallScope::Plugin(_) => None,
+        InstallScope::Project(_) => {
             Some("Gemini runs the hooks of a project only in folders that you trust".to_owned())
         }
     }
 }
 
 /// Writes a text of many lines as TOML has it.
-fn toml_text(text: &str) -> String {
+fn to_toml_string(text: &str) -> String {
     format!("\"\"\"\n{}\"\"\"", text.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\""))
 }

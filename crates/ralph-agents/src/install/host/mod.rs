@@ -11,135 +11,146 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::call;
-use super::commands::COMMANDS;
 use super::error::InstallError;
+use super::hook_command;
+use super::hook_timeout::timeout_flag;
+use super::install_part::{InstallPart, PartContent};
+use super::install_target::{InstallScope, InstallTarget};
 use super::merge::Hook;
-use super::own::Own;
-use super::part::{Content, Part};
-use super::patience::flag;
-use super::place::{Place, Scope};
+use super::ralph_executable::RalphExecutable;
+use super::slash_commands::SLASH_COMMANDS;
 use ralph_util::suggest;
 
-pub const HOSTS: &[&Host] =
-    &[&claude::CLAUDE, &codex::CODEX, &gemini::GEMINI, &qwen::QWEN, &copilot::COPILOT, &opencode::OPENCODE];
+pub const HOST_INSTALLERS: &[&HostInstaller] = &[
+    &claude::CLAUDE_INSTALLER,
+    &codex::CODEX_INSTALLER,
+    &gemini::GEMINI_INSTALLER,
+    &qwen::QWEN_INSTALLER,
+    &copilot::COPILOT_INSTALLER,
+    &opencode::OPENCODE_INSTALLER,
+];
 
 /// One program, and what it needs to know ralph.
-pub struct Host {
+pub struct HostInstaller {
     pub name: &'static str,
     /// Returns where the user's own settings are.
-    home: fn(&Place<'_>) -> Result<PathBuf, InstallError>,
+    user_folder: fn(&InstallTarget<'_>) -> Result<PathBuf, InstallError>,
     /// Where they are in a project.
-    project: &'static str,
+    project_folder: &'static str,
     /// How many of its settings' units of time are a second.
-    pub(super) ticks: u64,
-    parts: fn(&Site<'_>) -> Vec<Part>,
+    pub(super) timeout_units_per_second: u64,
+    build_parts: fn(&InstallContext<'_>) -> Vec<InstallPart>,
     /// Says what people have to do themselves, if anything.
-    advice: fn(&Scope) -> Option<String>,
+    post_install_advice: fn(&InstallScope) -> Option<String>,
     /// Whose a project's file with the hooks is.
-    shared: Shared,
+    hook_file_sharing: HookFileSharing,
     /// Says what the user has yet to do before the host runs the hooks, as far as that can be seen.
-    obstacle: fn(&Place<'_>, &Own) -> Option<String>,
+    pending_user_action: fn(&InstallTarget<'_>, &RalphExecutable) -> Option<String>,
     /// Says what in the settings keeps the host from running any hook.
-    ban: fn(&Place<'_>) -> Option<String>,
+    hooks_disabled_reason: fn(&InstallTarget<'_>) -> Option<String>,
 }
 
 /// Whose a project's file with the hooks is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shared {
+enum HookFileSharing {
     /// Everybody's who has the project.
-    All,
+    Everyone,
     /// The user's alone.
-    One,
+    UserOnly,
 }
 
 /// Where and for whom parts are made.
-struct Site<'a> {
-    scope: &'a Scope,
+struct InstallContext<'a> {
+    scope: &'a InstallScope,
     folder: &'a Path,
-    own: &'a Own,
+    own: &'a RalphExecutable,
     /// How long the host waits for a hook.
     seconds: u64,
 }
 
 /// Finds a host by its name.
-pub fn find(name: &str) -> Result<&'static Host, InstallError> {
-    HOSTS.iter().copied().find(|host| host.name == name).ok_or_else(|| InstallError::UnknownHost {
+pub fn find_host_installer(name: &str) -> Result<&'static HostInstaller, InstallError> {
+    HOST_INSTALLERS.iter().copied().find(|host| host.name == name).ok_or_else(|| InstallError::UnknownHost {
         name: name.to_owned(),
-        near: suggest::near(name, &names()),
+        suggestion: suggest::nearest_name(name, &host_names()),
     })
 }
 
-fn names() -> Vec<&'static str> {
-    HOSTS.iter().map(|host| host.name).collect()
+fn host_names() -> Vec<&'static str> {
+    HOST_INSTALLERS.iter().map(|host| host.name).collect()
 }
 
-impl Host {
+impl HostInstaller {
     /// Returns the folder with the settings.
-    pub fn folder(&self, place: &Place<'_>) -> Result<PathBuf, InstallError> {
+    pub fn settings_folder(&self, place: &InstallTarget<'_>) -> Result<PathBuf, InstallError> {
         match &place.scope {
-            Scope::User => (self.home)(place),
-            Scope::Project(root) => Ok(root.join(self.project)),
-            Scope::Plugin(folder) => Ok(folder.clone()),
+            InstallScope::User => (self.user_folder)(place),
+            InstallScope::Project(root) => Ok(root.join(self.project_folder)),
+            InstallScope::Plugin(folder) => Ok(folder.clone()),
         }
     }
 
     /// Returns everything that belongs to it, with hooks for which the host waits so many seconds.
-    pub(super) fn parts(&self, place: &Place<'_>, folder: &Path, (own, seconds): (&Own, u64)) -> Vec<Part> {
-        (self.parts)(&Site { scope: &place.scope, folder, own, seconds })
+    pub(super) fn build_parts(
+        &self,
+        place: &InstallTarget<'_>,
+        folder: &Path,
+        (own, seconds): (&RalphExecutable, u64),
+    ) -> Vec<InstallPart> {
+        (self.build_parts)(&InstallContext { scope: &place.scope, folder, own, seconds })
     }
 
     /// Says what people have to do themselves, if anything.
     #[must_use]
-    pub fn advice(&self, scope: &Scope) -> Option<String> {
-        (self.advice)(scope)
+    pub fn post_install_advice(&self, scope: &InstallScope) -> Option<String> {
+        (self.post_install_advice)(scope)
     }
 
     /// Tells whether its hooks name ralph by its name.
-    pub(super) fn is_by_name(&self, scope: &Scope) -> bool {
-        matches!(scope, Scope::Project(_)) && self.shared == Shared::All
+    pub(super) fn is_called_by_name(&self, scope: &InstallScope) -> bool {
+        matches!(scope, InstallScope::Project(_)) && self.hook_file_sharing == HookFileSharing::Everyone
     }
 
     /// Says what in the settings keeps it from running any hook.
-    pub(super) fn ban(&self, place: &Place<'_>) -> Option<String> {
-        (self.ban)(place)
+    pub(super) fn hooks_disabled_reason(&self, place: &InstallTarget<'_>) -> Option<String> {
+        (self.hooks_disabled_reason)(place)
     }
 
     /// Says what the user has yet to do before the host runs the hooks, as far as that can be seen.
     #[must_use]
-    pub fn obstacle(&self, place: &Place<'_>, own: &Own) -> Option<String> {
-        (self.obstacle)(place, own)
+    pub fn pending_user_action(&self, place: &InstallTarget<'_>, own: &RalphExecutable) -> Option<String> {
+        (self.pending_user_action)(place, own)
     }
 }
 
-impl Site<'_> {
-    fn at(&self, name: &str) -> PathBuf {
+impl InstallContext<'_> {
+    fn path_of(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
     /// Returns ralph as people and agents call it.
-    fn ralph(&self) -> String {
-        call::word(self.scope, self.own)
+    fn ralph_shell_word(&self) -> String {
+        hook_command::ralph_shell_word(self.scope, self.own)
     }
 
     /// Returns the command of a hook, with the host's name and what else it is told.
-    fn command(&self, words: &str) -> String {
-        call::hook(self.scope, self.own, &format!("{words}{}", flag(self.seconds)))
+    fn hook_command(&self, words: &str) -> String {
+        hook_command::hook_command(self.scope, self.own, &format!("{words}{}", timeout_flag(self.seconds)))
     }
 
     /// Puts hooks into a file with settings, as most hosts have them.
-    fn hooks(&self, file: &str, hook: &Value, events: &[&'static str]) -> Part {
+    fn hooks_part(&self, file: &str, hook: &Value, events: &[&'static str]) -> InstallPart {
         let entry = json!({ "hooks": [hook] });
         let hooks = events.iter().map(|event| Hook { event, entry: entry.clone() }).collect();
-        Part { path: self.at(file), content: Content::Hooks(hooks) }
+        InstallPart { path: self.path_of(file), content: PartContent::Hooks(hooks) }
     }
 
     /// Makes a skill of every command.
-    fn skills(&self, mark: char) -> impl Iterator<Item = Part> {
-        COMMANDS.iter().map(move |command| {
-            Part::whole(
-                self.at(&format!("skills/{}/SKILL.md", command.name)),
-                command.skill(&self.ralph(), mark),
+    fn skill_parts(&self, mark: char) -> impl Iterator<Item = InstallPart> {
+        SLASH_COMMANDS.iter().map(move |command| {
+            InstallPart::whole_file(
+                self.path_of(&format!("skills/{}/SKILL.md", command.name)),
+                command.render_skill(&self.ralph_shell_word(), mark),
             )
         })
     }

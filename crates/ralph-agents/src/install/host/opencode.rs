@@ -1,41 +1,39 @@
 //! OpenCode: a plugin, which asks ralph, and commands in Markdown.
 use serde_json::Value;
 
-use super::{Host, Shared, Site};
-use crate::install::call;
-use crate::install::commands::COMMANDS;
-use crate::install::part::Part;
-use crate::install::place::Scope;
+use super::{HookFileSharing, HostInstaller, InstallContext};
+use crate::install::hook_command;
+use crate::install::install_part::InstallPart;
+use crate::install::install_target::InstallScope;
+use crate::install::slash_commands::SLASH_COMMANDS;
 
-const PLUGIN: &str = include_str!("../texts/opencode.js");
+const PLUGIN_TEMPLATE: &str = include_str!("../texts/opencode.js");
 
-pub(super) const OPENCODE: Host = Host {
+pub(super) const OPENCODE_INSTALLER: HostInstaller = HostInstaller {
     name: "opencode",
-    home: |place| Ok(place.home("XDG_CONFIG_HOME", ".config")?.join("opencode")),
-    project: ".opencode",
-    ticks: 1000,
-    parts,
-    advice,
-    shared: Shared::All,
-    obstacle: |_, _| None,
-    ban: |_| None,
+    user_folder: |place| Ok(place.user_folder("XDG_CONFIG_HOME", ".config")?.join("opencode")),
+    project_folder: ".opencode",
+    timeout_units_per_second: 1000,
+    build_parts,
+    post_install_advice,
+    hook_file_sharing: HookFileSharing::Everyone,
+    pending_user_action: |_, _| None,
+    hooks_disabled_reason: |_| None,
 };
 
-fn parts(site: &Site<'_>) -> Vec<Part> {
-    let plugin =
-        PLUGIN.replace("\"{{ralph}}\"", &Value::from(call::program(site.scope, site.own)).to_string());
+fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
+    let plugin = PLUGIN_TEMPLATE
+        .replace("\"{{ralph}}\"", &Value::from(hook_command::ralph_program(site.scope, site.own)).to_string());
     let plugin = plugin.replace("\"{{seconds}}\"", &site.seconds.to_string());
-    let commands = COMMANDS.iter().map(|command| {
-        let text = command.markdown(&site.ralph(), "$ARGUMENTS", &[("description", command.about)]);
-        Part::whole(site.at(&format!("command/{}.md", command.name)), text)
+    let commands = SLASH_COMMANDS.iter().map(|command| {
+        let text =
+            command.render_markdown(&site.ralph_shell_word(), "$ARGUMENTS", &[("description", command.description)]);
+        InstallPart::whole_file(site.path_of(&format!("command/{}.md", command.name)), text)
     });
-    commands.chain([Part::whole(site.at("plugin/ralph.js"), plugin)]).collect()
+    commands.chain([InstallPart::whole_file(site.path_of("plugin/ralph.js"), plugin)]).collect()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "other hosts have nothing to say")]
-fn advice(_scope: &Scope) -> Option<String> {
-    Some(
-        "a loop needs OpenCode's own screen, or `opencode serve`: `opencode run` ends before it can go on"
-            .to_owned(),
-    )
+fn post_install_advice(_scope: &InstallScope) -> Option<String> {
+    Some("a loop needs OpenCode's own screen, or `opencode serve`: `opencode run` ends before it can go on".to_owned())
 }

@@ -1,41 +1,40 @@
 //! Qwen Code: hooks and commands almost as Claude has them.
 use serde_json::json;
 
-use super::{Host, Shared, Site};
-use crate::install::commands::COMMANDS;
-use crate::install::part::Part;
-use crate::install::place::Scope;
+use super::{HookFileSharing, HostInstaller, InstallContext};
+use crate::install::install_part::InstallPart;
+use crate::install::install_target::InstallScope;
+use crate::install::slash_commands::SLASH_COMMANDS;
 
-const NAME: &str = "qwen";
+const HOST_NAME: &str = "qwen";
 
-pub(super) const QWEN: Host = Host {
-    name: NAME,
-    home: |place| place.home("QWEN_HOME", ".qwen"),
-    project: ".qwen",
-    ticks: 1,
-    parts,
-    advice,
-    shared: Shared::All,
-    obstacle: |_, _| None,
-    ban: |_| None,
+pub(super) const QWEN_INSTALLER: HostInstaller = HostInstaller {
+    name: HOST_NAME,
+    user_folder: |place| place.user_folder("QWEN_HOME", ".qwen"),
+    project_folder: ".qwen",
+    timeout_units_per_second: 1,
+    build_parts,
+    post_install_advice,
+    hook_file_sharing: HookFileSharing::Everyone,
+    pending_user_action: |_, _| None,
+    hooks_disabled_reason: |_| None,
 };
 
-fn parts(site: &Site<'_>) -> Vec<Part> {
+fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
     let hook =
-        json!({ "type": "command", "name": "ralph", "command": site.command(NAME), "timeout": site.seconds });
-    let commands = COMMANDS.iter().map(|command| {
-        let text = command.markdown(&site.ralph(), "{{args}}", &[("description", command.about)]);
-        Part::whole(site.at(&format!("commands/{}.md", command.name)), text)
+        json!({ "type": "command", "name": "ralph", "command": site.hook_command(HOST_NAME), "timeout": site.seconds });
+    let commands = SLASH_COMMANDS.iter().map(|command| {
+        let text =
+            command.render_markdown(&site.ralph_shell_word(), "{{args}}", &[("description", command.description)]);
+        InstallPart::whole_file(site.path_of(&format!("commands/{}.md", command.name)), text)
     });
     let events = &["UserPromptSubmit", "Stop", "StopFailure"];
-    commands.chain([site.hooks("settings.json", &hook, events)]).collect()
+    commands.chain([site.hooks_part("settings.json", &hook, events)]).collect()
 }
 
-fn advice(scope: &Scope) -> Option<String> {
+fn post_install_advice(scope: &InstallScope) -> Option<String> {
     match scope {
-        Scope::User | Scope::Plugin(_) => None,
-        Scope::Project(_) => {
-            Some("Qwen runs the hooks of a project only in folders that you trust".to_owned())
-        }
+        InstallScope::User | InstallScope::Plugin(_) => None,
+        InstallScope::Project(_) => Some("Qwen runs the hooks of a project only in folders that you trust".to_owned()),
     }
 }

@@ -67,11 +67,7 @@ impl Merged {
                     layout.insertions(&text, list, (None, &hook.entry))
                 }
                 Some(other) => {
-                    return Err(malformed(
-                        &text,
-                        other.start,
-                        format!("{:?} is no list of hooks", hook.event),
-                    ));
+                    return Err(malformed(&text, other.start, format!("{:?} is no list of hooks", hook.event)));
                 }
             },
         };

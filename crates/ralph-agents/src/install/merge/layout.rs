@@ -26,24 +26,15 @@ impl Layout {
     }
 
     /// Returns what is inserted, each at its place, to have one more item in an object or a list.
-    pub(super) fn insertions(
-        &self,
-        text: &str,
-        list: &Node,
-        item: (Option<&str>, &Value),
-    ) -> Vec<(usize, String)> {
+    pub(super) fn insertions(&self, text: &str, list: &Node, item: (Option<&str>, &Value)) -> Vec<(usize, String)> {
         let base = line_indent(text, list.start);
         match items(list).last() {
             None if self.is_one_line => vec![(list.start + 1, self.item(item, None))],
             None => {
                 let indent = format!("{base}{}", self.step);
-                let has_line =
-                    inner(text, list).get(..white(inner(text, list))).is_some_and(|gap| gap.contains('\n'));
+                let has_line = inner(text, list).get(..white(inner(text, list))).is_some_and(|gap| gap.contains('\n'));
                 let end = if has_line { String::new() } else { format!("{}{base}", self.line) };
-                vec![(
-                    list.start + 1,
-                    format!("{}{indent}{}{end}", self.line, self.item(item, Some(&indent))),
-                )]
+                vec![(list.start + 1, format!("{}{indent}{}{end}", self.line, self.item(item, Some(&indent))))]
             }
             Some(last) => {
                 let (trailing, after) = last.comma.map_or(("", last.value.end), |comma| (",", comma + 1));

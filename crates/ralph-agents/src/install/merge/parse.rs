@@ -94,9 +94,7 @@ impl Node {
             }
             Kind::Array(items) => items.iter().map(|item| item.value.to_json(text)).collect(),
             Kind::Text(said) => Value::String(said.clone()),
-            Kind::Other => {
-                serde_json::from_str(text.get(self.start..self.end).unwrap_or_default()).unwrap_or_default()
-            }
+            Kind::Other => serde_json::from_str(text.get(self.start..self.end).unwrap_or_default()).unwrap_or_default(),
         }
     }
 }

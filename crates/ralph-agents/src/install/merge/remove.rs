@@ -86,8 +86,7 @@ fn cut(text: &str, list: &Node, index: usize) -> Option<Vec<Range<usize>>> {
     let list_items = items(list);
     let item = list_items.get(index)?;
     let before = index.checked_sub(1).and_then(|before| list_items.get(before));
-    let begin =
-        before.map_or(list.start + 1, |before| before.comma.map_or(before.value.end, |comma| comma + 1));
+    let begin = before.map_or(list.start + 1, |before| before.comma.map_or(before.value.end, |comma| comma + 1));
     let end = item.comma.map_or(item.value.end, |comma| comma + 1);
     let comment = comments(text, begin, item.start).pop();
     let gap = comment.map_or(begin, |comment| comment.end);

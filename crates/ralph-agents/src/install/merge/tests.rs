@@ -123,10 +123,7 @@ fn after_somebody_has_edited_the_file_only_our_hooks_go() {
     let edited = edited.replace("\"model\": \"x\"", "\"model\": \"y\", // changed");
     let made = Made { hooks: true, events: vec!["Stop".to_owned(), "UserPromptSubmit".to_owned()] };
     let left = remove(&edited, &made, is_ours).unwrap();
-    assert!(
-        !left.contains("ralph") && left.contains("// ours is next") && left.contains("// changed"),
-        "{left}"
-    );
+    assert!(!left.contains("ralph") && left.contains("// ours is next") && left.contains("// changed"), "{left}");
     assert_eq!(
         read(&left).unwrap(),
         json!({"model": "y", "hooks": {"Stop": [{"hooks": [
@@ -151,10 +148,7 @@ fn an_older_hook_of_ours_is_not_taken_for_the_new_one() {
     let any_ralph = |command: &str| command.ends_with("ralph hook host");
     assert!(has(&text, &old, any_ralph).unwrap());
     assert!(!has(&text, &hooks()[..1], any_ralph).unwrap());
-    assert!(
-        !has(&add(&text, &hooks()[..1]).unwrap().text, &hooks()[..1], any_ralph).unwrap(),
-        "one too many"
-    );
+    assert!(!has(&add(&text, &hooks()[..1]).unwrap().text, &hooks()[..1], any_ralph).unwrap(), "one too many");
 }
 
 // spec: H2
@@ -205,8 +199,7 @@ fn leaf() -> impl Strategy<Value = String> {
 
 fn list(items: Vec<(String, String, String)>, (open, close): (char, char), tail: &(bool, String)) -> String {
     let is_empty = items.is_empty();
-    let parts: Vec<String> =
-        items.into_iter().map(|(before, item, after)| format!("{before}{item}{after}")).collect();
+    let parts: Vec<String> = items.into_iter().map(|(before, item, after)| format!("{before}{item}{after}")).collect();
     let comma = if tail.0 && !is_empty { "," } else { "" };
     format!("{open}{}{comma}{}{close}", parts.join(","), tail.1)
 }

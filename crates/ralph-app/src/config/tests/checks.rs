@@ -1,24 +1,31 @@
 //! Checks with every method, and templates.
-use ralph_core::criterion::{CheckCommand, Criterion, Method};
-use ralph_core::judge::OnError;
+use ralph_core::criterion::{CheckCommand, Criterion, VerificationMethod};
+use ralph_core::judge::JudgeErrorPolicy;
 
 use super::*;
 
-fn one(text: &str) -> Criterion {
-    let mut all =
-        yaml(&format!("checks:\n  - {text}")).unwrap_or_else(|error| panic!("{text}: {error}")).criteria();
+fn read_one_criterion(text: &str) -> Criterion {
+    let mut all = settings_from_yaml(&format!("checks:\n  - {text}"))
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        .criteria();
     assert_eq!(all.len(), 1);
     all.remove(0)
 }
 
-fn method(text: &str) -> Method {
-    one(text).method
+fn read_method(text: &str) -> VerificationMethod {
+    read_one_criterion(text).method
 }
 
 /// Returns the keys of the project that a run with these settings would start.
-fn keys(settings: &Settings) -> Vec<String> {
+fn project_command_keys(settings: &Settings) -> Vec<String> {
     let agents = vec![settings.agent.value.as_str()];
-    let used = Use { agents, permission: Part::Used, checks: Part::Used, criteria: &[], templates: &[] };
+    let used = SettingsUse {
+        agents,
+        permission: SettingsPart::Used,
+        checks: SettingsPart::Used,
+        criteria: &[],
+        templates: &[],
+    };
     settings.project_commands(&used).into_iter().map(|command| command.key).collect()
 }
 
@@ -26,9 +33,9 @@ fn keys(settings: &Settings) -> Vec<String> {
 #[test]
 fn a_command_can_be_a_list_with_a_folder_and_variables() {
     let text = "{command: [pytest, 'a b', -x], working_dir: sub, env: {A: '1'}, retries: 2, name: unit}";
-    let criterion = one(text);
+    let criterion = read_one_criterion(text);
     assert_eq!((criterion.name.as_deref(), criterion.retries), (Some("unit"), 2));
-    let Method::External(check) = criterion.method else { panic!() };
+    let VerificationMethod::External(check) = criterion.method else { panic!() };
     assert_eq!(check.command, CheckCommand::Argv(["pytest", "a b", "-x"].map(str::to_owned).into()));
     assert_eq!((check.working_dir.as_deref(), check.env["A"].as_str()), (Some("sub"), "1"));
 }
@@ -36,17 +43,19 @@ fn a_command_can_be_a_list_with_a_folder_and_variables() {
 // spec: V3, V4, V5
 #[test]
 fn the_method_is_the_one_whose_parts_are_written() {
-    let Method::Semantic(check) = method("{check_for: it works, negative_patterns: [TODO, FIXME]}") else {
+    let VerificationMethod::Semantic(check) = read_method("{check_for: it works, negative_patterns: [TODO, FIXME]}")
+    else {
         panic!()
     };
     assert_eq!((check.check_for, check.negative_patterns.len()), (vec!["it works".to_owned()], 2));
-    assert_eq!(method("{method: string_match}"), Method::StringMatch);
-    let Method::Plugin(check) = method("{plugin: cover, config: {least: 80, of: [a]}, timeout: 9}") else {
+    assert_eq!(read_method("{method: string_match}"), VerificationMethod::StringMatch);
+    let VerificationMethod::Plugin(check) = read_method("{plugin: cover, config: {least: 80, of: [a]}, timeout: 9}")
+    else {
         panic!()
     };
     assert_eq!((check.config.as_str(), check.timeout_ms), (r#"{"least":80,"of":["a"]}"#, 9_000));
-    let Method::MultiStage(staged) =
-        method("{stages: [make, {check_for: x, required: false}], require_all: false}")
+    let VerificationMethod::MultiStage(staged) =
+        read_method("{stages: [make, {check_for: x, required: false}], require_all: false}")
     else {
         panic!();
     };
@@ -56,29 +65,21 @@ fn the_method_is_the_one_whose_parts_are_written() {
 // spec: V4
 #[test]
 fn the_parts_of_a_method_may_stand_in_a_table_of_their_own() {
-    let nested = method(
+    let nested = read_method(
         "{method: multi_stage, config: {stages: [{name: t, method: external, config: {command: make}}, \
          {method: plugin, config: {plugin: p, config: {a: 1}}}]}}",
     );
-    let flat = method("{stages: [{name: t, command: make}, {plugin: p, config: {a: 1}}]}");
+    let flat = read_method("{stages: [{name: t, command: make}, {plugin: p, config: {a: 1}}]}");
     assert_eq!(nested, flat);
 }
 
 // spec: V2, V5, V6
 #[test]
-fn what_is_no_check_is_refused_with_its_place_and_a_hint() {
+fn invalid_checks_are_refused_with_their_place_and_a_hint() {
     let table = [
-        (
-            "{method: extrenal, command: x}",
-            "checks: there is no method \"extrenal\"",
-            "did you mean external?",
-        ),
+        ("{method: extrenal, command: x}", "checks: there is no method \"extrenal\"", "did you mean external?"),
         ("{command: x, check_for: y}", "checks: it is external and semantic at once", "write two checks"),
-        (
-            "{method: plugin, command: x}",
-            "checks: its method is plugin, but what is written belongs to external",
-            "",
-        ),
+        ("{method: plugin, command: x}", "checks: its method is plugin, but what is written belongs to external", ""),
         ("{method: multi_stage}", "checks: a check of several stages has none", "add `stages:`"),
         (
             "{plugin: ../x}",
@@ -94,18 +95,16 @@ fn what_is_no_check_is_refused_with_its_place_and_a_hint() {
     ];
     for (text, what, hint) in table {
         let text = format!("checks:\n  - {text}");
-        refused(yaml(&text), &format!("config.yaml:2:5: {what}"), hint);
+        assert_refused(settings_from_yaml(&text), &format!("config.yaml:2:5: {what}"), hint);
     }
-    for text in
-        ["{command: []}", "{command: ['']}", "{retries: 99, command: x}", "{template: make, with: [a]}"]
-    {
-        assert!(yaml(&format!("checks:\n  - {text}")).is_err(), "{text}");
+    for text in ["{command: []}", "{command: ['']}", "{retries: 99, command: x}", "{template: make, with: [a]}"] {
+        assert!(settings_from_yaml(&format!("checks:\n  - {text}")).is_err(), "{text}");
     }
 }
 
 // spec: V6
 #[test]
-fn a_template_that_cannot_be_used_so_is_told_at_the_part_that_is_to_blame() {
+fn template_errors_point_at_the_part_that_caused_them() {
     let table = [
         ("{template: pytset}", "2:16: checks: there is no template named \"pytset\"", "did you mean pytest?"),
         (
@@ -125,19 +124,16 @@ fn a_template_that_cannot_be_used_so_is_told_at_the_part_that_is_to_blame() {
         ),
     ];
     for (text, what, hint) in table {
-        refused(yaml(&format!("checks:\n  - {text}")), &format!("config.yaml:{what}"), hint);
+        assert_refused(settings_from_yaml(&format!("checks:\n  - {text}")), &format!("config.yaml:{what}"), hint);
     }
 }
 
 // spec: V6
 #[test]
 fn a_template_is_used_by_name_with_values() {
-    let criterion = one("{template: pytest-coverage, with: {min: 85, paths: [tests, e2e]}, retries: 1}");
+    let criterion = read_one_criterion("{template: pytest-coverage, with: {min: 85, paths: [tests, e2e]}, retries: 1}");
     assert_eq!(criterion.retries, 1);
-    assert_eq!(
-        criterion.shown(),
-        "pytest-coverage: python3 -m pytest --cov=. --cov-fail-under=85 -- tests e2e"
-    );
+    assert_eq!(criterion.summary_line(), "pytest-coverage: python3 -m pytest --cov=. --cov-fail-under=85 -- tests e2e");
 }
 
 // spec: V6
@@ -151,41 +147,43 @@ fn a_template_of_the_project_replaces_a_built_in_one_and_must_be_approved() {
     );
     write("sh.yaml", "parameters: {x: {}}\ncheck: 'test {{x}}'");
     write("odd.yaml", "paramters: {}\ncheck: x");
-    let templates = Templates { folder: Some(temp.path().to_path_buf()) };
-    let with = |values: &[&str]| {
-        [("what".to_owned(), values.iter().map(|value| (*value).to_owned()).collect())].into()
-    };
-    let check = templates.criterion("make", &with(&["a", "b c"])).unwrap();
-    assert_eq!(check.criterion.shown(), "make: ./make a 'b c'");
-    assert!(check.template.is_some_and(|origin| origin.is_project()));
-    let shell = templates.criterion("sh", &Default::default()).unwrap_err();
-    assert!(shell.what.contains("{{x}} stands in a shell command"), "{shell}");
-    let odd = templates.criterion("odd", &Default::default()).unwrap_err();
-    assert!(odd.what.contains("odd.yaml:1:1: there is no key paramters"), "{odd}");
+    let templates = TemplateLibrary { folder: Some(temp.path().to_path_buf()) };
+    let with = |values: &[&str]| [("what".to_owned(), values.iter().map(|value| (*value).to_owned()).collect())].into();
+    let check = templates.instantiate_check("make", &with(&["a", "b c"])).unwrap();
+    assert_eq!(check.criterion.summary_line(), "make: ./make a 'b c'");
+    assert!(check.template.is_some_and(|origin| origin.is_from_project()));
+    let shell = templates.instantiate_check("sh", &Default::default()).unwrap_err();
+    assert!(shell.message.contains("{{x}} stands in a shell command"), "{shell}");
+    let odd = templates.instantiate_check("odd", &Default::default()).unwrap_err();
+    assert!(odd.message.contains("odd.yaml:1:1: there is no key paramters"), "{odd}");
     let mut settings = Settings { templates, ..Settings::default() };
     let text = "checks: [{template: make, with: {what: [a]}}]";
-    document::apply(&mut settings, text, &source(FileLayer::User, "mine.yaml")).unwrap();
-    assert_eq!(keys(&settings), ["checks"], "the words of the user's file start a command of the project's");
+    document::apply_document(&mut settings, text, &file_source(FileLayer::User, "mine.yaml")).unwrap();
+    assert_eq!(
+        project_command_keys(&settings),
+        ["checks"],
+        "the words of the user's file start a command of the project's"
+    );
     let staged = "checks: [{stages: ['true', {name: m, template: make, with: {what: [a]}}]}]";
-    document::apply(&mut settings, staged, &source(FileLayer::User, "mine.yaml")).unwrap();
-    assert_eq!(keys(&settings), ["checks"], "as a stage too");
+    document::apply_document(&mut settings, staged, &file_source(FileLayer::User, "mine.yaml")).unwrap();
+    assert_eq!(project_command_keys(&settings), ["checks"], "as a stage too");
 }
 
 // spec: V3, X6
 #[test]
 fn the_judge_is_chosen_among_those_that_can_be_asked_without_tools() {
     let text = "agents: {mine: {type: text, cli: ./j, env: {A: b}}}\nverification: {judge: {agent: mine, on_error: string_match}}\nchecks: [{check_for: x}]";
-    let settings = yaml(text).unwrap();
+    let settings = settings_from_yaml(text).unwrap();
     let root = PathBuf::from("/project");
-    assert_eq!(settings.judging(&root).unwrap().overrides.cli.as_deref(), Some("/project/./j"));
-    assert_eq!(settings.judge.on_error.value, OnError::StringMatch);
-    let keys = keys(&settings);
+    assert_eq!(settings.judge_agent(&root).unwrap().overrides.cli.as_deref(), Some("/project/./j"));
+    assert_eq!(settings.judge.on_error.value, JudgeErrorPolicy::StringMatch);
+    let keys = project_command_keys(&settings);
     assert_eq!(keys, ["agents.mine.type", "agents.mine.cli", "agents.mine.env.A", "checks"]);
     for (judge, what) in
         [("gemini", "cannot judge: it cannot be asked without its tools"), ("cluade", "no agent named")]
     {
-        let settings = yaml(&format!("verification: {{judge: {{agent: {judge}}}}}")).unwrap();
-        let error = settings.judging(&root).err().unwrap();
-        assert!(error.what.contains(what), "{error}");
+        let settings = settings_from_yaml(&format!("verification: {{judge: {{agent: {judge}}}}}")).unwrap();
+        let error = settings.judge_agent(&root).err().unwrap();
+        assert!(error.message.contains(what), "{error}");
     }
 }

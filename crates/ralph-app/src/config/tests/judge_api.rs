@@ -1,21 +1,21 @@
 //! Judges over HTTP: which addresses and keys may be written.
-use ralph_core::judge::Api;
+use ralph_core::judge::JudgeApi;
 
 use super::*;
 
-fn judge(text: &str) -> Result<Settings, ConfigError> {
-    let settings = yaml(&format!("verification: {{judge: {{{text}}}}}\nchecks: [{{check_for: x}}]"))?;
-    settings.check_judge().map(|()| settings)
+fn settings_with_judge(text: &str) -> Result<Settings, ConfigError> {
+    let settings = settings_from_yaml(&format!("verification: {{judge: {{{text}}}}}\nchecks: [{{check_for: x}}]"))?;
+    settings.validate_judge().map(|()| settings)
 }
 
 // spec: V3
 #[test]
 fn an_api_alone_is_asked_at_its_vendors_address_with_its_usual_key() {
-    assert!(judge("model: small").unwrap().judge_endpoint().is_none());
-    let endpoint = judge("api: anthropic").unwrap().judge_endpoint().unwrap();
-    assert_eq!((endpoint.api, endpoint.key_env.as_deref()), (Api::Anthropic, Some("ANTHROPIC_API_KEY")));
+    assert!(settings_with_judge("model: small").unwrap().judge_endpoint().is_none());
+    let endpoint = settings_with_judge("api: anthropic").unwrap().judge_endpoint().unwrap();
+    assert_eq!((endpoint.api, endpoint.key_env.as_deref()), (JudgeApi::Anthropic, Some("ANTHROPIC_API_KEY")));
     assert_eq!(endpoint.host(), "api.anthropic.com");
-    let endpoint = judge("api: openai, key_env: MINE").unwrap().judge_endpoint().unwrap();
+    let endpoint = settings_with_judge("api: openai, key_env: MINE").unwrap().judge_endpoint().unwrap();
     assert_eq!((endpoint.host(), endpoint.key_env.as_deref()), ("api.openai.com", Some("MINE")));
 }
 
@@ -23,9 +23,9 @@ fn an_api_alone_is_asked_at_its_vendors_address_with_its_usual_key() {
 #[test]
 fn another_address_gets_a_key_only_if_that_is_written() {
     let local = "api: openai, url: 'http://127.0.0.1:11434/v1/chat/completions'";
-    let endpoint = judge(local).unwrap().judge_endpoint().unwrap();
+    let endpoint = settings_with_judge(local).unwrap().judge_endpoint().unwrap();
     assert_eq!((endpoint.host(), endpoint.key_env.as_deref()), ("127.0.0.1:11434", None));
-    let endpoint = judge(&format!("{local}, key_env: MINE")).unwrap().judge_endpoint().unwrap();
+    let endpoint = settings_with_judge(&format!("{local}, key_env: MINE")).unwrap().judge_endpoint().unwrap();
     assert_eq!(endpoint.key_env.as_deref(), Some("MINE"));
 }
 
@@ -40,7 +40,7 @@ fn plain_http_is_for_this_machine_alone() {
         "https://gateway.example/v1?api-version=2",
         "https://10.0.0.1/v1",
     ] {
-        judge(&format!("api: openai, url: '{good}'")).unwrap_or_else(|error| panic!("{good}: {error}"));
+        settings_with_judge(&format!("api: openai, url: '{good}'")).unwrap_or_else(|error| panic!("{good}: {error}"));
     }
     for (bad, why) in [
         ("http://api.openai.com/v1", "in the clear"),
@@ -56,47 +56,45 @@ fn plain_http_is_for_this_machine_alone() {
         ("api.openai.com/v1", "is no address"),
         ("https://", "is no address"),
     ] {
-        let error = judge(&format!("api: openai, url: '{bad}'")).err().unwrap();
-        assert!(
-            error.what.starts_with("verification.judge.url: ") && error.what.contains(why),
-            "{bad}: {error}"
-        );
-        assert!(!error.what.contains("secret"), "{error}");
+        let error = settings_with_judge(&format!("api: openai, url: '{bad}'")).err().unwrap();
+        assert!(error.message.starts_with("verification.judge.url: ") && error.message.contains(why), "{bad}: {error}");
+        assert!(!error.message.contains("secret"), "{error}");
     }
 }
 
 // spec: V3, X3
 #[test]
 fn a_key_that_is_written_where_its_variable_belongs_is_refused_and_not_repeated() {
-    let error = judge("api: openai, key_env: sk-proj-abcdefgh").err().unwrap();
-    assert!(error.what.contains("it is no name of a variable"), "{error}");
+    let error = settings_with_judge("api: openai, key_env: sk-proj-abcdefgh").err().unwrap();
+    assert!(error.message.contains("it is no name of a variable"), "{error}");
     assert!(!format!("{error:?}").contains("abcdefgh") && error.hint.unwrap().contains("JUDGE_API_KEY"));
     for alone in ["url: 'https://a.example/'", "key_env: MINE"] {
-        let error = judge(alone).err().unwrap();
-        assert!(error.what.contains("means nothing without verification.judge.api"), "{error}");
+        let error = settings_with_judge(alone).err().unwrap();
+        assert!(error.message.contains("means nothing without verification.judge.api"), "{error}");
     }
-    let error = judge("api: anthropics").err().unwrap();
-    assert!(error.hint.unwrap().contains("anthropic"), "{}", error.what);
+    let error = settings_with_judge("api: anthropics").err().unwrap();
+    assert!(error.hint.unwrap().contains("anthropic"), "{}", error.message);
 }
 
 // spec: V3, X6
 #[test]
 fn where_the_work_is_sent_is_a_command_of_the_project() {
     let used = |settings: &Settings, checks| {
-        let used = Use { agents: Vec::new(), permission: Part::Used, checks, criteria: &[], templates: &[] };
+        let used =
+            SettingsUse { agents: Vec::new(), permission: SettingsPart::Used, checks, criteria: &[], templates: &[] };
         let commands = settings.project_commands(&used).into_iter();
         commands.map(|command| command.key).filter(|key| key.starts_with("verification")).collect::<Vec<_>>()
     };
     let settings =
-        judge("api: openai, url: 'https://evil.example/', key_env: AWS_SECRET_ACCESS_KEY").unwrap();
+        settings_with_judge("api: openai, url: 'https://evil.example/', key_env: AWS_SECRET_ACCESS_KEY").unwrap();
     let all = ["verification.judge.api", "verification.judge.url", "verification.judge.key_env"];
-    assert_eq!(used(&settings, Part::Used), all);
-    assert!(used(&settings, Part::Left).is_empty(), "nobody is asked");
+    assert_eq!(used(&settings, SettingsPart::Used), all);
+    assert!(used(&settings, SettingsPart::Unused).is_empty(), "nobody is asked");
     let mut mine = Settings::default();
     let text = "verification: {judge: {api: openai}}\nchecks: [{check_for: x}]";
-    document::apply(&mut mine, text, &source(FileLayer::User, "mine.yaml")).unwrap();
-    assert!(used(&mine, Part::Used).is_empty());
+    document::apply_document(&mut mine, text, &file_source(FileLayer::User, "mine.yaml")).unwrap();
+    assert!(used(&mine, SettingsPart::Used).is_empty());
     let text = "verification: {judge: {url: 'https://evil.example/'}}";
-    document::apply(&mut mine, text, &source(FileLayer::Project, "its.yaml")).unwrap();
-    assert_eq!(used(&mine, Part::Used), ["verification.judge.url"], "the project bends what the user chose");
+    document::apply_document(&mut mine, text, &file_source(FileLayer::Project, "its.yaml")).unwrap();
+    assert_eq!(used(&mine, SettingsPart::Used), ["verification.judge.url"], "the project bends what the user chose");
 }

@@ -1,12 +1,12 @@
 //! The layers together, without any file.
 
+mod agents;
 mod checks;
 mod classic_file;
 mod fingerprints;
 mod judge_api;
+mod key_consistency;
 mod layers;
-mod of_agents;
-mod same_keys;
 mod values;
 
 use std::ffi::OsString;
@@ -14,43 +14,43 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proptest::prelude::{any, proptest};
-use ralph_core::claim::{Contradictions, Matching, Scope};
+use ralph_core::claim::{ClaimScope, ContradictionSearch, PromiseMatching};
 
-use super::keys::{KEYS, Place, variable};
-use super::origin::Source;
+use super::keys::{CONFIG_KEYS, KeyTarget, environment_variable};
+use super::origin::SettingSource;
 use super::*;
 
-fn source(layer: FileLayer, name: &str) -> Source {
-    Source::File { layer, path: PathBuf::from(name) }
+fn file_source(layer: FileLayer, name: &str) -> SettingSource {
+    SettingSource::File { layer, path: PathBuf::from(name) }
 }
 
-fn yaml(text: &str) -> Result<Settings, ConfigError> {
+fn settings_from_yaml(text: &str) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
-    document::apply(&mut settings, text, &source(FileLayer::Project, "config.yaml"))?;
-    settings.check_agents()?;
+    document::apply_document(&mut settings, text, &file_source(FileLayer::Project, "config.yaml"))?;
+    settings.validate_agents()?;
     Ok(settings)
 }
 
-fn old(text: &str) -> Result<Settings, ConfigError> {
+fn settings_from_classic(text: &str) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
-    classic::apply(&mut settings, text, &source(FileLayer::Project, "config"))?;
-    settings.check_agents()?;
+    classic::apply_classic_file(&mut settings, text, &file_source(FileLayer::Project, "config"))?;
+    settings.validate_agents()?;
     Ok(settings)
 }
 
 fn with_variables(settings: &mut Settings, variables: &[(&str, &str)]) -> Result<(), ConfigError> {
-    environment::apply(
+    environment::apply_environment(
         settings,
         variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))),
     )
 }
 
 #[track_caller]
-fn refused(settings: Result<Settings, ConfigError>, message: &str, hint: &str) {
+fn assert_refused(settings: Result<Settings, ConfigError>, message: &str, hint: &str) {
     let error = settings.err().unwrap_or_else(|| panic!("accepted, but expected: {message}"));
     assert_eq!((error.to_string().as_str(), error.hint.as_deref().unwrap_or("")), (message, hint));
 }
 
-fn chosen(settings: &Settings) -> Chosen {
-    settings.chosen(&PathBuf::from("/project")).unwrap()
+fn chosen_agent(settings: &Settings) -> ChosenAgent {
+    settings.chosen_agent(&PathBuf::from("/project")).unwrap()
 }

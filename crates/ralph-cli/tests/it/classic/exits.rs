@@ -153,13 +153,9 @@ fn what_the_agent_leaves_uncommitted_stays_uncommitted_and_ralph_writes_nothing_
     run(&project, &["build"], &["script", &script]).env("PATH", path).output().expect(0);
     assert!(git(&project, &["status", "--porcelain", "-uall"]).contains("?? made.txt"));
     assert_eq!(git(&project, &["rev-list", "--all", "--count"]).trim(), "0");
-    assert!(
-        git(&project, &["count-objects"]).starts_with("0 objects"),
-        "nothing was put into the repository"
-    );
+    assert!(git(&project, &["count-objects"]).starts_with("0 objects"), "nothing was put into the repository");
     let calls = fs::read_to_string(project.outside("git-calls")).unwrap_or_default();
-    let writes =
-        ["add", "commit", "stash", "reset", "checkout", "switch", "clean", "merge", "push", "tag", "branch"];
+    let writes = ["add", "commit", "stash", "reset", "checkout", "switch", "clean", "merge", "push", "tag", "branch"];
     for call in calls.lines().filter(|call| !call.starts_with("own index ")) {
         assert!(!call.split(' ').any(|word| writes.contains(&word)), "{calls}");
     }
@@ -169,8 +165,7 @@ fn what_the_agent_leaves_uncommitted_stays_uncommitted_and_ralph_writes_nothing_
 #[test]
 fn what_the_agent_commits_is_the_only_commit() {
     let project = project();
-    let script =
-        project.script("write made.txt yes\ncommit the agent's own\ntext All done.\\n\\n{promise}\n");
+    let script = project.script("write made.txt yes\ncommit the agent's own\ntext All done.\\n\\n{promise}\n");
     run(&project, &["build"], &["script", &script]).output().expect(0);
     assert_eq!(git(&project, &["log", "--format=%s"]), "the agent's own\n");
     let tracked = git(&project, &["ls-files"]);
@@ -201,10 +196,6 @@ fn a_git_command_of_ralph_s_own_that_fails_is_exit_code_5() {
     fs::write(folder.join("git"), "#!/bin/sh\necho 'fatal: the index is broken' >&2\nexit 128\n").unwrap();
     fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     let answer = project.ralph(["resume"]).env("PATH", &folder).output().expect(5);
-    assert!(
-        answer.stderr.contains("the index is broken") && answer.stderr.contains("ls-files"),
-        "{}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("the index is broken") && answer.stderr.contains("ls-files"), "{}", answer.stderr);
     project.ralph(["resume"]).output().expect(0);
 }

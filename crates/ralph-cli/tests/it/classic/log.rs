@@ -70,10 +70,7 @@ fn an_iteration_that_timed_out_says_so() {
     assert!(log.contains("thinking...\n[ralph: attempt 1: the iteration took too long]\n"), "{log}");
     assert!(log.contains("Retries: 0\nStatus: timed out\n"), "{log}");
     assert!(log.contains("Total Iterations: 1\nSuccessful: 0\nFailed: 1\n"), "{log}");
-    assert!(
-        log.contains("Exit Reason: exhausted: Max iterations reached: the last one timed out\n"),
-        "{log}"
-    );
+    assert!(log.contains("Exit Reason: exhausted: Max iterations reached: the last one timed out\n"), "{log}");
 }
 
 // spec: C5, L5
@@ -140,10 +137,7 @@ fn a_resumed_run_has_a_session_log_of_its_own_that_begins_where_it_goes_on() {
     assert!(log.contains("Total Iterations: 1\nSuccessful: 1\n"), "{log}");
 
     let log = resumed(&["complete"], "verify.started:1");
-    assert!(
-        log.contains(&format!("Mode: build\nStart Time: 0000-00-00T00:00:00+00:00\n{thin}\n{thin}\n")),
-        "{log}"
-    );
+    assert!(log.contains(&format!("Mode: build\nStart Time: 0000-00-00T00:00:00+00:00\n{thin}\n{thin}\n")), "{log}");
     assert!(log.contains("ITERATION 1 COMPLETE\n") && log.contains("Exit Reason: completed: "), "{log}");
 }
 
@@ -201,7 +195,8 @@ fn of_more_output_than_the_limit_beginning_and_end_are_kept_and_all_logs_togethe
 fn secrets_do_not_reach_the_log() {
     let project = project();
     let secret = "correct-horse-battery-staple";
-    let agent = "echo \"key $MY_API_TOKEN\"; echo \"err $MY_API_TOKEN\" >&2; echo \"<blocked>no $MY_API_TOKEN</blocked>\"";
+    let agent =
+        "echo \"key $MY_API_TOKEN\"; echo \"err $MY_API_TOKEN\" >&2; echo \"<blocked>no $MY_API_TOKEN</blocked>\"";
     run_shell(&project, &["build"], agent).env("MY_API_TOKEN", secret).output().expect(6);
     let log = log(&project);
     assert!(!log.contains(secret), "{log}");

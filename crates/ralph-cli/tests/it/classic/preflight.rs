@@ -46,11 +46,7 @@ fn then_folders_are_made_and_missing_specs_are_only_a_warning() {
     let project = project();
     fs::remove_dir(project.root().join("specs")).unwrap();
     let answer = told(&project, &["plan"], &["complete"]).output().expect(0);
-    assert!(
-        answer.stderr.contains("warning   the folder specs (SPECS_DIR) does not exist"),
-        "{}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("warning   the folder specs (SPECS_DIR) does not exist"), "{}", answer.stderr);
     assert_eq!(logs(&project).len(), 1);
     fs::create_dir(project.root().join("specs")).unwrap();
     let answer = told(&project, &["plan"], &["complete"]).output().expect(0);
@@ -110,8 +106,7 @@ fn then_the_prompt_file_which_init_would_make() {
 fn a_prompt_of_the_user_s_own_must_ask_for_the_promise() {
     let project = project();
     let own = project.write("own.md", "Look around.\n");
-    let stderr =
-        refused(&project, run(&project, &["prompt", own.to_str().unwrap()], &["complete"]).output(), 1);
+    let stderr = refused(&project, run(&project, &["prompt", own.to_str().unwrap()], &["complete"]).output(), 1);
     assert!(stderr.contains("does not ask for <promise>COMPLETE</promise>"), "{stderr}");
     assert!(stderr.contains("hint: "), "{stderr}");
 }

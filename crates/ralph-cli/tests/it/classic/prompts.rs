@@ -83,11 +83,7 @@ fn nothing_is_added_to_a_prompt_of_classic_mode() {
     project.write(".ralph/prompts/plan.md", "Look around.\n");
     let answer = run_shell(&project, &["plan", "1"], &keeper(1)).output().expect(0);
     assert_eq!(kept(&project, 1), "Look around.\n");
-    assert!(
-        answer.stderr.contains("plan.md does not ask for <promise>COMPLETE</promise>"),
-        "{}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("plan.md does not ask for <promise>COMPLETE</promise>"), "{}", answer.stderr);
 }
 
 // spec: L4, C1
@@ -102,10 +98,7 @@ fn checks_of_the_configuration_decide_in_build_mode_and_the_reason_goes_back() {
     assert_eq!(verdicts, ["rejected", "accepted"]);
     let second = kept(&project, 2);
     assert!(second.starts_with(&format!("Follow the plan.\n{ASKS}")), "{second}");
-    assert!(
-        second.contains("## Your last claim was rejected") && second.contains("it is missing"),
-        "{second}"
-    );
+    assert!(second.contains("## Your last claim was rejected") && second.contains("it is missing"), "{second}");
     fs::remove_file(project.root().join("done.txt")).unwrap();
     let answer = run(&project, &["plan"], &["complete"]).output().expect(0);
     assert!(answer.named("verdict").is_empty(), "a plan is not held against the checks");

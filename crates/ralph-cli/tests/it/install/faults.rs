@@ -94,8 +94,7 @@ fn a_record_that_cannot_be_understood_is_not_guessed_at() {
 }
 
 /// The calls by which files change. Which of a kind is used depends on the system.
-const WRITES: &[&str] =
-    &["rename,renameat,renameat2", "unlink,unlinkat", "fsync", "mkdir,mkdirat", "rmdir", "write"];
+const WRITES: &[&str] = &["rename,renameat,renameat2", "unlink,unlinkat", "fsync", "mkdir,mkdirat", "rmdir", "write"];
 
 /// Those between which anything lasting has happened.
 const STEPS: &[&str] = &["rename,renameat,renameat2", "unlink,unlinkat", "rmdir"];
@@ -134,8 +133,7 @@ fn sweep_kind(kind: &str, verb: &str, fault: &str, look: &mut impl FnMut(&Projec
 /// Nothing of ralph's is there.
 fn pristine(project: &Project, told: &str) {
     let files = everything(project);
-    let is_new =
-        |path: &&PathBuf| path.is_file() && !MERGED.iter().any(|name| project.outside(name) == **path);
+    let is_new = |path: &&PathBuf| path.is_file() && !MERGED.iter().any(|name| project.outside(name) == **path);
     assert_eq!(files.keys().filter(is_new).collect::<Vec<_>>(), Vec::<&PathBuf>::new(), "{told}");
     assert!(!project.home().join(".claude/commands").exists(), "{told}");
     MERGED.iter().for_each(|name| assert_eq!(read(project, name), SETTINGS, "{told}"));

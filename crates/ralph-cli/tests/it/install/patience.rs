@@ -68,9 +68,7 @@ fn hooks_whose_time_somebody_has_raised_by_hand_stay_ours_and_keep_it() {
 // spec: H2
 #[test]
 fn where_only_one_of_the_two_times_was_raised_the_doctor_tells_and_the_other_follows() {
-    for (old, new) in
-        [("\"timeout\": 600", "\"timeout\": 1800"), (" hook claude", " hook claude --seconds=1800")]
-    {
+    for (old, new) in [("\"timeout\": 600", "\"timeout\": 1800"), (" hook claude", " hook claude --seconds=1800")] {
         let project = lived_in();
         let name = "home/.claude/settings.json";
         project.ralph(["install", "claude"]).output().expect(0);
@@ -107,10 +105,7 @@ fn a_ralph_with_another_name_knows_its_own_hooks_also_after_it_has_moved() {
     fs::rename(project.outside("agentloop"), project.outside("looper")).unwrap();
     run("looper", "install");
     let settings = read(&project, name);
-    assert_eq!(
-        (settings.matches("/looper hook claude").count(), settings.matches("agentloop").count()),
-        (3, 0)
-    );
+    assert_eq!((settings.matches("/looper hook claude").count(), settings.matches("agentloop").count()), (3, 0));
     write(&project, name, &format!("{settings}// really\n"));
     run("looper", "uninstall");
     assert_eq!(read(&project, name), format!("{SETTINGS}// the end\n// really\n"));

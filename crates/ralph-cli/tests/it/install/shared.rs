@@ -66,8 +66,8 @@ fn what_a_project_shares_names_no_place_of_this_machine() {
     let project = Project::new();
     HOSTS.iter().for_each(|host| drop(call(&project, "install", host, "--project").output().expect(0)));
     let own = own();
-    let places = [own.to_str().unwrap(), project.outside("").to_str().unwrap().trim_end_matches('/')]
-        .map(str::to_owned);
+    let places =
+        [own.to_str().unwrap(), project.outside("").to_str().unwrap().trim_end_matches('/')].map(str::to_owned);
     let mut seen = 0;
     for (path, (_, bytes)) in everything(&project) {
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -131,14 +131,12 @@ fn hooks_of_a_project_that_name_a_path_are_brought_up_to_date_and_both_kinds_are
         call(&project, "install", host, "--project").output().expect(0);
         let shared = read(&project, &name);
         let begin = "sh -c 'command -v ralph >/dev/null 2>&1 && exec ralph hook ";
-        let by_path =
-            shared.replace(begin, "/opt/bin/ralph hook ").replace("; cat >/dev/null 2>&1 || :'", "");
+        let by_path = shared.replace(begin, "/opt/bin/ralph hook ").replace("; cat >/dev/null 2>&1 || :'", "");
         assert!(by_path.contains(&format!("\"/opt/bin/ralph hook {host}\"")), "{by_path}");
         write(&project, &name, &by_path);
         call(&project, "install", host, "--project").output().expect(0);
         assert_eq!(read(&project, &name), shared, "{host}");
-        let one =
-            shared.replacen(begin, "/opt/bin/ralph hook ", 1).replacen("; cat >/dev/null 2>&1 || :'", "", 1);
+        let one = shared.replacen(begin, "/opt/bin/ralph hook ", 1).replacen("; cat >/dev/null 2>&1 || :'", "", 1);
         write(&project, &name, &one);
         fs::remove_dir_all(project.home().join(".local")).unwrap();
         call(&project, "uninstall", host, "--project").output().expect(0);
@@ -158,10 +156,7 @@ fn who_has_it_for_himself_and_for_the_project_is_told() {
     for host in HOSTS {
         assert_eq!(installed(host, "--project"), "[]", "{host}");
         let told = installed(host, "--user");
-        assert!(
-            told.contains("called twice") && told.contains(&format!("uninstall {host} --user")),
-            "{told}"
-        );
+        assert!(told.contains("called twice") && told.contains(&format!("uninstall {host} --user")), "{told}");
         assert!(installed(host, "--project").contains("called twice"), "{host}");
         assert_eq!(findings(&project, host, &path).matches("called twice").count(), 2, "{host}");
         call(&project, "uninstall", host, "--user").output().expect(0);

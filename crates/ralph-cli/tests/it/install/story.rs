@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use ralph_util::digest::sha256;
+use ralph_util::digest::sha256_hex;
 use serde_json::{Value, json};
 
 use super::{HOSTS, SETTINGS, call, everything, lived_in, read, write};
@@ -21,19 +21,10 @@ fn every_program_gets_its_hooks_and_commands_and_loses_them_without_a_trace() {
                 assert_ne!(before, after, "{host} {scope}");
                 for (path, (mode, bytes)) in before.iter().filter(|(path, _)| !path.ends_with(".local")) {
                     let kept = &after[path];
-                    assert!(
-                        kept.1.len() >= bytes.len() && kept.0 == *mode,
-                        "{} lost something",
-                        path.display()
-                    );
+                    assert!(kept.1.len() >= bytes.len() && kept.0 == *mode, "{} lost something", path.display());
                 }
                 let again = call(&project, "install", host, scope).output().expect(0);
-                assert!(
-                    again
-                        .stdout
-                        .lines()
-                        .all(|line| !line.starts_with("wrote") && !line.starts_with("changed"))
-                );
+                assert!(again.stdout.lines().all(|line| !line.starts_with("wrote") && !line.starts_with("changed")));
                 assert_eq!(everything(&project), after, "{host} {scope}: a second time changes nothing");
                 call(&project, "uninstall", host, scope).output().expect(0);
                 assert_eq!(everything(&project), before, "{host} {scope}");
@@ -70,10 +61,7 @@ fn what_is_written_is_shown_and_looks_like_this() {
     let project = lived_in();
     let said = project.ralph(["install", "claude"]).output().expect(0);
     insta::assert_snapshot!("install_claude_says", shown(&project, &said.stdout));
-    insta::assert_snapshot!(
-        "install_claude_settings",
-        shown(&project, &read(&project, "home/.claude/settings.json"))
-    );
+    insta::assert_snapshot!("install_claude_settings", shown(&project, &read(&project, "home/.claude/settings.json")));
     insta::assert_snapshot!(
         "install_claude_command",
         shown(&project, &read(&project, "home/.claude/commands/ralph.md"))
@@ -98,10 +86,7 @@ fn a_dry_run_shows_what_would_come_and_changes_nothing() {
     let project = lived_in();
     let before = everything(&project);
     let said = project.ralph(["install", "qwen", "--dry-run"]).output().expect(0).stdout;
-    assert!(
-        said.contains("changed   ") && said.contains("    + ") && !said.contains("keep-me-private"),
-        "{said}"
-    );
+    assert!(said.contains("changed   ") && said.contains("    + ") && !said.contains("keep-me-private"), "{said}");
     assert!(said.contains("Nothing was changed"), "{said}");
     assert_eq!(everything(&project), before);
     assert!(!project.home().join(".local").exists());
@@ -113,10 +98,7 @@ fn programs_read_what_was_done_as_one_object() {
     let project = Project::new();
     let said = project.ralph(["install", "gemini", "--json"]).output().expect(0).json();
     let folder = project.home().join(".gemini");
-    assert_eq!(
-        (&said["host"], &said["scope"], &said["folder"]),
-        (&json!("gemini"), &json!("user"), &json!(folder))
-    );
+    assert_eq!((&said["host"], &said["scope"], &said["folder"]), (&json!("gemini"), &json!("user"), &json!(folder)));
     assert_eq!((said["files"].as_array().unwrap().len(), &said["advice"]), (5, &Value::Null));
     assert!(said["files"].as_array().unwrap().iter().all(|file| file["done"] == "wrote"), "{said}");
     let said = project.ralph(["uninstall", "gemini", "--json"]).output().expect(0).json();
@@ -282,7 +264,7 @@ fn trusted(file: &Path, event: &str, name: &str) -> String {
     let text = format!(
         r#"{{"event_name":"{name}","hooks":[{{"async":false,"command":{command},"timeout":600,"type":"command"}}]}}"#
     );
-    let hash = sha256(text);
+    let hash = sha256_hex(text);
     format!("[hooks.state.\"{}:{name}:0:0\"]\ntrusted_hash = \"sha256:{hash}\"\n", file.display())
 }
 

@@ -26,15 +26,13 @@ fn what_the_agent_of_a_session_imports_waits_for_a_person() {
 // spec: T8
 #[test]
 fn an_agent_that_leaves_the_word_out_is_recognised_by_its_session_and_cannot_approve() {
-    for variable in
-        ["CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "QWEN_CODE", "COPILOT_AGENT_SESSION_ID", "OPENCODE"]
+    for variable in ["CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "QWEN_CODE", "COPILOT_AGENT_SESSION_ID", "OPENCODE"]
     {
         let project = Project::new();
         project.write("ralph-tasks.yaml", TASKS);
         project.ralph(["task", "import", "ralph-tasks.yaml"]).env(variable, "1").output().expect(0);
         assert_eq!(approved(&project), json!(false), "{variable}");
-        let answer =
-            project.ralph(["task", "approve", "--all", "--yes"]).env(variable, "1").output().expect(1);
+        let answer = project.ralph(["task", "approve", "--all", "--yes"]).env(variable, "1").output().expect(1);
         assert!(answer.stderr.contains("an agent cannot approve"), "{}", answer.stderr);
     }
 }

@@ -23,8 +23,7 @@ fn settle(scene: &Scene) -> Vec<(&'static str, String)> {
 
 /// Names the program, which lies on PATH, and the argument that makes it speak the protocol.
 pub(super) fn started_with(scene: &Scene, argument: &str) {
-    let settings =
-        format!("agents: {{acp: {{cli: acp, args: [{argument}]}}}}\nlimits: {{after_result: 3s}}\n");
+    let settings = format!("agents: {{acp: {{cli: acp, args: [{argument}]}}}}\nlimits: {{after_result: 3s}}\n");
     scene.settings(".config/ralph/config.yaml", &settings);
 }
 
@@ -52,9 +51,7 @@ fn the_session_goes_on_with_all_that_was_said() {
     let limits = ["--check", "false", "--max-iterations", "2"];
     let answer = scene.run("Remember the word marzipan.").args(limits).output().expect(3);
     let asked = scene.server.asked();
-    assert!(
-        asked[1].to_string().contains("marzipan") && asked[1].to_string().contains("The work is finished.")
-    );
+    assert!(asked[1].to_string().contains("marzipan") && asked[1].to_string().contains("The work is finished."));
     let sessions: Vec<_> =
         answer.named("attempt.ended").iter().map(|event| event["result"]["session"].clone()).collect();
     assert!(sessions[0].is_string() && sessions[0] == sessions[1], "{sessions:?}");

@@ -38,9 +38,7 @@ tests!(CLAUDE: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_repo
 
 /// As people have it: it asks ten times, which takes minutes.
 const PATIENT: Real = Real {
-    settle: |scene| {
-        settle(scene).into_iter().filter(|(name, _)| *name != "CLAUDE_CODE_MAX_RETRIES").collect()
-    },
+    settle: |scene| settle(scene).into_iter().filter(|(name, _)| *name != "CLAUDE_CODE_MAX_RETRIES").collect(),
     ..CLAUDE
 };
 

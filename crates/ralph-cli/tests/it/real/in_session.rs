@@ -67,8 +67,7 @@ pub fn greeting(project: &Project) -> Value {
     json!([{"say": LIE}, {"write": {"path": file, "content": "hello\n"}}, {"say": DONE}])
 }
 
-pub const GREET: &str =
-    "\"Write a greeting. Don't touch $HOME.\" --check 'grep hello greeting.txt' --max-iterations=4";
+pub const GREET: &str = "\"Write a greeting. Don't touch $HOME.\" --check 'grep hello greeting.txt' --max-iterations=4";
 
 /// The loop of the greeting went as it should.
 pub fn greeted(scene: &Scene, id: &str) {
@@ -141,7 +140,9 @@ macro_rules! shared_sessions {
     ($host:ident) => {
         #[test]
         fn a_project_s_hooks_find_ralph_by_its_name_and_are_silent_where_there_is_none() {
-            $crate::real::in_session::a_project_s_hooks_find_ralph_by_its_name_and_are_silent_where_there_is_none(&$host);
+            $crate::real::in_session::a_project_s_hooks_find_ralph_by_its_name_and_are_silent_where_there_is_none(
+                &$host,
+            );
         }
     };
 }
@@ -157,9 +158,7 @@ macro_rules! sessions {
 
         #[test]
         fn a_session_beside_a_loop_is_let_alone_and_a_cancelled_loop_is_over() {
-            $crate::real::in_session::a_session_beside_a_loop_is_let_alone_and_a_cancelled_loop_is_over(
-                &$host,
-            );
+            $crate::real::in_session::a_session_beside_a_loop_is_let_alone_and_a_cancelled_loop_is_over(&$host);
         }
     };
 }

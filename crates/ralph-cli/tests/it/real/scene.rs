@@ -89,8 +89,7 @@ impl Scene {
     /// Puts a program of the npm project onto PATH.
     fn link(&self, name: &str, program: &str) {
         let platform = platform();
-        let path =
-            self.agent.set.folder().join("node_modules").join(program.replace("{platform}", &platform));
+        let path = self.agent.set.folder().join("node_modules").join(program.replace("{platform}", &platform));
         assert!(path.exists(), "{} is not there; is there none for {platform}?", path.display());
         symlink(path, self.bin().join(name)).unwrap();
     }

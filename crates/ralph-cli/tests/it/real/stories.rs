@@ -64,10 +64,8 @@ pub fn a_judge_without_tools_finds_the_lie_and_the_work(agent: &'static Real) {
         json!([{"say": LIE}, {"write": {"path": file, "content": "hello\n"}}, {"say": DONE}])
     });
     let config = scene.project.outside("judge.yaml");
-    let text = format!(
-        "verification: {{judge: {{agent: {}}}}}\nchecks: [{{check_for: [there is a greeting]}}]\n",
-        agent.name
-    );
+    let text =
+        format!("verification: {{judge: {{agent: {}}}}}\nchecks: [{{check_for: [there is a greeting]}}]\n", agent.name);
     std::fs::write(&config, text).unwrap();
     let config = config.display().to_string();
     let answer = scene.run("Write a greeting.").args(["--config", &config, "--max-iterations", "2"]).output();
@@ -82,8 +80,7 @@ pub fn a_judge_without_tools_finds_the_lie_and_the_work(agent: &'static Real) {
     for body in judged {
         let tools = body["tools"].as_array().cloned().unwrap_or_default();
         let names: Vec<String> = tools.iter().map(|tool| tool["name"].to_string().to_lowercase()).collect();
-        let runs =
-            |name: &String| ["bash", "shell", "exec", "web", "read"].iter().any(|word| name.contains(word));
+        let runs = |name: &String| ["bash", "shell", "exec", "web", "read"].iter().any(|word| name.contains(word));
         assert!(!names.iter().any(runs), "{names:?}");
         assert!(!body.to_string().contains("Write a greeting."), "it knows nothing of the conversation");
     }
@@ -93,8 +90,7 @@ pub fn a_judge_without_tools_finds_the_lie_and_the_work(agent: &'static Real) {
 // spec: A10, T8
 pub fn tasks_that_it_makes_are_imported_and_wait_for_approval(agent: &'static Real) {
     let answer = |words: &str| {
-        let file =
-            "for notes in .ralph/notes/*.md; do printf '%b' \"$tasks\" > \"${notes%.md}.tasks.yaml\"; done";
+        let file = "for notes in .ralph/notes/*.md; do printf '%b' \"$tasks\" > \"${notes%.md}.tasks.yaml\"; done";
         json!({"run": format!("tasks='- id: greet-1\\n  title: Greet\\n  completion: {{outcome: o{words}}}\\n'; {file}")})
     };
     let said = json!({"say": "They are written.\n\n<promise>TASKS_WRITTEN</promise>"});
@@ -137,8 +133,7 @@ pub fn a_server_that_fails_and_limits_for_a_moment_is_survived(agent: &'static R
 /// The promise has been heard when the stream breaks, and what comes then takes it back.
 // spec: A10, S2, L5
 pub fn a_promise_in_a_broken_answer_is_no_claim(agent: &'static Real) {
-    let broken =
-        "<promise>DONE</promise> or not, I do not know yet and have to look at it again, more closely.";
+    let broken = "<promise>DONE</promise> or not, I do not know yet and have to look at it again, more closely.";
     let scene = Scene::new(agent, |_| json!([{"cut": broken}, {"say": "There is more to do."}]));
     let answer = scene.run("Do the work.").args(["--max-iterations", "1"]).output();
     assert!([3, 4].contains(&answer.code()), "{}", answer.stdout);

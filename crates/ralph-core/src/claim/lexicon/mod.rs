@@ -2,16 +2,23 @@
 //! its family; the rules that use the families are in `mood`, `lead` and `retract`.
 //! The pattern signs are explained at [`super::words::find`].
 
-mod giving;
-mod refusing;
-mod telling;
-mod withdrawing;
+mod refusal_words;
+mod report_words;
+mod signal_words;
+mod withdrawal_words;
 
-pub(crate) use giving::{DONE, GIVE, HOLDS, LABEL, NOW, ORDER, ORDER_OR_NOUN, REFERRING, SIGNAL};
-pub(crate) use refusing::{
-    ALL_DONE, CONDITIONS, HOLDING_BACK, LATER, NEGATORS, PAST, TIMES, UNDONE, WITHHELD, WORK_OPEN, WRONG,
+pub(crate) use refusal_words::{
+    CONDITION_PHRASES, IMPLICIT_WITHHOLDING, NEGATORS, NOTHING_UNDONE, PAST_TENSE_VERBS, POSTPONEMENTS,
+    SIGNAL_WOULD_BE_WRONG, TIME_CONJUNCTIONS, UNDONE_WORK, WITHHOLDING_SIGNAL, WORK_NOT_DONE,
 };
-pub(crate) use telling::{
-    DANGLING, DUTY, ELSEWHERE, EXAMPLE, FORWARD, OTHER_TIME, PREDICATE, PROTOCOL, REPORTS, SUBORDINATE,
+pub(crate) use report_words::{
+    AGENT_DUTIES, CONTINUATION_WORDS, DANGLING_WORDS, EXAMPLE_PHRASES, FORWARD_REFERENCES, OTHER_SPEAKERS,
+    OTHER_TIME_PHRASES, PREDICATE_VERBS, PROTOCOL_DESCRIPTIONS, REPORTING_VERBS,
 };
-pub(crate) use withdrawing::{BACKWARD, GOES_ON, NO_WITHDRAWAL, SECOND_LOOK, VOID, WITHDRAW};
+pub(crate) use signal_words::{
+    CONDITION_MET, FINAL_LABELS, GIVEN_NOW, IMPERATIVE_VERBS, IMPERATIVE_VERBS_OR_NOUNS, PROTOCOL_REFERENCES,
+    SIGNAL_NOUNS, SIGNAL_VERBS, WORK_DONE,
+};
+pub(crate) use withdrawal_words::{
+    BACKWARD_REFERENCES, CONTINUED_WORK, FALSE_WITHDRAWALS, INVALIDATIONS, RECONSIDERATIONS, WITHDRAWALS,
+};

@@ -1,40 +1,40 @@
 //! Ready criteria with parameters. A value becomes part of one argument, or a variable of the check's environment; no
 //! shell ever reads it, and it is never expanded again.
-mod built_in;
-mod fill;
+mod built_in_templates;
+mod template_filler;
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub use built_in::built_in;
+pub use built_in_templates::built_in_templates;
 
 use super::Criterion;
 
 /// The names of a check's variables begin with this.
-pub const VARIABLE: &str = "RALPH_PARAM_";
+pub const PARAMETER_VARIABLE_PREFIX: &str = "RALPH_PARAM_";
 
 /// A criterion with holes, `{{name}}`, one for each parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
+pub struct CriterionTemplate {
     pub name: String,
     /// What it verifies, in one line.
     pub about: String,
-    pub parameters: Vec<Parameter>,
-    pub check: Criterion,
+    pub parameters: Vec<TemplateParameter>,
+    pub criterion: Criterion,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameter {
+pub struct TemplateParameter {
     pub name: String,
     pub about: String,
     pub kind: ParameterKind,
     /// What holds where nothing is given; without it the parameter is required.
-    pub default: Option<Values>,
+    pub default: Option<ParameterValues>,
 }
 
 /// The values of one parameter: one, but for lists.
-pub type Values = Vec<String>;
+pub type ParameterValues = Vec<String>;
 
 /// What may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum ParameterKind {
     /// Any text.
     Text,
     /// A whole number within bounds.
-    Whole { least: u64, most: u64 },
+    WholeNumber { min: u64, max: u64 },
     /// A path that cannot be mistaken for an option.
     Path,
     /// One path or more.
@@ -55,42 +55,44 @@ pub enum ParameterKind {
 
 /// Why a template cannot be used so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
+pub enum CriterionTemplateError {
     #[error("the template {template} has no parameter {name:?}")]
-    Unknown { template: String, name: String, known: Vec<String> },
+    UnknownParameter { template: String, name: String, known: Vec<String> },
     #[error("the template {template} needs the parameter {name}: {about}")]
-    Missing { template: String, name: String, about: String },
+    MissingParameter { template: String, name: String, about: String },
     #[error("{name}: {value:?} is not {wanted}")]
-    Value { name: String, value: String, wanted: String },
+    InvalidValue { name: String, value: String, wanted: String },
     #[error("{name}: one value is wanted, not a list")]
-    List { name: String },
+    UnexpectedList { name: String },
     #[error("{hole} stands in a shell command, where a value would be read as part of the command")]
-    Shell { hole: String },
+    InShellCommand { hole: String },
     #[error("{hole} is no parameter of this template")]
-    Hole { hole: String },
+    UnknownPlaceholder { hole: String },
     #[error("{hole} is a list, and can only be words of a command by itself")]
-    Inside { hole: String },
+    ListInsideWord { hole: String },
 }
 
-impl TemplateError {
+impl CriterionTemplateError {
     /// Returns which part of `{template, with}` is to blame, as a path.
     #[must_use]
-    pub fn part(&self) -> String {
+    pub fn faulty_part(&self) -> String {
         match self {
-            Self::Unknown { name, .. }
-            | Self::Missing { name, .. }
-            | Self::Value { name, .. }
-            | Self::List { name } => format!("with.{name}"),
-            Self::Shell { .. } | Self::Hole { .. } | Self::Inside { .. } => String::from("template"),
+            Self::UnknownParameter { name, .. }
+            | Self::MissingParameter { name, .. }
+            | Self::InvalidValue { name, .. }
+            | Self::UnexpectedList { name } => format!("with.{name}"),
+            Self::InShellCommand { .. } | Self::UnknownPlaceholder { .. } | Self::ListInsideWord { .. } => {
+                String::from("template")
+            }
         }
     }
 }
 
 impl ParameterKind {
     /// The kinds by the names under which templates write them.
-    pub const NAMES: &'static [(&'static str, Self)] = &[
+    pub const KIND_NAMES: &'static [(&'static str, Self)] = &[
         ("text", Self::Text),
-        ("whole", Self::Whole { least: 0, most: u32::MAX as u64 }),
+        ("whole", Self::WholeNumber { min: 0, max: u32::MAX as u64 }),
         ("path", Self::Path),
         ("paths", Self::Paths),
         ("words", Self::Words),
@@ -102,7 +104,7 @@ impl ParameterKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
-            Self::Whole { .. } => "whole",
+            Self::WholeNumber { .. } => "whole",
             Self::Path => "path",
             Self::Paths => "paths",
             Self::Words => "words",
@@ -113,7 +115,7 @@ impl ParameterKind {
     fn is_list(self) -> bool {
         match self {
             Self::Paths | Self::Words => true,
-            Self::Text | Self::Whole { .. } | Self::Path | Self::Url => false,
+            Self::Text | Self::WholeNumber { .. } | Self::Path | Self::Url => false,
         }
     }
 }

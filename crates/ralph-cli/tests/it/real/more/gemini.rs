@@ -30,9 +30,7 @@ tests!(GEMINI: a_lie_is_rejected_and_real_work_is_proven, an_invalid_key_is_repo
 const SESSION: Host = Host {
     real: &GEMINI,
     mark: '/',
-    begin: |id| {
-        words(&["-o", "stream-json", "-y", "-m", "gemini-2.5-pro", "--skip-trust", "--session-id", id])
-    },
+    begin: |id| words(&["-o", "stream-json", "-y", "-m", "gemini-2.5-pro", "--skip-trust", "--session-id", id]),
     resume: |id| words(&["-o", "stream-json", "-y", "-m", "gemini-2.5-pro", "--skip-trust", "--resume", id]),
     id: None,
     trust: |scene| {

@@ -1,0 +1,153 @@
+//! What is answered when the agent asks whether it may use a tool.
+use std::path::{Component, Path, PathBuf};
+
+use super::message::{AcpPermissionOption, AcpToolLocation};
+use crate::permission::PermissionLevel;
+use ralph_util::json;
+
+/// What a permission for edits allows; all else (`execute`, `delete`, `fetch`, `switch_mode`, `other`) it does not.
+const EDIT_LEVEL_TOOL_KINDS: &[&str] = &["read", "search", "think", "edit", "move"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PermissionDecision {
+    Allow,
+    Refuse,
+}
+
+/// Decides by the kind of the tool and the files that it names.
+pub(super) fn decide_permission(
+    permission: PermissionLevel,
+    kind: &str,
+    locations: &[AcpToolLocation<'_>],
+    folder: &str,
+) -> PermissionDecision {
+    let is_harmless =
+        || EDIT_LEVEL_TOOL_KINDS.contains(&kind) && locations.iter().all(|place| is_inside_folder(place, folder));
+    match permission {
+        PermissionLevel::Full => PermissionDecision::Allow,
+        PermissionLevel::Edits if is_harmless() => PermissionDecision::Allow,
+        PermissionLevel::Edits | PermissionLevel::Ask => PermissionDecision::Refuse,
+    }
+}
+
+/// Returns the option that says so, the one that says it once before the one that says it for ever. What is allowed here
+/// may be refused next time, and the other way round. What an option of another kind means nobody knows, so none is chosen.
+pub(super) fn choose_option(decision: PermissionDecision, options: &[AcpPermissionOption<'_>]) -> Option<String> {
+    let kinds = match decision {
+        PermissionDecision::Allow => ["allow_once", "allow_always"],
+        PermissionDecision::Refuse => ["reject_once", "reject_always"],
+    };
+    let of_kind = |kind: &&str| options.iter().find(|option| json::as_name(option.kind) == *kind);
+    kinds.iter().find_map(of_kind).and_then(|option| json::decode_string(option.id))
+}
+
+/// Relative paths are meant from the project's folder. A path that is no text is nowhere; bytes in it that are no
+/// characters name some file, and which folder that is in does not depend on them.
+fn is_inside_folder(location: &AcpToolLocation<'_>, folder: &str) -> bool {
+    let Some(raw) = location.path else { return true };
+    let folder = Path::new(folder);
+    json::decode_string(Some(raw))
+        .is_some_and(|path| normalize_path(&folder.join(path)).starts_with(normalize_path(folder)))
+}
+
+/// Takes `.` and `..` out of a path, by its letters alone.
+fn normalize_path(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+        plain
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide_for_paths(permission: PermissionLevel, kind: &str, paths: &[&str]) -> PermissionDecision {
+        let quoted: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
+        let places: Vec<AcpToolLocation<'_>> =
+            quoted.iter().map(|path| AcpToolLocation { path: Some(path.as_bytes()) }).collect();
+        decide_permission(permission, kind, &places, "/home/p")
+    }
+
+    #[test] // spec: A6
+    fn edits_allows_reads_and_writes_in_the_project_and_nothing_else() {
+        for kind in ["read", "search", "edit", "think", "move"] {
+            assert_eq!(
+                decide_for_paths(PermissionLevel::Edits, kind, &["/home/p/a", "b/c"]),
+                PermissionDecision::Allow,
+                "{kind}"
+            );
+        }
+        for kind in ["execute", "delete", "fetch", "switch_mode", "other", "", "a new one"] {
+            assert_eq!(decide_for_paths(PermissionLevel::Edits, kind, &[]), PermissionDecision::Refuse, "{kind}");
+        }
+        for path in ["/etc/passwd", "/home/p/../q", "../x", "/home/project2"] {
+            assert_eq!(
+                decide_for_paths(PermissionLevel::Edits, "edit", &["/home/p/a", path]),
+                PermissionDecision::Refuse,
+                "{path}"
+            );
+        }
+    }
+
+    #[test] // spec: A6
+    fn a_path_that_is_not_a_string_is_outside_the_project_and_invalid_bytes_do_not_move_a_path() {
+        let edit = |path: &'static [u8]| {
+            decide_permission(PermissionLevel::Edits, "edit", &[AcpToolLocation { path: Some(path) }], "/home/p")
+        };
+        for path in [&b"\"/home/p/\xff\xfe\""[..], b"\"\xff/x\"", b"\"a\\ud800b\""] {
+            assert_eq!(edit(path), PermissionDecision::Allow, "{}", path.escape_ascii());
+        }
+        let outside = [
+            &b"\"/home/\xff/../../etc\""[..],
+            b"\"/home/p\xff/x\"",
+            b"\"..\xff/../../q\"",
+            b"7",
+            b"null",
+            b"[\"/home/p/a\"]",
+        ];
+        for path in outside {
+            assert_eq!(edit(path), PermissionDecision::Refuse, "{}", path.escape_ascii());
+        }
+    }
+
+    #[test] // spec: A6
+    fn ask_refuses_every_request_and_full_allows_it() {
+        for kind in ["read", "edit", "execute", ""] {
+            assert_eq!(
+                decide_for_paths(PermissionLevel::Ask, kind, &["/home/p/a"]),
+                PermissionDecision::Refuse,
+                "{kind}"
+            );
+            assert_eq!(
+                decide_for_paths(PermissionLevel::Full, kind, &["/etc/passwd"]),
+                PermissionDecision::Allow,
+                "{kind}"
+            );
+        }
+    }
+
+    #[test] // spec: A6
+    fn a_one_time_option_is_preferred_to_a_permanent_one() {
+        let list = br#"[{"optionId":"a","kind":"allow_always"},{"optionId":"b","kind":"allow_once"},
+            {"optionId":"c","kind":"reject_always"}]"#;
+        let options = AcpPermissionOption::list(Some(list)).unwrap();
+        assert_eq!(choose_option(PermissionDecision::Allow, &options).as_deref(), Some("b"));
+        assert_eq!(choose_option(PermissionDecision::Refuse, &options).as_deref(), Some("c"));
+        assert_eq!(choose_option(PermissionDecision::Allow, &options[2..]), None);
+        let strange = AcpPermissionOption::list(Some(
+            br#"[{"optionId":"d","kind":"allow_session"},{"optionId":"e"},{"kind":"allow_once"},{"optionId":7,"kind":"reject_once"}]"#,
+        ));
+        let strange = strange.unwrap();
+        assert_eq!(
+            (choose_option(PermissionDecision::Allow, &strange), choose_option(PermissionDecision::Refuse, &strange)),
+            (None, None)
+        );
+    }
+}

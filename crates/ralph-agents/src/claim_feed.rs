@@ -1,0 +1,25 @@
+//! What of an agent's events matters for its claims. It judges nothing.
+use ralph_core::claim::{ClaimFinder, TranscriptEvent};
+
+use super::event::AgentEvent;
+
+/// Passes on what matters for claims.
+pub fn feed_claim_finder(finder: &mut ClaimFinder, event: &AgentEvent) {
+    match event {
+        AgentEvent::Text { message, text } => {
+            finder.handle_event(TranscriptEvent::AgentText { message: *message, text });
+        }
+        AgentEvent::Prompted => finder.handle_event(TranscriptEvent::NewPrompt),
+        AgentEvent::Unread => finder.handle_event(TranscriptEvent::RecordSkipped),
+        AgentEvent::Error { fatal: true, .. } => finder.handle_event(TranscriptEvent::TurnFailed),
+        AgentEvent::Error { fatal: false, .. }
+        | AgentEvent::Started { .. }
+        | AgentEvent::Thinking { .. }
+        | AgentEvent::ToolCall { .. }
+        | AgentEvent::ToolResult { .. }
+        | AgentEvent::AtWork
+        | AgentEvent::Usage { .. }
+        | AgentEvent::RateLimit { .. }
+        | AgentEvent::Finished { .. } => {}
+    }
+}

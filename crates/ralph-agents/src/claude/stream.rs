@@ -1,0 +1,300 @@
+//! Claude's stream as events. Only the main thread's assistant text is the agent's own: a record that names
+//! a parent tool call comes from a sub-agent, and user records are prompts, hook feedback or tool results.
+use super::failure::{self, ClaudeFailure};
+use super::record::{ClaudeContent, ClaudeContentBlock, ClaudeMessage, ClaudeRecord};
+use super::tool_result_skip::ToolResultDetector;
+use super::usage::ClaudeUsageTracker;
+use crate::classify;
+use crate::event::{AgentErrorKind, AgentEvent, push_at_work_once};
+use crate::fatal_error::push_fatal_error;
+use crate::limit_reset::LimitReset;
+use crate::message_numbering::MessageNumbering;
+use crate::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
+use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::usage_totals::UsageTotals;
+use ralph_util::json::{self, MalformedJson, RawJson};
+
+/// The author of messages that Claude Code writes itself, in place of the model's answer.
+const SYNTHETIC_MODEL: &str = "<synthetic>";
+
+/// What programs that copied the format write as an answer where the API refused one.
+const API_ERROR_PREFIX: &str = "[API Error: ";
+
+pub(crate) fn stream_parser() -> impl StreamParser {
+    JsonLinesParser::<ClaudeStreamReader>::default()
+}
+
+/// The same for programs that write the API's refusals as if they were answers.
+pub(crate) fn compatible_stream_parser() -> impl StreamParser {
+    JsonLinesParser::with_reader(ClaudeStreamReader {
+        api_error_style: ApiErrorStyle::AsText,
+        ..ClaudeStreamReader::default()
+    })
+}
+
+#[derive(Debug, Default)]
+struct ClaudeStreamReader {
+    numbering: MessageNumbering,
+    usage: ClaudeUsageTracker,
+    last_started: Option<AgentEvent>,
+    /// Whether the agent spoke: then a result only repeats its words, if need be those of an earlier turn.
+    has_spoken: bool,
+    /// The kind of the last API failure since the last result.
+    last_api_error: Option<AgentErrorKind>,
+    event_detail: ClaudeEventDetail,
+    api_error_style: ApiErrorStyle,
+    totals: UsageTotals,
+    /// Whether a record of its own said when a limit ends.
+    is_reset_known: bool,
+    tool_result_detector: ToolResultDetector,
+}
+
+/// How it is told that the API refused to answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ApiErrorStyle {
+    #[default]
+    Marked,
+    AsText,
+}
+
+/// Whether somebody looks at tools and thoughts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum ClaudeEventDetail {
+    #[default]
+    Full,
+    ActivityOnly,
+}
+
+impl RecordReader for ClaudeStreamReader {
+    fn read_record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<RecordStatus, MalformedJson> {
+        if self.event_detail == ClaudeEventDetail::ActivityOnly && self.tool_result_detector.is_only_tool_result(line) {
+            push_at_work_once(out);
+            return Ok(RecordStatus::Recognised);
+        }
+        let record = ClaudeRecord::parse(line)?;
+        match record.kind {
+            "assistant" => self.read_assistant(line, &record, out),
+            "user" => self.read_user(&record, out),
+            "result" => self.read_result(line, out)?,
+            "system" => self.read_system(line, record.subtype, out),
+            "stream_event" => self.read_stream_event(&record, out),
+            "rate_limit_event" => self.read_rate_limit(line, out),
+            "control_request" | "control_response" | "keep_alive" | "tool_progress" | "auth_status" => {}
+            _ => return Ok(RecordStatus::Unknown),
+        }
+        Ok(RecordStatus::Recognised)
+    }
+
+    fn is_tool_record(&self, head: &[u8]) -> bool {
+        head.starts_with(br#"{"type":"user","#)
+    }
+
+    fn continue_session(&mut self, before: PriorUsage) {
+        self.totals.continue_from(before);
+    }
+
+    fn skip_display_events(&mut self) {
+        self.event_detail = ClaudeEventDetail::ActivityOnly;
+    }
+}
+
+impl ClaudeStreamReader {
+    fn read_assistant(&mut self, line: &[u8], record: &ClaudeRecord<'_>, out: &mut Vec<AgentEvent>) {
+        let is_failure = !record.error.is_empty() || json::as_name(record.message.model) == SYNTHETIC_MODEL;
+        if is_failure && !record.is_nested {
+            self.read_api_error(line, record, out);
+            return;
+        }
+        if let (ClaudeContent::Text(text), false) = (&record.message.content, record.is_nested) {
+            self.push_text(&record.message, Some(text), out);
+        }
+        for block in content_blocks(&record.message) {
+            match json::as_name(block.kind) {
+                "text" if !record.is_nested => self.push_text(&record.message, block.text, out),
+                "tool_use" | "server_tool_use" | "thinking" if self.event_detail == ClaudeEventDetail::ActivityOnly => {
+                    push_at_work_once(out);
+                }
+                "tool_use" | "server_tool_use" => out.push(tool_call_event(block)),
+                "thinking" if !record.is_nested => out.extend(thinking_event(block.thinking)),
+                _ => {}
+            }
+        }
+    }
+
+    fn read_user(&self, record: &ClaudeRecord<'_>, out: &mut Vec<AgentEvent>) {
+        if matches!(record.message.content, ClaudeContent::Text(_)) && !record.is_nested {
+            out.push(AgentEvent::Prompted);
+        }
+        for block in content_blocks(&record.message) {
+            match json::as_name(block.kind) {
+                "text" if !record.is_nested => out.push(AgentEvent::Prompted),
+                "tool_result" if self.event_detail == ClaudeEventDetail::ActivityOnly => push_at_work_once(out),
+                "tool_result" => out.push(AgentEvent::ToolResult {
+                    ok: !json::is_true(block.is_error),
+                    excerpt: tool_summary::result_excerpt(block.content),
+                }),
+                _ => {}
+            }
+        }
+    }
+
+    fn push_text(&mut self, message: &ClaudeMessage<'_>, text: Option<RawJson<'_>>, out: &mut Vec<AgentEvent>) {
+        let text = json::decode_string(text).unwrap_or_default();
+        if self.api_error_style == ApiErrorStyle::AsText && text.starts_with(API_ERROR_PREFIX) {
+            let kind = classify::kind_from_message(&text);
+            self.last_api_error = Some(kind);
+            out.push(AgentEvent::Error { kind, message: text, fatal: false });
+            return;
+        }
+        let said = self.numbering.number_whole_message(json::decode_string(message.id), text);
+        self.has_spoken |= said.is_some();
+        out.extend(said);
+    }
+
+    /// An API failure in the shape of an answer. A later good answer means that it was overcome, so it is
+    /// not fatal by itself.
+    fn read_api_error(&mut self, line: &[u8], record: &ClaudeRecord<'_>, out: &mut Vec<AgentEvent>) {
+        let text = content_blocks(&record.message).iter().find_map(|block| json::decode_string(block.text));
+        let message = text.unwrap_or_else(|| record.error.to_owned());
+        let [status] = json::pick_members_or_none(Some(line), ["api_error_status"]);
+        let kind = failure::api_error_kind(record.error, json::parse_u64(status), &message);
+        self.last_api_error = Some(kind);
+        out.push(AgentEvent::Error { kind, message, fatal: false });
+    }
+
+    fn read_result(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<(), MalformedJson> {
+        let [is_error, subtype, text] = json::pick_members(line, ["is_error", "subtype", "result"])?;
+        let failed = json::is_true(is_error) || json::as_name(subtype).starts_with("error");
+        if self.last_started.is_none() {
+            self.report_started(line, out);
+        }
+        if !failed && !self.has_spoken {
+            out.extend(json::decode_string(text).and_then(|text| self.numbering.number_whole_message(None, text)));
+        }
+        out.extend(match self.api_error_style {
+            ApiErrorStyle::Marked => self.usage.usage_from_result(line),
+            ApiErrorStyle::AsText => self.usage_from_compatible_result(line),
+        });
+        if failed {
+            let ClaudeFailure { kind, message } = failure::failure_from_result(line, self.last_api_error);
+            match self.is_reset_known {
+                true => out.push(AgentEvent::Error { kind, message, fatal: true }),
+                false => push_fatal_error(kind, message, out),
+            }
+        }
+        out.push(AgentEvent::Finished { ok: !failed });
+        self.last_api_error = None;
+        self.is_reset_known = false;
+        Ok(())
+    }
+
+    /// A session that goes on counts on.
+    fn usage_from_compatible_result(&mut self, line: &[u8]) -> Option<AgentEvent> {
+        let [usage] = json::pick_members_or_none(Some(line), ["usage"]);
+        let [input, output] = json::pick_members_or_none(usage, ["input_tokens", "output_tokens"]);
+        self.totals.advance_to(json::parse_u64(input), json::parse_u64(output))
+    }
+
+    fn read_system(&mut self, line: &[u8], subtype: &str, out: &mut Vec<AgentEvent>) {
+        match subtype {
+            "init" => self.report_started(line, out),
+            "api_retry" => out.push(retry_event(line)),
+            "retry" => out.push(compatible_retry_event(line)),
+            _ => {}
+        }
+    }
+
+    /// The same session may introduce itself again, after a background task for instance. Where only a result
+    /// is printed, that alone names it.
+    fn report_started(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        let [session, model] = json::pick_members_or_none(Some(line), ["session_id", "model"]);
+        let (session, model) = (json::decode_string(session), json::decode_string(model));
+        let is_named = session.is_some() || model.is_some();
+        let event = AgentEvent::Started { session, model };
+        if is_named && self.last_started.as_ref() != Some(&event) {
+            out.push(event.clone());
+            self.last_started = Some(event);
+        }
+    }
+
+    /// Only a refusal counts; the same record also announces that a limit draws near.
+    fn read_rate_limit(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        let [info] = json::pick_members_or_none(Some(line), ["rate_limit_info"]);
+        let [status, resets_at, window] = json::pick_members_or_none(info, ["status", "resetsAt", "rateLimitType"]);
+        if json::as_name(status) == "rejected" {
+            let message = format!("usage limit reached ({})", json::as_name(window));
+            let reset =
+                json::parse_i64(resets_at).map_or(LimitReset::Unknown {}, |reset_at| LimitReset::At { reset_at });
+            self.is_reset_known = reset != LimitReset::Unknown {};
+            out.push(AgentEvent::RateLimit { reset, message });
+        }
+    }
+
+    fn read_stream_event(&mut self, record: &ClaudeRecord<'_>, out: &mut Vec<AgentEvent>) {
+        let [kind, delta] = json::pick_members_or_none(record.event, ["type", "delta"]);
+        match json::as_name(kind) {
+            _ if record.is_nested => {}
+            "message_start" => self.numbering.end_message(),
+            "content_block_delta" => self.read_delta(delta, out),
+            _ => {}
+        }
+    }
+
+    fn read_delta(&mut self, delta: Option<RawJson<'_>>, out: &mut Vec<AgentEvent>) {
+        let [kind, text] = json::pick_members_or_none(delta, ["type", "text"]);
+        if let ("text_delta", Some(text)) = (json::as_name(kind), json::decode_string(text)) {
+            self.has_spoken = true;
+            out.push(self.numbering.number_piece(text));
+        }
+    }
+}
+
+fn content_blocks<'m, 'a>(message: &'m ClaudeMessage<'a>) -> &'m [ClaudeContentBlock<'a>] {
+    match &message.content {
+        ClaudeContent::Blocks(blocks) => blocks,
+        ClaudeContent::Text(_) | ClaudeContent::Empty => &[],
+    }
+}
+
+fn tool_call_event(block: &ClaudeContentBlock<'_>) -> AgentEvent {
+    AgentEvent::ToolCall {
+        name: json::decode_string_prefix(block.name, 80).unwrap_or_default(),
+        detail: tool_summary::summarize_tool_input(block.input),
+    }
+}
+
+fn thinking_event(text: Option<RawJson<'_>>) -> Option<AgentEvent> {
+    let text = to_one_line(&json::decode_string_prefix(text, EXCERPT_CHARS * 2)?, EXCERPT_CHARS);
+    (!text.is_empty()).then_some(AgentEvent::Thinking { text })
+}
+
+fn retry_event(line: &[u8]) -> AgentEvent {
+    let [error, status, attempt, most] =
+        json::pick_members_or_none(Some(line), ["error", "error_status", "attempt", "max_retries"]);
+    let (error, status) = (json::as_name(error), json::parse_u64(status));
+    let (attempt, most) = (json::parse_u64(attempt).unwrap_or(0), json::parse_u64(most).unwrap_or(0));
+    let message = format!("{error}, retry {attempt} of {most}");
+    let kind = match (failure::api_error_kind(error, status, &message), status) {
+        // Where there is no status, no server was reached.
+        (AgentErrorKind::Unknown, None) => AgentErrorKind::Network,
+        (kind, _) => kind,
+    };
+    AgentEvent::Error { kind, message, fatal: false }
+}
+
+/// It does not say why. Waits of minutes were seen only where the rate was limited.
+fn compatible_retry_event(line: &[u8]) -> AgentEvent {
+    let [data] = json::pick_members_or_none(Some(line), ["data"]);
+    let [attempt, most, delay] = json::pick_members_or_none(data, ["attempt", "maxRetries", "delayMs"]);
+    let message = match (json::parse_u64(attempt), json::parse_u64(most), json::parse_u64(delay)) {
+        (Some(attempt), Some(most), Some(delay)) => {
+            format!("retry {attempt} of {most} in {} s", delay / 1_000)
+        }
+        _ => "retry".to_owned(),
+    };
+    AgentEvent::Error { kind: AgentErrorKind::RateLimit, message, fatal: false }
+}
+
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;

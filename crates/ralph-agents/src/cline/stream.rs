@@ -1,0 +1,49 @@
+//! Cline's `--json` stream as events. Two generations of it are read: the `say`/`ask` records of earlier
+//! versions and the `agent_event`/`run_result` records of today's.
+use super::record::ClineRecord;
+use super::{legacy_records, run_records};
+use crate::event::AgentEvent;
+use crate::message_numbering::MessageNumbering;
+use crate::parser::{JsonLinesParser, RecordReader, RecordStatus, StreamParser};
+use ralph_util::json::{self, MalformedJson};
+
+pub(crate) fn stream_parser() -> impl StreamParser {
+    JsonLinesParser::<ClineStreamReader>::default()
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ClineStreamReader {
+    numbering: MessageNumbering,
+    pub(super) has_spoken: bool,
+    pub(super) request_usage: legacy_records::ClineRequestUsage,
+    pub(super) run_state: run_records::ClineRunState,
+}
+
+impl RecordReader for ClineStreamReader {
+    fn read_record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<RecordStatus, MalformedJson> {
+        let record = ClineRecord::of_line(line)?;
+        match json::as_name(record.kind) {
+            "task_started" => {
+                out.push(AgentEvent::Started { session: json::decode_string(record.task), model: None });
+            }
+            "say" => self.read_say(&record, out),
+            "ask" => self.read_ask(&record, out),
+            "run_start" => self.read_run_start(&record),
+            "hook_event" => self.read_hook_event(&record, out),
+            "agent_event" => self.read_agent_event(&record.event.unwrap_or_default(), out),
+            "run_result" => self.read_run_result(&record, out),
+            "run_aborted" => run_records::read_run_aborted(&record, out),
+            "error" => run_records::read_error_record(&record, out),
+            _ => return Ok(RecordStatus::Unknown),
+        }
+        Ok(RecordStatus::Recognised)
+    }
+}
+
+impl ClineStreamReader {
+    pub(super) fn push_message(&mut self, text: Option<String>, out: &mut Vec<AgentEvent>) {
+        let said = text.and_then(|text| self.numbering.number_whole_message(None, text));
+        self.has_spoken |= said.is_some();
+        out.extend(said);
+    }
+}

@@ -1,0 +1,188 @@
+//! Copilot's `json` stream as events. It repeats the prompt, names its session only in the final record, and has
+//! neither tokens nor cost; the tokens stand in a file beside it. What follows a signal looks like success, but for the record of the abort.
+use super::record::{CopilotRecord, CopilotRecordPayload};
+use super::usage_file;
+use crate::classify;
+use crate::event::{AgentErrorKind, AgentEvent};
+use crate::fatal_error::push_fatal_error;
+use crate::message_numbering::MessageNumbering;
+use crate::parser::{JsonLinesParser, PriorUsage, RecordReader, RecordStatus, StreamParser};
+use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
+use crate::usage_totals::UsageTotals;
+use ralph_util::json::{self, MalformedJson};
+
+/// The beginnings of its other records' names. They tell nothing that is needed here.
+const IGNORED_RECORD_PREFIXES: &[&str] = &[
+    "agent.",
+    "assistant.",
+    "command.",
+    "hook.",
+    "model.",
+    "permission.",
+    "session.",
+    "skill.",
+    "subagent.",
+    "system.",
+    "tool.",
+    "user.",
+];
+
+pub(crate) fn stream_parser() -> impl StreamParser {
+    JsonLinesParser::<CopilotStreamReader>::default()
+}
+
+#[derive(Debug, Default)]
+struct CopilotStreamReader {
+    numbering: MessageNumbering,
+    model: Option<String>,
+    /// Whether a failure was told since the agent last spoke.
+    has_failed: bool,
+    totals: UsageTotals,
+}
+
+impl RecordReader for CopilotStreamReader {
+    fn read_record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<RecordStatus, MalformedJson> {
+        let record = CopilotRecord::of_line(line)?;
+        let data = record.data.unwrap_or_default();
+        let is_nested = json::is_set(data.parent);
+        match json::as_name(record.kind) {
+            "session.tools_updated" => self.read_model(&data, out),
+            "user.message" if !is_nested => out.push(AgentEvent::Prompted),
+            "assistant.message" if !is_nested => self.read_message(&data, out),
+            "assistant.reasoning" if !is_nested => out.extend(thinking_event(&data)),
+            "tool.execution_start" => out.push(tool_call_event(&data)),
+            "tool.execution_complete" => out.push(tool_result_event(&data)),
+            "model.call_failure" => out.push(call_failure_event(&data)),
+            "session.error" => self.read_session_error(&data, out),
+            "abort" => self.read_abort(&data, out),
+            "result" => self.read_result(&record, out),
+            kind if IGNORED_RECORD_PREFIXES.iter().any(|family| kind.starts_with(family)) => {}
+            _ => return Ok(RecordStatus::Unknown),
+        }
+        Ok(RecordStatus::Recognised)
+    }
+
+    fn continue_session(&mut self, before: PriorUsage) {
+        self.totals.continue_from(before);
+    }
+
+    fn read_usage_file(&mut self, text: &[u8], out: &mut Vec<AgentEvent>) {
+        if let Some((input, output)) = usage_file::read_token_totals(text) {
+            out.extend(self.totals.advance_to(Some(input), Some(output)));
+        }
+    }
+}
+
+impl CopilotStreamReader {
+    fn read_model(&mut self, data: &CopilotRecordPayload<'_>, out: &mut Vec<AgentEvent>) {
+        let model = json::decode_string(data.model);
+        if model.is_some() && model != self.model {
+            self.model.clone_from(&model);
+            out.push(AgentEvent::Started { session: None, model });
+        }
+    }
+
+    fn read_message(&mut self, data: &CopilotRecordPayload<'_>, out: &mut Vec<AgentEvent>) {
+        let id = json::decode_string(data.message_id);
+        let said = json::decode_string(data.content).and_then(|text| self.numbering.number_whole_message(id, text));
+        self.has_failed &= said.is_none();
+        out.extend(said);
+    }
+
+    fn read_session_error(&mut self, data: &CopilotRecordPayload<'_>, out: &mut Vec<AgentEvent>) {
+        let message = json::decode_string(data.message).unwrap_or_default();
+        let kind = match json::as_name(data.error_type) {
+            "rate_limit" => AgentErrorKind::RateLimit,
+            "authentication" | "authorization" => AgentErrorKind::Auth,
+            "quota" => AgentErrorKind::Budget,
+            "context_limit" => AgentErrorKind::Context,
+            _ => classify::kind_from_status(json::parse_u64(data.status), &message),
+        };
+        self.has_failed = true;
+        push_fatal_error(kind, message, out);
+    }
+
+    fn read_abort(&mut self, data: &CopilotRecordPayload<'_>, out: &mut Vec<AgentEvent>) {
+        self.has_failed = true;
+        let message = format!("aborted ({})", json::as_name(data.reason));
+        out.push(AgentEvent::Error { kind: AgentErrorKind::Crash, message, fatal: true });
+    }
+
+    fn read_result(&mut self, record: &CopilotRecord<'_>, out: &mut Vec<AgentEvent>) {
+        let session = json::decode_string(record.session);
+        if session.is_some() {
+            out.push(AgentEvent::Started { session, model: self.model.clone() });
+        }
+        let code = json::parse_i64(record.exit_code).unwrap_or(0);
+        if code != 0 && !self.has_failed {
+            let message = format!("copilot says that it ends with exit code {code}");
+            out.push(AgentEvent::Error { kind: AgentErrorKind::Unknown, message, fatal: true });
+        }
+        out.push(AgentEvent::Finished { ok: code == 0 && !self.has_failed });
+    }
+}
+
+fn thinking_event(data: &CopilotRecordPayload<'_>) -> Option<AgentEvent> {
+    let text = to_one_line(&json::decode_string_prefix(data.content, EXCERPT_CHARS * 2)?, EXCERPT_CHARS);
+    (!text.is_empty()).then_some(AgentEvent::Thinking { text })
+}
+
+fn tool_call_event(data: &CopilotRecordPayload<'_>) -> AgentEvent {
+    let name = json::decode_string_prefix(data.tool, 80).unwrap_or_default();
+    AgentEvent::ToolCall { name, detail: tool_summary::summarize_tool_input(data.arguments) }
+}
+
+fn tool_result_event(data: &CopilotRecordPayload<'_>) -> AgentEvent {
+    let error = data.error.and_then(|error| error.message);
+    let content = data.result.and_then(|result| result.content);
+    AgentEvent::ToolResult { ok: json::is_true(data.success), excerpt: tool_summary::result_excerpt(error.or(content)) }
+}
+
+/// It tries again by itself.
+fn call_failure_event(data: &CopilotRecordPayload<'_>) -> AgentEvent {
+    let message = json::decode_string_prefix(data.error_message, EXCERPT_CHARS * 4).unwrap_or_default();
+    let kind = classify::kind_from_status(json::parse_u64(data.status), &message);
+    AgentEvent::Error { kind, message, fatal: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OutputFormat;
+    use crate::tests::{final_text, parse_events};
+
+    #[test] // spec: S2
+    fn the_prompt_and_a_sub_agent_are_not_the_agent() {
+        let stream = [
+            r#"{"type":"user.message","data":{"content":"<promise>X</promise>"}}"#,
+            r#"{"type":"assistant.message","data":{"messageId":"a","content":"mine"}}"#,
+            r#"{"type":"assistant.message","data":{"messageId":"b","parentToolCallId":"t","content":"not mine"}}"#,
+        ];
+        assert_eq!(final_text(&parse_events(OutputFormat::Copilot, &stream.join("\n"))), "mine");
+    }
+
+    #[test] // spec: A5, L5
+    fn an_abort_is_a_failure_whatever_the_result_says() {
+        let stream = [
+            r#"{"type":"assistant.message","data":{"messageId":"a","content":"<promise>X</promise>"}}"#,
+            r#"{"type":"abort","data":{"reason":"user_abort"}}"#,
+            r#"{"type":"result","sessionId":"s","exitCode":0}"#,
+        ];
+        let found = parse_events(OutputFormat::Copilot, &stream.join("\n"));
+        assert_eq!(found.last(), Some(&AgentEvent::Finished { ok: false }));
+        assert_eq!(final_text(&found), "");
+    }
+
+    #[test] // spec: A5
+    fn an_answer_after_a_failure_clears_the_failure() {
+        let stream = [
+            r#"{"type":"session.error","data":{"errorType":"rate_limit","statusCode":429,"message":"slow"}}"#,
+            r#"{"type":"assistant.message","data":{"messageId":"a","content":"done"}}"#,
+            r#"{"type":"result","sessionId":"s","exitCode":0}"#,
+        ];
+        assert_eq!(
+            parse_events(OutputFormat::Copilot, &stream.join("\n")).last(),
+            Some(&AgentEvent::Finished { ok: true })
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! Which agents are on this machine, found without starting any: the file on PATH, and the version that its package
+//! names.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::{Agent, AgentProgram};
+use ralph_process as process;
+use ralph_process::SpawnError;
+
+/// How far above a program its package may begin.
+const MAX_PACKAGE_DEPTH: usize = 6;
+/// Longer files are no packages.
+const MAX_PACKAGE_JSON_BYTES: u64 = 1 << 20;
+
+/// Where an agent is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentPresence {
+    /// On PATH. The version is known where a package beside it tells.
+    Installed {
+        path: PathBuf,
+        version: Option<String>,
+    },
+    Missing,
+    /// On PATH is a file of its name, but no program that runs here.
+    Broken {
+        reason: String,
+    },
+    /// It is part of ralph.
+    BuiltIn,
+    /// The user names the program.
+    UserProvided,
+}
+
+/// Looks for an agent's program as it would be started from a folder.
+#[must_use]
+pub fn detect_agent(agent: &dyn Agent, folder: &Path) -> AgentPresence {
+    match agent.program() {
+        AgentProgram::OwnBinary => AgentPresence::BuiltIn,
+        AgentProgram::UserProvided => AgentPresence::UserProvided,
+        AgentProgram::OnPath(program) => match process::find_program(folder, program) {
+            Ok(path) => {
+                let version = agent.profile().npm_package.and_then(|package| npm_package_version(&path, package));
+                AgentPresence::Installed { path, version }
+            }
+            Err(SpawnError::NotFound { .. }) => AgentPresence::Missing,
+            Err(error) => AgentPresence::Broken { reason: error.to_string() },
+        },
+    }
+}
+
+#[derive(Deserialize)]
+struct NpmPackage {
+    name: String,
+    version: String,
+}
+
+/// Returns the version of the package that the program is part of. Parts for one machine have longer names.
+#[must_use]
+pub fn npm_package_version(program: &Path, package: &str) -> Option<String> {
+    let file = fs::canonicalize(program).ok()?;
+    let folders = file.ancestors().skip(1).take(MAX_PACKAGE_DEPTH);
+    let found = folders.filter_map(|folder| read_package_json(&folder.join("package.json")));
+    found.into_iter().find(|found| found.name.starts_with(package)).map(|found| found.version)
+}
+
+fn read_package_json(path: &Path) -> Option<NpmPackage> {
+    let is_sane = fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() < MAX_PACKAGE_JSON_BYTES);
+    is_sane.then(|| serde_json::from_slice(&fs::read(path).ok()?).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: A8
+    fn a_program_has_the_version_of_its_npm_package() {
+        let temp = tempfile::tempdir().unwrap();
+        let package = temp.path().join("node_modules/@openai/codex");
+        fs::create_dir_all(package.join("bin")).unwrap();
+        fs::write(temp.path().join("package.json"), r#"{"name":"mine","version":"9.9.9"}"#).unwrap();
+        fs::write(package.join("package.json"), r#"{"name":"@openai/codex","version":"0.166.0"}"#).unwrap();
+        fs::write(package.join("bin/codex.js"), "").unwrap();
+        let link = temp.path().join("codex");
+        std::os::unix::fs::symlink(package.join("bin/codex.js"), &link).unwrap();
+        assert_eq!(npm_package_version(&link, "@openai/codex").as_deref(), Some("0.166.0"));
+        assert_eq!(npm_package_version(&link, "@google/gemini-cli"), None, "the project's own package is another");
+        assert_eq!(npm_package_version(&temp.path().join("gone"), "@openai/codex"), None);
+    }
+}

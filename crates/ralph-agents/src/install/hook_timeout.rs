@@ -1,0 +1,98 @@
+//! How long a host waits for a hook: what was asked for, or what stands there already. A time that somebody has set in the
+//! settings outlives an update.
+use serde_json::Value;
+
+use super::error::InstallError;
+use super::hook_command::find_ralph_call;
+use super::host::HostInstaller;
+use super::install_part::{InstallPart, PartContent};
+use super::install_record::InstallRecord;
+use super::merge;
+use super::ralph_executable::HookMatcher;
+use super::settings_file::snapshot_file;
+use ralph_util::shell_words;
+
+/// How long it is unless somebody says otherwise, in seconds: checks run meanwhile.
+pub(super) const DEFAULT_HOOK_TIMEOUT_SECONDS: u64 = 600;
+
+/// What can be asked for: an event and the agent's last words take a while to come, and nobody waits longer than a day.
+pub const MIN_HOOK_TIMEOUT_SECONDS: u64 = 10;
+pub const MAX_HOOK_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookTimeout {
+    /// As it is, or as usual.
+    KeepExisting,
+    Seconds(u64),
+}
+
+/// Returns how many seconds the host is to wait for the hooks of these parts.
+pub(super) fn resolve_timeout_seconds(
+    (host, parts): (&HostInstaller, &[InstallPart]),
+    ours: &HookMatcher<'_>,
+    old: Option<&InstallRecord>,
+) -> Result<u64, InstallError> {
+    let mut found = Vec::new();
+    for part in parts.iter().filter(|part| matches!(part.content, PartContent::Hooks(_))) {
+        let text = snapshot_file(&part.path)?.text.unwrap_or_default();
+        let malformed = |source| InstallError::MalformedSettings { path: part.path.clone(), source };
+        found.extend(merge::ours(&text, |command| ours.matches_command(command)).map_err(malformed)?);
+    }
+    let kept = old.and_then(|old| old.seconds).filter(|_| found.is_empty());
+    let edited =
+        found.iter().filter_map(|found| custom_timeout_seconds(&found.hook, host.timeout_units_per_second)).max();
+    Ok(edited.or(kept).unwrap_or(DEFAULT_HOOK_TIMEOUT_SECONDS))
+}
+
+/// Returns the time of a hook that is not the usual one. What the host itself goes by outranks what ralph is told.
+fn custom_timeout_seconds(hook: &Value, ticks: u64) -> Option<u64> {
+    let waits = hook["timeout"].as_u64().map(|time| time / ticks);
+    let told = hook["command"].as_str().and_then(timeout_flag_value);
+    [waits, told].into_iter().flatten().find(|time| *time > 0 && *time != DEFAULT_HOOK_TIMEOUT_SECONDS)
+}
+
+fn timeout_flag_value(command: &str) -> Option<u64> {
+    let words = shell_words::split_words(find_ralph_call(command).command_text()).ok()?;
+    let mut words = words.iter().map(String::as_str).skip_while(|word| !word.starts_with(TIMEOUT_FLAG));
+    match words.next()?.strip_prefix(TIMEOUT_FLAG)? {
+        "" => words.next()?.parse().ok(),
+        value => value.strip_prefix('=')?.parse().ok(),
+    }
+}
+
+const TIMEOUT_FLAG: &str = "--seconds";
+
+/// Returns what tells a hook how long it may take, where that is not the usual time.
+pub(super) fn timeout_flag(seconds: u64) -> String {
+    if seconds == DEFAULT_HOOK_TIMEOUT_SECONDS { String::new() } else { format!(" {TIMEOUT_FLAG} {seconds}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    // spec: H2
+    #[test]
+    fn a_custom_timeout_is_found_in_the_settings_or_in_the_command() {
+        let by_name =
+            "sh -c 'command -v ralph >/dev/null 2>&1 && exec ralph hook x --seconds 1800; cat >/dev/null 2>&1 || :'";
+        let cases = [
+            (json!({"command": "/bin/ralph hook x", "timeout": 600}), None),
+            (json!({"command": "/bin/ralph hook x"}), None),
+            (json!({"command": "/bin/ralph hook x", "timeout": 1800}), Some(1800)),
+            (json!({"command": "/bin/ralph hook x --seconds 1800", "timeout": 600}), Some(1800)),
+            (json!({"command": "/bin/ralph hook x --seconds=1800"}), Some(1800)),
+            (json!({"command": by_name}), Some(1800)),
+            (json!({"command": "/bin/ralph hook x --seconds 1800", "timeout": 300}), Some(300)),
+            (json!({"command": "/bin/ralph hook x --seconds soon", "timeout": "long"}), None),
+            (json!({"command": "/bin/ralph hook x", "timeout": 0}), None),
+        ];
+        for (hook, time) in cases {
+            assert_eq!(custom_timeout_seconds(&hook, 1), time, "{hook}");
+        }
+        assert_eq!(custom_timeout_seconds(&json!({"timeout": 1_800_000}), 1000), Some(1800));
+    }
+}

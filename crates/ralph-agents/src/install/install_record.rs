@@ -1,0 +1,132 @@
+//! What was installed, written down before it is done, in the user's own state folder: one file for each host and place.
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::error::InstallError;
+use super::install_target::{InstallTarget, path_to_text};
+use super::merge::{Made, Span};
+use ralph_util::digest::sha256_hex;
+use ralph_util::private_files;
+
+const RECORD_VERSION: u32 = 1;
+
+/// Everything that was done for one host in one folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct InstallRecord {
+    version: u32,
+    pub(super) host: String,
+    /// Where the host has its settings.
+    pub(super) folder: String,
+    pub(super) files: Vec<InstalledFile>,
+    /// Folders that were not there before, the highest first.
+    pub(super) folders: Vec<PathBuf>,
+    /// The ralph that the hooks start, and how many seconds the host waits for them.
+    #[serde(default)]
+    pub(super) program: Option<String>,
+    #[serde(default)]
+    pub(super) seconds: Option<u64>,
+}
+
+/// One file as we left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct InstalledFile {
+    pub(super) path: PathBuf,
+    pub(super) sha256: String,
+    pub(super) kind: InstalledFileKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum InstalledFileKind {
+    /// The whole file is ours.
+    Whole,
+    /// Hooks of ours stand in it.
+    Hooks {
+        /// There was no file before.
+        is_new: bool,
+        inserted: Vec<Span>,
+        made: Made,
+    },
+}
+
+impl InstallRecord {
+    pub(super) fn new(host: &str, folder: &Path) -> Result<Self, InstallError> {
+        Ok(Self { version: RECORD_VERSION, host: host.to_owned(), folder: path_to_text(folder)?, ..Self::default() })
+    }
+
+    pub(super) fn find_file(&self, path: &Path) -> Option<&InstalledFile> {
+        self.files.iter().find(|entry| entry.path == path)
+    }
+}
+
+/// Where one record lies. Whoever changes it has the lock.
+pub(super) struct InstallRecordFile {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl InstallRecordFile {
+    pub(super) fn for_host(place: &InstallTarget<'_>, host: &str, folder: &Path) -> Result<Self, InstallError> {
+        let records = place.records_folder()?;
+        // As text it must be the same whether it exists or not.
+        let real: PathBuf = private_files::resolve_links(folder).components().collect();
+        let hash = sha256_hex(path_to_text(&real)?);
+        let path = records.join(format!("{host}-{}.json", hash.get(..16).unwrap_or_default()));
+        Ok(Self { folder: records, path })
+    }
+
+    pub(super) fn read(&self) -> Result<Option<InstallRecord>, InstallError> {
+        let written = match fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(|source| InstallError::Unreadable { path: self.path.clone(), source })?,
+        };
+        let malformed = |source| InstallError::MalformedRecord { path: self.path.clone(), source };
+        let InstallRecordVersion { version } = serde_json::from_str(&written).map_err(malformed)?;
+        if version > RECORD_VERSION {
+            return Err(InstallError::NewerRecord { path: self.path.clone() });
+        }
+        serde_json::from_str(&written).map(Some).map_err(malformed)
+    }
+
+    /// Puts a record into the place of the old one; none removes it.
+    pub(super) fn write(&self, record: Option<&InstallRecord>) -> Result<(), InstallError> {
+        let unwritable = |source| InstallError::Unwritable { path: self.path.clone(), source };
+        let done = match record {
+            Some(record) => serde_json::to_string_pretty(record)
+                .map_err(io::Error::from)
+                .and_then(|text| super::settings_file::replace_file(&self.path, &text))
+                .and_then(|()| fs::set_permissions(&self.path, private_permissions())),
+            None => match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                Ok(()) | Err(_) => Ok(()),
+            },
+        };
+        done.map_err(unwritable)
+    }
+
+    /// Waits until no other ralph changes what is installed.
+    pub(super) fn lock(&self) -> Result<File, InstallError> {
+        let path = self.folder.join("lock");
+        let locked = private_files::ensure_folder(&self.folder)
+            .and_then(|_| private_files::open_for_append(&path))
+            .and_then(|lock| {
+                flock(&lock, FlockOperation::LockExclusive)?;
+                Ok(lock)
+            });
+        locked.map_err(|source| InstallError::Unwritable { path, source })
+    }
+}
+
+fn private_permissions() -> fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o600)
+}
+
+/// Read before anything else: what else a newer record holds cannot be known.
+#[derive(Deserialize)]
+struct InstallRecordVersion {
+    version: u32,
+}

@@ -1,0 +1,134 @@
+//! What is known about an agent beside how it is started and read: where it comes from, how one logs in, and what is
+//! odd about which version.
+use super::preflight::LaunchEnvironment;
+
+/// The facts that never change while ralph runs.
+#[derive(Debug, Clone, Copy)]
+pub struct AgentProfile {
+    /// The npm package that it comes in, if it does.
+    pub npm_package: Option<&'static str>,
+    /// The version that the recordings are from.
+    pub tested_version: Option<&'static str>,
+    /// Says how to get the program when it is missing.
+    pub install_hint: &'static str,
+    /// Says how to log in.
+    pub login_hint: &'static str,
+    /// Variables, each of which is a login.
+    pub login_variables: &'static [&'static str],
+    /// Files, each of which is a sign of a login. They begin with `~/` or with a variable, `$NAME/`.
+    pub login_files: &'static [&'static str],
+    /// Whether it can tell what it costs. Whether it does may depend on its provider.
+    pub reports_cost: bool,
+}
+
+/// What an adapter may look at to tell what is odd here.
+#[derive(Clone, Copy)]
+pub struct DiagnosticContext<'a> {
+    pub version: Option<&'a AgentVersion>,
+    pub environment: LaunchEnvironment<'a>,
+    /// Tells whether something is there: a path from the project's root, or from home where it begins with `~/`.
+    pub has_path: &'a dyn Fn(&str) -> bool,
+}
+
+/// Something that people should know about an agent on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentAdvisory {
+    pub severity: AdvisorySeverity,
+    pub message: String,
+    pub hint: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdvisorySeverity {
+    /// It is so, and ralph copes with it.
+    Note,
+    /// It may go wrong.
+    Warning,
+}
+
+impl AgentAdvisory {
+    pub(super) fn new_note(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: AdvisorySeverity::Note, message: what.into(), hint: hint.into() }
+    }
+
+    pub(super) fn new_warning(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: AdvisorySeverity::Warning, message: what.into(), hint: hint.into() }
+    }
+}
+
+/// A version such as 2.1.325.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AgentVersion(Vec<u64>);
+
+impl AgentVersion {
+    /// Returns the first version that stands in a text: numbers with dots between them.
+    #[must_use]
+    pub fn find_in_text(text: &str) -> Option<Self> {
+        let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+        words.map(|word| word.trim_matches('.')).find_map(|word| {
+            let numbers: Option<Vec<u64>> = word.split('.').map(|number| number.parse().ok()).collect();
+            numbers.filter(|numbers| numbers.len() > 1).map(Self)
+        })
+    }
+}
+
+impl std::fmt::Display for AgentVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let numbers: Vec<String> = self.0.iter().map(u64::to_string).collect();
+        f.write_str(&numbers.join("."))
+    }
+}
+
+impl AgentProfile {
+    /// Warns of a version that is older than the one whose recordings we have.
+    pub(super) fn outdated_version_advisory(&self, context: &DiagnosticContext<'_>) -> Option<AgentAdvisory> {
+        let (found, tested) = (context.version?, AgentVersion::find_in_text(self.tested_version?)?);
+        let update = self.npm_package.map(|package| {
+            format!("npm install -g {package}@{tested} (on an old node, npm quietly installs an old version)")
+        });
+        (*found < tested).then(|| {
+            AgentAdvisory::new_warning(
+                format!("version {found} is older than {tested}, the one that ralph is tested with"),
+                update.unwrap_or_else(|| self.install_hint.to_owned()),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AGENTS, AgentProgram};
+
+    #[test] // spec: A8
+    fn a_version_is_found_anywhere_in_a_text() {
+        let table = [
+            ("2.1.325 (Claude Code)", Some("2.1.325")),
+            ("codex-cli 0.166.0", Some("0.166.0")),
+            ("GitHub Copilot CLI 1.0.102.", Some("1.0.102")),
+            ("0.0.1790142911-gabc", Some("0.0.1790142911")),
+            (" 1.34.0\n", Some("1.34.0")),
+            ("version 7", None),
+            ("...", None),
+            ("99999999999999999999999.1", None),
+            ("", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(AgentVersion::find_in_text(text).map(|found| found.to_string()).as_deref(), expected, "{text}");
+        }
+        assert!(AgentVersion::find_in_text("2.1.197") < AgentVersion::find_in_text("2.1.325"));
+        assert!(AgentVersion::find_in_text("0.24.4") > AgentVersion::find_in_text("0.15.10"));
+    }
+
+    #[test] // spec: A8
+    fn every_program_has_install_and_login_hints() {
+        for agent in AGENTS {
+            let about = agent.profile();
+            assert!(!about.install_hint.is_empty() && !about.login_hint.is_empty(), "{}", agent.name());
+            if let AgentProgram::OnPath(_) = agent.program() {
+                assert!(about.tested_version.is_some(), "{}", agent.name());
+                assert!(!about.login_variables.is_empty() || !about.login_files.is_empty(), "{}", agent.name());
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The repository in which the demo plays.
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use ralph_engine::git::{GitError, run_git};
+
+/// The task of the demo.
+pub const DEMO_TASK: &str = "\
+slugify.sh turns a title into a slug for a web address. It does not handle capitals and punctuation yet.
+Make `sh test.sh` pass, and commit your work.";
+
+/// The check that decides.
+pub const DEMO_CHECK: &str = "sh test.sh";
+
+pub(super) const SCRIPT_FILE: &str = "slugify.sh";
+
+const UNFINISHED_SCRIPT: &str = "\
+#!/bin/sh
+# Prints the slug of a title.
+printf '%s\\n' \"$1\" | tr ' ' '-'
+";
+
+pub(super) const FINISHED_SCRIPT: &str = "\
+#!/bin/sh
+# Prints the slug of a title.
+printf '%s\\n' \"$1\" | tr 'A-Z' 'a-z' | sed -e 's/[^a-z0-9][^a-z0-9]*/-/g' -e 's/^-//' -e 's/-$//'
+";
+
+const TEST_SCRIPT: &str = "\
+#!/bin/sh
+# Fails unless every title has the right slug.
+failed=0
+expect() {
+    got=$(sh slugify.sh \"$1\")
+    if [ \"$got\" = \"$2\" ]; then
+        echo \"ok      $1\"
+    else
+        echo \"FAILED  $1: expected $2, got $got\"
+        failed=1
+    fi
+}
+expect 'plain title' 'plain-title'
+expect 'Hello, World!' 'hello-world'
+expect '  Already -- proven?  ' 'already-proven'
+exit $failed
+";
+
+#[derive(Debug, thiserror::Error)]
+pub enum DemoRepositoryError {
+    #[error("the demo's folder {} cannot be made", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("the demo's repository cannot be made")]
+    Git(#[from] GitError),
+}
+
+/// The demo's repository. It is kept, so that people can look at it.
+pub struct DemoRepository {
+    pub root: PathBuf,
+}
+
+impl DemoRepository {
+    /// Makes a new repository in the folder for temporary files.
+    pub fn create() -> Result<Self, DemoRepositoryError> {
+        let root = std::env::temp_dir().join(format!("ralph-demo-{}", uuid::Uuid::new_v4().simple()));
+        let failed = |source| DemoRepositoryError::Folder { path: root.clone(), source };
+        std::fs::DirBuilder::new().mode(0o700).create(&root).map_err(failed)?;
+        for (name, text) in [(SCRIPT_FILE, UNFINISHED_SCRIPT), ("test.sh", TEST_SCRIPT)] {
+            std::fs::write(root.join(name), text).map_err(failed)?;
+        }
+        run_git(&root, &["init", "--quiet"])?;
+        commit_everything(&root, "slugify: first version")?;
+        Ok(Self { root })
+    }
+
+    /// Returns the commit that the agent made and what it changed, a line each; `None` where it was stopped before.
+    pub fn agent_commit(&self) -> Result<Option<(String, String)>, DemoRepositoryError> {
+        let line = |args: &[&str]| run_git(&self.root, args).map(|said| said.trim().to_owned());
+        if line(&["rev-list", "--count", "HEAD"])? == "1" {
+            return Ok(None);
+        }
+        let commit = line(&["log", "-1", "--format=%h %s"])?;
+        Ok(Some((commit, line(&["diff", "--shortstat", "HEAD~1", "HEAD"])?)))
+    }
+}
+
+/// Commits everything, also on a machine where git knows no name yet.
+pub(super) fn commit_everything(root: &Path, message: &str) -> Result<(), GitError> {
+    run_git(root, &["add", "--all"])?;
+    run_commit(root, &["-m", message])
+}
+
+/// Commits these files and nothing else that may lie around in a repository of the user's.
+pub(super) fn commit_only(root: &Path, paths: &[&Path], message: &str) -> Result<(), GitError> {
+    let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+    let paths = paths.iter().map(AsRef::as_ref);
+    run_git(root, &["add", "--"].into_iter().chain(paths.clone()).collect::<Vec<_>>())?;
+    run_commit(root, &["-m", message, "--only", "--"].into_iter().chain(paths).collect::<Vec<_>>())
+}
+
+fn run_commit(root: &Path, args: &[&str]) -> Result<(), GitError> {
+    let identity = ["-c", "user.name=ralph demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"];
+    let args: Vec<&str> = identity.into_iter().chain(["commit", "--quiet"]).chain(args.iter().copied()).collect();
+    run_git(root, &args).map(drop)
+}

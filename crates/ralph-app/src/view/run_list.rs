@@ -1,0 +1,60 @@
+//! One run in a list.
+use serde_json::{Value, json};
+
+use super::text_format::{format_timestamp, micros_to_dollars, pluralize, short_id};
+use super::timestamp_json;
+use ralph_store::RunRow;
+use ralph_util::sanitize::sanitize_text;
+
+/// Returns a run as an object of `runs --json`.
+#[must_use]
+pub fn run_json(run: &RunRow) -> Value {
+    json!({
+        "id": run.id,
+        "status": run.status,
+        "kind": run.kind,
+        "task": run.task,
+        "role": run.role,
+        "reason": run.reason,
+        "exit_code": run.exit_code,
+        "agent": run.agent,
+        "promise": run.promise,
+        "iterations": run.iterations,
+        "max_iterations": run.max_iterations,
+        "started_at": timestamp_json(run.started_at),
+        "ended_at": run.ended_at.map(timestamp_json),
+        "cost_usd": micros_to_dollars(run.cost_micros),
+        "input_tokens": run.input_tokens,
+        "output_tokens": run.output_tokens,
+    })
+}
+
+/// Returns runs for people, a line each.
+#[must_use]
+pub fn run_lines(runs: &[RunRow]) -> Vec<String> {
+    let subjects: Vec<String> = runs.iter().map(run_subject).collect();
+    let width = subjects.iter().map(|what| what.chars().count()).max().unwrap_or_default();
+    runs.iter().zip(subjects).map(|(run, what)| run_line(run, &format!("{what:<width$}"))).collect()
+}
+
+/// Says what a run is: the stage of a task, or of which kind.
+fn run_subject(run: &RunRow) -> String {
+    match run.task.as_ref().zip(run.role.as_ref()) {
+        Some((task, role)) => format!("{task} {role}"),
+        None => run.kind.clone(),
+    }
+}
+
+fn run_line(run: &RunRow, subject: &str) -> String {
+    let reason = run.reason.as_deref().unwrap_or("still running");
+    let line = format!(
+        "{}  {}  {subject}  {:<11}  {:<8}  {:>13}  {}",
+        short_id(&run.id),
+        format_timestamp(run.started_at),
+        run.status,
+        run.agent,
+        pluralize(run.iterations, "iteration"),
+        reason.lines().next().unwrap_or_default()
+    );
+    sanitize_text(&line)
+}

@@ -1,0 +1,30 @@
+//! `ralph backup`.
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{block_on, out, run_lookup};
+use crate::error::CommandError;
+
+/// Copies the database of this project into a file, also while runs are going on
+///
+/// The copy is whole and as of one moment; raw logs are not part of it. A file that is there is never overwritten.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  ralph backup ../ralph-backup.db
+
+To put it back:
+  mv .ralph/state .ralph/state.old && mkdir -m 700 .ralph/state && cp ../ralph-backup.db .ralph/state/ralph.db")]
+pub struct BackupArgs {
+    file: PathBuf,
+}
+
+pub fn run(args: &BackupArgs) -> Result<u8, CommandError> {
+    block_on(async {
+        let nothing = || CommandError::preflight_error("this project has no runs yet: there is nothing to copy");
+        let store = run_lookup::open_existing_store().await?.ok_or_else(nothing)?;
+        store.backup_to(&args.file).await?;
+        out::print_note(&format!("copied to {}", args.file.display()));
+        Ok(0)
+    })
+}

@@ -1,0 +1,48 @@
+//! What is said about a budget before a run starts.
+use std::time::Duration;
+
+use ralph_core::budget::{Budget, UnknownCostPolicy, format_dollars};
+
+use super::out;
+use crate::error::CommandError;
+use ralph_engine::run_driver::{AgentChoice, RunPlan};
+use ralph_util::duration;
+
+/// Refuses an agent whose cost nobody would know, where it must be known.
+pub fn require_known_cost(budget: &Budget, agent: &AgentChoice) -> Result<(), CommandError> {
+    match budget.unknown_cost {
+        UnknownCostPolicy::Refuse if !agent.adapter.profile().reports_cost => {
+            let what = format!("the agent {} does not tell what it costs, and that must be known", agent.name);
+            Err(CommandError::preflight_error(what)
+                .with_hint("choose another agent, or set `limits.require_known_cost` to false"))
+        }
+        UnknownCostPolicy::Refuse | UnknownCostPolicy::Bear => Ok(()),
+    }
+}
+
+/// Says what the run may use, and who could not be held to it.
+pub fn print_budget(plan: &RunPlan) {
+    let own = &plan.policy.budget;
+    // The time of a run is always limited, and nobody need be told.
+    print_limits(&Budget { max_duration_ms: None, ..*own }, "");
+    for shared in &plan.policy.shared {
+        print_limits(&shared.budget, &format!(" for {}", shared.scope.describe()));
+    }
+    let budgets = plan.policy.shared.iter().map(|shared| &shared.budget).chain([own]);
+    let is_money_limited = budgets.into_iter().any(|budget| budget.max_cost_micros.is_some());
+    let silent = plan.all_agents().filter(|agent| !agent.adapter.profile().reports_cost);
+    for agent in silent.filter(|_| is_money_limited) {
+        let name = &agent.name;
+        out::print_note(&format!("warning   {name} does not tell what it costs: no amount of money stops it"));
+    }
+}
+
+fn print_limits(budget: &Budget, scope_suffix: &str) {
+    let money = budget.max_cost_micros.map(format_dollars);
+    let tokens = budget.max_tokens.map(|tokens| format!("{tokens} tokens"));
+    let time = budget.max_duration_ms.map(|ms| duration::format_exact(Duration::from_millis(ms)));
+    let parts: Vec<String> = money.into_iter().chain(tokens).chain(time).collect();
+    if !parts.is_empty() {
+        out::print_note(&format!("budget    {}{scope_suffix}", parts.join(", ")));
+    }
+}

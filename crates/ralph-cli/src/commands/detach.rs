@@ -1,0 +1,133 @@
+//! `--detach`: a run that goes on in the background and survives the terminal.
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use ralph_core::outcome::exit_code;
+
+use super::output_args::{OutputArgs, OutputMode};
+use super::run::execute_run;
+use super::{out, report_result};
+use crate::error::CommandError;
+use crate::report::{NotifyOnFirstFact, PlainReport, ReportDetail};
+use ralph_app::view::short_id;
+use ralph_engine::run_driver::{EngineError, OutputVisibility, RunObserver, RunPlan};
+use ralph_process as process;
+use ralph_process::{BackgroundStart, StartupPipe};
+use ralph_util::private_files;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct DetachArgs {
+    /// Goes on in the background and survives the terminal; prints the run's id and returns
+    #[arg(long)]
+    detach: bool,
+}
+
+/// How the starter is told of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StartAnnouncement {
+    Line,
+    Json,
+}
+
+impl DetachArgs {
+    pub fn is_requested(&self) -> bool {
+        self.detach
+    }
+}
+
+/// Starts a run here or in the background.
+pub fn start_run(plan: RunPlan, output: &OutputArgs, background: &DetachArgs) -> Result<u8, CommandError> {
+    if background.is_requested() {
+        return run_detached(plan, output, execute_run);
+    }
+    let show = output.output_mode(&plan);
+    execute_run(plan, show)
+}
+
+/// What a run in the background has instead of a terminal.
+pub struct BackgroundOutput {
+    log: File,
+    startup_pipe: StartupPipe,
+}
+
+impl BackgroundOutput {
+    /// Returns the report: milestones into the log. The starter is let go once the run is stored.
+    pub fn into_reporter(self, max_iterations: u32) -> impl RunObserver {
+        let Self { log, startup_pipe: tie } = self;
+        NotifyOnFirstFact::new(PlainReport::new(log, ReportDetail::Milestones, max_iterations), || tie.release_parent())
+    }
+}
+
+/// Goes on with a run in the background and returns as soon as that is stored, or could not be.
+pub fn run_detached(
+    plan: RunPlan,
+    output: &OutputArgs,
+    continue_run: impl FnOnce(RunPlan, OutputMode) -> Result<u8, CommandError>,
+) -> Result<u8, CommandError> {
+    let receipt = match output.audience() {
+        OutputVisibility::Hidden => StartAnnouncement::Json,
+        OutputVisibility::Shown => StartAnnouncement::Line,
+    };
+    let plan = RunPlan { visibility: OutputVisibility::Hidden, ..plan };
+    let id = plan.id.clone();
+    let log = DetachedLog::open(&plan.project.run_folder(&id))?;
+    let report = log.file.try_clone().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    let work = |tie: io::Result<StartupPipe>| {
+        let tie = tie.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+        continue_run(plan, OutputMode::Background(BackgroundOutput { log: report, startup_pipe: tie }))
+    };
+    let began = process::start_in_background(log.file, |tie| report_result(work(tie)));
+    let began = began.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    match began {
+        BackgroundStart::Started { pid } => {
+            announce_start(&id, pid, (&log.path, receipt));
+            Ok(0)
+        }
+        BackgroundStart::ExitedEarly { code } => {
+            remove_empty_log(&log.path);
+            Ok(code)
+        }
+        BackgroundStart::KilledEarly { signal } => {
+            remove_empty_log(&log.path);
+            let what = format!("the run was killed by signal {signal} before it was stored");
+            Err(CommandError::from_message(exit_code::INTERNAL_ERROR, what).with_hint("nothing was started; try again"))
+        }
+    }
+}
+
+/// The log of a run in the background. One that is taken up again goes on in the same file.
+struct DetachedLog {
+    path: PathBuf,
+    file: File,
+}
+
+impl DetachedLog {
+    fn open(folder: &Path) -> Result<Self, EngineError> {
+        let path = folder.join("detached.log");
+        let file = private_files::ensure_folder(folder).and_then(|_| private_files::open_for_append(&path));
+        let file = file.map_err(|source| EngineError::Folder { path: folder.to_path_buf(), source })?;
+        Ok(Self { path, file })
+    }
+}
+
+/// Nothing was stored, so nothing shall be found. What else lies there stays, and so does a log that says something.
+fn remove_empty_log(log: &Path) {
+    let is_empty = std::fs::symlink_metadata(log).is_ok_and(|found| found.len() == 0);
+    if is_empty && std::fs::remove_file(log).is_ok() {
+        // Fails where there are other logs.
+        let _ = log.parent().map(std::fs::remove_dir);
+    }
+}
+
+fn announce_start(id: &str, pid: u32, (log, announcement): (&Path, StartAnnouncement)) {
+    let short = short_id(id);
+    out::print_line(&match announcement {
+        StartAnnouncement::Json => serde_json::json!({ "run": id, "pid": pid, "log": log }).to_string(),
+        StartAnnouncement::Line => {
+            format!("run {short} goes on in the background: `ralph attach {short}` follows it, `kill {pid}` stops it")
+        }
+    });
+}

@@ -1,0 +1,189 @@
+//! `ralph install` and `ralph uninstall`.
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use serde_json::json;
+
+use super::out;
+use crate::error::CommandError;
+use ralph_agents::install::{
+    self, FileOutcome, FileReport, HookTimeout, HostInstaller, InstallError, InstallPlan, InstallScope, InstallTarget,
+    RalphExecutable,
+};
+use ralph_engine::project::Project;
+use ralph_process as process;
+
+/// Puts ralph into an agent's own sessions: hooks and the slash commands /ralph, /cancel-ralph, /ralph-status, /ralph-tasks
+///
+/// What is in its settings stays, byte for byte; `ralph uninstall` undoes exactly what this did. Run it again after ralph
+/// was moved or updated. Hosts: claude, codex, gemini, qwen, copilot, opencode.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph install claude                        for all projects of yours
+  ralph install gemini --project              for this project
+  ralph install claude --dry-run              shows what would be written
+  ralph install claude --seconds 1800         for checks that take up to half an hour
+  ralph install claude --plugin ~/ralph-plugin && claude --plugin-dir ~/ralph-plugin
+
+Then, in a session: /ralph \"Fix the failing tests\" --check 'cargo test' --max-iterations=20")]
+#[command(group(ArgGroup::new("where").args(["user", "project", "plugin"])))]
+pub struct InstallArgs {
+    #[command(flatten)]
+    target: InstallTargetArgs,
+    /// How long the program waits for a hook, and so for the checks that run in it [without it: as it is, else 600]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(install::MIN_HOOK_TIMEOUT_SECONDS..=install::MAX_HOOK_TIMEOUT_SECONDS))]
+    seconds: Option<u64>,
+}
+
+/// Takes ralph out of an agent's sessions
+///
+/// Undoes what `ralph install` did. Settings that nobody has edited since are as they were, byte for byte; of others only
+/// ralph's entries go. Files of ralph's that somebody has changed stay, and are named.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("where").args(["user", "project", "plugin"])))]
+pub struct UninstallArgs {
+    #[command(flatten)]
+    target: InstallTargetArgs,
+}
+
+#[derive(Debug, Args)]
+struct InstallTargetArgs {
+    /// The program whose sessions are meant
+    host: String,
+    /// For all projects of yours [this is usual]
+    #[arg(long)]
+    user: bool,
+    /// For the project around the current folder
+    #[arg(long)]
+    project: bool,
+    /// As a plugin in this folder (claude only)
+    #[arg(long, value_name = "DIR")]
+    plugin: Option<PathBuf>,
+    /// Shows what would be changed, and changes nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Prints an object with host, scope, folder, files, advice and warnings
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run_install(args: &InstallArgs) -> Result<u8, CommandError> {
+    let patience = args.seconds.map_or(HookTimeout::KeepExisting, HookTimeout::Seconds);
+    args.target.apply_plan(|host, place, own| install::plan_install(host, place, own, patience), AdviceMode::Show)
+}
+
+pub fn run_uninstall(args: &UninstallArgs) -> Result<u8, CommandError> {
+    args.target.apply_plan(install::plan_uninstall, AdviceMode::Hide)
+}
+
+/// What people hear beside what became of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AdviceMode {
+    Show,
+    Hide,
+}
+
+#[derive(Default)]
+struct InstallNotes {
+    advice: Option<String>,
+    warnings: Vec<String>,
+}
+
+impl InstallTargetArgs {
+    fn apply_plan(
+        &self,
+        plan: impl Fn(&HostInstaller, &InstallTarget<'_>, &RalphExecutable) -> Result<InstallPlan, InstallError>,
+        advice_mode: AdviceMode,
+    ) -> Result<u8, CommandError> {
+        let host = install::find_host_installer(&self.host)?;
+        let variable = |name: &str| std::env::var_os(name);
+        let project_root = Project::find_here().ok().map(|project| project.root);
+        let place = InstallTarget { scope: self.install_scope(host)?, project_root, env_var: &variable };
+        let own = find_own_program()?;
+        let changes = plan(host, &place, &own)?;
+        if !self.dry_run {
+            install::apply_plan(&changes)?;
+        }
+        let notes = match advice_mode {
+            AdviceMode::Show => InstallNotes {
+                advice: host.post_install_advice(&place.scope),
+                warnings: install::install_warnings(host, &place, &own),
+            },
+            AdviceMode::Hide => InstallNotes::default(),
+        };
+        match self.json {
+            true => self.print_json(host, &place, (&changes, &notes))?,
+            false => self.print_report(&changes, &notes),
+        }
+        Ok(0)
+    }
+
+    fn install_scope(&self, host: &HostInstaller) -> Result<InstallScope, CommandError> {
+        match &self.plugin {
+            Some(_) if host.name != "claude" => {
+                Err(CommandError::usage_error(format!("{} knows no plugins of this kind", host.name))
+                    .with_hint("leave --plugin out"))
+            }
+            Some(folder) => std::path::absolute(folder).map(InstallScope::Plugin).map_err(CommandError::usage_error),
+            None if self.project => Ok(InstallScope::Project(Project::find_here()?.root)),
+            None => Ok(InstallScope::User),
+        }
+    }
+
+    fn print_json(
+        &self,
+        host: &HostInstaller,
+        place: &InstallTarget<'_>,
+        (changes, notes): (&InstallPlan, &InstallNotes),
+    ) -> Result<(), CommandError> {
+        let file = |report: &FileReport| json!({ "path": report.path, "done": report.outcome.name() });
+        let files: Vec<_> = changes.file_reports().iter().map(file).collect();
+        let whole = json!({ "host": host.name, "scope": place.scope.name(), "folder": host.settings_folder(place)?,
+            "dry_run": self.dry_run, "files": files, "advice": notes.advice, "warnings": notes.warnings });
+        out::print_line(&whole.to_string());
+        Ok(())
+    }
+
+    fn print_report(&self, changes: &InstallPlan, notes: &InstallNotes) {
+        let reports = changes.file_reports();
+        for report in &reports {
+            out::print_message(&format!("{:<8}  {}", report.outcome.name(), report.path.display()));
+            if self.dry_run {
+                print_diff(report);
+            }
+        }
+        if reports.iter().any(|report| report.outcome == FileOutcome::NotOurs) {
+            out::print_message("\nWhat is not ralph's stays: somebody has made or changed it.");
+        }
+        if reports.is_empty() {
+            out::print_message("nothing of ralph's is there");
+        }
+        if self.dry_run {
+            out::print_message("\nNothing was changed (--dry-run).");
+        }
+        if let Some(advice) = &notes.advice {
+            out::print_message(&format!("\nNote: {advice}."));
+        }
+        notes.warnings.iter().for_each(|warning| out::print_message(&format!("\nWarning: {warning}.")));
+    }
+}
+
+/// Shows the lines that come and go.
+fn print_diff(report: &FileReport) {
+    let lines = |text: &Option<String>| -> Vec<String> {
+        text.iter().flat_map(|text| text.lines()).map(str::to_owned).collect()
+    };
+    let (before, after) = (lines(&report.before), lines(&report.after));
+    let same = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
+    let rest = before.len().min(after.len()) - same;
+    let end = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
+    let between = |lines: &[String]| lines.get(same..lines.len() - end).unwrap_or_default().to_vec();
+    between(&before).iter().for_each(|line| out::print_message(&format!("    - {line}")));
+    between(&after).iter().for_each(|line| out::print_message(&format!("    + {line}")));
+}
+
+/// This very program; by the name under which the user finds it, if that leads here.
+pub fn find_own_program() -> Result<RalphExecutable, CommandError> {
+    let known = std::env::current_dir().ok().and_then(|here| process::find_program(&here, "ralph").ok());
+    Ok(RalphExecutable::locate(known)?)
+}

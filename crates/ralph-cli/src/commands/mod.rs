@@ -1,0 +1,308 @@
+//! The command line: one file per command. Commands parse, call the rooms and print; only here and in
+//! `report` is anything printed, and only `main` exits.
+mod agent_args;
+mod agents;
+mod attach;
+mod backup;
+mod budget;
+mod budget_args;
+mod cancel;
+mod check_args;
+mod checkout_verification;
+mod classic;
+mod completion_values;
+mod completions;
+mod config;
+mod config_args;
+mod confirm;
+mod default_plan;
+mod demo;
+mod demo_agent;
+mod detach;
+mod detect;
+mod diff;
+mod doctor;
+mod events;
+mod export;
+mod filter_lines;
+mod follow;
+mod gc;
+mod guide;
+mod import;
+mod init;
+mod install;
+mod judge;
+mod land;
+mod land_criteria;
+mod land_lock;
+mod land_report;
+mod limit_args;
+mod loop_target;
+mod man;
+mod nested_run;
+mod out;
+mod output_args;
+mod pause;
+mod require_criteria;
+mod resume;
+mod retry;
+mod rewind;
+mod run;
+mod run_args;
+mod run_lookup;
+mod run_worktree;
+mod runs;
+mod session;
+mod show;
+mod stats;
+mod status;
+mod status_watch;
+mod task;
+mod templates;
+mod trace;
+mod trust;
+mod undo;
+mod value_parsers;
+mod verify;
+mod verify_report;
+mod work;
+mod worktree_reservation;
+
+use std::ffi::{OsStr, OsString};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use ralph_core::outcome::exit_code;
+
+use crate::error::CommandError;
+use crate::report::ColorMode;
+use ralph_agents::FILTER_SUBCOMMAND;
+use ralph_process as process;
+
+/// Runs coding agents in a loop until their work is proven done.
+///
+/// A promise is a request to verify, never proof: the agent says that it is done, and your checks decide.
+#[derive(Debug, Parser)]
+#[command(name = "ralph", version, max_term_width = 100, after_help = HELP_EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: CliCommand,
+}
+
+const HELP_EXAMPLES: &str = "\
+Examples:
+  ralph demo                                        see the whole story, no account needed
+  ralph run 'Fix the failing tests' --check 'cargo test'
+  ralph run @task.md --agent text --agent-cmd ./my-agent.sh
+  ralph plan && ralph build 20                      prompts/plan.md, then prompts/build.md
+  ralph run @task.md --check 'make test' --detach; ralph attach
+  ralph task import tasks.yaml; ralph work --slots 2 --until-idle
+  ralph show                                        what the newest run did, and why
+  ralph resume                                      go on after Ctrl-C, a crash or a reboot
+  ralph status; ralph cancel TASK-001               from another terminal
+
+Exit codes: 0 completed, 1 preflight, 2 no plan, 3 not complete, 4 agent failed, 5 git failed,
+6 blocked, 7 over budget, 8 stalled, 9 cancelled, 10 state unusable, 64 usage, 70 internal fault, 130/143 stopped by a signal";
+
+/// Only the command that was asked for is described to the parser: describing them all takes longer than most of what
+/// follows.
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+enum CliCommand {
+    Run(Box<run_args::RunArgs>),
+    Plan(Box<classic::PlanArgs>),
+    Build(Box<classic::BuildArgs>),
+    Prompt(Box<classic::PromptArgs>),
+    Resume(resume::ResumeArgs),
+    Demo(demo::DemoArgs),
+    Attach(attach::AttachArgs),
+    Status(status::StatusArgs),
+    Cancel(cancel::CancelArgs),
+    Pause(pause::PauseArgs),
+    Retry(retry::RetryArgs),
+    Guide(guide::GuideArgs),
+    Init(init::InitArgs),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    Trust(trust::TrustArgs),
+    Task(task::TaskCommand),
+    Work(Box<work::WorkArgs>),
+    Loop(session::LoopCommand),
+    Hook(session::HookArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
+    Stats(stats::StatsArgs),
+    Verify(verify::VerifyArgs),
+    Land(land::LandArgs),
+    Rewind(rewind::RewindArgs),
+    Diff(diff::DiffArgs),
+    Undo(undo::UndoArgs),
+    Events(events::EventsArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
+    Backup(backup::BackupArgs),
+    Gc(gc::GcArgs),
+    Agents(agents::AgentsArgs),
+    Detect(detect::DetectArgs),
+    Doctor(doctor::DoctorArgs),
+    Templates(templates::TemplatesArgs),
+    Config(config::ConfigCommand),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    #[command(name = "task-create", hide = true)]
+    TaskCreate(Box<task::TaskCreateArgs>),
+    #[command(name = "task-followup", hide = true)]
+    TaskFollowup(Box<task::TaskFollowupArgs>),
+    #[command(name = "ralph-status", hide = true)]
+    RalphStatus(status::StatusArgs),
+    #[command(name = "ralph-cancel", hide = true)]
+    RalphCancel(cancel::CancelArgs),
+    #[command(name = FILTER_SUBCOMMAND, hide = true)]
+    FilterLines(filter_lines::FilterLinesArgs),
+    #[command(name = "demo-agent", hide = true)]
+    DemoAgent(demo_agent::DemoAgentArgs),
+}
+
+/// Runs the command line and returns the exit code.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    process::ignore_file_size_signal();
+    let args = insert_linked_command(args.into_iter().collect());
+    let cli = match parse_command_line(&args) {
+        Ok(cli) => cli,
+        Err(error) => return report_parse_error(&error, &args),
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| init_tracing(&cli.command).and_then(|()| run_command(cli.command))))
+        .unwrap_or_else(|_| {
+            // The panic itself has said what and where.
+            Err(CommandError::from_message(exit_code::INTERNAL_ERROR, "a fault inside ralph")
+                .with_hint("please report what stands above"))
+        });
+    ExitCode::from(report_result(result))
+}
+
+/// The names of the original work are commands too where a link to ralph bears them.
+const COMMAND_LINK_NAMES: [&str; 4] = ["task-create", "task-followup", "ralph-status", "ralph-cancel"];
+
+fn insert_linked_command(mut args: Vec<OsString>) -> Vec<OsString> {
+    let name = args.first().map(Path::new).and_then(Path::file_name).and_then(OsStr::to_str);
+    let linked = COMMAND_LINK_NAMES.into_iter().find(|linked| name == Some(linked));
+    if let Some(linked) = linked {
+        args.insert(1, linked.into());
+    }
+    args
+}
+
+/// Whoever gets an answer instead of a command gets one that knows of all commands.
+fn parse_command_line(args: &[OsString]) -> Result<Cli, clap::Error> {
+    match Cli::try_parse_from(args) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => {
+            let mut whole = Cli::command();
+            whole.build();
+            Cli::from_arg_matches(&whole.try_get_matches_from(args)?)
+        }
+        parsed => parsed,
+    }
+}
+
+/// Starts tracing. A session waits for the answer of its hook, whatever cannot be traced.
+fn init_tracing(command: &CliCommand) -> Result<(), CommandError> {
+    match (trace::start_tracing(), command) {
+        (Err(failure), CliCommand::Hook(args)) => {
+            session::log_hook_failure(args, &failure);
+            Ok(())
+        }
+        (started, _) => started,
+    }
+}
+
+/// Returns what a command is worth to scripts, and tells people why it failed.
+fn report_result(result: Result<u8, CommandError>) -> u8 {
+    let code = result.unwrap_or_else(|failure| {
+        out::print_command_error(&failure);
+        failure.exit_code
+    });
+    if !out::has_lost_output() {
+        return code;
+    }
+    let lost =
+        CommandError::preflight_error("standard output cannot be written: what should stand there is not complete");
+    out::print_command_error(
+        &lost.with_hint("is its disk full? A run went on without it: `ralph show` and `ralph events` have it"),
+    );
+    if code == exit_code::COMPLETED { exit_code::PREFLIGHT_FAILED } else { code }
+}
+
+fn run_command(command: CliCommand) -> Result<u8, CommandError> {
+    match command {
+        CliCommand::Run(args) => run::run(&args),
+        CliCommand::Plan(args) => classic::run_plan_mode(&args),
+        CliCommand::Build(args) => classic::run_build_mode(&args),
+        CliCommand::Prompt(args) => classic::run_prompt_mode(&args),
+        CliCommand::Resume(args) => resume::run(&args),
+        CliCommand::Demo(args) => demo::run(&args),
+        CliCommand::Attach(args) => attach::run(&args),
+        CliCommand::Status(args) | CliCommand::RalphStatus(args) => status::run(&args),
+        CliCommand::Cancel(args) | CliCommand::RalphCancel(args) => cancel::run(&args),
+        CliCommand::Pause(args) => pause::run(&args),
+        CliCommand::Retry(args) => retry::run(&args),
+        CliCommand::Guide(args) => guide::run(&args),
+        CliCommand::Init(args) => init::run(&args),
+        CliCommand::Install(args) => install::run_install(&args),
+        CliCommand::Uninstall(args) => install::run_uninstall(&args),
+        CliCommand::Trust(args) => trust::run(&args),
+        CliCommand::Task(args) => task::run(&args),
+        CliCommand::Work(args) => work::run(&args),
+        CliCommand::Loop(args) => session::run(&args),
+        CliCommand::Hook(args) => session::answer_hook(&args),
+        CliCommand::TaskCreate(args) => task::create_task(&args),
+        CliCommand::TaskFollowup(args) => task::create_followup_task(&args),
+        CliCommand::Runs(args) => runs::run(&args),
+        CliCommand::Show(args) => show::run(&args),
+        CliCommand::Stats(args) => stats::run(&args),
+        CliCommand::Verify(args) => verify::run(&args),
+        CliCommand::Land(args) => land::run(&args),
+        CliCommand::Rewind(args) => rewind::run(&args),
+        CliCommand::Diff(args) => diff::run(&args),
+        CliCommand::Undo(args) => undo::run(&args),
+        CliCommand::Events(args) => events::run(&args),
+        CliCommand::Export(args) => export::run(&args),
+        CliCommand::Import(args) => import::run(&args),
+        CliCommand::Backup(args) => backup::run(&args),
+        CliCommand::Gc(args) => gc::run(&args),
+        CliCommand::Agents(args) => agents::run(&args),
+        CliCommand::Detect(args) => detect::run(&args),
+        CliCommand::Doctor(args) => doctor::run(&args),
+        CliCommand::Templates(args) => templates::run(&args),
+        CliCommand::Config(args) => config::run(&args),
+        CliCommand::Completions(args) => completions::run(&args),
+        CliCommand::Man(args) => man::run(&args),
+        CliCommand::FilterLines(args) => filter_lines::run(&args),
+        CliCommand::DemoAgent(args) => demo_agent::run(&args),
+    }
+}
+
+/// Help and version are answers; everything else that the parser refuses is a usage error, and a hook answers that as well.
+fn report_parse_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    if error.use_stderr() {
+        // It repeats what it does not understand, which may be a secret.
+        let text = error.render();
+        let colours = ColorMode::for_stream(&std::io::stderr()) == ColorMode::Colored;
+        out::print_stderr(&if colours { text.ansi().to_string() } else { text.to_string() });
+        let text = text.to_string();
+        let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        return ExitCode::from(session::reply_to_bad_call(args, why).unwrap_or(exit_code::USAGE_ERROR));
+    }
+    // Where nobody reads, nothing can be said.
+    let _ = error.print();
+    ExitCode::SUCCESS
+}
+
+/// Runs a command that waits on the world but starts no agent.
+fn block_on<T>(work: impl Future<Output = Result<T, CommandError>>) -> Result<T, CommandError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    runtime.block_on(work)
+}

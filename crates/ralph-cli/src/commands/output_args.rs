@@ -1,0 +1,66 @@
+//! How a run is shown: the flags that every command with a loop shares.
+use std::io;
+
+use clap::Args;
+use ralph_core::outcome::exit_code;
+
+use super::detach::BackgroundOutput;
+use super::out;
+use crate::error::CommandError;
+use crate::report::{JsonReport, PlainReport, ReportDetail, ThreadedReporter};
+use ralph_engine::run_driver::{OutputVisibility, RunPlan};
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Shows only iterations, claims and verdicts
+    #[arg(long, short)]
+    quiet: bool,
+    /// Prints every event as a line of JSON; the last one is run.finished
+    #[arg(long)]
+    json: bool,
+}
+
+/// How the run is shown.
+pub enum OutputMode {
+    Json,
+    Plain(ReportDetail),
+    Background(BackgroundOutput),
+}
+
+/// How a run is told: while it goes on, and at its end.
+pub struct RunReporter {
+    pub report: ThreadedReporter,
+    pub has_summary: bool,
+}
+
+impl OutputMode {
+    /// Starts the report of a run that has at most so many iterations.
+    pub fn start_reporter(self, max_iterations: u32) -> Result<RunReporter, CommandError> {
+        let is_summed_up = !matches!(self, Self::Json);
+        let report = match self {
+            Self::Json => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
+            Self::Plain(detail) => {
+                ThreadedReporter::start(move || PlainReport::new(io::stderr(), detail, max_iterations))
+            }
+            Self::Background(background) => ThreadedReporter::start(move || background.into_reporter(max_iterations)),
+        };
+        let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+        Ok(RunReporter { report, has_summary: is_summed_up })
+    }
+}
+
+impl OutputArgs {
+    pub fn audience(&self) -> OutputVisibility {
+        if self.json { OutputVisibility::Hidden } else { OutputVisibility::Shown }
+    }
+
+    pub fn output_mode(&self, plan: &RunPlan) -> OutputMode {
+        match (self.json, self.quiet, plan.agent.preset().display_filter) {
+            (true, _, _) => OutputMode::Json,
+            (false, true, _) => OutputMode::Plain(ReportDetail::Milestones),
+            (false, false, Some(_)) => OutputMode::Plain(ReportDetail::DisplayFilter),
+            (false, false, None) => OutputMode::Plain(ReportDetail::Everything),
+        }
+    }
+}

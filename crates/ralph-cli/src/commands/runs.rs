@@ -1,0 +1,33 @@
+//! `ralph runs`.
+use clap::Args;
+
+use super::value_parsers::parse_run_limit;
+use super::{block_on, out, run_lookup};
+use crate::error::CommandError;
+use ralph_app::view::{self, run_lines};
+
+/// Lists the runs of this project, newest first
+#[derive(Debug, Args)]
+pub struct RunsArgs {
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = parse_run_limit)]
+    limit: u32,
+    /// Prints an array of objects, each with at least id and status
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &RunsArgs) -> Result<u8, CommandError> {
+    block_on(async {
+        let runs = run_lookup::list_runs(args.limit).await?;
+        if args.json {
+            let rows: Vec<_> = runs.iter().map(view::run_json).collect();
+            out::print_line(&serde_json::Value::from(rows).to_string());
+        } else if runs.is_empty() {
+            out::print_note("no runs yet; start one with `ralph run`");
+        } else {
+            run_lines(&runs).iter().for_each(|line| out::print_message(line));
+        }
+        Ok(0)
+    })
+}

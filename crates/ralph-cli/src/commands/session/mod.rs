@@ -1,0 +1,101 @@
+//! `ralph loop` and `ralph hook`: loops inside running agent sessions.
+mod cancel;
+mod hook;
+mod loop_start;
+mod prompt_commands;
+mod start_args;
+mod status;
+
+use clap::{Args, Subcommand};
+use ralph_core::outcome::exit_code;
+
+use crate::error::CommandError;
+use ralph_engine::session_driver::{
+    HOOK_PROTOCOLS, LoopFileError, LoopStore, LoopStoreError, SessionKey, find_loop_folder,
+};
+
+pub use hook::{HookArgs, answer_hook, log_hook_failure, reply_to_bad_call};
+
+/// Starts, cancels and shows loops inside running agent sessions
+///
+/// The session's program asks `ralph hook` whether it may stop; `ralph install` sets that up, with the slash commands
+/// /ralph, /cancel-ralph and /ralph-status.
+#[derive(Debug, Args)]
+pub struct LoopCommand {
+    #[command(subcommand)]
+    action: LoopSubcommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum LoopSubcommand {
+    Start(Box<start_args::LoopStartArgs>),
+    Cancel(cancel::LoopCancelArgs),
+    Status(status::LoopStatusArgs),
+}
+
+pub fn run(args: &LoopCommand) -> Result<u8, CommandError> {
+    match &args.action {
+        LoopSubcommand::Start(args) => loop_start::run(args),
+        LoopSubcommand::Cancel(args) => cancel::run(args),
+        LoopSubcommand::Status(args) => status::run(args),
+    }
+}
+
+/// Which session is meant.
+#[derive(Debug, Clone, Args)]
+pub struct SessionArgs {
+    /// The session's own id, as its program names it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// The session's program; without it, whichever has this session
+    #[arg(long, value_name = "HOST", value_parser = host_name_parser())]
+    host: Option<String>,
+}
+
+impl SessionArgs {
+    /// Returns the session, unless none is named.
+    fn session_key(&self) -> Option<SessionKey> {
+        let session = self.session.as_deref().map(str::trim).filter(|session| !session.is_empty());
+        session.map(|session| SessionKey::new(self.host.as_deref(), session))
+    }
+
+    fn require_session_key(&self) -> Result<SessionKey, CommandError> {
+        self.session_key().ok_or_else(|| {
+            CommandError::usage_error("no session is named, so nothing was done")
+                .with_hint("give the session's own id with --session ID")
+        })
+    }
+}
+
+/// Returns the names of the hosts for the parser.
+fn host_name_parser() -> clap::builder::PossibleValuesParser {
+    HOOK_PROTOCOLS.iter().map(|host| host.name()).collect::<Vec<_>>().into()
+}
+
+/// Opens the loops of this user's sessions.
+fn open_loop_store() -> Result<LoopStore, CommandError> {
+    let place = find_loop_folder(|name| std::env::var_os(name));
+    place
+        .map(LoopStore::new)
+        .map_err(|error| CommandError::from_error(exit_code::STATE_UNUSABLE, &error).with_hint("set HOME"))
+}
+
+impl From<LoopStoreError> for CommandError {
+    fn from(error: LoopStoreError) -> Self {
+        let failure = Self::from_error(exit_code::STATE_UNUSABLE, &error);
+        match &error {
+            LoopStoreError::Folder { path, .. } | LoopStoreError::Unwritable { path, .. } => {
+                failure.with_hint(format!("see that you may write to {}", path.display()))
+            }
+            LoopStoreError::Unreadable { path, .. } => {
+                failure.with_hint(format!("see that you may read {}", path.display()))
+            }
+            LoopStoreError::Unusable { source: LoopFileError::Newer(_), .. } => failure.with_hint("update ralph"),
+            LoopStoreError::Unusable { path, .. } => failure.with_hint(format!(
+                "nothing was deleted; to begin anew, move it away: mv {0} {0}.damaged",
+                path.display()
+            )),
+            LoopStoreError::LockTimeout { .. } => failure.with_hint("try again"),
+        }
+    }
+}

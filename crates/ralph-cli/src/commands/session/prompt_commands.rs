@@ -1,0 +1,50 @@
+//! A prompt of the user's that is meant for ralph: the session's program shows it to the hook before the agent sees it.
+use std::path::Path;
+
+use ralph_core::session_loop::{PromptCommand, SessionNotice};
+
+use super::start_args::LoopStartArgs;
+use super::{SessionArgs, cancel, loop_start, open_loop_store, status};
+use crate::error::CommandError;
+use ralph_engine::session_driver::{HookReply, SessionKey};
+
+/// Does what was asked in a session, and returns what the program is told. What cannot be done says why.
+pub fn answer_command(command: PromptCommand<'_>, (host, session): (&str, &str), folder: Option<&Path>) -> HookReply {
+    let key = SessionKey::new(Some(host), session);
+    let done = match command {
+        PromptCommand::Start { arguments } => answer_start(arguments, &key, folder),
+        PromptCommand::Cancel => answer_cancel(&key),
+        PromptCommand::Status => answer_status(&key),
+    };
+    done.unwrap_or_else(|failure| HookReply::Answered {
+        text: format!("ralph: {}", format_error_with_hints(&failure)),
+        notices: Vec::new(),
+    })
+}
+
+fn answer_start(arguments: &str, key: &SessionKey, folder: Option<&Path>) -> Result<HookReply, CommandError> {
+    let session = SessionArgs { session: Some(key.session_id.clone()), host: key.host.clone() };
+    let args = LoopStartArgs::parse_slash_arguments(arguments, &session)?;
+    let here = std::env::current_dir();
+    let folder = folder.map(Path::to_path_buf).or(here.ok()).unwrap_or_default();
+    let started = loop_start::start_loop(&args, &folder)?;
+    Ok(HookReply::AddContext { context: started.loop_file.loop_state.first_prompt(), notices: started.notices })
+}
+
+fn answer_cancel(key: &SessionKey) -> Result<HookReply, CommandError> {
+    let cancelled = cancel::cancel_loop(&open_loop_store()?, key)?;
+    let notice = cancelled.map_or_else(SessionNotice::no_active_loop, |(_, notice)| notice);
+    Ok(HookReply::Answered { text: notice.to_line(), notices: vec![notice] })
+}
+
+fn answer_status(key: &SessionKey) -> Result<HookReply, CommandError> {
+    let entry = open_loop_store()?.find_with_key(key)?.map(|(_, entry)| entry);
+    let text = status::format_loops(entry.as_slice());
+    Ok(HookReply::Answered { text: text.trim_end().to_owned(), notices: Vec::new() })
+}
+
+/// Returns what is wrong and what can be done about it.
+pub fn format_error_with_hints(failure: &CommandError) -> String {
+    let hints = failure.hints.iter().map(|hint| format!("\nhint: {hint}"));
+    format!("{failure}{}", hints.collect::<String>())
+}

@@ -1,0 +1,207 @@
+//! What a loop in a session can be told.
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, Parser};
+use ralph_core::claim::Promise;
+use ralph_core::criterion::{Criterion, ExternalCheck};
+use ralph_core::outcome::exit_code;
+use ralph_core::session_loop::{LoopArgumentError, parse_loop_arguments};
+
+use super::SessionArgs;
+use crate::commands::budget_args::BudgetArgs;
+use crate::commands::config_args::ConfigArgs;
+use crate::commands::value_parsers::{parse_duration, parse_iterations};
+use crate::error::CommandError;
+use ralph_app::config::Settings;
+use ralph_engine::run_driver::read_bounded_prompt;
+
+/// Begins a loop in a session, in place of the one that it may have
+///
+/// Prints what the session must be told. From then on, whenever the session wants to stop, it is continued until it claims
+/// completion and the checks agree, or a limit is reached.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("task").required(true).args(["prompt", "prompt_file", "arguments"]), after_help = "Examples:
+  ralph loop start --session \"$ID\" --host claude --prompt 'Make the tests pass' --check 'cargo test'
+  ralph loop start --session \"$ID\" --prompt-file task.md --max-iterations=30 --completion-promise=ALL_FIXED
+  printf %s '\"Fix the parser\" --check \"make test\"' | ralph loop start --session \"$ID\" --arguments -")]
+pub struct LoopStartArgs {
+    #[command(flatten)]
+    pub session: SessionArgs,
+    /// The task
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// A file with the task; - for standard input
+    #[arg(long, value_name = "FILE")]
+    prompt_file: Option<PathBuf>,
+    /// Reads the words behind /ralph from standard input: a task, and the options below among it
+    #[arg(long, value_name = "-", value_parser = ["-"], conflicts_with_all = ["description", "max_iterations",
+        "completion_promise", "check", "check_timeout", "guard", "max_cost", "max_tokens", "max_duration"])]
+    arguments: Option<String>,
+    /// What people shall call the loop
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Stops after so many iterations, done or not [built-in: 100]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parse_iterations)]
+    max_iterations: Option<u32>,
+    /// The text inside <promise>…</promise> by which the agent claims completion [built-in: DONE]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    completion_promise: Option<String>,
+    /// A shell command that must succeed before a claim is believed; repeat for more
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
+    check: Vec<String>,
+    /// Longest time for one check [built-in: 5m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
+    check_timeout: Option<Duration>,
+    /// Files that must not change before a claim, as in a .gitignore, in place of the configured ones; repeat for more
+    #[arg(long, value_name = "GLOB")]
+    guard: Vec<String>,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    /// Prints one object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// The options that may stand among the words behind `/ralph`.
+const INLINE_OPTIONS: &[&str] = &[
+    "max-iterations",
+    "completion-promise",
+    "check",
+    "check-timeout",
+    "guard",
+    "max-cost",
+    "max-tokens",
+    "max-duration",
+    "description",
+];
+
+/// The same options by themselves.
+#[derive(Parser)]
+#[command(name = "/ralph", no_binary_name = true, disable_help_flag = true)]
+struct SlashCommandArgs {
+    #[command(flatten)]
+    start: LoopStartArgs,
+}
+
+impl LoopStartArgs {
+    /// Returns what the words behind `/ralph` mean in a session.
+    pub fn parse_slash_arguments(words: &str, session: &SessionArgs) -> Result<Self, CommandError> {
+        let read = parse_loop_arguments(words, INLINE_OPTIONS).map_err(|error| argument_error(&error))?;
+        let mut args = vec![format!("--prompt={}", read.task)];
+        args.extend(session.session.iter().map(|id| format!("--session={id}")));
+        args.extend(session.host.iter().map(|host| format!("--host={host}")));
+        args.extend(read.options.iter().map(|(name, value)| format!("--{name}={value}")));
+        let alone = SlashCommandArgs::try_parse_from(args).map_err(|error| {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default();
+            CommandError::usage_error(first.trim_start_matches("error: ")).with_hint(SLASH_COMMAND_USAGE)
+        })?;
+        Ok(alone.start)
+    }
+
+    /// Returns the same with the words read that come by standard input.
+    pub fn read_stdin_arguments(&self) -> Result<Option<Self>, CommandError> {
+        if self.arguments.is_none() {
+            return Ok(None);
+        }
+        let mut read =
+            Self::parse_slash_arguments(&read_utf8(std::io::stdin().lock(), "standard input")?, &self.session)?;
+        (read.json, read.config) = (self.json, self.config.clone());
+        Ok(Some(read))
+    }
+
+    /// Returns the task.
+    pub fn read_task(&self) -> Result<String, CommandError> {
+        let task = match (&self.prompt, &self.prompt_file) {
+            (Some(words), _) => words.clone(),
+            (None, Some(path)) if path.as_os_str() == "-" => read_utf8(std::io::stdin().lock(), "standard input")?,
+            (None, Some(path)) => {
+                let file = std::fs::File::open(path).map_err(|error| task_read_error(path.display(), &error))?;
+                read_utf8(file, path.display())?
+            }
+            (None, None) => String::new(),
+        };
+        if task.trim().is_empty() {
+            return Err(CommandError::usage_error("the task is empty").with_hint(SLASH_COMMAND_USAGE));
+        }
+        Ok(task)
+    }
+
+    /// Applies the flags as the highest layer.
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.session.max_iterations.set_from_flag(self.max_iterations, "--max-iterations");
+        settings.session.promise.set_from_flag(self.completion_promise.clone(), "--completion-promise");
+        let guard = (!self.guard.is_empty()).then(|| self.guard.clone());
+        settings.verification.guard.set_from_flag(guard, "--guard");
+        self.budget.apply(settings);
+    }
+
+    /// Returns the checks.
+    pub fn parse_criteria(&self) -> Result<Vec<Criterion>, CommandError> {
+        if self.check.iter().any(|command| command.trim().is_empty()) {
+            return Err(CommandError::usage_error("--check is empty")
+                .with_hint("give the command that must succeed, or leave it out"));
+        }
+        let mut criteria: Vec<Criterion> =
+            self.check.iter().map(|command| ExternalCheck::from_shell_text(command).into()).collect();
+        if let Some(time) = self.check_timeout {
+            let timeout_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            criteria.iter_mut().for_each(|criterion| criterion.set_timeout(timeout_ms));
+        }
+        Ok(criteria)
+    }
+}
+
+/// Reads a promise, which is no tag.
+pub fn parse_promise(text: &str) -> Result<Promise, CommandError> {
+    if text.contains(['<', '>']) {
+        return Err(CommandError::usage_error("the promise holds `<` or `>`, which belong to the tag around it")
+            .with_hint("give only the text inside the tag, such as --completion-promise=DONE"));
+    }
+    Promise::parse(text).map_err(|error| {
+        CommandError::from_error(exit_code::USAGE_ERROR, &error)
+            .with_hint("give a word that the agent would not print by chance, such as --completion-promise=DONE")
+    })
+}
+
+const SLASH_COMMAND_USAGE: &str = "/ralph \"task\" --max-iterations=N --completion-promise=TEXT --check \"CMD\"";
+
+fn argument_error(error: &LoopArgumentError) -> CommandError {
+    let failure = CommandError::from_error(exit_code::USAGE_ERROR, error);
+    match error {
+        LoopArgumentError::UnknownOption { .. } => {
+            failure.with_hint("put the task into quotation marks if that belongs to it").with_hint(SLASH_COMMAND_USAGE)
+        }
+        LoopArgumentError::SplitTask { name } => failure
+            .with_hint(format!("put its whole value into quotation marks: --{name} \"…\""))
+            .with_hint("put the task on one side of the options"),
+        LoopArgumentError::UnclosedQuote { name } => {
+            failure.with_hint(format!("write --{name} \"…\", or --{name} '…' where the value holds such marks itself"))
+        }
+        LoopArgumentError::TypographicQuote { name } => {
+            failure.with_hint(format!("write plain ones: --{name} \"…\" or --{name} '…'"))
+        }
+        LoopArgumentError::AmbiguousQuote { .. } => failure
+            .with_hint("close the quotation mark of the task, or put the task into '…'")
+            .with_hint(SLASH_COMMAND_USAGE),
+        LoopArgumentError::WrongDash { .. } => {
+            failure.with_hint("put the task into quotation marks if that belongs to it").with_hint(SLASH_COMMAND_USAGE)
+        }
+        LoopArgumentError::MissingValue { .. } | LoopArgumentError::MissingTask => {
+            failure.with_hint(SLASH_COMMAND_USAGE)
+        }
+    }
+}
+
+fn read_utf8(from: impl Read, name: impl std::fmt::Display) -> Result<String, CommandError> {
+    let bytes = read_bounded_prompt(from).map_err(|error| task_read_error(&name, &error))?;
+    String::from_utf8(bytes).map_err(|_| task_read_error(&name, &"it is not UTF-8 text"))
+}
+
+fn task_read_error(name: impl std::fmt::Display, error: &dyn std::fmt::Display) -> CommandError {
+    CommandError::preflight_error(format!("the task cannot be read from {name}")).with_cause(error)
+}

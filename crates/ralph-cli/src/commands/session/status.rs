@@ -1,0 +1,67 @@
+//! `ralph loop status`.
+use clap::Args;
+use ralph_core::outcome::exit_code;
+use ralph_core::session_loop::SessionNotice;
+use serde_json::Value;
+
+use super::{SessionArgs, open_loop_store};
+use crate::commands::out;
+use crate::error::CommandError;
+use ralph_app::view::format_age;
+use ralph_engine::session_driver::{LoopFile, LoopStore, LoopStoreError, current_moment, expire_orphans};
+use ralph_util::sanitize::sanitize_text;
+
+/// Shows the loops that are going on in sessions, or the newest one of a session and how it ended
+#[derive(Debug, Args)]
+pub struct LoopStatusArgs {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Prints an array of objects: id, status, active, iteration, maxIterations, completionPromise, startedAt, prompt, sessionId and more
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &LoopStatusArgs) -> Result<u8, CommandError> {
+    let (entries, bad) = load_loops(&args.session)?;
+    for error in &bad {
+        let failure = CommandError::from_error(exit_code::STATE_UNUSABLE, error);
+        out::print_note(&format!("warning: {failure}"));
+    }
+    if args.json {
+        out::print_line(&Value::from(entries.iter().map(LoopFile::to_json).collect::<Vec<_>>()).to_string());
+    } else {
+        out::print_wrapped(&format_loops(&entries));
+    }
+    Ok(exit_code::COMPLETED)
+}
+
+fn load_loops(session: &SessionArgs) -> Result<(Vec<LoopFile>, Vec<LoopStoreError>), CommandError> {
+    let loop_store: LoopStore = open_loop_store()?;
+    if let Some(key) = session.session_key() {
+        return Ok((loop_store.find_with_key(&key)?.map(|(_, entry)| entry).into_iter().collect(), Vec::new()));
+    }
+    expire_orphans(&loop_store);
+    let (entries, bad) = loop_store.list_loops()?;
+    Ok((entries.into_iter().filter(|entry| entry.loop_state.is_active()).collect(), bad))
+}
+
+/// Returns what is told to people.
+pub fn format_loops(entries: &[LoopFile]) -> String {
+    if entries.is_empty() {
+        return format!("{}\n", SessionNotice::no_active_loop().to_line());
+    }
+    entries.iter().map(|entry| format!("{}\n", sanitize_text(&format_loop(entry)))).collect()
+}
+
+fn format_loop(entry: &LoopFile) -> String {
+    let state = &entry.loop_state;
+    let host = entry.host.as_deref().unwrap_or("session");
+    let place =
+        format!("{host} {}: iteration {}/{}", entry.session_id, state.current_iteration(), state.max_iterations());
+    match state.machine.run_end() {
+        Some(ended) => format!("{place}, {}: {}", ended.outcome.as_str(), ended.reason),
+        None => {
+            format!("{place}, started {} ago", format_age(current_moment().at.elapsed_since(state.started)))
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `ralph status --watch`: in place on a terminal, a line for every change elsewhere.
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use ralph_core::event::StopSignal;
+use ralph_core::outcome::{RunEnd, exit_code};
+use rustix::termios::tcgetwinsize;
+
+use super::status::{format_loop_list, load_active_loops};
+use super::{out, run_lookup};
+use crate::error::CommandError;
+use ralph_app::view::ActiveWork;
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{SignalRequest, SignalStream, stop_own_process};
+use ralph_store::Store;
+
+/// How often it is looked.
+const STATUS_REFRESH_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The other screen of the terminal, without a cursor; and back.
+const ENTER_ALTERNATE_SCREEN: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?25h\x1b[?1049l";
+
+/// A terminal of which nobody knows the size.
+const DEFAULT_TERMINAL_SIZE: (usize, usize) = (24, 80);
+
+/// Shows the loops until somebody stops it, or nobody reads any more. The terminal is left as it was found.
+pub async fn watch_status(project: &Project, json: bool) -> Result<u8, CommandError> {
+    let is_screen = io::stdout().is_terminal() && !json;
+    if is_screen {
+        out::print_data(ENTER_ALTERNATE_SCREEN);
+    }
+    let mut signals =
+        SignalStream::listen().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    let watched = tokio::select! {
+        watched = show_loops(project, json, is_screen) => watched.map(|()| 0),
+        signal = wait_for_stop(&mut signals) => Ok(RunEnd::interrupted_by_signal(signal).exit_code),
+    };
+    if is_screen {
+        out::print_data(LEAVE_ALTERNATE_SCREEN);
+    }
+    watched
+}
+
+async fn wait_for_stop(signals: &mut SignalStream) -> StopSignal {
+    loop {
+        match signals.next().await {
+            SignalRequest::Stop(signal) => return signal,
+            SignalRequest::Suspend => stop_own_process(),
+            SignalRequest::CheckOrders => {}
+        }
+    }
+}
+
+async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<(), CommandError> {
+    let mut store = None;
+    let mut tracker = LoopChangeTracker::default();
+    while out::has_reader() {
+        // A project may get its first run while somebody watches.
+        if store.is_none() {
+            store = run_lookup::open_existing_store().await?;
+        }
+        let loops = load_loops(store.as_ref(), project).await?;
+        if is_screen {
+            out::print_data(&render_frame(&format_loop_list(&loops), terminal_size()));
+        } else {
+            tracker.changed_lines(&loops, json).iter().for_each(|line| out::print_line(line));
+        }
+        tokio::time::sleep(STATUS_REFRESH_INTERVAL).await;
+    }
+    Ok(())
+}
+
+async fn load_loops(store: Option<&Store>, project: &Project) -> Result<Vec<ActiveWork>, CommandError> {
+    match store {
+        Some(store) => load_active_loops(store, project).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+fn terminal_size() -> (usize, usize) {
+    let size = tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_row > 0 && size.ws_col > 0);
+    size.map_or(DEFAULT_TERMINAL_SIZE, |size| (size.ws_row.into(), size.ws_col.into()))
+}
+
+/// Returns what draws the text over the last one: each line is cut at the edge and its rest cleared, so that nothing
+/// flickers and nothing is left over.
+fn render_frame(text: &str, (rows, columns): (usize, usize)) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let more = lines.len().saturating_sub(rows);
+    let left_out = format!("  … and {} more lines", more + 1);
+    if more > 0 {
+        lines.truncate(rows.saturating_sub(1));
+        lines.push(&left_out);
+    }
+    let cut = |line: &&str| format!("{}\x1b[K", line.chars().take(columns).collect::<String>());
+    format!("\x1b[H{}\x1b[J", lines.iter().map(cut).collect::<Vec<_>>().join("\r\n"))
+}
+
+/// What was told of each loop.
+#[derive(Default)]
+struct LoopChangeTracker {
+    printed_lines: BTreeMap<String, String>,
+}
+
+impl LoopChangeTracker {
+    /// Returns a line for everything that has changed.
+    fn changed_lines(&mut self, loops: &[ActiveWork], json: bool) -> Vec<String> {
+        let line_of = |view: &ActiveWork| {
+            if json { view.to_json().to_string() } else { view.line_without_elapsed_time() }
+        };
+        let now: BTreeMap<String, String> = loops.iter().map(|view| (view.id().to_owned(), line_of(view))).collect();
+        let ended = self.printed_lines.iter().filter(|(id, _)| !now.contains_key(*id)).map(|(id, last)| {
+            if json { serde_json::json!({ "id": id, "status": "ended" }).to_string() } else { format!("{last}: ended") }
+        });
+        let new = now.iter().filter(|(id, line)| self.printed_lines.get(*id) != Some(line));
+        let lines = ended.chain(new.map(|(_, line)| line.clone())).collect();
+        self.printed_lines = now;
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: U3
+    #[test]
+    fn a_frame_fits_the_terminal_and_clears_what_it_does_not_draw() {
+        let drawn = render_frame("one\ntwo is long\n", (24, 5));
+        assert_eq!(drawn, "\x1b[Hone\x1b[K\r\ntwo i\x1b[K\x1b[J");
+        let drawn = render_frame("1\n2\n3\n4\n", (3, 80));
+        assert_eq!(drawn, "\x1b[H1\x1b[K\r\n2\x1b[K\r\n  … and 2 more lines\x1b[K\x1b[J");
+    }
+}

@@ -1,0 +1,107 @@
+//! `ralph task generate`: a run whose agent writes tasks into a file, and whose check is the import of that file.
+use std::path::Path;
+
+use ralph_core::claim::Promise;
+use ralph_core::criterion::{CheckCommand, Criterion, ExternalCheck};
+use ralph_core::outcome::exit_code;
+use ralph_core::policy::{BaselineMode, Policy};
+use ralph_core::task::TaskGenerationPrompt;
+
+use super::field_args::read_task_text;
+use super::generate_args::TaskGenerateArgs;
+use super::import_generated::finish_generation;
+use crate::commands::default_plan::{PlanRequest, build_default_plan};
+use crate::commands::nested_run::refuse_recursion;
+use crate::commands::resume::refuse_tracked_state;
+use crate::commands::run::{execute_with_keeper, preflight_run, with_keeper};
+use crate::commands::{out, trust};
+use crate::error::CommandError;
+use ralph_app::config::{Settings, SettingsPart};
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{GENERATE_RUN_KIND, PromptSource, RunPlan, new_run_id};
+use ralph_engine::verify::AcceptancePolicy;
+
+/// Longer specs are mistakes, and no agent reads them.
+const MAX_SPEC_BYTES: usize = 1 << 20;
+
+pub fn run(args: &TaskGenerateArgs) -> Result<u8, CommandError> {
+    let project = Project::find_here()?;
+    refuse_recursion(&project)?;
+    refuse_tracked_state(&project)?;
+    let settings = args.load_settings(&project)?;
+    let id = new_run_id();
+    let prompt = build_prompt(args, &project, &id)?;
+    if args.dry_run {
+        out::print_data(&prompt.render());
+        return Ok(0);
+    }
+    let plan = plan_generation(args, (&settings, project.clone()), (id.clone(), prompt))?;
+    preflight_run(&plan)?;
+    trust::ensure_approved_with(&plan, &settings, SettingsPart::Unused, &[])?;
+    with_keeper(async |keeper| {
+        let show = args.output.output_mode(&plan);
+        let code = execute_with_keeper(plan, keeper, show).await?;
+        finish_generation(&project, &id, (code, args.output.audience())).await
+    })
+}
+
+fn build_prompt(args: &TaskGenerateArgs, project: &Project, id: &str) -> Result<TaskGenerationPrompt, CommandError> {
+    let (spec_text, name) = read_task_text(&args.file)?;
+    let refused = |what: &str| CommandError::preflight_error(format!("the spec {name} {what}"));
+    if spec_text.trim().is_empty() {
+        return Err(refused("is empty").with_hint("write down what is to be built"));
+    }
+    if spec_text.len() > MAX_SPEC_BYTES {
+        return Err(refused("is larger than 1 MB").with_hint("make several specs of it"));
+    }
+    let answer = project.generated_tasks_file(id);
+    let answer = answer.strip_prefix(&project.root).unwrap_or(&answer).display().to_string();
+    Ok(TaskGenerationPrompt { spec_id: args.spec_id()?, spec_text, answer })
+}
+
+fn plan_generation(
+    args: &TaskGenerateArgs,
+    (settings, project): (&Settings, Project),
+    (id, prompt): (String, TaskGenerationPrompt),
+) -> Result<RunPlan, CommandError> {
+    let promise = Promise::parse(TaskGenerationPrompt::PROMISE)
+        .map_err(|error| CommandError::from_message(exit_code::INTERNAL_ERROR, error))?;
+    let checks = vec![import_check(&project, &id, &prompt.spec_id)?];
+    let request = PlanRequest {
+        settings,
+        agent: &args.agent,
+        audience: args.output.audience(),
+        promise,
+        prompt: PromptSource::Generate(Box::new(prompt)),
+        checks,
+        max_iterations: args.max_iterations,
+    };
+    let plan = build_default_plan(request, project)?;
+    Ok(RunPlan {
+        id,
+        kind: GENERATE_RUN_KIND,
+        // What the agent wrote lies where git does not look.
+        acceptance: AcceptancePolicy { is_always_fresh: true, ..AcceptancePolicy::default() },
+        // There is nothing to import yet.
+        policy: Policy { context: settings.context.value, baseline: BaselineMode::Skip, ..plan.policy },
+        ..plan
+    })
+}
+
+/// The check: this very program would import what the agent wrote.
+fn import_check(project: &Project, id: &str, spec: &str) -> Result<Criterion, CommandError> {
+    let no_text = |path: &Path| {
+        CommandError::preflight_error(format!("the path {} is no UTF-8 text", path.display()))
+            .with_hint("tasks cannot be generated from there")
+    };
+    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| no_text(path));
+    let own = std::env::current_exe().map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
+    let (base, answer) = (project.base_folder(), project.generated_tasks_file(id));
+    let answer = text(answer.strip_prefix(base).unwrap_or(&answer))?;
+    let words = ["task", "import", "--dry-run", "--spec", spec, &answer].map(str::to_owned);
+    let command = CheckCommand::Argv([text(&own)?].into_iter().chain(words).collect());
+    // From the root another home might be found.
+    let folder = base.strip_prefix(&project.root).ok().filter(|folder| !folder.as_os_str().is_empty());
+    let check = ExternalCheck { working_dir: folder.map(text).transpose()?, ..ExternalCheck::new(command) };
+    Ok(Criterion { name: Some("tasks".to_owned()), ..check.into() })
+}

@@ -1,0 +1,70 @@
+//! What `ralph task generate` can be told.
+use std::path::PathBuf;
+
+use clap::Args;
+use ralph_core::task::{is_valid_id, to_slug};
+
+use crate::commands::agent_args::AgentArgs;
+use crate::commands::config_args::ConfigArgs;
+use crate::commands::limit_args::LimitArgs;
+use crate::commands::output_args::OutputArgs;
+use crate::commands::value_parsers::parse_iterations;
+use crate::error::CommandError;
+use ralph_app::config::Settings;
+use ralph_engine::project::Project;
+
+/// Lets an agent make tasks of a spec
+///
+/// The agent reads the spec and the repository and writes tasks, each with an outcome and acceptance criteria. They are
+/// held against everything that `ralph task import` looks at; what is wrong goes back to the agent, a few times at most.
+/// Then all of them are stored, or none. Checks that the agent wrote are not started before `ralph task approve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ralph task generate docs/auth.md
+  ralph task generate spec.md --spec auth --agent codex
+  ralph task generate docs/auth.md --dry-run      the prompt; nothing is started
+
+Exit codes: as for `ralph run`; 3: the agent wrote nothing that could be imported")]
+pub struct TaskGenerateArgs {
+    /// The file with the spec; - is standard input
+    pub file: PathBuf,
+    /// The spec that the tasks belong to [usual: by the name of the file]
+    #[arg(long, value_name = "ID")]
+    spec: Option<String>,
+    /// Prints the prompt, and starts nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How often the agent may try
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parse_iterations, default_value = "3",
+        help_heading = "Limits")]
+    pub max_iterations: u32,
+    #[command(flatten)]
+    pub agent: AgentArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    config: ConfigArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+impl TaskGenerateArgs {
+    /// Returns the settings of all layers, these flags on top.
+    pub fn load_settings(&self, project: &Project) -> Result<Settings, CommandError> {
+        let mut settings = self.config.load_settings(Some(project))?;
+        self.agent.apply(&mut settings);
+        self.limits.apply(&mut settings);
+        Ok(settings)
+    }
+
+    /// Returns the id of the spec.
+    pub fn spec_id(&self) -> Result<String, CommandError> {
+        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        let id = self.spec.clone().unwrap_or_else(|| to_slug(&stem));
+        match is_valid_id(&id) {
+            true => Ok(id),
+            false => Err(CommandError::usage_error(format!("{id:?} is no id of a spec"))
+                .with_hint("name it with --spec: letters, digits, `-`, `_` and `.`, such as auth-feature")),
+        }
+    }
+}

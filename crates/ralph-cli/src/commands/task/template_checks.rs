@@ -1,0 +1,37 @@
+//! Templates of checks in tasks: they are there, and their values fit.
+use std::collections::BTreeMap;
+
+use ralph_core::criterion::Criterion;
+use ralph_core::criterion::template::ParameterValues;
+use ralph_core::task::{Role, Task, TaskProblem, resolve_stage};
+
+use ralph_app::config::{Settings, TemplateLibrary};
+use ralph_engine::project::Project;
+
+/// Returns the templates of a project.
+pub fn project_templates(project: &Project) -> TemplateLibrary {
+    TemplateLibrary { folder: Some(project.templates_folder()) }
+}
+
+/// Makes a criterion of a template.
+pub fn fill_template(
+    templates: &TemplateLibrary,
+    name: &str,
+    with: &BTreeMap<String, ParameterValues>,
+) -> Result<Criterion, TaskProblem> {
+    let made = templates.instantiate_check(name, with).map(|check| check.criterion);
+    made.map_err(|error| {
+        let hint = error.hint.unwrap_or_else(|| format!("`ralph templates {name}` shows its parameters"));
+        // The field has the parameter's name already.
+        let parameter = error.place.strip_prefix("with.").map(|parameter| format!("{parameter}: "));
+        let what = parameter.and_then(|parameter| error.message.strip_prefix(&parameter)).unwrap_or(&error.message);
+        TaskProblem::new(&*error.place, what, hint)
+    })
+}
+
+/// Refuses a task with a template that cannot be used so.
+pub fn check_templates(task: &Task, templates: &TemplateLibrary) -> Result<(), TaskProblem> {
+    let settings = Settings::default();
+    let from = |name: &str, with: &BTreeMap<String, ParameterValues>| fill_template(templates, name, with);
+    Role::BUILT_IN.iter().try_for_each(|role| resolve_stage(task, role, &settings.role_rules(role), &from).map(drop))
+}

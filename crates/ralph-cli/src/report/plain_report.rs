@@ -1,0 +1,368 @@
+//! The story of a run for people, on the terminal: what the agent does, what it claims, what the checks say.
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ralph_core::attempt::ModelSpend;
+use ralph_core::baseline::{BaselineCheck, BaselineStatus};
+use ralph_core::event::UnixMillis;
+use ralph_core::evidence::{CheckEvidence, Verdict};
+use ralph_core::fact::{AttemptResult, Fact, IterationStatus, NextStep};
+use ralph_core::seal::Seal;
+
+use super::color::{ColorMode, TextStyle};
+use super::countdown::{WaitCountdown, format_wait_end};
+use super::line_width::LineWidth;
+use super::progress_terminal::ProgressTerminal;
+use super::redact_event::redact_event;
+use super::wrap::truncate_line;
+use ralph_agents::{AgentEvent, render_event};
+use ralph_app::view::{format_cost, format_process_count, short_id};
+use ralph_engine::run_driver::{JournalPosition, RunObserver};
+use ralph_util::duration;
+use ralph_util::redact;
+use ralph_util::sanitize::sanitize_text;
+
+/// How much of what the agent says is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportDetail {
+    /// Agent text, tool calls and results.
+    Everything,
+    /// What the user's own display filter makes of the agent's output.
+    DisplayFilter,
+    /// Only iterations, claims and verdicts.
+    Milestones,
+}
+
+/// The columns before what happened, which hold the word for it.
+const MARGIN: usize = 10;
+/// The columns before what the agent says.
+const INDENT: usize = 2;
+/// How many sealed files are named.
+const MAX_SEALED_FILES_NAMED: usize = 6;
+/// The length of the line above an iteration.
+const RULE_COLUMNS: usize = 60;
+/// How much is shown of a line that need not be whole, where no terminal limits it.
+const EXCERPT_COLUMNS: usize = 100;
+
+pub struct PlainReport<W: Write> {
+    out: W,
+    colors: ColorMode,
+    detail: ReportDetail,
+    progress: Option<ProgressBar>,
+    line_width: LineWidth,
+    /// Earlier iterations count, but are not shown.
+    first_iteration: u32,
+    max_iterations: u32,
+    iteration: u32,
+    spend: ModelSpend,
+    current_activity: String,
+    /// It stands among others, a line for each thing.
+    is_line_based: bool,
+    /// The wait for a rate limit, while there is one.
+    countdown: Option<WaitCountdown>,
+}
+
+impl<W: Write + IsTerminal> PlainReport<W> {
+    #[must_use]
+    pub fn new(out: W, detail: ReportDetail, max_iterations: u32) -> Self {
+        let colors = ColorMode::for_stream(&out);
+        let line_width = LineWidth::for_stream(&out);
+        let progress = out.is_terminal().then(build_spinner);
+        Self { line_width, progress, is_line_based: false, ..Self::line_based(out, colors, detail, max_iterations) }
+    }
+}
+
+fn build_spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_finish(indicatif::ProgressFinish::AndClear);
+    bar.set_draw_target(ProgressDrawTarget::term_like_with_hz(Box::new(ProgressTerminal::default()), 10));
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix} · {elapsed} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+impl<W: Write> PlainReport<W> {
+    /// Returns a report in lines alone, as long as they are.
+    #[must_use]
+    pub fn line_based(out: W, colors: ColorMode, detail: ReportDetail, max_iterations: u32) -> Self {
+        Self {
+            out,
+            colors,
+            detail,
+            progress: None,
+            is_line_based: true,
+            line_width: LineWidth::Unbounded,
+            first_iteration: 0,
+            max_iterations,
+            iteration: 0,
+            spend: ModelSpend::default(),
+            current_activity: String::new(),
+            countdown: None,
+        }
+    }
+
+    /// Shows nothing of the iterations before this one.
+    #[must_use]
+    pub fn starting_at_iteration(self, first_iteration: u32) -> Self {
+        Self { first_iteration, ..self }
+    }
+
+    /// Prints a line above the progress line. A terminal that went away does not stop the run.
+    fn print_line(&mut self, text: &str) {
+        if self.iteration < self.first_iteration {
+            return;
+        }
+        let text = redact::redact_text(text);
+        match &self.progress {
+            Some(bar) => bar.suspend(|| drop(writeln!(self.out, "{text}"))),
+            None => drop(writeln!(self.out, "{text}")),
+        }
+    }
+
+    /// Prints what happened, beside the word for it.
+    fn print_labeled(&mut self, style: TextStyle, word: &str, text: &str) {
+        // A row could cut a secret out of its shape.
+        let rows = self.line_width.wrap_rows(&redact::redact_text(text), MARGIN).join(&format!("\n{:MARGIN$}", ""));
+        let word = self.colors.style_text(style, &format!("{word:<9}"));
+        self.print_line(&format!("{word} {rows}"));
+    }
+
+    /// Prints the last lines of what a program printed.
+    fn print_tail(&mut self, text: &str, lines: usize) {
+        let text = redact::redact_text(text);
+        let skipped = text.lines().count().saturating_sub(lines);
+        for line in text.lines().skip(skipped) {
+            let rows = self.line_width.wrap_rows(&sanitize_text(line), MARGIN);
+            let rows = rows.iter().map(|row| format!("{:MARGIN$}{}", "", self.colors.style_text(TextStyle::Dim, row)));
+            self.print_line(&rows.collect::<Vec<_>>().join("\n"));
+        }
+    }
+
+    /// Prints what the agent said.
+    fn print_agent_text(&mut self, line: &str) {
+        let indent = format!("{:INDENT$}", "");
+        let rows = self.line_width.wrap_rows(line, INDENT).join(&format!("\n{indent}"));
+        self.print_line(&format!("{indent}{rows}"));
+    }
+
+    /// Prints a line of which the beginning is enough.
+    fn print_excerpt(&mut self, line: &str) {
+        let line = truncate_line(line, self.line_width.max_columns().unwrap_or(EXCERPT_COLUMNS).saturating_sub(INDENT));
+        self.print_line(&format!("{:INDENT$}{line}", ""));
+    }
+
+    fn show_progress(&self) {
+        let Some(bar) = &self.progress else { return };
+        bar.set_prefix(format!("iteration {}/{}", self.iteration, self.max_iterations));
+        let mut parts = Vec::new();
+        if let Some(tokens) = self.spend.output_tokens {
+            parts.push(format!("{tokens} tokens out"));
+        }
+        if let Some(cost) = self.spend.cost_micros {
+            parts.push(format_cost(i64::try_from(cost).ok()));
+        }
+        if !self.current_activity.is_empty() {
+            parts.push(self.current_activity.clone());
+        }
+        bar.set_message(parts.iter().map(|part| format!("· {part} ")).collect::<String>());
+    }
+
+    fn print_iteration_start(&mut self, iteration: u32) {
+        self.iteration = iteration;
+        self.current_activity.clear();
+        let title = format!("── iteration {iteration}/{} ", self.max_iterations);
+        if self.is_line_based {
+            return self.print_labeled(TextStyle::Bold, "iteration", &format!("{iteration}/{}", self.max_iterations));
+        }
+        let width = self.line_width.max_columns().unwrap_or(RULE_COLUMNS).min(RULE_COLUMNS);
+        let rule = "─".repeat(width.saturating_sub(title.chars().count()));
+        let title = self.colors.style_text(TextStyle::Bold, &format!("{title}{rule}"));
+        self.print_line(&format!("\n{title}"));
+    }
+
+    /// Says where a run goes on that was cut short.
+    fn print_resume(&mut self, run: &str, (iteration, attempt): (u32, u32), next: NextStep) {
+        self.iteration = iteration;
+        let what = match next {
+            NextStep::Prepare => "the run is prepared again".to_owned(),
+            NextStep::Agent => format!("the agent starts, attempt {attempt}"),
+            NextStep::Retry => format!("attempt {attempt} after the rest of its pause"),
+            NextStep::Limit => format!("attempt {attempt} after the rest of the wait for a rate limit"),
+            NextStep::Checks => "the checks run again".to_owned(),
+            NextStep::End => "it ends as it was being ended".to_owned(),
+            NextStep::Pause => "it is paused".to_owned(),
+        };
+        let title = self.colors.style_text(TextStyle::Bold, "ralph resume");
+        let of = self.max_iterations;
+        self.print_line(&format!("{title} {} · goes on at iteration {iteration}/{of}: {what}", short_id(run)));
+    }
+
+    /// Says for how long the run waits, and what else can be done.
+    fn print_rate_limit(&mut self, at: UnixMillis, (agent, delay_ms): (&str, u64), reason: &str) {
+        let until = format_wait_end(at, delay_ms);
+        self.print_labeled(TextStyle::Warning, "waiting", &format!("rate limited: {reason}"));
+        self.print_line(&format!(
+            "          {agent} goes on {until}; Ctrl-C ends the wait, `ralph resume` takes it up"
+        ));
+        self.current_activity = format!("rate limited, waits {until}");
+        self.countdown = Some(WaitCountdown::new(Duration::from_millis(delay_ms)));
+    }
+
+    fn end_wait(&mut self) {
+        if self.countdown.take().is_some() {
+            self.current_activity.clear();
+        }
+    }
+
+    fn print_attempt_end(&mut self, attempt: u32, result: &AttemptResult) {
+        self.spend = self.spend.add_known(result.spend);
+        if let Some(failure) = &result.failure {
+            let word = match result.status {
+                IterationStatus::TimedOut => "timed out",
+                IterationStatus::Interrupted => "stopped",
+                IterationStatus::Failed | IterationStatus::Finished => "failed",
+            };
+            self.print_labeled(TextStyle::Bad, word, &format!("attempt {attempt}: {failure}"));
+            self.print_tail(&result.stderr_tail, 5);
+        }
+        if result.leftovers.killed > 0 {
+            let text = format!(
+                "{} left behind by the agent, killed",
+                format_process_count(u64::from(result.leftovers.killed))
+            );
+            self.print_labeled(TextStyle::Warning, "leaky", &text);
+        }
+        for leaked in &result.leftovers.leaked.clone() {
+            self.print_labeled(TextStyle::Bad, "LEAKED", &format!("{leaked} could not be killed"));
+        }
+    }
+
+    /// Names what must not change before a claim.
+    fn print_seal(&mut self, seal: &Seal) {
+        let named: Vec<&str> = seal.files.iter().take(MAX_SEALED_FILES_NAMED).map(|file| file.path.as_str()).collect();
+        let more = match seal.files.len().saturating_sub(MAX_SEALED_FILES_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if !named.is_empty() {
+            self.print_labeled(TextStyle::Dim, "sealed", &format!("{}{more}", named.join(", ")));
+        }
+        seal.notes.iter().for_each(|note| self.print_labeled(TextStyle::Warning, "note", note));
+    }
+
+    /// Says what a check is worth, before any work.
+    fn print_baseline(&mut self, check: &BaselineCheck) {
+        let tone = match check.standing {
+            BaselineStatus::Fails => TextStyle::Dim,
+            BaselineStatus::ProvesNothing => TextStyle::Warning,
+            BaselineStatus::CannotRun => TextStyle::Bad,
+        };
+        self.print_labeled(tone, "baseline", &check.describe());
+        if check.standing == BaselineStatus::CannotRun {
+            self.print_tail(&check.evidence.tail, 8);
+        }
+    }
+
+    fn print_verdict(&mut self, verdict: Verdict, reason: &str, checks: &[CheckEvidence]) {
+        let (tone, word) = match verdict {
+            Verdict::Accepted => (TextStyle::Good, "accepted"),
+            Verdict::Rejected => (TextStyle::Bad, "rejected"),
+            Verdict::CouldNotEvaluate => (TextStyle::Warning, "unproven"),
+        };
+        self.print_labeled(tone, word, reason);
+        if let Some(check) = checks.iter().find(|check| check.verdict != Verdict::Accepted) {
+            self.print_tail(&check.tail, 8);
+        }
+    }
+}
+
+impl<W: Write> RunObserver for PlainReport<W> {
+    fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
+        match fact {
+            Fact::RunResumed { iteration, attempt, next, changed } => {
+                self.print_resume(stamp.run, (*iteration, *attempt), *next);
+                changed.iter().for_each(|change| self.print_labeled(TextStyle::Warning, "changed", change));
+            }
+            Fact::IterationStarted { iteration } => self.print_iteration_start(*iteration),
+            Fact::AttemptEnded { attempt, result, .. } => self.print_attempt_end(*attempt, result),
+            Fact::RetryScheduled { attempt, delay_ms, .. } => {
+                let pause = duration::format_rounded(Duration::from_millis(*delay_ms));
+                self.print_labeled(TextStyle::Warning, "retry", &format!("attempt {attempt} in {pause}"));
+            }
+            Fact::LimitWaiting { agent, delay_ms, reason, .. } => {
+                self.print_rate_limit(stamp.at, (agent, *delay_ms), reason);
+            }
+            Fact::AgentChanged { agent, reason, .. } => {
+                self.print_labeled(TextStyle::Warning, "agent", &format!("{agent} takes over: {reason}"));
+            }
+            Fact::SessionFresh { reason, .. } => {
+                self.print_labeled(TextStyle::Warning, "session", &format!("{reason}; it begins afresh"));
+            }
+            Fact::AttemptStarted { .. } => self.end_wait(),
+            Fact::Claim { claim, .. } if claim.claimed => {
+                self.current_activity = "checking".to_owned();
+                self.print_labeled(TextStyle::Bold, "claimed", &claim.why);
+            }
+            Fact::Claim { claim, .. } => self.print_labeled(TextStyle::Dim, "no claim", &claim.why),
+            Fact::Verdict { verdict, reason, checks, .. } => self.print_verdict(*verdict, reason, checks),
+            Fact::RunPaused { .. } => {
+                self.current_activity = "paused".to_owned();
+                self.print_labeled(TextStyle::Warning, "paused", "`ralph resume` goes on with it");
+            }
+            Fact::RunGuided { words } => self.print_labeled(TextStyle::Bold, "guided", words),
+            Fact::StopRequested { reason } => self.print_labeled(TextStyle::Warning, "stopping", reason),
+            Fact::RunFinished { .. } => {
+                if let Some(bar) = self.progress.take() {
+                    bar.finish_and_clear();
+                }
+            }
+            Fact::RunSealed { seal } => self.print_seal(seal),
+            Fact::Baseline { checks } => checks.iter().for_each(|check| self.print_baseline(check)),
+            Fact::RunStarted { .. } | Fact::IterationEnded { .. } | Fact::Receipt { .. } => {}
+        }
+        self.show_progress();
+    }
+
+    fn on_agent_event(&mut self, event: &AgentEvent) {
+        // Lines may be cut, which must not cut a secret out of its shape.
+        let event = &redact_event(event);
+        if let AgentEvent::ToolCall { name, .. } = event {
+            self.current_activity = sanitize_text(name);
+        }
+        if self.detail == ReportDetail::Everything {
+            let is_words = matches!(event, AgentEvent::Text { .. });
+            for line in render_event(event) {
+                if is_words { self.print_agent_text(&line) } else { self.print_excerpt(&line) }
+            }
+        }
+        self.show_progress();
+    }
+
+    fn on_display_line(&mut self, line: &str) {
+        if self.detail == ReportDetail::DisplayFilter {
+            self.print_agent_text(&sanitize_text(line));
+        }
+    }
+
+    fn on_stop_grace(&mut self, grace: Duration) {
+        let time = duration::format_exact(grace);
+        let text = format!("the agent has at most {time} to clean up; a second Ctrl-C kills it at once");
+        self.print_labeled(TextStyle::Warning, "grace", &text);
+    }
+
+    fn on_limit_wait(&mut self, left: Duration) {
+        let shown = format!("rate limited, goes on in {}", duration::format_rounded(left));
+        let countdown = self.countdown.get_or_insert_with(|| WaitCountdown::new(left));
+        if countdown.is_reminder_due(left) && self.progress.is_none() {
+            self.print_labeled(TextStyle::Warning, "waiting", &shown);
+        }
+        self.current_activity = shown;
+        self.show_progress();
+    }
+
+    fn on_warning(&mut self, text: &str) {
+        self.print_labeled(TextStyle::Warning, "warning", text);
+    }
+}

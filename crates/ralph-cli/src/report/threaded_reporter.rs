@@ -1,0 +1,120 @@
+//! A report in a thread of its own. A terminal or pipe that nobody reads then holds up the report, and never
+//! the run: limits and signals work on.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use ralph_core::event::UnixMillis;
+use ralph_core::fact::Fact;
+
+use ralph_agents::AgentEvent;
+use ralph_engine::run_driver::{JournalPosition, RunObserver};
+
+/// How much of the agent may wait to be shown; what comes beyond it is not shown.
+const MAX_QUEUED_AGENT_EVENTS: usize = 1_000;
+/// How long a reader may take to read the end of the story.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What there is to show.
+enum ReportMessage {
+    Fact { run: String, seq: i64, at: UnixMillis, fact: Box<Fact> },
+    Agent(AgentEvent),
+    FilteredLine(String),
+    GracePeriod(Duration),
+    RateLimitWait(Duration),
+    Warning(String),
+}
+
+/// Passes everything on to a report in another thread.
+pub struct ThreadedReporter {
+    queue: Option<Sender<ReportMessage>>,
+    queued_count: Arc<AtomicUsize>,
+    ended: Receiver<()>,
+}
+
+impl ThreadedReporter {
+    /// Starts the thread. The report is made there when there is something to show: a spinner must not turn before.
+    pub fn start<W: RunObserver>(make_report: impl FnOnce() -> W + Send + 'static) -> std::io::Result<Self> {
+        let (queue, queued) = channel();
+        let (end, ended) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let left = Arc::clone(&waiting);
+        let show = move || {
+            if let Ok(first) = queued.recv() {
+                let mut report = make_report();
+                for seen in std::iter::once(first).chain(queued) {
+                    deliver_message(&mut report, &seen, &left);
+                }
+            }
+            // Nobody waits any more: the process ends.
+            let _ = end.send(());
+        };
+        std::thread::Builder::new().name("report".to_owned()).spawn(show)?;
+        Ok(Self { queue: Some(queue), queued_count: waiting, ended })
+    }
+
+    fn send(&self, message: ReportMessage) {
+        if let Some(queue) = &self.queue {
+            // A report that ended shows nothing more.
+            let _ = queue.send(message);
+        }
+    }
+
+    /// Sends what may be missed.
+    fn send_droppable(&self, message: ReportMessage) {
+        if self.queued_count.load(Ordering::Relaxed) < MAX_QUEUED_AGENT_EVENTS {
+            self.queued_count.fetch_add(1, Ordering::Relaxed);
+            self.send(message);
+        }
+    }
+}
+
+fn deliver_message(report: &mut impl RunObserver, message: &ReportMessage, queued_count: &AtomicUsize) {
+    match message {
+        ReportMessage::Fact { run, seq, at, fact } => report.on_fact(JournalPosition { run, seq: *seq, at: *at }, fact),
+        ReportMessage::Warning(text) => report.on_warning(text),
+        ReportMessage::GracePeriod(grace) => report.on_stop_grace(*grace),
+        ReportMessage::RateLimitWait(left) => report.on_limit_wait(*left),
+        ReportMessage::Agent(event) => report.on_agent_event(event),
+        ReportMessage::FilteredLine(line) => report.on_display_line(line),
+    }
+    if matches!(message, ReportMessage::Agent(_) | ReportMessage::FilteredLine(_) | ReportMessage::RateLimitWait(_)) {
+        queued_count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl RunObserver for ThreadedReporter {
+    fn on_fact(&mut self, stamp: JournalPosition<'_>, fact: &Fact) {
+        let fact = Box::new(fact.clone());
+        self.send(ReportMessage::Fact { run: stamp.run.to_owned(), seq: stamp.seq, at: stamp.at, fact });
+    }
+
+    fn on_agent_event(&mut self, event: &AgentEvent) {
+        self.send_droppable(ReportMessage::Agent(event.clone()));
+    }
+
+    fn on_display_line(&mut self, line: &str) {
+        self.send_droppable(ReportMessage::FilteredLine(line.to_owned()));
+    }
+
+    fn on_stop_grace(&mut self, grace: Duration) {
+        self.send(ReportMessage::GracePeriod(grace));
+    }
+
+    fn on_limit_wait(&mut self, left: Duration) {
+        self.send_droppable(ReportMessage::RateLimitWait(left));
+    }
+
+    fn on_warning(&mut self, text: &str) {
+        self.send(ReportMessage::Warning(text.to_owned()));
+    }
+}
+
+impl Drop for ThreadedReporter {
+    /// Waits for the last words, but not for ever.
+    fn drop(&mut self) {
+        self.queue = None;
+        let _ = self.ended.recv_timeout(DRAIN_TIMEOUT);
+    }
+}

@@ -1,0 +1,169 @@
+//! Keeps the end of one message in bounded memory. What falls out is only searched for code fences,
+//! so that a message of any length costs linear time and a fixed amount of space.
+
+use alloc::string::String;
+
+use super::code_block::CodeBlockScanner;
+use super::terminal_filter::{TerminalFilter, visible_text};
+
+/// How many bytes of a message are judged.
+pub const MESSAGE_TAIL_BYTES: usize = 64 * 1024;
+
+/// The kept end of a message that is still growing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MessageTail {
+    filter: TerminalFilter,
+    buffer: TailBuffer,
+}
+
+#[derive(Debug, Clone, Default)]
+struct TailBuffer {
+    text: String,
+    code_blocks: CodeBlockScanner,
+    truncation: TailTruncation,
+    /// The lines that ended in what is not kept.
+    dropped_lines: LineCounter,
+}
+
+/// Whether the message is longer than what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum TailTruncation {
+    /// All of it is kept.
+    #[default]
+    Complete,
+    /// Its beginning is gone.
+    HeadDropped,
+}
+
+/// The end of a message, ready to be judged.
+pub(crate) struct MessageExcerpt {
+    pub(crate) text: String,
+    pub(crate) code_blocks: CodeBlockScanner,
+    pub(crate) truncation: TailTruncation,
+    /// The lines of the message that stand above it.
+    pub(crate) lines_above: u32,
+}
+
+/// Counts lines.
+#[derive(Debug, Clone, Copy, Default)]
+struct LineCounter(u32);
+
+impl LineCounter {
+    fn count_lines(&mut self, text: &str) {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.0 = self.0.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX));
+    }
+}
+
+impl MessageTail {
+    /// Adds words and tells whether any of them can be seen.
+    pub(crate) fn push(&mut self, text: &str) -> bool {
+        let mut seen = false;
+        let kept = &mut self.buffer;
+        self.filter.push(text, &mut |run| {
+            seen |= !run.trim().is_empty();
+            kept.push(run);
+        });
+        seen
+    }
+
+    /// Tells whether nothing visible was said.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.buffer.text.is_empty()
+    }
+
+    /// Returns the same excerpt for the same message, in whatever pieces it came.
+    pub(crate) fn to_excerpt(&self) -> MessageExcerpt {
+        let start = tail_start(&self.buffer.text);
+        let mut fence = self.buffer.code_blocks.clone();
+        let cut_off = super::slice_or_empty(&self.buffer.text, 0..start);
+        fence.scan_text(cut_off);
+        let mut lines = self.buffer.dropped_lines;
+        lines.count_lines(cut_off);
+        let dropped = if start > 0 { TailTruncation::HeadDropped } else { self.buffer.truncation };
+        let text = visible_text(super::slice_or_empty(&self.buffer.text, start..self.buffer.text.len()));
+        MessageExcerpt { text, code_blocks: fence, truncation: dropped, lines_above: lines.0 }
+    }
+
+    #[cfg(test)]
+    fn buffered_bytes(&self) -> usize {
+        self.buffer.text.capacity()
+    }
+}
+
+impl TailBuffer {
+    fn push(&mut self, run: &str) {
+        // White space before the first words is layout; without this rule an empty message would count.
+        let run = if self.text.is_empty() { self.skip_leading_blank(run) } else { run };
+        if run.len() >= 2 * MESSAGE_TAIL_BYTES {
+            return self.replace_with_end_of(run);
+        }
+        self.text.push_str(run);
+        if self.text.len() > 3 * MESSAGE_TAIL_BYTES {
+            let start = tail_start(&self.text);
+            self.code_blocks.scan_text(super::slice_or_empty(&self.text, 0..start));
+            self.dropped_lines.count_lines(super::slice_or_empty(&self.text, 0..start));
+            self.text.drain(..start);
+            self.truncation = TailTruncation::HeadDropped;
+        }
+    }
+
+    fn skip_leading_blank<'a>(&mut self, run: &'a str) -> &'a str {
+        let words = run.trim_start();
+        self.dropped_lines.count_lines(super::slice_or_empty(run, 0..run.len() - words.len()));
+        words
+    }
+
+    fn replace_with_end_of(&mut self, run: &str) {
+        let start = tail_start(run);
+        for gone in [self.text.as_str(), super::slice_or_empty(run, 0..start)] {
+            self.code_blocks.scan_text(gone);
+            self.dropped_lines.count_lines(gone);
+        }
+        self.text.clear();
+        self.text.push_str(super::slice_or_empty(run, start..run.len()));
+        self.truncation = TailTruncation::HeadDropped;
+    }
+}
+
+fn tail_start(text: &str) -> usize {
+    let mut start = text.len().saturating_sub(MESSAGE_TAIL_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: S8
+    #[test]
+    fn memory_is_bounded_and_the_end_is_kept() {
+        let mut tail = MessageTail::default();
+        let piece = "0123456789abcdef\n".repeat(1000);
+        for _ in 0..4000 {
+            tail.push(&piece);
+            assert!(tail.buffered_bytes() <= 8 * MESSAGE_TAIL_BYTES);
+        }
+        tail.push(&"x".repeat(3_000_000));
+        tail.push("the end");
+        let excerpt = tail.to_excerpt();
+        assert_eq!(excerpt.text.len(), MESSAGE_TAIL_BYTES);
+        assert!(excerpt.text.ends_with("xthe end"));
+        assert_eq!(excerpt.truncation, TailTruncation::HeadDropped);
+    }
+
+    // spec: S3, S8
+    #[test]
+    fn an_earlier_code_block_is_remembered() {
+        let mut tail = MessageTail::default();
+        tail.push("```\n");
+        tail.push(&"log line\n".repeat(100_000));
+        assert!(tail.to_excerpt().code_blocks.is_open());
+        tail.push("```\n");
+        tail.push(&"log line\n".repeat(100_000));
+        assert!(!tail.to_excerpt().code_blocks.is_open());
+    }
+}

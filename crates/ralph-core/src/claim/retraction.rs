@@ -1,0 +1,167 @@
+//! Reads on after a claim: does the same message take it back, or go on with the work?
+
+use alloc::string::String;
+
+use super::lexicon as cues;
+use super::markdown_lines::LineKind;
+use super::parsed_message::ParsedMessage;
+use super::prose_words::{ProseWord, find_match, has_match, split_sentences};
+use super::sentence_mood::{SentencePosition, mention_in_sentence};
+use super::{TagMention, slice_or_empty};
+use crate::contradiction::find_open_work;
+
+/// Returns the sentence after `from` that takes the claim back.
+pub(crate) fn find_retraction(view: &ParsedMessage<'_>, from: usize) -> Option<String> {
+    let mut at = from;
+    for line in view.line_at(from)..view.lines.len() {
+        let range = view.line_range(line);
+        if matches!(view.line_kind(line), LineKind::Code | LineKind::Quote | LineKind::Table | LineKind::Blank)
+            || range.end <= at
+        {
+            continue;
+        }
+        let paragraph = view.paragraph_lines(line);
+        let end = view.line_range(paragraph.end.saturating_sub(1)).end;
+        if let Some(found) = find_in_paragraph(view, at.max(range.start)..end) {
+            return Some(found);
+        }
+        at = end;
+    }
+    None
+}
+
+fn find_in_paragraph(view: &ParsedMessage<'_>, range: core::ops::Range<usize>) -> Option<String> {
+    let words = view.words_in(range.clone());
+    let parts = split_sentences(&words);
+    let at = parts.iter().position(|part| is_retraction(part))?;
+    let start = parts.get(at)?.first()?.offset;
+    let end = parts.get(at + 1).and_then(|next| next.first()).map_or(range.end, |next| next.offset);
+    Some(super::promise::collapse_whitespace(slice_or_empty(view.text, start..end)))
+}
+
+/// Tells whether a sentence withdraws what stands before it.
+fn is_retraction(sentence: &[ProseWord]) -> bool {
+    // Marks alone say nothing, and a row of dots is a thousand sentences.
+    if sentence.iter().all(ProseWord::is_punctuation) {
+        return false;
+    }
+    if has_match(sentence, cues::WITHDRAWALS) && !has_match(sentence, cues::FALSE_WITHDRAWALS) {
+        return true;
+    }
+    if has_match(sentence, cues::RECONSIDERATIONS) && is_problem_report(sentence) {
+        return true;
+    }
+    if refers_to_tag(sentence) && denies_tag(sentence) {
+        return true;
+    }
+    has_match(sentence, cues::CONTINUED_WORK)
+        && !has_match(sentence, &["if you", "whenever you", "you want", "let me know"])
+}
+
+fn is_problem_report(sentence: &[ProseWord]) -> bool {
+    has_match(
+        sentence,
+        &[
+            "not",
+            "never",
+            "no",
+            "red",
+            "broken",
+            "missing",
+            "open",
+            "wrong",
+            "incomplete",
+            "%fail",
+            "failure",
+            "premature",
+            "unfinished",
+            "early",
+            "forgot",
+            "missed",
+            "overlooked",
+            "regression",
+            "regressions",
+            "another",
+            "still",
+            "one more",
+            "more to do",
+        ],
+    ) || find_open_work(sentence).is_some()
+}
+
+fn refers_to_tag(sentence: &[ProseWord]) -> bool {
+    let named = has_match(sentence, &["line/tag/signal/promise/marker/claim/token/statement/above/\u{1}/^"]);
+    let aim = has_match(sentence, &["< that/this/it is .. %aim/aiming/goal/target/hope"]);
+    let pronoun = has_match(sentence, &["< that/this/it/which is/was/would/will/should/does/did/must"]);
+    named || aim || (pronoun && find_match(sentence, cues::SIGNAL_VERBS).is_some())
+}
+
+/// Tells whether a sentence about the tag denies it; old stories about other runs do not.
+fn denies_tag(sentence: &[ProseWord]) -> bool {
+    let tells_of_tag = has_match(sentence, cues::BACKWARD_REFERENCES);
+    let void = has_match(sentence, cues::INVALIDATIONS);
+    let old = has_match(sentence, cues::OTHER_TIME_PHRASES);
+    let mentioned = matches!(
+        mention_in_sentence(sentence, SentencePosition::Inline),
+        Some(TagMention::Negated | TagMention::Conditional)
+    );
+    let example = has_match(sentence, cues::EXAMPLE_PHRASES)
+        || has_match(
+            sentence,
+            &["next run/iteration/agent/session/round/time", "aiming", "working towards/toward", "tomorrow"],
+        );
+    tells_of_tag && !old && (void || mentioned || example)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has_retraction(text: &str) -> bool {
+        split_sentences(&crate::claim::prose_words::split_words(text, 0)).into_iter().any(is_retraction)
+    }
+
+    // spec: S4
+    #[test]
+    fn withdrawals_are_recognised() {
+        for text in [
+            "Scratch that.",
+            "I take that back: lint fails.",
+            "Please disregard the line above.",
+            "Wait, the build is red.",
+            "I spoke too soon.",
+            "On second thought, keep going.",
+            "Actually, that is not done.",
+            "Ignore the promise above.",
+            "The promise above was premature.",
+            "The loop has to go on.",
+            "Hold on, two tests are red.",
+            "That was a mistake.",
+            "I retract the promise.",
+            "Correction: two stories are still open.",
+        ] {
+            assert!(has_retraction(text), "{text}");
+        }
+    }
+
+    // spec: S4
+    #[test]
+    fn footers_take_nothing_back() {
+        for text in [
+            "Thanks for the clear spec, it made this easy.",
+            "You can review the branch whenever it suits you.",
+            "Wait for the deploy before you merge.",
+            "Hold on to the old key until Friday.",
+            "If anything looks off, let me know.",
+            "Actually, the diff is smaller than I expected.",
+            "That is not a problem for the importer.",
+            "You can ignore the deprecation warning.",
+            "Never mind the noise in the log.",
+            "One last full run to be safe.",
+            "Next steps for you: merge and deploy.",
+            "The old limit no longer applies.",
+        ] {
+            assert!(!has_retraction(text), "{text}");
+        }
+    }
+}

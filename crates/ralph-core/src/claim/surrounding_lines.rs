@@ -1,0 +1,337 @@
+//! Joins a tag on its own line with the lines that belong to its sentence: a lead-in above, a
+//! continuation below, or the list it is an item of.
+
+use alloc::vec::Vec;
+
+use super::lexicon as cues;
+use super::markdown_lines::LineKind;
+use super::parsed_message::ParsedMessage;
+use super::prose_words::{ProseWord, TAG_WORD, has_match, split_sentences, split_words};
+use super::sentence_mood::{SentencePosition, is_assertion, mention_in_sentence};
+use super::signal_tag::SignalTag;
+use super::tag_usage::SignalSense;
+use super::{TagMention, slice_or_empty};
+
+/// Returns how the lines around an own-line tag make a mention of it.
+pub(crate) fn mention_from_surrounding_lines(
+    view: &ParsedMessage<'_>,
+    tag: &SignalTag,
+    sense: SignalSense,
+) -> Option<TagMention> {
+    let first = view.line_at(tag.span.start);
+    let last = view.line_at(tag.span.end.saturating_sub(1));
+    let below = read_line_below(view, last);
+    let joined = match &below {
+        Some(LineBelow::Mention(mention)) => return Some(*mention),
+        Some(LineBelow::JoinsSentence) => LineJoin::Joined,
+        None => LineJoin::Separate,
+    };
+    if let Some(mention) = mention_in_list(view, first) {
+        return Some(mention);
+    }
+    let lead = read_lead_in(view, first, joined);
+    match sense {
+        SignalSense::Claim => lead.map(LeadInMeaning::into_mention),
+        SignalSense::Other => lead.and_then(LeadInMeaning::mention_for_other_signal),
+    }
+}
+
+/// What a lead-in says about the tag.
+enum LeadInMeaning {
+    /// It talks about the tag.
+    Mentions(TagMention),
+    /// It has no word of finished work.
+    NoAssertion,
+}
+
+impl LeadInMeaning {
+    fn into_mention(self) -> TagMention {
+        match self {
+            Self::Mentions(mention) => mention,
+            Self::NoAssertion => TagMention::Instruction,
+        }
+    }
+
+    /// "The work is not done:" before a rejection is its reason and no denial of it.
+    fn mention_for_other_signal(self) -> Option<TagMention> {
+        match self {
+            Self::Mentions(mention) => Some(mention).filter(|mention| *mention != TagMention::Negated),
+            Self::NoAssertion => None,
+        }
+    }
+}
+
+/// Whether a line below goes on with the sentence, so that the line above belongs to it too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineJoin {
+    Joined,
+    Separate,
+}
+
+enum LineBelow {
+    Mention(TagMention),
+    JoinsSentence,
+}
+
+fn read_lead_in(view: &ParsedMessage<'_>, line: usize, joined: LineJoin) -> Option<LeadInMeaning> {
+    let above = nearest_text_line_above(view, line)?;
+    match view.line_kind(above) {
+        LineKind::Blank | LineKind::Code | LineKind::Quote | LineKind::Table => None,
+        LineKind::Heading => read_lead_in_mood(&view.words_in(view.line_range(above))),
+        LineKind::Bullet | LineKind::Numbered => {
+            let item = last_sentence(view, above);
+            if expects_continuation(view, above, &item) { read_introduction(&item) } else { None }
+        }
+        LineKind::Prose => read_prose_lead_in(view, above, line, joined),
+    }
+}
+
+fn read_prose_lead_in(view: &ParsedMessage<'_>, above: usize, line: usize, joined: LineJoin) -> Option<LeadInMeaning> {
+    let sentence = last_sentence(view, above);
+    if expects_continuation(view, above, &sentence) {
+        return read_introduction(&sentence);
+    }
+    if is_question_about_tag(&sentence) {
+        return Some(LeadInMeaning::Mentions(TagMention::Asked));
+    }
+    let finished = sentence.last().is_some_and(ProseWord::ends_sentence);
+    let title = !finished && sentence.len() <= 4 && view.paragraph_lines(above).len() == 1;
+    if title {
+        return if is_change_report(&sentence) { None } else { read_lead_in_mood(&sentence) };
+    }
+    let adjacent = above + 1 == line;
+    let points_forward = has_match(&sentence, cues::FORWARD_REFERENCES);
+    let belongs = if finished {
+        points_forward
+    } else {
+        ends_with_dangling_word(&sentence) || joined == LineJoin::Joined || points_forward
+    };
+    if belongs && (adjacent || points_forward || joined == LineJoin::Joined) {
+        return if finished { read_lead_in_mood(&sentence) } else { read_introduction(&append_tag_word(sentence)) };
+    }
+    let talks = has_match(
+        &sentence,
+        &[
+            "%print/%emit/%output/%say/%answer/%reply/%declare/%claim/%announce/%send",
+            "promise/signal/tag/token/marker/completion",
+        ],
+    );
+    if adjacent && !finished && talks { read_lead_in_mood(&sentence) } else { None }
+}
+
+/// "Added pagination", "Add Cargo docs": a terse report of a change, and no heading of a tag.
+fn is_change_report(sentence: &[ProseWord]) -> bool {
+    let first = sentence.first().map_or("", |word| word.text.as_str());
+    const TITLE_PARTICIPLES: &str = "expected/required/desired/suggested/intended/related/detailed/proposed/quoted/\
+        reserved/needed/promised";
+    let titled = TITLE_PARTICIPLES.split('/').any(|known| known == first);
+    let past =
+        !titled && first.len() > 4 && first.ends_with("ed") || matches!(first, "wrote" | "rewrote" | "built" | "made");
+    let bare = matches!(first, "add" | "include" | "use" | "write" | "put");
+    (past || bare) && !has_match(sentence, &[cues::SIGNAL_NOUNS]) && !has_match(sentence, cues::EXAMPLE_PHRASES)
+}
+
+/// Reads a sentence that asks for the tag to follow. Without any word of finished work it only shows it.
+fn read_introduction(sentence: &[ProseWord]) -> Option<LeadInMeaning> {
+    read_lead_in_mood(sentence).or_else(|| (!is_assertion(sentence)).then_some(LeadInMeaning::NoAssertion))
+}
+
+fn read_lead_in_mood(sentence: &[ProseWord]) -> Option<LeadInMeaning> {
+    mention_in_sentence(sentence, SentencePosition::LeadIn).map(LeadInMeaning::Mentions)
+}
+
+/// Puts the tag at the end of an unfinished sentence, where it belongs.
+fn append_tag_word(mut sentence: Vec<ProseWord>) -> Vec<ProseWord> {
+    let at = sentence.last().map_or(0, |word| word.offset);
+    sentence.push(ProseWord { text: TAG_WORD.into(), offset: at });
+    sentence
+}
+
+/// "Should this be the answer?" asks about the tag below it.
+fn is_question_about_tag(sentence: &[ProseWord]) -> bool {
+    let asks = sentence.last().is_some_and(|word| word.text == "?");
+    asks && has_match(
+        sentence,
+        &[
+            "line/answer/tag/signal/promise/claim/completion/marker/reply",
+            "print/emit/say/send/output/close/end/stop with?",
+        ],
+    )
+}
+
+/// How many lines of tags a lead-in may stand above.
+const MAX_TAG_LINES: usize = 8;
+
+/// Returns the nearest line above that holds more than tags.
+fn nearest_text_line_above(view: &ParsedMessage<'_>, line: usize) -> Option<usize> {
+    let mut at = line;
+    for _ in 0..MAX_TAG_LINES {
+        at = view.line_above(at)?;
+        let range = view.line_range(at);
+        let covered = view.tags.iter().any(|tag| tag.span.start <= range.start && range.end <= tag.span.end);
+        let only_tags = covered || {
+            let words = view.words_in(range);
+            !words.is_empty() && words.iter().all(|word| word.text == TAG_WORD || word.is_punctuation())
+        };
+        if !only_tags {
+            return Some(at);
+        }
+    }
+    None
+}
+
+const MAX_SENTENCE_BYTES: usize = 2048;
+
+/// Returns the last sentence of the paragraph that ends with this line.
+fn last_sentence(view: &ParsedMessage<'_>, line: usize) -> Vec<ProseWord> {
+    let end = view.line_range(line).end;
+    let start = view.line_range(view.paragraph_lines(line).start).start.max(end.saturating_sub(MAX_SENTENCE_BYTES));
+    let words = view.words_in(start..end);
+    let mut trimmed = words.as_slice();
+    // An ellipsis ends in stops, but the sentence goes on.
+    while trimmed.len() > 1 && trimmed.iter().rev().take(2).all(ProseWord::ends_sentence) {
+        trimmed = trimmed.get(..trimmed.len() - 1).unwrap_or(&[]);
+    }
+    split_sentences(trimmed).last().map(|sentence| sentence.to_vec()).unwrap_or_default()
+}
+
+/// Tells whether a line asks for something to follow.
+fn expects_continuation(view: &ParsedMessage<'_>, line: usize, sentence: &[ProseWord]) -> bool {
+    let raw = slice_or_empty(view.text, view.line_range(line)).trim_end().trim_end_matches(['*', '_', ' ']);
+    let signed = raw.ends_with(|c: char| {
+        !c.is_ascii() && !c.is_alphanumeric() && !"\u{2014}\u{2013}\u{2192}\u{21d2}\u{ff1a}\u{ff0c}".contains(c)
+    });
+    let open = !signed && sentence.last().is_some_and(|word| matches!(word.text.as_str(), ":" | "-" | ","));
+    open || raw.ends_with("...") || raw.ends_with('\u{2026}')
+}
+
+fn ends_with_dangling_word(sentence: &[ProseWord]) -> bool {
+    let last = sentence.iter().rev().find(|word| !word.is_punctuation());
+    last.is_some_and(|word| cues::DANGLING_WORDS.split('/').any(|known| known == word.text))
+}
+
+fn read_line_below(view: &ParsedMessage<'_>, line: usize) -> Option<LineBelow> {
+    let below = view.line_below(line)?;
+    if !matches!(view.line_kind(below), LineKind::Prose) {
+        return None;
+    }
+    let paragraph = view.paragraph_lines(below);
+    let first = if paragraph.start <= line { below } else { paragraph.start };
+    let start = view.line_range(first).start;
+    let end = view.line_range(paragraph.end.saturating_sub(1)).end.min(start + MAX_SENTENCE_BYTES);
+    let words = view.words_in(start..end);
+    let sentence = split_sentences(&words).into_iter().find(|part| part.iter().any(|word| !word.ends_sentence()))?;
+    let sentence = sentence.to_vec();
+    let raw = slice_or_empty(view.text, view.line_range(below)).trim_start().trim_start_matches(['*', '_', '(']);
+    let raw = raw.trim_start_matches(['.', '\u{2026}', ' ']);
+    if raw.starts_with(['^', '\u{2190}', '\u{2191}', '\u{21d0}', '\u{2b06}']) {
+        return mention_in_sentence(&replace_arrow_with_tag(sentence), SentencePosition::Inline)
+            .map(LineBelow::Mention);
+    }
+    if raw.starts_with(char::is_lowercase) { read_lowercase_continuation(&sentence) } else { read_fragment(&sentence) }
+}
+
+/// Puts the tag where an arrow points at it.
+fn replace_arrow_with_tag(mut sentence: Vec<ProseWord>) -> Vec<ProseWord> {
+    if let Some(arrow) = sentence.first_mut() {
+        arrow.text = TAG_WORD.into();
+    }
+    sentence
+}
+
+/// Reads a line that goes on in lower case.
+fn read_lowercase_continuation(sentence: &[ProseWord]) -> Option<LineBelow> {
+    let first = sentence.iter().find(|word| !word.is_punctuation())?;
+    let is_in = |list: &str| list.split('/').any(|known| known == first.text);
+    if is_in("until/till/unless/if/when/once/whenever/only/provided/pending/assuming/except")
+        || has_match(sentence, &["< as soon as"])
+    {
+        return Some(LineBelow::Mention(TagMention::Conditional));
+    }
+    if is_in("not/yet/never") {
+        return Some(LineBelow::Mention(TagMention::Negated));
+    }
+    if is_in("but/though/although/however/just/even/and/or") {
+        let held = has_match(
+            sentence,
+            &[
+                "not yet",
+                "only",
+                "not before",
+                "not until",
+                "not now",
+                "not in this",
+                "until",
+                "unless",
+                "if",
+                "not to be",
+                "or not",
+                "not really",
+                "would",
+                "premature",
+                "later",
+                "next run/iteration",
+                "as an example",
+            ],
+        );
+        return if held { Some(LineBelow::Mention(TagMention::Negated)) } else { Some(LineBelow::JoinsSentence) };
+    }
+    if is_in(cues::PREDICATE_VERBS) {
+        return Some(LineBelow::Mention(
+            mention_in_sentence(sentence, SentencePosition::Inline).unwrap_or(TagMention::MidSentence),
+        ));
+    }
+    is_in(cues::CONTINUATION_WORDS).then_some(LineBelow::JoinsSentence)
+}
+
+/// Reads a short fragment such as "Only if the review agrees."
+fn read_fragment(sentence: &[ProseWord]) -> Option<LineBelow> {
+    let opens = has_match(
+        sentence,
+        &[
+            "< only if/when/once/after",
+            "< unless",
+            "< not until",
+            "< not before",
+            "< provided",
+            "< but only",
+            "< if and only if",
+        ],
+    );
+    let short = sentence.len() <= 9 && has_match(sentence, &["< if/once/when/until/assuming/pending"]);
+    let whole = sentence.iter().any(|word| word.text == "," || word.text == "you" || word.text == "your");
+    let greeting = sentence.last().is_some_and(|word| word.text == "!");
+    (!whole && !greeting && (opens || short)).then_some(LineBelow::Mention(TagMention::Conditional))
+}
+
+/// Returns how a list makes a mention of the tag in one of its items.
+pub(crate) fn mention_in_list(view: &ParsedMessage<'_>, line: usize) -> Option<TagMention> {
+    match view.line_kind(line) {
+        LineKind::Numbered => Some(TagMention::Listed),
+        LineKind::Bullet => mention_in_bullet_list(view, line),
+        LineKind::Blank | LineKind::Code | LineKind::Quote | LineKind::Table | LineKind::Heading | LineKind::Prose => {
+            None
+        }
+    }
+}
+
+fn mention_in_bullet_list(view: &ParsedMessage<'_>, line: usize) -> Option<TagMention> {
+    let is_item = |index: usize| matches!(view.line_kind(index), LineKind::Bullet | LineKind::Numbered);
+    let mut start = line;
+    while start > 0 && is_item(start - 1) {
+        start -= 1;
+    }
+    let mut end = line + 1;
+    while end < view.lines.len() && is_item(end) {
+        end += 1;
+    }
+    let range = view.line_range(start).start..view.line_range(end - 1).end;
+    let listed = view.tags.iter().filter(|tag| range.contains(&tag.span.start)).count();
+    if listed > 1 {
+        return Some(TagMention::Listed);
+    }
+    let head = view.line_above(start)?;
+    let words = split_words(slice_or_empty(view.text, view.line_range(head)), 0);
+    let introduces = view.line_kind(head) == LineKind::Heading || words.last().is_some_and(|word| word.text == ":");
+    (introduces && mention_in_sentence(&words, SentencePosition::LeadIn).is_some()).then_some(TagMention::Listed)
+}

@@ -1,0 +1,229 @@
+//! Decides for one tag whether it is used or only mentioned.
+
+use alloc::vec::Vec;
+
+use super::excluded_regions::is_in_quotation;
+use super::lexicon as cues;
+use super::markdown_lines::LineKind;
+use super::parsed_message::{ParsedMessage, trim_decoration};
+use super::prose_words::{ProseWord, TAG_WORD, has_match, split_sentences};
+use super::sentence_mood::{
+    SentencePosition, gives_signal_now, is_about_work, is_present_signal_verb, mention_in_sentence,
+};
+use super::signal_tag::{BracketForm, SignalTag};
+use super::surrounding_lines::{mention_from_surrounding_lines, mention_in_list};
+use super::{TagMention, slice_or_empty};
+
+/// What a tag does where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TagUsage {
+    /// It is used, alone on its line.
+    AloneOnLine,
+    /// It is used at the end of a sentence.
+    AtSentenceEnd,
+    /// It is talked about.
+    Mentioned(TagMention),
+}
+
+/// Whose signal a tag is. A claim needs more proof than a signal that says the contrary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SignalSense {
+    /// It holds the promise that would end the loop.
+    Claim,
+    /// It holds anything else.
+    Other,
+}
+
+/// Returns what the tag does where it stands.
+pub(crate) fn classify_tag_usage(view: &ParsedMessage<'_>, tag: &SignalTag, sense: SignalSense) -> TagUsage {
+    if let Some(mention) = mention_by_location(view, tag) {
+        return TagUsage::Mentioned(mention);
+    }
+    let used = if is_alone_on_line(view, tag) {
+        mention_from_surrounding_lines(view, tag, sense).map_or(TagUsage::AloneOnLine, TagUsage::Mentioned)
+    } else if tag.form == BracketForm::Escaped {
+        TagUsage::Mentioned(TagMention::Escaped)
+    } else {
+        inline_mention(view, tag).map_or(TagUsage::AtSentenceEnd, TagUsage::Mentioned)
+    };
+    if is_followed_by_question_mark(view, tag) { TagUsage::Mentioned(TagMention::Asked) } else { used }
+}
+
+/// Returns why the place itself makes a mention of the tag.
+fn mention_by_location(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagMention> {
+    let inside = |range: &core::ops::Range<usize>| range.start < tag.span.start && tag.span.end < range.end;
+    match view.line_kind(view.line_at(tag.span.start)) {
+        LineKind::Code => return Some(TagMention::Code),
+        LineKind::Quote => return Some(TagMention::Quoted),
+        LineKind::Table => return Some(TagMention::Table),
+        LineKind::Blank | LineKind::Heading | LineKind::Bullet | LineKind::Numbered | LineKind::Prose => {}
+    }
+    if view.is_inline_code(tag) || is_diff_line(view, tag) {
+        return Some(TagMention::Code);
+    }
+    if is_struck_out(view, tag) {
+        return Some(TagMention::Negated);
+    }
+    if view.excluded_ranges.iter().any(inside) {
+        return Some(TagMention::InsideOtherTag);
+    }
+    is_in_quotation(view.text_before(tag.span.start), view.text_after(tag.span.end)).then_some(TagMention::Quoted)
+}
+
+fn is_struck_out(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
+    let before = view.text_before(tag.span.start).trim_end_matches(['*', '_', ' ']);
+    before.ends_with("~~") && view.text_after(tag.span.end).trim_start_matches(['*', '_', ' ']).starts_with("~~")
+}
+
+/// "+<promise>" is a line of a diff; a bullet would have a blank after it.
+fn is_diff_line(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
+    matches!(view.text_before(tag.span.start), "+" | "-")
+}
+
+/// Tells whether nothing but decoration and other tags stands on the lines of the tag.
+fn is_alone_on_line(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
+    let line = view.line_at(tag.span.start);
+    let before = has_only_tags(view, view.line_range(line).start..tag.span.start);
+    let last = view.line_at(tag.span.end.saturating_sub(1));
+    let after = has_only_tags(view, tag.span.end..view.line_range(last).end);
+    before && after
+}
+
+fn has_only_tags(view: &ParsedMessage<'_>, range: core::ops::Range<usize>) -> bool {
+    let mut at = range.start;
+    let mut clear = true;
+    for tag in view.tags.iter().filter(|tag| range.start <= tag.span.start && tag.span.end <= range.end) {
+        clear &= is_only_decoration(slice_or_empty(view.text, at..tag.span.start.max(at)));
+        at = tag.span.end;
+    }
+    clear && is_only_decoration(slice_or_empty(view.text, at.min(range.end)..range.end))
+}
+
+fn is_only_decoration(text: &str) -> bool {
+    trim_decoration(trim_decoration(text).trim_matches(['.', '!', '\\'])).is_empty()
+}
+
+fn is_followed_by_question_mark(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
+    view.text_after(tag.span.end).trim_start_matches(['*', '_', ' ']).starts_with(['?', '\u{ff1f}'])
+}
+
+/// How far around a tag its sentence is looked for.
+const MAX_SENTENCE_DISTANCE_BYTES: usize = 4096;
+
+/// Returns how the sentence around a tag makes a mention of it.
+fn inline_mention(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagMention> {
+    if view.text_before(tag.span.start).trim_start().trim_start_matches(['-', '*', '+', ' ']).starts_with("[ ]") {
+        return Some(TagMention::Listed);
+    }
+    if let Some(mention) = mention_in_list(view, view.line_at(tag.span.start)) {
+        return Some(mention);
+    }
+    let words = words_around(view, tag);
+    let at = words.iter().position(|word| word.offset == tag.span.start && word.text == TAG_WORD)?;
+    let sentence = split_sentences(&words)
+        .into_iter()
+        .find(|part| part.iter().any(|word| word.offset == tag.span.start && word.text == TAG_WORD))?;
+    let inner = sentence.iter().position(|word| word.offset == tag.span.start && word.text == TAG_WORD)?;
+    let (before, rest) = sentence.split_at_checked(inner)?;
+    let after = rest.get(1..).unwrap_or(&[]);
+    if before.iter().chain(after).any(|word| word.text == TAG_WORD) {
+        return Some(mention_in_sentence(sentence, SentencePosition::Inline).unwrap_or(TagMention::MidSentence));
+    }
+    match (has_words(before), has_words(after)) {
+        (false, false) => (at == 0 || before.iter().any(|word| word.text == "(")).then_some(TagMention::MidSentence),
+        (false, true) => mention_as_subject(view, tag, after),
+        (true, false) => mention_as_object(view, tag, sentence, before),
+        (true, true) => {
+            Some(mention_in_sentence(sentence, SentencePosition::Inline).unwrap_or(TagMention::MidSentence))
+        }
+    }
+}
+
+fn has_words(words: &[ProseWord]) -> bool {
+    words.iter().any(|word| !word.is_punctuation())
+}
+
+/// Returns the words of the paragraph; a line below belongs to it only when it goes on in lower case.
+fn words_around(view: &ParsedMessage<'_>, tag: &SignalTag) -> Vec<ProseWord> {
+    let first = view.paragraph_lines(view.line_at(tag.span.start)).start;
+    let start = view
+        .line_range(first)
+        .start
+        .max(floor_char_boundary(view.text, tag.span.start.saturating_sub(MAX_SENTENCE_DISTANCE_BYTES)));
+    let last = view.line_at(tag.span.end.saturating_sub(1));
+    let next = view.line_range(last + 1);
+    let goes_on = view.line_kind(last + 1) == LineKind::Prose
+        && slice_or_empty(view.text, next.clone()).trim_start().starts_with(char::is_lowercase);
+    let end = if goes_on { next.end } else { view.line_range(last).end };
+    view.words_in(start..end.min(floor_char_boundary(view.text, tag.span.end + MAX_SENTENCE_DISTANCE_BYTES)))
+}
+
+fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Reads a sentence that begins with the tag.
+fn mention_as_subject(view: &ParsedMessage<'_>, tag: &SignalTag, after: &[ProseWord]) -> Option<TagMention> {
+    let rest = view.text_after(tag.span.end).trim_start_matches(['*', '_', ' ', '\t']);
+    let begins_anew = rest.chars().find(|c| c.is_alphanumeric()).is_some_and(char::is_uppercase);
+    let aside = rest.starts_with('(') && trim_decoration(view.text_before(tag.span.start)).is_empty();
+    if (begins_anew && !rest.starts_with([':', ',', ';', '-', '=', '\u{2014}', '\u{2013}', '\u{2192}'])) || aside {
+        return mention_in_sentence(after, SentencePosition::Inline)
+            .filter(|how| !matches!(how, TagMention::Asked | TagMention::Future | TagMention::Reported));
+    }
+    Some(mention_in_sentence(after, SentencePosition::Inline).unwrap_or(TagMention::MidSentence))
+}
+
+/// Reads a sentence that ends with the tag.
+fn mention_as_object(
+    view: &ParsedMessage<'_>,
+    tag: &SignalTag,
+    sentence: &[ProseWord],
+    before: &[ProseWord],
+) -> Option<TagMention> {
+    const CONCLUSION_WORDS: &[&str] = &["so", "therefore", "hence", "thus", "accordingly", "consequently", "ergo"];
+    if let Some(mention) = mention_in_sentence(sentence, SentencePosition::Inline) {
+        return Some(mention);
+    }
+    let glued =
+        !view.text_before(tag.span.start).trim_end_matches(['*', '_']).ends_with([' ', '\t', '\u{2014}', '\u{2013}']);
+    let last = before.last().map_or("", |word| word.text.as_str());
+    let drawn = view
+        .text_before(tag.span.start)
+        .trim_end_matches(['*', '_', ' '])
+        .ends_with(|c: char| !c.is_ascii() && !c.is_alphanumeric());
+    let done = has_match(before, cues::WORK_DONE)
+        || has_match(before, cues::FINAL_LABELS)
+        || is_after_check_mark(view, tag)
+        || is_about_work(before);
+    let introduced = (matches!(last, ":" | "-" | "," | ";") || drawn) && done && !glued;
+    let bridged = CONCLUSION_WORDS.contains(&last)
+        || (matches!(last, ":" | "-" | ",")
+            && before.iter().rev().nth(1).is_some_and(|word| CONCLUSION_WORDS.contains(&word.text.as_str())));
+    let clause = last_clause(before);
+    let goes_on_with_i = has_match(before, &["< i/we"]) && clause.first().is_some_and(is_present_signal_verb);
+    if introduced || bridged || goes_on_with_i || gives_signal_now(clause) {
+        None
+    } else {
+        Some(TagMention::MidSentence)
+    }
+}
+
+/// "✔ lint ✔ types →": ticks say done, unless a cross is among them.
+fn is_after_check_mark(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
+    let before = view.text_before(tag.span.start);
+    before.contains(['\u{2713}', '\u{2714}', '\u{2705}', '\u{2611}', '\u{1f5f8}'])
+        && !before.contains(['\u{2717}', '\u{2718}', '\u{274c}', '\u{2610}', '\u{2716}'])
+}
+
+fn last_clause(before: &[ProseWord]) -> &[ProseWord] {
+    let is_border = |word: &ProseWord| matches!(word.text.as_str(), "," | ";" | "and" | "so" | "therefore" | "-");
+    let end = before.iter().rposition(|word| !word.is_punctuation()).map_or(0, |at| at + 1);
+    let clause = before.get(..end).unwrap_or(before);
+    let start = clause.iter().rposition(is_border).map_or(0, |at| at + 1);
+    clause.get(start..).unwrap_or(clause)
+}

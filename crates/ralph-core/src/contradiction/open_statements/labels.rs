@@ -1,0 +1,50 @@
+//! Headings and labels under which open work is listed.
+//! The pattern signs are explained at `claim::words::find`.
+
+use crate::claim::pattern::{WordPattern, patterns};
+
+pub(crate) const OPEN_WORK_LABELS: &[WordPattern] = patterns![
+    "< open/outstanding/remaining/unresolved question/issue/point/task/item/problem/decision :",
+    "< known issue/issues/problem/problems/bug/bugs/failure/failures $",
+    "< not included/supported/handled/migrated/ported/translated/deployed/merged/wired/checked/run/\
+        executed",
+    "< todo/todos/fixme/fixmes/xxx :/-/(",
+    "< to do/to-do :",
+    "< remaining/outstanding/unfinished/pending/missing/open/blockers/blocked :",
+    "< still/currently? open/missing/pending/outstanding/unfinished/failing/red/broken :",
+    "< remaining/outstanding/unfinished/open work/steps/tasks/items/stories/issues/points/problems/todos/\
+        ends/blockers/failures",
+    "< what is/remains left/missing/open/outstanding/unfinished/to",
+    "< left to do",
+    "< still to do",
+    "< still to be done",
+    "< not done",
+    "< not finished",
+    "< not implemented",
+    "< not covered",
+    "< not tested",
+    "< not there yet",
+    "< incomplete :",
+    "< wip",
+    "< known gap/gaps",
+    "< missing pieces",
+    "< known issue/issues/problem/problems/bug/bugs/failure/failures :",
+    "< deferred :",
+    "< skipped :",
+    "< failing tests :",
+    "[]",
+    "< todo/todos/fixme/fixmes/remaining/outstanding/unfinished $",
+    "\u{274c}",
+    "< blockers/blocker $",
+    "still/remaining/left on the/my/our list/plate",
+    ": in progress $",
+    ": to be *",
+    ": to do",
+    "< what i/we could/did/have not",
+    "< todo/todos/fixme/fixmes in/at/for",
+    ": fail",
+    ": partial $",
+    "< not started",
+    "< not verified",
+    "< open :",
+];

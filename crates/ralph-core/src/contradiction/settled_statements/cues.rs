@@ -1,0 +1,176 @@
+//! The words by which a sentence shows that nothing is open after all.
+
+use crate::claim::pattern::{WordPattern, patterns};
+
+pub(crate) const HISTORY_CUES: &[WordPattern] = patterns![
+    "< at first",
+    "< initially",
+    "< before :",
+    "< previously :",
+    "< old :",
+    "before my/this/the/that/these/our change/changes/fix/patch/commit/refactoring/rewrite/work",
+    "before this",
+    "before that",
+    "last time",
+    "last run/iteration/week",
+    "prior to",
+    "previously",
+    "originally",
+    "used to",
+    "in the past",
+    "formerly",
+    "up to now",
+    "until now",
+    "until this",
+    "so far because",
+    "in the old",
+    "the old",
+    "had been",
+    "old behaviour",
+    "old behavior",
+    "was caused by",
+    "were caused by",
+    "no longer",
+];
+
+/// Cues of the past that need a good end.
+pub(crate) const INITIAL_STATE_CUES: &[WordPattern] = patterns![
+    "first",
+    "initially",
+    "at first",
+    "earlier",
+    "yesterday",
+    "bug report",
+    "issue",
+    "ticket",
+    "reviewer",
+    "reported",
+    "said",
+    "complained",
+    "started out",
+    "began",
+    "at the start",
+    "in the beginning",
+    "when i started",
+    "on the first run",
+    "the first run",
+    "last run",
+    "previous",
+    "one of",
+    "while",
+];
+
+pub(crate) const REPAIR_VERBS: &str = "fixed/resolved/repaired/solved/removed/addressed/cleared/corrected/\
+        gone/closed/\
+eliminated/dropped/deleted/replaced/rewritten/finished/sorted/patched/\
+    implemented/completed/handled/unblocked/restored/re-enabled/polished/stabilised/stabilized/hardened/\
+        regenerated/reworked/adapted/mended/cured/reinstated/enabled/filled/ticked/merged/cured/\
+        reverted/overcome";
+pub(crate) const GOOD_OUTCOMES: &[WordPattern] = patterns![
+    "now .. work/pass/passes/passed/green/works/compiles/builds/runs/done/complete/covered/implemented/\
+        succeeds/succeed",
+    "work/pass/passes/passed/green/works/compiles/builds now",
+    "all .. pass/passes/passed/green/succeeded/ran",
+    "is/are green",
+    "is/are .. green",
+    "none do/does/did/remain/remains/fail/fails/are/left",
+    "it/they does/do now",
+    "that is done",
+    "passes",
+    "passed",
+    "succeeded",
+    "succeeds",
+    "it works",
+    "works now",
+    "back to green",
+    "is/are now",
+    "down to 0/zero/none",
+    "to 0/zero",
+    "after it none",
+    "are passing",
+    "pass again",
+    "green again",
+    "no longer",
+    "passing again",
+    "everything passes",
+    "both pass",
+    "both passed",
+    "is/are stable/done/enabled/gone",
+    "turned green",
+    "went green",
+    "could be run",
+    "ran fine",
+    "ran clean",
+    "it/they/both/all/these/those work/pass/passes/works/succeed/succeeds",
+    "says/shows/confirms/proves .. it/they/that is/are/does/do",
+    "tests/suite/all/they/everything/both/it ... and pass/passes",
+    "turned/turns out fine/right/correct/to be fine",
+    "shows/showed/proved/proves/confirms/confirmed that it/they/all is/does/are/do/did",
+    "runs clean",
+];
+
+pub(crate) const CONDITIONAL_WORDS: &str = "while/impossible/when/if/whenever/unless/should/would/could/might/\
+        where/until/\
+    once/instead/expected/may";
+/// Signs that somebody wants it so.
+pub(crate) const INTENTION_CUES: &[WordPattern] = patterns![
+    "as the/your spec/specification/contract/rfc/design/prd/grammar/ticket/task/issue/story/plan",
+    "by design",
+    "as specified/intended/documented/required/requested/asked/agreed/designed/planned",
+    "on purpose",
+    "deliberately/intentionally",
+    "as the/all other/others/existing",
+    "fine by/with/per the/our spec/ticket/contract/requirement/requirements",
+];
+pub(crate) const BEHAVIOUR_CUES: &[WordPattern] = patterns![
+    "is/are marked as/failed",
+    "is/are/gets/get shown/reported/displayed/listed/flagged/highlighted/cancelled/retried/moved/\
+        counted/sent/stored/archived/\
+        deleted/kept/collected/rendered/coloured/colored/sorted/grouped/hidden/removed/purged/queued/\
+        announced/mailed/parked",
+    "retried",
+    "falls back",
+    "is/are logged",
+    "returns #",
+    "raises/throws a/an/the",
+    "exit/exits/status code",
+    "an error is",
+    "responds with",
+    "error message",
+    "error path",
+    "error state",
+    "failure handling",
+    "error handling",
+    "shows a/an/the",
+    "renders",
+    "prints",
+    "displays",
+    "is/are surfaced",
+    "is/are reported as",
+    "test/tests/check/checks that/which",
+    "verifies that",
+    "asserts that",
+    "proves that",
+    "cover/covers the/that",
+    "is covered by",
+    "covered by a test",
+    "fixture",
+    "means that",
+    "exit/status code # means",
+];
+pub(crate) const OUT_OF_SCOPE: &[WordPattern] = patterns![
+    "out of scope",
+    "not part of this",
+    "not part of the",
+    "outside the scope",
+    "outside this",
+    "non-goal",
+    "separate ticket/issue/story/pr/milestone/task",
+    "not in scope",
+    "not required",
+    "not needed",
+    "not necessary",
+    "was not asked",
+    "not requested",
+    "nor needed",
+];

@@ -1,0 +1,91 @@
+//! The command of an external check.
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A text is the shell's to read; a list is a program and its arguments, which no shell ever sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CheckCommand {
+    Shell(String),
+    Argv(Vec<String>),
+}
+
+impl CheckCommand {
+    /// Tells whether there is nothing to run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Shell(text) => text.trim().is_empty(),
+            Self::Argv(words) => words.first().is_none_or(|program| program.trim().is_empty()),
+        }
+    }
+}
+
+impl From<&str> for CheckCommand {
+    fn from(text: &str) -> Self {
+        Self::Shell(text.to_owned())
+    }
+}
+
+/// Writes it for people: words of a list that a shell would not take as they are stand in quotes.
+impl fmt::Display for CheckCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shell(text) => f.write_str(text.trim_end()),
+            Self::Argv(words) => {
+                for (position, word) in words.iter().enumerate() {
+                    if position > 0 {
+                        f.write_str(" ")?;
+                    }
+                    write_quoted_word(f, word)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn write_quoted_word(f: &mut fmt::Formatter<'_>, word: &str) -> fmt::Result {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return f.write_str(word);
+    }
+    f.write_str("'")?;
+    for (position, part) in word.split('\'').enumerate() {
+        if position > 0 {
+            f.write_str("'\\''")?;
+        }
+        f.write_str(part)?;
+    }
+    f.write_str("'")
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    // spec: V2
+    #[test]
+    fn a_list_is_shown_as_the_words_that_a_shell_would_need() {
+        let words = ["grep", "-q", "it's $HOME", ""].map(ToOwned::to_owned);
+        assert_eq!(CheckCommand::Argv(words.into()).to_string(), "grep -q 'it'\\''s $HOME' ''");
+        assert_eq!(CheckCommand::from("a && b\n").to_string(), "a && b");
+    }
+
+    // spec: V2
+    #[test]
+    fn a_text_and_a_list_are_stored_as_they_are_written() {
+        for written in ["\"cargo test\"", "[\"cargo\",\"test\"]"] {
+            let command: CheckCommand = serde_json::from_str(written).unwrap();
+            assert_eq!(serde_json::to_string(&command).unwrap(), written);
+            assert!(!command.is_empty());
+        }
+        assert!(CheckCommand::Argv(Vec::new()).is_empty() && CheckCommand::from(" ").is_empty());
+    }
+}

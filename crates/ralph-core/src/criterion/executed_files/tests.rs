@@ -1,0 +1,182 @@
+//! What commands of every day run.
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use proptest::prelude::{any, prop_assert, proptest};
+
+use super::*;
+
+fn files_executed_by(text: &str) -> ExecutedFiles {
+    CheckCommand::from(text).executed_files(&|name| (name == "HOME").then(|| "/home/me".to_owned()))
+}
+
+fn scripts_executed_by(text: &str) -> Vec<String> {
+    files_executed_by(text).scripts.concat()
+}
+
+// spec: V9
+#[test]
+fn programs_and_scripts_are_named_and_what_is_only_read_is_not() {
+    let cases: &[(&str, &[&str])] = &[
+        ("cargo test", &[]),
+        ("sh test.sh", &["test.sh"]),
+        ("./check.sh --fast && grep -q done src/main.rs", &["./check.sh"]),
+        ("test -f src/a.py && python3 -u tools/verify.py src/a.py", &["tools/verify.py"]),
+        ("CI=1 env A=b timeout 30 bash -e 'my check.sh'", &["my check.sh"]),
+        ("make -f build/Check.mk test", &["build/Check.mk"]),
+        ("if ./a; then ./b; else ! ./c; fi", &["./a", "./b", "./c"]),
+        ("echo $(./inner) `./other` # ./comment", &["./inner", "./other"]),
+        ("node --test tests/a.js", &["tests/a.js"]),
+        ("npm test", &[]),
+        (". ./env.sh; . lib.sh", &["./env.sh", "lib.sh"]),
+        ("cat < ./data.sh", &[]),
+        ("./a > out/log.sh 2>&1", &["./a"]),
+        ("sh 2>/dev/null v.sh", &["v.sh"]),
+        ("deno run --allow-read check.ts", &["check.ts"]),
+        ("python3 -c 'import a' x.py; node -e 1 y.js", &[]),
+    ];
+    for (text, named) in cases {
+        assert_eq!(scripts_executed_by(text), *named, "{text}");
+        assert_eq!(files_executed_by(text).unresolved_words, Vec::<String>::new(), "{text}");
+    }
+}
+
+// spec: V9
+#[test]
+fn options_versions_quotes_and_programs_before_it_hide_no_script() {
+    for text in [
+        "bash -eo pipefail v.sh",
+        "bash -euo pipefail -- v.sh",
+        "bash -o errexit -c 'sh v.sh'",
+        "bash -lc \"exec sh v.sh\"",
+        "python3.11 -W ignore v.sh",
+        "pypy3 v.sh",
+        "timeout -s KILL 30 sh v.sh",
+        "timeout -k 5 --signal=KILL 30s sh v.sh",
+        "nice -n 5 env -u A -i sh v.sh",
+        "sudo -u nobody sh v.sh",
+        "flock lock sh v.sh",
+        "flock lock -c 'sh v.sh'",
+        "echo x | xargs -n 1 sh v.sh",
+        "find . -name x -exec sh v.sh {} \\;",
+        "test \"$(sh v.sh; echo $?)\" = 0",
+        "test \"`sh v.sh`\" = 0",
+        "x=$(sh v.sh) && test $x",
+        "eval sh v.sh",
+        "S=v.sh; sh $S",
+        "S=v; sh \"${S}.sh\"",
+        "for s in v.sh; do sh \"$s\"; done",
+        "check() { sh v.sh; }; check",
+        "trap 'sh v.sh' EXIT",
+        "poetry run python -X dev v.sh",
+        "uv run --with x python v.sh",
+        "ruby -r ./v.sh -e 1",
+        "bundle exec ruby -I lib v.sh",
+        "{ sh v.sh; } 2>&1 | tee log",
+        "env -S 'sh v.sh'",
+        "cd $HOME; sh v.sh",
+    ] {
+        let found = files_executed_by(text);
+        let named = found.scripts.concat();
+        assert!(named.iter().any(|name| ["v.sh", "./v.sh"].contains(&name.as_str())), "{text}: {found:?}");
+        assert!(found.unresolved_words.is_empty(), "{text}: {found:?}");
+    }
+}
+
+// spec: V9
+#[test]
+fn scripts_are_looked_for_in_every_folder_that_a_command_enters() {
+    for text in [
+        "cd tools && ./v.sh",
+        "cd tools; sh v.sh",
+        "(cd -- tools && sh ./v.sh)",
+        "D=tools; cd $D && ./v.sh",
+        "env -C tools ./v.sh",
+        "sh -c 'cd tools; ./v.sh'",
+        "make -C tools -f v.sh",
+        "pushd \"$PWD/tools\"; ./v.sh",
+    ] {
+        let found = scripts_executed_by(text);
+        let is_it = |path: &&String| path.replace("/./", "/").trim_start_matches("./") == "tools/v.sh";
+        assert!(found.iter().any(|path| is_it(&path)), "{text}: {found:?}");
+    }
+    assert_eq!(files_executed_by("cd a && ./x").scripts, [["./x", "a/./x"]], "the places of one script stand together");
+    for text in ["$PWD/v.sh", "${PWD}/v.sh", "$(pwd)/v.sh", "sh \"`pwd`/v.sh\""] {
+        assert_eq!(scripts_executed_by(text), ["./v.sh"], "{text}");
+    }
+}
+
+// spec: V9
+#[test]
+fn what_is_read_by_an_interpreter_and_modules_may_be_run() {
+    for (text, file) in [
+        ("sh < v.sh", "v.sh"),
+        ("bash -s < v.sh", "v.sh"),
+        ("python3 - < v.py", "v.py"),
+        ("cat v.sh | sh", "v.sh"),
+        ("uv run v.py", "v.py"),
+        ("python3 -m tools.verify", "tools/verify.py"),
+        ("cd a; python3 -m verify", "a/verify/__main__.py"),
+    ] {
+        let found = files_executed_by(text);
+        assert!(found.possible_files.iter().any(|perhaps| perhaps == file), "{text}: {found:?}");
+    }
+    assert_eq!(files_executed_by("cat v.sh | grep x").possible_files, Vec::<String>::new());
+}
+
+// spec: V9
+#[test]
+fn program_folders_that_a_command_names_are_reported() {
+    for text in
+        ["PATH=$PWD/bin:$PATH tool", "export PATH=\"bin:$PATH\"; tool", "env PATH=bin:/usr/bin tool", "PATH=bin; tool"]
+    {
+        let folders = files_executed_by(text).program_folders;
+        assert!(folders.iter().any(|folder| folder.trim_start_matches("./") == "bin"), "{text}: {folders:?}");
+    }
+}
+
+// spec: V9
+#[test]
+fn words_that_only_a_shell_can_resolve_are_reported() {
+    for (text, unknown) in [
+        ("$TOOL x", "${TOOL}"),
+        ("sh $(ls | head -1)", "$?"),
+        ("for t in tests/*.sh; do sh $t; done", "${t}"),
+        ("cd \"$WHERE\" && ./v.sh", "cd ${WHERE}"),
+        ("PATH=$TOOLS:$PATH x", "PATH=${TOOLS}:${PATH}"),
+        ("sh < $X", "${X}"),
+    ] {
+        assert_eq!(files_executed_by(text).unresolved_words, [unknown], "{text}");
+    }
+    assert_eq!(scripts_executed_by("$HOME/bin/x"), ["/home/me/bin/x"]);
+    assert!(
+        files_executed_by("test $A = $B && grep $C *.txt").unresolved_words.is_empty(),
+        "what is read is nobody's matter"
+    );
+}
+
+// spec: V9
+#[test]
+fn a_list_names_scripts_by_its_words_and_no_shell_reads_them() {
+    let scripts = |words: &[&str]| {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        CheckCommand::Argv(words).executed_files(&|_| None).scripts.concat()
+    };
+    assert_eq!(scripts(&["sh", "my check; ./x"]), ["my check; ./x"]);
+    assert_eq!(scripts(&["tools/check", "./data"]), ["tools/check"]);
+    assert_eq!(scripts(&["bash", "-c", "./x"]), ["./x"]);
+    assert_eq!(scripts(&[]), Vec::<String>::new());
+}
+
+proptest! {
+    // spec: V9
+    #[test]
+    fn any_text_is_analyzed_without_a_panic(text in any::<String>(), more in "[a-z$(){}\"'`<>|;&=/ .*-]{0,60}") {
+        for text in [text.clone(), more.clone(), format!("{more} {text}")] {
+            let found = CheckCommand::Shell(text.clone()).executed_files(&|_| Some("x".to_owned()));
+            prop_assert!(found.scripts.iter().all(|places| !places.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The templates that everybody has. Their commands are lists: no shell is started.
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::{CriterionTemplate, ParameterKind, TemplateParameter};
+use crate::criterion::{CheckCommand, Criterion, ExternalCheck, VerificationMethod};
+
+/// One line of the table.
+struct BuiltInTemplate {
+    name: &'static str,
+    about: &'static str,
+    command: &'static [&'static str],
+    parameters: &'static [BuiltInParameter],
+    /// Many of these take long.
+    timeout_minutes: u64,
+}
+
+struct BuiltInParameter {
+    name: &'static str,
+    about: &'static str,
+    kind: ParameterKind,
+    /// The values that hold where none is given; `None`: it must be given.
+    default: Option<&'static [&'static str]>,
+}
+
+const fn extra_arguments(about: &'static str) -> BuiltInParameter {
+    BuiltInParameter { name: "args", about, kind: ParameterKind::Words, default: Some(&[]) }
+}
+
+const PATH_PARAMETER: BuiltInParameter = BuiltInParameter {
+    name: "path",
+    about: "The folder or file to look at",
+    kind: ParameterKind::Path,
+    default: Some(&["."]),
+};
+const PERCENT_KIND: ParameterKind = ParameterKind::WholeNumber { min: 0, max: 100 };
+
+const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
+    BuiltInTemplate {
+        name: "cargo-test",
+        about: "All tests of a Rust workspace pass",
+        command: &["cargo", "test", "--workspace", "{{args}}"],
+        parameters: &[extra_arguments("More arguments, such as --all-features")],
+        timeout_minutes: 30,
+    },
+    BuiltInTemplate {
+        name: "cargo-clippy",
+        about: "Clippy has nothing to say about a Rust workspace",
+        command: &["cargo", "clippy", "--workspace", "--all-targets", "{{args}}", "--", "-D", "warnings"],
+        parameters: &[extra_arguments("More arguments for cargo")],
+        timeout_minutes: 30,
+    },
+    BuiltInTemplate {
+        name: "npm-test",
+        about: "`npm test` passes",
+        command: &["npm", "test", "--prefix", "{{path}}"],
+        parameters: &[PATH_PARAMETER],
+        timeout_minutes: 15,
+    },
+    BuiltInTemplate {
+        name: "npm-run",
+        about: "A script of package.json passes",
+        command: &["npm", "run", "--prefix", "{{path}}", "--", "{{script}}"],
+        parameters: &[
+            PATH_PARAMETER,
+            BuiltInParameter {
+                name: "script",
+                about: "The name of the script",
+                kind: ParameterKind::Text,
+                default: None,
+            },
+        ],
+        timeout_minutes: 15,
+    },
+    BuiltInTemplate {
+        name: "pytest",
+        about: "All tests of pytest pass",
+        command: &["python3", "-m", "pytest", "{{args}}", "--", "{{paths}}"],
+        parameters: &[
+            extra_arguments("More arguments"),
+            BuiltInParameter {
+                name: "paths",
+                about: "Folders or files with tests",
+                kind: ParameterKind::Paths,
+                default: Some(&["."]),
+            },
+        ],
+        timeout_minutes: 15,
+    },
+    BuiltInTemplate {
+        name: "pytest-coverage",
+        about: "All tests of pytest pass and cover enough of the code (needs pytest-cov)",
+        command: &["python3", "-m", "pytest", "--cov={{source}}", "--cov-fail-under={{min}}", "--", "{{paths}}"],
+        parameters: &[
+            BuiltInParameter {
+                name: "min",
+                about: "Least coverage in per cent",
+                kind: PERCENT_KIND,
+                default: Some(&["80"]),
+            },
+            BuiltInParameter {
+                name: "source",
+                about: "The code that must be covered",
+                kind: ParameterKind::Path,
+                default: Some(&["."]),
+            },
+            BuiltInParameter {
+                name: "paths",
+                about: "Folders or files with tests",
+                kind: ParameterKind::Paths,
+                default: Some(&["."]),
+            },
+        ],
+        timeout_minutes: 15,
+    },
+    BuiltInTemplate {
+        name: "go-test",
+        about: "All tests of a Go module pass",
+        command: &["go", "test", "{{args}}", "{{packages}}"],
+        parameters: &[
+            extra_arguments("More arguments, such as -race"),
+            BuiltInParameter {
+                name: "packages",
+                about: "The packages to test",
+                kind: ParameterKind::Paths,
+                default: Some(&["./..."]),
+            },
+        ],
+        timeout_minutes: 15,
+    },
+    BuiltInTemplate {
+        name: "make",
+        about: "A target of the Makefile passes",
+        command: &["make", "--", "{{target}}"],
+        parameters: &[BuiltInParameter {
+            name: "target",
+            about: "The target",
+            kind: ParameterKind::Text,
+            default: Some(&["test"]),
+        }],
+        timeout_minutes: 15,
+    },
+    BuiltInTemplate {
+        name: "lint-clean",
+        about: "A linter has nothing to say",
+        command: &["{{linter}}", "{{args}}"],
+        parameters: &[
+            BuiltInParameter {
+                name: "linter",
+                about: "The program, such as ruff or eslint",
+                kind: ParameterKind::Path,
+                default: None,
+            },
+            extra_arguments("Its arguments, such as check src"),
+        ],
+        timeout_minutes: 10,
+    },
+    BuiltInTemplate {
+        name: "files-exist",
+        about: "Files are there, and are not empty",
+        command: &[
+            "/bin/sh",
+            "-c",
+            "for file; do test -s \"$file\" || { echo \"missing or empty: $file\"; exit 1; }; done",
+            "files-exist",
+            "{{files}}",
+        ],
+        parameters: &[BuiltInParameter {
+            name: "files",
+            about: "The files, from the work tree",
+            kind: ParameterKind::Paths,
+            default: None,
+        }],
+        timeout_minutes: 1,
+    },
+    BuiltInTemplate {
+        name: "no-todos",
+        about: "No file that git knows holds a mark such as TODO",
+        command: &[
+            "/bin/sh",
+            "-c",
+            "git grep -nawF -e \"$1\" -- \"$2\"; case $? in 0) exit 1;; 1) exit 0;; *) exit 126;; esac",
+            "no-todos",
+            "{{mark}}",
+            "{{path}}",
+        ],
+        parameters: &[
+            PATH_PARAMETER,
+            BuiltInParameter {
+                name: "mark",
+                about: "The word that must not stand there",
+                kind: ParameterKind::Text,
+                default: Some(&["TODO"]),
+            },
+        ],
+        timeout_minutes: 1,
+    },
+    BuiltInTemplate {
+        name: "http-health",
+        about: "An address answers with the status that is expected (needs curl)",
+        command: &[
+            "/bin/sh",
+            "-c",
+            "command -v curl >/dev/null || exit 127; status=$(curl --silent --show-error --max-time 20 --output /dev/null --write-out '%{http_code}' --url \"$1\"); echo \"$status\"; test \"$status\" = \"$2\"",
+            "http-health",
+            "{{url}}",
+            "{{status}}",
+        ],
+        parameters: &[
+            BuiltInParameter { name: "url", about: "The address", kind: ParameterKind::Url, default: None },
+            BuiltInParameter {
+                name: "status",
+                about: "The expected status",
+                kind: ParameterKind::WholeNumber { min: 100, max: 599 },
+                default: Some(&["200"]),
+            },
+        ],
+        timeout_minutes: 1,
+    },
+    BuiltInTemplate {
+        name: "command-succeeds",
+        about: "A program succeeds",
+        command: &["{{program}}", "{{args}}"],
+        parameters: &[
+            BuiltInParameter {
+                name: "program",
+                about: "The program; with a slash it is meant from the work tree",
+                kind: ParameterKind::Path,
+                default: None,
+            },
+            extra_arguments("Its arguments"),
+        ],
+        timeout_minutes: 5,
+    },
+];
+
+/// Returns all of them, by name.
+#[must_use]
+pub fn built_in_templates() -> Vec<CriterionTemplate> {
+    let mut all: Vec<CriterionTemplate> = BUILT_IN_TEMPLATES.iter().map(to_template).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn to_template(line: &BuiltInTemplate) -> CriterionTemplate {
+    let command = CheckCommand::Argv(line.command.iter().map(ToString::to_string).collect());
+    let check = ExternalCheck { timeout_ms: line.timeout_minutes * 60_000, ..ExternalCheck::new(command) };
+    CriterionTemplate {
+        name: line.name.to_owned(),
+        about: line.about.to_owned(),
+        parameters: line.parameters.iter().map(to_parameter).collect(),
+        criterion: Criterion::from_method(VerificationMethod::External(check)),
+    }
+}
+
+fn to_parameter(hole: &BuiltInParameter) -> TemplateParameter {
+    let texts = |values: &[&str]| values.iter().map(|value| String::from(*value)).collect();
+    TemplateParameter {
+        name: hole.name.to_owned(),
+        about: hole.about.to_owned(),
+        kind: hole.kind,
+        default: hole.default.map(texts),
+    }
+}

@@ -1,0 +1,158 @@
+//! What follows when a judge that is asked over HTTP gives no answer: another try, or the reason why there is none.
+use alloc::format;
+use alloc::string::{String, ToString};
+
+/// How often a question is asked.
+const MAX_JUDGE_ATTEMPTS: u32 = 3;
+/// The pause before the second try; it doubles.
+const FIRST_RETRY_DELAY_MS: u64 = 1_000;
+
+/// Why there was no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JudgeFailure {
+    /// The server refused or failed.
+    HttpStatus {
+        code: u16,
+        /// What the server said of it.
+        message: Option<String>,
+        /// How long it asks to wait.
+        retry_after_ms: Option<u64>,
+        /// Where it points to.
+        location: Option<String>,
+    },
+    /// There was no connection, or it broke.
+    ConnectionFailed { reason: String },
+    /// It would be the same the next time.
+    Permanent { reason: String },
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JudgeRetryDecision {
+    Retry { after_ms: u64 },
+    GiveUp { reason: String },
+}
+
+impl JudgeFailure {
+    /// Decides after so many tries, with so much time left.
+    #[must_use]
+    pub fn decide_retry(&self, attempts: u32, remaining_ms: u64) -> JudgeRetryDecision {
+        if !self.is_transient() {
+            return JudgeRetryDecision::GiveUp { reason: self.describe_failure() };
+        }
+        if attempts >= MAX_JUDGE_ATTEMPTS {
+            return JudgeRetryDecision::GiveUp { reason: format!("{} ({attempts} tries)", self.describe_failure()) };
+        }
+        let usual = FIRST_RETRY_DELAY_MS << attempts.saturating_sub(1).min(6);
+        let after_ms = self.requested_wait_ms().unwrap_or(usual);
+        if after_ms >= remaining_ms {
+            let seconds = after_ms.div_ceil(1_000);
+            let why = format!("{}; another try in {seconds} s would be past its time-out", self.describe_failure());
+            return JudgeRetryDecision::GiveUp { reason: why };
+        }
+        JudgeRetryDecision::Retry { after_ms }
+    }
+
+    fn is_transient(&self) -> bool {
+        match self {
+            Self::HttpStatus { code, .. } => matches!(code, 408 | 425 | 429 | 500..=599),
+            Self::ConnectionFailed { .. } => true,
+            Self::Permanent { .. } => false,
+        }
+    }
+
+    fn requested_wait_ms(&self) -> Option<u64> {
+        match self {
+            Self::HttpStatus { retry_after_ms, .. } => *retry_after_ms,
+            Self::ConnectionFailed { .. } | Self::Permanent { .. } => None,
+        }
+    }
+
+    fn describe_failure(&self) -> String {
+        match self {
+            Self::ConnectionFailed { reason: why } | Self::Permanent { reason: why } => why.clone(),
+            Self::HttpStatus { code, location: Some(location), .. } if (300..400).contains(code) => {
+                format!("it points to another address, which is not followed: {location}")
+            }
+            Self::HttpStatus { code, message: words, .. } => {
+                let words = words.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
+                format!("it answered with status {code}{}{words}", status_meaning(*code))
+            }
+        }
+    }
+}
+
+fn status_meaning(code: u16) -> String {
+    match code {
+        401 | 403 => " (the key was not accepted)".to_string(),
+        404 => " (no such address or model)".to_string(),
+        413 => " (the question is too long for it)".to_string(),
+        429 => " (too many requests)".to_string(),
+        503 | 529 => " (overloaded)".to_string(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn http_failure(code: u16, retry_after_ms: Option<u64>) -> JudgeFailure {
+        JudgeFailure::HttpStatus { code, message: Some("so it is".to_string()), retry_after_ms, location: None }
+    }
+
+    // spec: V3
+    #[test]
+    fn transient_failures_are_retried_a_few_times() {
+        let broken = JudgeFailure::ConnectionFailed { reason: "reset".to_string() };
+        for trouble in [http_failure(429, None), http_failure(500, None), http_failure(529, None), broken] {
+            assert_eq!(trouble.decide_retry(1, 60_000), JudgeRetryDecision::Retry { after_ms: 1_000 });
+            assert_eq!(trouble.decide_retry(2, 60_000), JudgeRetryDecision::Retry { after_ms: 2_000 });
+            assert!(matches!(trouble.decide_retry(3, 60_000), JudgeRetryDecision::GiveUp { .. }), "{trouble:?}");
+        }
+    }
+
+    // spec: V3
+    #[test]
+    fn permanent_failures_are_not_retried() {
+        let hopeless = JudgeFailure::Permanent { reason: "no key".to_string() };
+        for trouble in [
+            http_failure(400, None),
+            http_failure(401, Some(1)),
+            http_failure(404, None),
+            http_failure(302, None),
+            hopeless,
+        ] {
+            assert!(matches!(trouble.decide_retry(1, 60_000), JudgeRetryDecision::GiveUp { .. }), "{trouble:?}");
+        }
+        let JudgeRetryDecision::GiveUp { reason: why } = http_failure(401, None).decide_retry(1, 1) else { panic!() };
+        assert_eq!(why, "it answered with status 401 (the key was not accepted): so it is");
+    }
+
+    // spec: V3
+    #[test]
+    fn a_server_says_how_long_to_wait_but_not_past_the_timeout() {
+        assert_eq!(
+            http_failure(429, Some(7_000)).decide_retry(1, 7_001),
+            JudgeRetryDecision::Retry { after_ms: 7_000 }
+        );
+        assert_eq!(http_failure(429, Some(0)).decide_retry(2, 1), JudgeRetryDecision::Retry { after_ms: 0 });
+        let JudgeRetryDecision::GiveUp { reason: why } = http_failure(429, Some(7_000)).decide_retry(1, 7_000) else {
+            panic!()
+        };
+        assert!(why.ends_with("another try in 7 s would be past its time-out"), "{why}");
+        assert!(matches!(
+            http_failure(503, Some(u64::MAX)).decide_retry(1, u64::MAX),
+            JudgeRetryDecision::GiveUp { .. }
+        ));
+    }
+
+    // spec: V3
+    #[test]
+    fn the_target_of_a_redirect_is_reported() {
+        let location = Some("https://elsewhere.example/".to_string());
+        let trouble = JudgeFailure::HttpStatus { code: 307, message: None, retry_after_ms: None, location };
+        let JudgeRetryDecision::GiveUp { reason: why } = trouble.decide_retry(1, 60_000) else { panic!() };
+        assert_eq!(why, "it points to another address, which is not followed: https://elsewhere.example/");
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether another look confirms a receipt, and if not, why not.
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::receipt_check::pair_repeatable_checks;
+use super::{Receipt, ReceiptCheck};
+use crate::evidence::Verdict;
+
+/// What was found when a receipt was looked at again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceiptRecheck {
+    /// Whether the stored receipt has the hash that was stored with it.
+    pub is_hash_valid: bool,
+    /// Whether it says what the journal says.
+    pub matches_journal: bool,
+    /// Whether the copy for people says the same, where there is one.
+    pub is_copy_identical: bool,
+    /// The hash of the criteria that are stored with the run.
+    pub criteria_sha256: String,
+    /// The tree of the commit that was checked out.
+    pub tree: String,
+    /// The checks that could be repeated.
+    pub checks: Vec<ReceiptCheck>,
+}
+
+/// A reason not to believe a receipt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReceiptDiscrepancy {
+    HashMismatch,
+    JournalMismatch,
+    CopyMismatch,
+    CriteriaMismatch,
+    TreeMismatch { found: String },
+    CheckMismatch { command: String, before: Verdict, now: Option<Verdict>, reason: String },
+}
+
+impl ReceiptDiscrepancy {
+    /// Tells whether nobody could look, so that nothing speaks against the receipt.
+    #[must_use]
+    pub fn is_inconclusive(&self) -> bool {
+        match self {
+            Self::CheckMismatch { now, .. } => *now == Some(Verdict::CouldNotEvaluate),
+            Self::HashMismatch
+            | Self::JournalMismatch
+            | Self::CopyMismatch
+            | Self::CriteriaMismatch
+            | Self::TreeMismatch { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for ReceiptDiscrepancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HashMismatch => f.write_str("the stored receipt is not what was stored: its hash is another"),
+            Self::JournalMismatch => f.write_str("the receipt does not say what the journal of the run says"),
+            Self::CopyMismatch => {
+                f.write_str("receipt.json in the folder of the run is forged: another receipt is stored")
+            }
+            Self::CriteriaMismatch => f.write_str("the criteria of the run are not those of the receipt"),
+            Self::TreeMismatch { found } => {
+                write!(f, "the commit holds the tree {found}, which is not the one that was verified")
+            }
+            Self::CheckMismatch { command, before, now: Some(now), reason } => {
+                write!(f, "`{command}` was {} and is {} now: {reason}", before.as_str(), now.as_str())
+            }
+            Self::CheckMismatch { command, before, now: None, .. } => {
+                write!(f, "`{command}` was {}, and did not run again", before.as_str())
+            }
+        }
+    }
+}
+
+/// Returns every reason not to believe a receipt. Where there is none, it is confirmed.
+#[must_use]
+pub fn find_discrepancies(receipt: &Receipt, recheck: &ReceiptRecheck) -> Vec<ReceiptDiscrepancy> {
+    let plain = [
+        (recheck.is_hash_valid, ReceiptDiscrepancy::HashMismatch),
+        (recheck.matches_journal, ReceiptDiscrepancy::JournalMismatch),
+        (recheck.is_copy_identical, ReceiptDiscrepancy::CopyMismatch),
+        (recheck.criteria_sha256 == receipt.input.criteria_sha256, ReceiptDiscrepancy::CriteriaMismatch),
+        (is_verified_tree(receipt, &recheck.tree), ReceiptDiscrepancy::TreeMismatch { found: recheck.tree.clone() }),
+    ];
+    let plain = plain.into_iter().filter(|(holds, _)| !holds).map(|(_, doubt)| doubt);
+    let checks = pair_repeatable_checks(&receipt.findings.checks, &recheck.checks)
+        .filter_map(|(check, now)| check_discrepancy(check, now));
+    plain.chain(checks).collect()
+}
+
+fn is_verified_tree(receipt: &Receipt, tree: &str) -> bool {
+    receipt.input.repository.as_ref().is_some_and(|seen| seen.tree == tree)
+}
+
+fn check_discrepancy(check: &ReceiptCheck, now: Option<&ReceiptCheck>) -> Option<ReceiptDiscrepancy> {
+    (!check.is_confirmed_by(now)).then(|| ReceiptDiscrepancy::CheckMismatch {
+        command: check.command.clone(),
+        before: check.verdict,
+        now: now.map(|now| now.verdict),
+        reason: now.map(|now| now.reason.clone()).unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    use super::*;
+    use crate::evidence::{CheckEvidence, EvidenceKind};
+    use crate::receipt::{ReceiptFindings, ReceiptInput, WorkTreeSnapshot};
+
+    fn receipt_check(verdict: Verdict) -> ReceiptCheck {
+        (&CheckEvidence::without_output(EvidenceKind::External, "make".to_string(), verdict, "so".to_string())).into()
+    }
+
+    fn sample_receipt() -> Receipt {
+        let repository = WorkTreeSnapshot { commit: None, tree: "t".to_string(), is_committed: true, left_out: None };
+        let given = ReceiptInput {
+            run: "r".to_string(),
+            task: None,
+            role: None,
+            criteria: Vec::new(),
+            criteria_sha256: "c".to_string(),
+            repository: Some(repository),
+            agent_version: None,
+            ralph: "1".to_string(),
+            started_at: "then".to_string(),
+            finished_at: "now".to_string(),
+        };
+        Receipt {
+            version: 1,
+            input: given,
+            findings: ReceiptFindings { checks: vec![receipt_check(Verdict::Accepted)], ..ReceiptFindings::default() },
+        }
+    }
+
+    fn matching_recheck() -> ReceiptRecheck {
+        ReceiptRecheck {
+            is_hash_valid: true,
+            matches_journal: true,
+            is_copy_identical: true,
+            criteria_sha256: "c".to_string(),
+            tree: "t".to_string(),
+            checks: vec![receipt_check(Verdict::Accepted)],
+        }
+    }
+
+    // spec: V14
+    #[test]
+    fn a_receipt_is_confirmed_when_everything_is_as_it_says() {
+        assert_eq!(find_discrepancies(&sample_receipt(), &matching_recheck()), []);
+    }
+
+    // spec: V14
+    #[test]
+    fn every_difference_is_a_discrepancy_of_its_own() {
+        let doubt = |change: fn(&mut ReceiptRecheck)| {
+            let mut again = matching_recheck();
+            change(&mut again);
+            find_discrepancies(&sample_receipt(), &again)
+        };
+        assert_eq!(doubt(|again| again.is_hash_valid = false), [ReceiptDiscrepancy::HashMismatch]);
+        assert_eq!(doubt(|again| again.matches_journal = false), [ReceiptDiscrepancy::JournalMismatch]);
+        assert_eq!(doubt(|again| again.is_copy_identical = false), [ReceiptDiscrepancy::CopyMismatch]);
+        assert_eq!(doubt(|again| again.criteria_sha256.clear()), [ReceiptDiscrepancy::CriteriaMismatch]);
+        assert_eq!(
+            doubt(|again| again.tree = "u".to_string()),
+            [ReceiptDiscrepancy::TreeMismatch { found: "u".to_string() }]
+        );
+        let [rejected] = &doubt(|again| again.checks = vec![receipt_check(Verdict::Rejected)])[..] else { panic!() };
+        assert_eq!(rejected.to_string(), "`make` was accepted and is rejected now: so");
+        let [missing] = &doubt(|again| again.checks.clear())[..] else { panic!() };
+        assert_eq!(missing.to_string(), "`make` was accepted, and did not run again");
+    }
+}

@@ -1,0 +1,185 @@
+//! Which values are secrets: those of variables with such names, unless they are plainly something else, and the
+//! passwords inside addresses, whatever their variable is called.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::record_words::is_record_word;
+use super::secret_names;
+use super::value_redactor::MIN_SECRET_BYTES;
+
+/// Values that stand for themselves. To hide them would only blacken ordinary words.
+const PLAIN_WORDS: &[&str] = &[
+    "password",
+    "passwords",
+    "changeme",
+    "required",
+    "optional",
+    "disabled",
+    "undefined",
+    "localhost",
+    "keychain",
+    "keyring",
+    "redacted",
+    "anonymous",
+    "automatic",
+    "development",
+    "production",
+    "postgres",
+];
+
+/// A line of a value of several lines is a secret of its own from so many letters on.
+const MIN_SECRET_LINE_BYTES: usize = 20;
+
+/// A value to be hidden, and the name by which people know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedSecret {
+    /// Where it comes from.
+    pub name: String,
+    /// What must not be seen.
+    pub value: Vec<u8>,
+}
+
+impl NamedSecret {
+    /// Returns what is written instead of the value. It may stand in a JSON string.
+    #[must_use]
+    pub(super) fn redaction_mark(&self) -> String {
+        let is_plain = self.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+        if is_plain && !self.name.is_empty() { format!("[redacted:{}]", self.name) } else { "[redacted]".to_string() }
+    }
+}
+
+/// Returns the secrets that a variable of this name and value holds.
+#[must_use]
+pub fn secrets_of_variable(variable: &str, value: &[u8]) -> Vec<NamedSecret> {
+    let secret = |value: &[u8]| NamedSecret { name: variable.to_string(), value: value.to_vec() };
+    let mut secrets =
+        if secret_names::is_secret_name(variable) { secrets_in_value(variable, value) } else { Vec::new() };
+    let password = password_in_url(value.trim_ascii());
+    secrets.extend(password.filter(|password| is_worth_hiding(password)).map(secret));
+    secrets
+}
+
+/// Returns the secrets in a value that is known to be one, whatever its variable is called.
+#[must_use]
+pub fn secrets_in_value(variable: &str, value: &[u8]) -> Vec<NamedSecret> {
+    let secret = |value: &[u8]| NamedSecret { name: variable.to_string(), value: value.to_vec() };
+    let value = value.trim_ascii();
+    if !is_worth_hiding(value) || is_url(value) {
+        return Vec::new();
+    }
+    core::iter::once(value).chain(secret_lines(value)).map(secret).collect()
+}
+
+/// Tells whether a value is long enough and not plainly something else.
+fn is_worth_hiding(value: &[u8]) -> bool {
+    let mut letters = value.to_vec();
+    letters.sort_unstable();
+    letters.dedup();
+    let is_word = PLAIN_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
+    let is_own = core::str::from_utf8(value).is_ok_and(is_record_word);
+    value.len() >= MIN_SECRET_BYTES && letters.len() > 2 && !is_word && !is_own && !is_file_path(value)
+}
+
+/// A path has several parts, and none of them looks like the inside of a key.
+fn is_file_path(value: &[u8]) -> bool {
+    let begins = [b"/".as_slice(), b"~/", b"./", b"../"].iter().any(|start| value.starts_with(start));
+    let mut parts = value.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
+    begins && value.iter().filter(|byte| **byte == b'/').count() > 1 && !parts.any(is_random_looking)
+}
+
+fn is_random_looking(part: &[u8]) -> bool {
+    let has = |kind: fn(&u8) -> bool| part.iter().any(kind);
+    let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
+    part.iter().any(|byte| matches!(byte, b'+' | b'=')) || part.len() > 12 && mixed
+}
+
+/// An address is no secret; the password in it is.
+fn is_url(value: &[u8]) -> bool {
+    let scheme = value.iter().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.'));
+    scheme.is_some_and(|end| end > 0 && value.get(end..).is_some_and(|rest| rest.starts_with(b"://")))
+}
+
+/// Returns the password of an address such as `scheme://user:password@host`.
+fn password_in_url(value: &[u8]) -> Option<&[u8]> {
+    if !is_url(value) {
+        return None;
+    }
+    let start = value.windows(3).position(|window| window == b"://")? + 3;
+    let rest = value.get(start..)?;
+    let authority = rest.split(|byte| matches!(byte, b'/' | b'?' | b'#')).next()?;
+    let at = authority.iter().rposition(|byte| *byte == b'@')?;
+    let user = authority.get(..at)?;
+    let colon = user.iter().position(|byte| *byte == b':')?;
+    user.get(colon + 1..)
+}
+
+/// Keys of several lines are often shown line by line. Markers and sentences are no secrets.
+fn secret_lines(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let several = value.contains(&b'\n');
+    let lines = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.filter(move |line| {
+        several && line.len() >= MIN_SECRET_LINE_BYTES && !line.contains(&b' ') && !line.starts_with(b"-----")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret_values(name: &str, value: &str) -> Vec<String> {
+        secrets_of_variable(name, value.as_bytes())
+            .into_iter()
+            .map(|secret| String::from_utf8(secret.value).unwrap())
+            .collect()
+    }
+
+    #[test] // spec: X3
+    fn the_value_of_a_secret_variable_is_a_secret_without_the_white_space_around_it() {
+        assert_eq!(secret_values("API_KEY", " abcdef123456\n"), ["abcdef123456"]);
+        assert_eq!(secret_values("AWS_SECRET_ACCESS_KEY", "/abcdefGHIJ12345/xyz"), ["/abcdefGHIJ12345/xyz"]);
+        assert_eq!(secret_values("DB_PASSWORD", "helloworld"), ["helloworld"]);
+    }
+
+    #[test] // spec: X3
+    fn short_values_paths_words_and_placeholders_are_not_secrets() {
+        for value in [
+            "",
+            "short",
+            "1234567",
+            "/home/me/.ssh/id_rsa",
+            "~/.config/key.json",
+            "password",
+            "Changeme",
+            "xxxxxxxxxxxx",
+            "abababab",
+            "iteration",
+            "run.finished",
+        ] {
+            assert_eq!(secret_values("API_KEY", value), [""; 0], "{value}");
+        }
+        assert_eq!(secret_values("HOME_PAGE", "abcdef123456"), [""; 0]);
+    }
+
+    #[test] // spec: X3
+    fn of_an_address_the_password_is_a_secret_whatever_the_variable_is_called() {
+        assert_eq!(secret_values("DATABASE_URL", "postgres://app:s3cr3tpw@db:5432/app"), ["s3cr3tpw"]);
+        assert_eq!(secret_values("API_KEY", "https://example.org/keys/public"), [""; 0]);
+        assert_eq!(secret_values("PROXY", "http://proxy:8080/a@b:c"), [""; 0]);
+    }
+
+    #[test] // spec: X3
+    fn the_lines_of_a_key_are_secrets_too() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nshort\n-----END PRIVATE KEY-----";
+        assert_eq!(secret_values("DEPLOY_KEY", key), [key, "MIIEvQIBADANBgkqhkiG9w0BAQ"]);
+    }
+
+    #[test] // spec: X3
+    fn a_mark_bears_the_name_where_that_fits_into_json() {
+        let mark = |name: &str| NamedSecret { name: name.to_string(), value: Vec::new() }.redaction_mark();
+        assert_eq!(
+            (mark("API_KEY").as_str(), mark("a\"b").as_str(), mark("").as_str()),
+            ("[redacted:API_KEY]", "[redacted]", "[redacted]")
+        );
+    }
+}

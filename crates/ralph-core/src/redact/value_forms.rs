@@ -1,0 +1,203 @@
+//! The forms in which a value may turn up: as it is, escaped for JSON or for an address, and inside base64.
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::value_redactor::MIN_SECRET_BYTES;
+
+/// Longer values are hidden in parts.
+const MAX_PART_BYTES: usize = 1024;
+
+/// Returns every form of a value that is long enough to be told from other text.
+pub(super) fn all_forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
+    let mut forms = BTreeSet::new();
+    for part in split_into_parts(value) {
+        // A backslash at the end may be the beginning of the next escape.
+        let end = part.iter().rposition(|byte| *byte != b'\\').map_or(0, |last| last + 1);
+        forms.insert(part.get(..end).unwrap_or_default().to_vec());
+        forms.extend(escaped_forms(part));
+        forms.extend(base64_forms(part));
+    }
+    forms.retain(|form| form.len() >= MIN_SECRET_BYTES);
+    forms
+}
+
+/// Cuts a long value into parts of about the same length.
+fn split_into_parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let count = value.len().div_ceil(MAX_PART_BYTES).max(1);
+    value.chunks(value.len().div_ceil(count).max(1))
+}
+
+/// Escaped forms, where there is something to escape.
+fn escaped_forms(part: &[u8]) -> Vec<Vec<u8>> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    if part.iter().all(plain) {
+        return Vec::new();
+    }
+    let mut forms = Vec::new();
+    if let Ok(text) = core::str::from_utf8(part) {
+        for style in &JSON_STYLES {
+            let once = escape_json(text, style);
+            forms.push(escape_json(&once, &JSON_STYLES[0]).into_bytes());
+            forms.push(once.into_bytes());
+        }
+    }
+    for kept in ["", "/", "!'()*"] {
+        let upper = percent_encode(part, kept);
+        forms.push(lowercase_escapes(&upper));
+        forms.push(upper.into_bytes());
+    }
+    forms
+}
+
+/// What a writer of JSON escapes beyond what it must.
+struct JsonEscapeStyle {
+    extra: &'static [char],
+    ascii_only: bool,
+}
+
+const JSON_STYLES: [JsonEscapeStyle; 4] = [
+    JsonEscapeStyle { extra: &[], ascii_only: false },
+    JsonEscapeStyle { extra: &['/'], ascii_only: false },
+    JsonEscapeStyle { extra: &['<', '>', '&'], ascii_only: false },
+    JsonEscapeStyle { extra: &[], ascii_only: true },
+];
+
+fn escape_json(text: &str, style: &JsonEscapeStyle) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '"' => escaped.push_str("\\\""),
+            '\\' => escaped.push_str("\\\\"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            '/' if style.extra.contains(&'/') => escaped.push_str("\\/"),
+            other if other.is_ascii_control() || style.extra.contains(&other) => {
+                push_unicode_escape(&mut escaped, other);
+            }
+            other if style.ascii_only && !other.is_ascii() => push_unicode_escape(&mut escaped, other),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+fn push_unicode_escape(text: &mut String, letter: char) {
+    for unit in letter.encode_utf16(&mut [0; 2]) {
+        text.push_str(&format!("\\u{unit:04x}"));
+    }
+}
+
+fn percent_encode(part: &[u8], kept: &str) -> String {
+    let mut escaped = String::with_capacity(part.len() * 3);
+    for byte in part {
+        let letter = char::from(*byte);
+        let stays = letter.is_ascii_alphanumeric() || "-_.~".contains(letter) || kept.contains(letter);
+        if stays && byte.is_ascii() {
+            escaped.push(letter);
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+/// Returns the same with `%3d` for `%3D`.
+fn lowercase_escapes(escaped: &str) -> Vec<u8> {
+    let mut digits = 0;
+    let small = |byte: u8| match byte {
+        b'%' => {
+            digits = 2;
+            byte
+        }
+        _ if digits > 0 => {
+            digits -= 1;
+            byte.to_ascii_lowercase()
+        }
+        _ => byte,
+    };
+    escaped.bytes().map(small).collect()
+}
+
+const BASE64_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Returns what the value looks like inside base64, at each of the three places relative to the groups of four letters.
+/// Letters that also depend on the neighbours are left out.
+fn base64_forms(part: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for before in 0..3 {
+        let standard = base64_fragment(part, before);
+        let safe = standard.iter().map(|letter| match letter {
+            b'+' => b'-',
+            b'/' => b'_',
+            other => *other,
+        });
+        forms.push(safe.collect());
+        forms.push(standard);
+    }
+    forms
+}
+
+fn base64_fragment(part: &[u8], before: usize) -> Vec<u8> {
+    let bit = |index: usize| -> usize {
+        let byte = part.get(index / 8).copied().unwrap_or(0);
+        usize::from(byte >> (7 - index % 8) & 1)
+    };
+    let (first, last) = (before * 8, (before + part.len()) * 8);
+    let letters = first.div_ceil(6)..last / 6;
+    let six = |letter: usize| (0..6).fold(0, |bits, index| bits << 1 | bit(letter * 6 + index - first));
+    letters.map(|letter| BASE64_ALPHABET.get(six(letter)).copied().unwrap_or(b'A')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has_form(value: &str, form: &str) -> bool {
+        all_forms(value.as_bytes()).contains(form.as_bytes())
+    }
+
+    #[test] // spec: X3
+    fn an_ordinary_key_is_looked_for_as_it_is_and_in_base64() {
+        let forms = all_forms(b"s3cr3t-key-42");
+        assert!(forms.contains(b"s3cr3t-key-42".as_slice()));
+        // printf 's3cr3t-key-42' | base64, and with one and two letters before it.
+        assert!(has_form("s3cr3t-key-42", "czNjcjN0LWtleS00M"));
+        assert!(has_form("s3cr3t-key-42", "MzY3IzdC1rZXktND"));
+        assert!(has_form("s3cr3t-key-42", "zM2NyM3Qta2V5LTQy"));
+        assert_eq!(forms.len(), 4);
+    }
+
+    #[test] // spec: X3
+    fn what_must_be_escaped_is_looked_for_escaped() {
+        let value = "p@ss/w\"rd\n<é>";
+        for form in [
+            "p@ss/w\\\"rd\\n<é>",
+            "p@ss\\/w\\\"rd\\n<é>",
+            "p@ss/w\\\"rd\\n\\u003cé\\u003e",
+            "p@ss/w\\\"rd\\n<\\u00e9>",
+            "p@ss/w\\\\\\\"rd\\\\n<é>",
+            "p%40ss%2Fw%22rd%0A%3C%C3%A9%3E",
+            "p%40ss%2fw%22rd%0a%3c%c3%a9%3e",
+            "p%40ss/w%22rd%0A%3C%C3%A9%3E",
+        ] {
+            assert!(has_form(value, form), "{form}");
+        }
+    }
+
+    #[test] // spec: X3
+    fn a_long_value_is_looked_for_in_parts_that_leave_nothing_out() {
+        let value: Vec<u8> = (0..2500_u32).map(|number| b'a' + u8::try_from(number * number % 23).unwrap()).collect();
+        let lengths: Vec<usize> = split_into_parts(&value).map(<[u8]>::len).collect();
+        assert_eq!(lengths, [834, 834, 832]);
+        assert!(split_into_parts(&value).all(|part| all_forms(&value).contains(part)));
+    }
+
+    #[test]
+    fn a_backslash_at_the_end_is_left_out_so_that_no_escape_is_cut() {
+        let forms = all_forms(b"password1\\");
+        assert!(forms.contains(b"password1".as_slice()) && !forms.contains(b"password1\\".as_slice()));
+    }
+}

@@ -1,0 +1,110 @@
+//! What is asked of a role beside its criteria.
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::criterion::{Criterion, external_checks};
+use crate::pipeline::{StageOutcome, StageReport};
+use crate::task::Role;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoleDuty {
+    #[default]
+    None,
+    /// A coder must have committed since its stage began.
+    Commit,
+    /// The work on the coder's task must be committed: what earlier attempts have committed counts.
+    CommitForTask,
+    /// A reviewer approves by its promise, in a message that sends nothing back.
+    Approve,
+    /// A tester's claim should be backed by an external check.
+    Back,
+}
+
+impl RoleDuty {
+    /// Returns the duty of a role.
+    #[must_use]
+    pub fn for_role(role: &Role) -> Self {
+        match role {
+            Role::Coder => Self::Commit,
+            Role::Reviewer => Self::Approve,
+            Role::Tester => Self::Back,
+            Role::Qa | Role::Other(_) => Self::None,
+        }
+    }
+
+    /// Returns the duty of a stage that follows these others. Work that was sent back must be changed; other work may be
+    /// there already.
+    #[must_use]
+    pub fn after_stages(self, reports: &[StageReport]) -> Self {
+        match self {
+            Self::Commit if reports.last().is_none_or(|last| last.how != StageOutcome::SentBack) => Self::CommitForTask,
+            Self::None | Self::Commit | Self::CommitForTask | Self::Approve | Self::Back => self,
+        }
+    }
+
+    /// Tells whether a message that claims also says that it does not mean it.
+    #[must_use]
+    pub fn is_violated_by(self, message: &str) -> bool {
+        match self {
+            Self::Approve => message.to_ascii_lowercase().contains("<reject"),
+            Self::None | Self::Commit | Self::CommitForTask | Self::Back => false,
+        }
+    }
+
+    /// Returns what people should know of a run with these criteria.
+    #[must_use]
+    pub fn missing_check_warning(self, criteria: &[Criterion]) -> Option<String> {
+        match self {
+            Self::Back if !external_checks(criteria).iter().any(|found| found.required) => {
+                Some("no external check stands behind the tester's claim".into())
+            }
+            Self::None | Self::Commit | Self::CommitForTask | Self::Approve | Self::Back => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::criterion::{ExternalCheck, VerificationMethod};
+
+    // spec: V13
+    #[test]
+    fn each_role_has_its_duty_and_others_have_none() {
+        let duties = Role::BUILT_IN.map(|role| RoleDuty::for_role(&role));
+        assert_eq!(duties, [RoleDuty::Commit, RoleDuty::Approve, RoleDuty::Back, RoleDuty::None]);
+        assert_eq!(RoleDuty::for_role(&Role::Other("designer".into())), RoleDuty::None);
+    }
+
+    // spec: P5, V13
+    #[test]
+    fn a_coder_of_a_later_attempt_need_not_do_again_what_is_done_unless_it_was_sent_back() {
+        let said = |how: StageOutcome| [StageReport { stage: Role::Reviewer, how, words: String::new() }];
+        assert_eq!(RoleDuty::Commit.after_stages(&[]), RoleDuty::CommitForTask);
+        assert_eq!(RoleDuty::Commit.after_stages(&said(StageOutcome::Failed)), RoleDuty::CommitForTask);
+        assert_eq!(RoleDuty::Commit.after_stages(&said(StageOutcome::SentBack)), RoleDuty::Commit);
+        assert_eq!(RoleDuty::Approve.after_stages(&said(StageOutcome::Failed)), RoleDuty::Approve);
+    }
+
+    // spec: V13
+    #[test]
+    fn a_reviewer_that_also_rejects_has_not_approved() {
+        let message = "<REJECT>no tests</REJECT>\nStill:\n<promise>REVIEW_PASSED</promise>";
+        assert!(RoleDuty::Approve.is_violated_by(message));
+        assert!(!RoleDuty::Approve.is_violated_by("<promise>REVIEW_PASSED</promise>"));
+        assert!(!RoleDuty::Commit.is_violated_by(message), "to others it means nothing");
+    }
+
+    // spec: V13
+    #[test]
+    fn a_tester_without_an_external_check_gets_a_note() {
+        let external = Criterion::from(ExternalCheck::from_shell_text("make test"));
+        assert!(
+            RoleDuty::Back.missing_check_warning(&[Criterion::from_method(VerificationMethod::StringMatch)]).is_some()
+        );
+        assert!(RoleDuty::Back.missing_check_warning(&[external]).is_none());
+        assert!(RoleDuty::Commit.missing_check_warning(&[]).is_none());
+    }
+}

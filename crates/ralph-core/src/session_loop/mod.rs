@@ -1,0 +1,23 @@
+//! The loop inside a running agent session: the session reports what happens to it, and the same machine that drives
+//! agents headless ([`crate::step`]) decides whether it may stop. What is here only turns the one into the other.
+mod arguments;
+mod decision;
+mod handle_event;
+mod notice;
+mod prompt_command;
+mod state;
+
+#[cfg(test)]
+mod continuation_cap_tests;
+#[cfg(test)]
+mod tests;
+
+pub use arguments::{LoopArgumentError, LoopArguments, parse_loop_arguments};
+pub use decision::{SessionAction, SessionDecision};
+pub use handle_event::{
+    CapResetRule, ContinuationCap, DecisionMoment, ERROR_RECOVERY_MS, SessionLoopEvent, TurnEnd, handle_session_event,
+    is_user_abort,
+};
+pub use notice::{NoticeVariant, SessionNotice};
+pub use prompt_command::{PromptCommand, parse_prompt_command};
+pub use state::{SessionLoop, SessionLoopPlan, start_session_loop};

@@ -1,0 +1,306 @@
+//! Builders for the tests of the machine: a loop is played event by event, as a driver would.
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::step;
+use crate::attempt::{
+    AgentErrorKind, AgentReportedError, AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus,
+    SessionResumability,
+};
+use crate::baseline::{BaselineProblem, BaselineTrial};
+use crate::budget::BudgetUsage;
+use crate::claim::{Claim, ClaimReading, Contradiction, NoClaimReason};
+use crate::effect::Effect;
+use crate::event::{AttemptKey, Event, EventKind, LoopTimer, PlanAvailability, StopSignal, UnixMillis};
+use crate::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
+use crate::fact::Fact;
+use crate::loop_state::{AgentSession, LoopPhase, LoopState};
+use crate::outcome::Outcome;
+use crate::policy::{Policy, ProofRequirement};
+use crate::prompt::PromptPlan;
+use crate::seal::{Seal, SealingResult};
+
+pub(super) fn attempt_key(iteration: u32, attempt: u32) -> AttemptKey {
+    AttemptKey { iteration, attempt }
+}
+
+pub(super) fn policy_with_checks(max_iterations: u32) -> Policy {
+    Policy { proof: ProofRequirement::Checks, ..Policy::new(max_iterations) }
+}
+
+/// An attempt that exited with 0 and said nothing of completion.
+pub(crate) fn quiet_report() -> AttemptReport {
+    AttemptReport {
+        ending: AttemptEnding::Exited { code: 0 },
+        stream: OutputParseStatus::Understood,
+        unknown_records: 0,
+        stray_line: String::new(),
+        lived_ms: 60_000,
+        error: None,
+        repeating: None,
+        reading: ClaimReading {
+            claim: Claim::None { why: NoClaimReason::NoTag },
+            blocked: None,
+            reject: None,
+            final_text: "working on it".to_string(),
+        },
+        spend: ModelSpend::default(),
+        session: None,
+        resumability: SessionResumability::None,
+        model: None,
+        messages: None,
+        stderr_tail: String::new(),
+        leftovers: LeftoverProcesses::default(),
+        has_moved: None,
+    }
+}
+
+pub(super) fn claiming_report() -> AttemptReport {
+    let mut report = quiet_report();
+    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction: None };
+    report
+}
+
+pub(super) fn contradicting_report() -> AttemptReport {
+    let mut report = quiet_report();
+    let contradiction = Some(Contradiction { phrase: "tests fail".to_string(), sentence: "2 tests fail.".to_string() });
+    report.reading.claim = Claim::Made { text: "DONE".to_string(), line: 1, contradiction };
+    report
+}
+
+pub(super) fn blocked_report(reason: &str) -> AttemptReport {
+    let mut report = quiet_report();
+    report.reading.blocked = Some(reason.to_string());
+    report
+}
+
+pub(super) fn report_with_ending(ending: AttemptEnding) -> AttemptReport {
+    AttemptReport { ending, ..quiet_report() }
+}
+
+pub(super) fn crash_report() -> AttemptReport {
+    report_with_ending(AttemptEnding::Exited { code: 1 })
+}
+
+pub(super) fn error_report(kind: AgentErrorKind) -> AttemptReport {
+    AttemptReport { error: Some(reported_error(kind, None)), ..claiming_report() }
+}
+
+fn reported_error(kind: AgentErrorKind, reset_at: Option<UnixMillis>) -> AgentReportedError {
+    AgentReportedError { kind, message: "API error".to_string(), reset_at }
+}
+
+/// An attempt that a provider refused until a moment, if it told one.
+pub(super) fn rate_limited_report(reset_at: Option<i64>) -> AttemptReport {
+    let trouble = reported_error(AgentErrorKind::RateLimit, reset_at.map(UnixMillis));
+    AttemptReport { error: Some(trouble), ..crash_report() }
+}
+
+/// An attempt that ralph ended while the agent repeated requests over this error.
+pub(super) fn repeating_report(kind: AgentErrorKind) -> AttemptReport {
+    AttemptReport {
+        repeating: Some(reported_error(kind, None)),
+        ..report_with_ending(AttemptEnding::Signalled { signal: 15 })
+    }
+}
+
+/// The same with a session that can be resumed.
+pub(super) fn with_session(id: &str, report: AttemptReport) -> AttemptReport {
+    AttemptReport { session: Some(id.to_string()), resumability: SessionResumability::Resumable, ..report }
+}
+
+pub(super) fn lost_session_report() -> AttemptReport {
+    AttemptReport { resumability: SessionResumability::Lost, ..crash_report() }
+}
+
+pub(super) fn evidence_with_verdict(verdict: Verdict) -> Evidence {
+    let reason = match verdict {
+        Verdict::Accepted => "External verification passed",
+        Verdict::Rejected => "Command exited with 1, expected 0",
+        Verdict::CouldNotEvaluate => "Command could not run: exit code 127",
+    };
+    let check = CheckEvidence {
+        exit_code: Some(0),
+        duration_ms: 5,
+        tail: "1 failed".to_string(),
+        log: "check.log".to_string(),
+        ..CheckEvidence::without_output(EvidenceKind::External, "make test".to_string(), verdict, reason.to_string())
+    };
+    Evidence { checks: [check].into() }
+}
+
+pub(super) fn prepared_event(verdict: Verdict) -> EventKind {
+    let trials = evidence_with_verdict(verdict).checks.into_iter();
+    let trials = trials.map(|evidence| BaselineTrial { evidence, lack: BaselineProblem::NotFixableByAgent });
+    EventKind::Prepared { sealing: SealingResult::Done { seal: sample_seal() }, baseline: trials.collect() }
+}
+
+pub(crate) fn sample_seal() -> Seal {
+    Seal {
+        digest: "d".to_string(),
+        criteria_digest: "c".to_string(),
+        base: Some("b".to_string()),
+        files: Vec::new(),
+        git: Vec::new(),
+        allowed: crate::seal::AllowedChanges::default(),
+        uncommitted: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A loop being played, with every effect so far.
+pub(super) struct LoopScenario {
+    pub(super) state: LoopState,
+    pub(super) effects: Vec<Effect>,
+    now: i64,
+    wall_clock: i64,
+    plan_availability: PlanAvailability,
+    used_by_others: Vec<BudgetUsage>,
+}
+
+impl LoopScenario {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self {
+            state: LoopState::new(policy),
+            effects: Vec::new(),
+            now: 0,
+            wall_clock: 0,
+            plan_availability: PlanAvailability::Available,
+            used_by_others: Vec::new(),
+        }
+    }
+
+    /// Begins with the first iteration, after a preparation in which nothing stood in the way.
+    pub(super) fn start_run(policy: Policy) -> Self {
+        let scene = Self::new(policy).play_event(EventKind::Started);
+        match scene.state.phase {
+            LoopPhase::Preparing { .. } => scene.finish_preparation(Verdict::Rejected),
+            _ => scene,
+        }
+    }
+
+    /// The run is sealed, and its check says this before any work.
+    pub(super) fn finish_preparation(self, verdict: Verdict) -> Self {
+        self.play_event(prepared_event(verdict))
+    }
+
+    /// Plays one event and forgets the effects of earlier ones.
+    pub(super) fn play_event(mut self, kind: EventKind) -> Self {
+        self.now += 1_000;
+        self.wall_clock += 1_000;
+        let event = Event {
+            at: UnixMillis(self.now),
+            wall_clock: UnixMillis(self.wall_clock),
+            random: u32::MAX,
+            plan_availability: self.plan_availability,
+            used_by_others: self.used_by_others.clone(),
+            kind,
+        };
+        let (state, effects) = step(self.state.clone(), event);
+        Self { state, effects, ..self }
+    }
+
+    /// From now on the implementation plan is not there.
+    pub(super) fn without_plan(mut self) -> Self {
+        self.plan_availability = PlanAvailability::Missing;
+        self
+    }
+
+    /// From now on others have used so much of the budgets that the run shares.
+    pub(super) fn with_other_usage(mut self, others: &[BudgetUsage]) -> Self {
+        self.used_by_others = others.to_vec();
+        self
+    }
+
+    /// Lets the next event happen at that time, by both clocks.
+    pub(super) fn set_time(mut self, now: i64) -> Self {
+        self.now = now - 1_000;
+        self.set_wall_clock(now)
+    }
+
+    /// Sets only the clock on the wall.
+    pub(super) fn set_wall_clock(mut self, now: i64) -> Self {
+        self.wall_clock = now - 1_000;
+        self
+    }
+
+    pub(super) fn end_attempt(self, iteration: u32, attempt: u32, report: AttemptReport) -> Self {
+        self.play_event(EventKind::AttemptEnded { key: attempt_key(iteration, attempt), report: report.into() })
+    }
+
+    pub(super) fn deliver_verdict(self, iteration: u32, attempt: u32, verdict: Verdict) -> Self {
+        self.play_event(EventKind::Verified {
+            key: attempt_key(iteration, attempt),
+            evidence: evidence_with_verdict(verdict),
+        })
+    }
+
+    pub(super) fn fire_timer(self, timer: LoopTimer) -> Self {
+        self.play_event(EventKind::TimerFired { timer })
+    }
+
+    pub(super) fn send_signal(self, signal: StopSignal) -> Self {
+        self.play_event(EventKind::Interrupted { signal })
+    }
+
+    /// The driver ends somehow, and another one takes the loop up.
+    pub(super) fn recover_run(self) -> Self {
+        self.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::new() })
+    }
+
+    pub(super) fn started_attempt(&self) -> Option<AttemptKey> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { key, .. } => Some(*key),
+            _ => None,
+        })
+    }
+
+    /// Returns the plan, the session and the agent of the start.
+    pub(super) fn start_details(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { plan, session, agent, .. } => {
+                Some((plan.clone(), session.as_ref().map(|session| session.id.as_str()), *agent))
+            }
+            _ => None,
+        })
+    }
+
+    pub(super) fn resumed_session(&self) -> Option<&AgentSession> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::StartAgent { session, .. } => session.as_ref(),
+            _ => None,
+        })
+    }
+
+    pub(super) fn has_effect(&self, wanted: &Effect) -> bool {
+        self.effects.contains(wanted)
+    }
+
+    pub(super) fn recorded_facts(&self) -> Vec<&Fact> {
+        let facts = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Record { fact } => Some(fact),
+            _ => None,
+        });
+        facts.collect()
+    }
+
+    pub(super) fn fact_names(&self) -> Vec<&'static str> {
+        self.recorded_facts().into_iter().map(Fact::name).collect()
+    }
+
+    pub(super) fn run_outcome(&self) -> Option<Outcome> {
+        self.state.run_end().map(|ended| ended.outcome)
+    }
+
+    pub(super) fn end_reason(&self) -> &str {
+        self.state.run_end().map_or("", |ended| ended.reason.as_str())
+    }
+
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        self.state.run_end().map(|ended| ended.exit_code)
+    }
+
+    pub(super) fn current_phase(&self) -> &LoopPhase {
+        &self.state.phase
+    }
+}

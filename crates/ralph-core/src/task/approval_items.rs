@@ -1,0 +1,252 @@
+//! What decides when a task is done, and what of it is started. Who approves a task approves exactly this.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{CheckForSpec, CompletionSpec, MethodName, OneOrMany, Role, Task, VerificationConfig};
+
+/// A program that a criterion starts, or something else that decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalItem {
+    /// The role; behind it the stages that lead there.
+    pub location: String,
+    /// The command as it was written, or the plugin or template by name, with all that they are given.
+    pub description: String,
+}
+
+/// Something that decides.
+struct CompletionTerm {
+    is_started: bool,
+    item: ApprovalItem,
+}
+
+/// Returns everything that the criteria of a task would start, for all roles.
+#[must_use]
+pub fn started_programs(task: &Task) -> Vec<ApprovalItem> {
+    role_terms(task).into_iter().filter(|term| term.is_started).map(|term| term.item).collect()
+}
+
+/// Returns everything that decides when a task is done: outcome, acceptance, and how each role is verified.
+#[must_use]
+pub fn completion_terms(task: &Task) -> Vec<ApprovalItem> {
+    let said = |place: &str, what: &String| ApprovalItem { location: place.to_string(), description: what.clone() };
+    let outcome = task.completion.iter().map(|spec| said("outcome", &spec.outcome));
+    let accepted = task.completion.iter().flat_map(|spec| &spec.acceptance_criteria);
+    let accepted = accepted.map(|criterion| said("acceptance", criterion));
+    let terms = outcome.chain(accepted).chain(task.completion.iter().flat_map(acceptance_items));
+    terms.chain(role_terms(task).into_iter().map(|term| term.item)).collect()
+}
+
+/// Returns how claims are accepted beside the criteria.
+fn acceptance_items(spec: &CompletionSpec) -> Vec<ApprovalItem> {
+    let listed = |place: &str, patterns: &Option<Vec<String>>| {
+        let what = patterns.as_ref()?.join(", ");
+        Some(ApprovalItem { location: place.to_string(), description: what })
+    };
+    let isolation = spec.isolation.map(|isolation| ApprovalItem {
+        location: "isolation".to_string(),
+        description: isolation.as_str().to_string(),
+    });
+    let listed = [listed("guard", &spec.guard), listed("allow_changes", &spec.allow_changes), isolation];
+    listed.into_iter().flatten().collect()
+}
+
+fn role_terms(task: &Task) -> Vec<CompletionTerm> {
+    let Some(spec) = &task.completion else { return Vec::new() };
+    let of_role = |role: Role| {
+        let block = spec.role_spec(&role)?;
+        let config = block.verification_config.clone().unwrap_or_default();
+        Some(config_terms(role.as_str(), block.method_for(&role), &config))
+    };
+    Role::BUILT_IN.into_iter().filter_map(of_role).flatten().collect()
+}
+
+fn config_terms(location: &str, method: MethodName, config: &VerificationConfig) -> Vec<CompletionTerm> {
+    let said = |what| ApprovalItem { location: location.to_string(), description: what };
+    let start = |what| vec![CompletionTerm { is_started: true, item: said(what) }];
+    if let Some(name) = &config.template {
+        return start(format!("template {name}{}", describe_parameters(config)));
+    }
+    match method {
+        MethodName::StringMatch => {
+            vec![CompletionTerm { is_started: false, item: said("the promise alone".to_string()) }]
+        }
+        MethodName::Semantic => {
+            vec![CompletionTerm { is_started: false, item: said(describe_judge(config)) }]
+        }
+        MethodName::External => {
+            config.command.iter().flat_map(|command| start(describe_command(config, command))).collect()
+        }
+        MethodName::Plugin => config.plugin.iter().flat_map(|name| start(describe_plugin(config, name))).collect(),
+        MethodName::MultiStage => stage_terms(location, config),
+    }
+}
+
+fn stage_terms(location: &str, config: &VerificationConfig) -> Vec<CompletionTerm> {
+    let stages = config.stages.iter().flatten();
+    let of_stage = |stage: &super::StageSpec| {
+        let config = stage.config.clone().unwrap_or_default();
+        let optional = if stage.required == Some(false) { " (optional)" } else { "" };
+        config_terms(&format!("{location}, {}{optional}", stage.name()), stage.method_or_default(), &config)
+    };
+    stages.flat_map(of_stage).collect()
+}
+
+fn describe_judge(config: &VerificationConfig) -> String {
+    let looked_for = match &config.check_for {
+        None => String::new(),
+        Some(CheckForSpec::Text(text)) => format!(" for {text:?}"),
+        Some(CheckForSpec::List(list)) => format!(" for {list:?}"),
+    };
+    let refused = config.negative_patterns.as_ref();
+    let refused = refused.map_or_else(String::new, |patterns| format!(", never {patterns:?}"));
+    format!("a judge looks{looked_for}{refused}")
+}
+
+fn describe_command(config: &VerificationConfig, command: &crate::criterion::CheckCommand) -> String {
+    let folder = config.working_dir.as_ref().map(|folder| format!("in {folder}"));
+    let set = config.env.iter().flatten().map(|(name, value)| format!("{name}={value}"));
+    let code = config.success_exit_code.filter(|code| *code != 0).map(|code| format!("must exit with {code}"));
+    let contains = config.output_contains.as_ref().map(|text| format!("must print {text:?}"));
+    let not = config.output_not_contains.as_ref().map(|text| format!("must not print {text:?}"));
+    let retries = config.retries.filter(|times| *times > 0).map(|times| format!("{times} retries"));
+    let rest = folder.into_iter().chain(set).chain(code).chain(contains).chain(not).chain(retries);
+    let rest: Vec<String> = rest.collect();
+    match rest.is_empty() {
+        true => command.to_string(),
+        false => format!("{command}  ({})", rest.join(", ")),
+    }
+}
+
+fn describe_plugin(config: &VerificationConfig, name: &str) -> String {
+    match &config.config {
+        Some(told) => format!("plugin {name} {told}"),
+        None => format!("plugin {name}"),
+    }
+}
+
+fn describe_parameters(config: &VerificationConfig) -> String {
+    let value = |value: &OneOrMany| match value {
+        OneOrMany::One(value) => value.clone(),
+        OneOrMany::More(values) => format!("[{}]", values.join(", ")),
+    };
+    let given = config.with.iter().flatten().map(|(name, given)| format!(" {name}={}", value(given)));
+    given.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+
+    use super::*;
+    use crate::criterion::CheckCommand;
+    use crate::task::{RoleSpec, StageSpec};
+
+    fn role_spec(config: VerificationConfig) -> Option<RoleSpec> {
+        Some(RoleSpec { verification_config: Some(config), ..RoleSpec::default() })
+    }
+
+    fn shell_config(command: &str) -> VerificationConfig {
+        VerificationConfig { command: Some(CheckCommand::from(command)), ..VerificationConfig::default() }
+    }
+
+    // spec: T8
+    #[test]
+    fn commands_plugins_and_templates_of_every_role_and_stage_are_started_and_judges_are_not() {
+        let stage = |name: &str, method, config| StageSpec {
+            name: Some(name.to_string()),
+            method: Some(method),
+            config: Some(config),
+            required: None,
+        };
+        let plugin = VerificationConfig {
+            plugin: Some("api".to_string()),
+            config: Some("[1]".to_string()),
+            ..Default::default()
+        };
+        let template = VerificationConfig {
+            template: Some("files-exist".to_string()),
+            with: Some(BTreeMap::from([("files".to_string(), OneOrMany::More(vec!["a".into(), "b".into()]))])),
+            ..Default::default()
+        };
+        let stages = vec![
+            stage("unit", MethodName::External, shell_config("make unit")),
+            stage("look", MethodName::Semantic, VerificationConfig::default()),
+            stage("own", MethodName::Plugin, plugin),
+            StageSpec { method: None, ..stage("ready", MethodName::External, template) },
+        ];
+        let tester = VerificationConfig {
+            working_dir: Some("api".to_string()),
+            env: Some(BTreeMap::from([("CI".to_string(), "1".to_string())])),
+            success_exit_code: Some(1),
+            output_contains: Some("ok".to_string()),
+            retries: Some(9),
+            ..shell_config("make test")
+        };
+        let completion = CompletionSpec {
+            coder: role_spec(VerificationConfig {
+                command: Some(CheckCommand::Argv(vec!["test".into(), "a b".into()])),
+                ..Default::default()
+            }),
+            reviewer: role_spec(VerificationConfig::default()),
+            tester: role_spec(tester),
+            qa: role_spec(VerificationConfig { stages: Some(stages), ..Default::default() }),
+            ..CompletionSpec::default()
+        };
+        let found = started_programs(&Task { completion: Some(completion), ..Task::default() });
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|start| (start.location.as_str(), start.description.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("coder", "test 'a b'"),
+                ("tester", "make test  (in api, CI=1, must exit with 1, must print \"ok\", 9 retries)"),
+                ("qa, unit", "make unit"),
+                ("qa, own", "plugin api [1]"),
+                ("qa, ready", "template files-exist files=[a, b]"),
+            ]
+        );
+        assert!(started_programs(&Task::default()).is_empty());
+    }
+
+    // spec: T8
+    #[test]
+    fn an_approver_sees_everything_that_decides() {
+        let judged = VerificationConfig {
+            check_for: Some(CheckForSpec::List(vec!["it is fast".into()])),
+            negative_patterns: Some(vec!["slow".into()]),
+            ..Default::default()
+        };
+        let word = RoleSpec { verification_method: Some(MethodName::StringMatch), ..RoleSpec::default() };
+        let completion = CompletionSpec {
+            outcome: "people log in".to_string(),
+            acceptance_criteria: vec!["401".to_string(), "a token".to_string()],
+            guard: Some(vec!["tests/**".into(), "!tests/data".into()]),
+            allow_changes: Some(vec!["verify.sh".into()]),
+            isolation: Some(crate::check_isolation::CheckIsolation::Clean),
+            coder: role_spec(shell_config("make")),
+            reviewer: role_spec(judged),
+            tester: Some(word),
+            ..CompletionSpec::default()
+        };
+        let found = completion_terms(&Task { completion: Some(completion), ..Task::default() });
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|start| (start.location.as_str(), start.description.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("outcome", "people log in"),
+                ("acceptance", "401"),
+                ("acceptance", "a token"),
+                ("guard", "tests/**, !tests/data"),
+                ("allow_changes", "verify.sh"),
+                ("isolation", "clean"),
+                ("coder", "make"),
+                ("reviewer", "a judge looks for [\"it is fast\"], never [\"slow\"]"),
+                ("tester", "the promise alone"),
+            ]
+        );
+        assert!(completion_terms(&Task::default()).is_empty());
+    }
+}

@@ -1,0 +1,59 @@
+//! Names of tasks, specs and roles. They become names of branches and files, so they are plain.
+use alloc::string::String;
+
+/// Longer names are mistakes.
+const MAX_ID_BYTES: usize = 100;
+
+/// Tells whether a text can be an id: letters, digits, `-`, `_` and `.`, a letter or digit first, and nothing that git
+/// refuses in the name of a branch.
+#[must_use]
+pub fn is_valid_id(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let ends_badly = text.ends_with('.') || text.to_ascii_lowercase().ends_with(".lock");
+    text.len() <= MAX_ID_BYTES
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.bytes().all(is_part)
+        && !ends_badly
+        && !text.contains("..")
+}
+
+/// Makes an id of a text: its letters and digits in lower case, everything else as one `-`.
+#[must_use]
+pub fn to_slug(text: &str) -> String {
+    let mut slug = String::new();
+    for letter in text.chars() {
+        if letter.is_ascii_alphanumeric() {
+            slug.push(letter.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.truncate(60);
+    slug.truncate(slug.trim_end_matches('-').len());
+    slug
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: T1
+    #[test]
+    fn an_id_can_be_the_name_of_a_branch_and_of_a_file() {
+        for good in ["TASK-001", "US-1.2", "a", "my_task"] {
+            assert!(is_valid_id(good), "{good}");
+        }
+        let long = "x".repeat(101);
+        for bad in ["", " ", "-x", ".x", "a/b", "a..b", "a b", "x.lock", "x.", "ä", "a\n", long.as_str()] {
+            assert!(!is_valid_id(bad), "{bad:?}");
+        }
+    }
+
+    // spec: T4
+    #[test]
+    fn a_title_becomes_an_id() {
+        assert_eq!(to_slug("  Add JWT (auth) to the API! "), "add-jwt-auth-to-the-api");
+        assert_eq!(to_slug("«»"), "");
+        assert!(is_valid_id(&to_slug(&"long word ".repeat(40))));
+    }
+}

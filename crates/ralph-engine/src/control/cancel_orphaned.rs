@@ -1,0 +1,114 @@
+//! Ends a run for good that nobody drives: what is left of it is killed, and the record says that it was cancelled.
+use ralph_core::effect::Effect;
+use ralph_core::event::{Event, EventKind, PlanAvailability, UnixMillis};
+use ralph_core::fact::Fact;
+use ralph_core::loop_state::LoopState;
+use ralph_core::step::step;
+
+use crate::lock::{self, LockError, LockSharing, RunOwner};
+use crate::project::Project;
+use ralph_process as process;
+use ralph_process::SweepResult;
+use ralph_store::{LeaseRow, LoopRow, StepRecord, Store, StoreError, StoredRun, TakeoverGuard};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CancelOrphanedError {
+    /// Somebody drives the run after all.
+    #[error("the run is being driven")]
+    Driven,
+    #[error(transparent)]
+    Lock(LockError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What was left of the run.
+#[derive(Debug)]
+pub struct OrphanCancellation {
+    pub sweep: SweepResult,
+    /// Whether this is what cancelled it.
+    pub is_newly_cancelled: bool,
+}
+
+/// Ends the run. Nobody can take it up meanwhile, and whoever drove it before can write no more.
+pub async fn cancel_orphaned_run(
+    project: &Project,
+    store: &Store,
+    row: &LoopRow,
+    at: UnixMillis,
+) -> Result<OrphanCancellation, CancelOrphanedError> {
+    let run = row.run.id.as_str();
+    let owner = RunOwner::for_this_process(run, at);
+    let lock_result = lock::take_lock(&project.run_lock(run), LockSharing::Exclusive, &owner).await;
+    let _lock = lock_result.map_err(|error| match error {
+        LockError::Taken { .. } => CancelOrphanedError::Driven,
+        LockError::CannotOpen { .. } | LockError::Unsupported { .. } => CancelOrphanedError::Lock(error),
+    })?;
+    if has_live_worker(store, row).await? {
+        return Err(CancelOrphanedError::Driven);
+    }
+    let stored = store.take_over_run(run, &owner.to_json(), &row.run.settings, TakeoverGuard::Unguarded).await?;
+    let swept = process::kill_run_processes(run);
+    let is_new = stored.state.can_resume();
+    if is_new {
+        record_cancellation(store, run, stored, at).await?;
+    }
+    Ok(OrphanCancellation { sweep: swept, is_newly_cancelled: is_new })
+}
+
+/// A worker may drive a stage by its lease alone, for the moment in which another one lets go of the lock.
+async fn has_live_worker(store: &Store, row: &LoopRow) -> Result<bool, StoreError> {
+    let leases = store.list_leases().await?;
+    let lease =
+        leases.into_iter().find(|lease| Some(&lease.task_lease.task_id) == row.run.task.as_ref() && !lease.is_expired);
+    let is_alive =
+        |lease: LeaseRow| RunOwner::parse(&lease.owner).is_some_and(|owner| !owner.process.has_exited_here());
+    Ok(row.run.status == "running" && lease.is_some_and(is_alive))
+}
+
+async fn record_cancellation(store: &Store, run: &str, stored: StoredRun, at: UnixMillis) -> Result<(), StoreError> {
+    let StoredRun { state, fact_count: before, fence } = stored;
+    let (state, effects) = step_as_abandoned(state, at);
+    let facts: Vec<&Fact> = effects.iter().filter_map(recorded_fact).collect();
+    let entry = StepRecord {
+        run,
+        fence,
+        first_seq: before + 1,
+        at,
+        facts: &facts,
+        answered_commands: &[],
+        guidance: None,
+        state: &state,
+    };
+    store.record_step(&entry).await
+}
+
+fn step_as_abandoned(state: LoopState, at: UnixMillis) -> (LoopState, Vec<Effect>) {
+    let ground = PlanAvailability::Available;
+    step(
+        state,
+        Event {
+            at,
+            wall_clock: at,
+            random: 0,
+            plan_availability: ground,
+            used_by_others: Vec::new(),
+            kind: EventKind::Abandoned,
+        },
+    )
+}
+
+fn recorded_fact(effect: &Effect) -> Option<&Fact> {
+    match effect {
+        Effect::Record { fact } => Some(fact),
+        Effect::Prepare { .. }
+        | Effect::StartAgent { .. }
+        | Effect::StopAgent { .. }
+        | Effect::KillAgent { .. }
+        | Effect::RunChecks { .. }
+        | Effect::StopChecks { .. }
+        | Effect::StartTimer { .. }
+        | Effect::CancelTimer { .. }
+        | Effect::Finish => None,
+    }
+}

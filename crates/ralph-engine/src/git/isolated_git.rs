@@ -1,0 +1,115 @@
+//! Calls that only the repository itself shapes: no hook, no monitor and no replaced object has a say, and no variable
+//! leads git elsewhere. Whoever works in the repository could have set any of them.
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::temporary_folder::TemporaryFolder;
+use super::{GIT_TIMEOUT, GitError, GitOutput, LONG_GIT_TIMEOUT, run_to_exit, run_to_success};
+
+/// The variables that lead git to another repository, index or object than those of the folder it stands in.
+pub const REPOSITORY_VARIABLES: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// What keeps git from starting programs that the repository names. Filters remain: the seal watches them.
+pub(super) const SAFE_OPTIONS: &[&str] =
+    &["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+
+/// A folder to call git in, and what it is told there.
+pub(super) struct IsolatedGit<'a> {
+    folder: &'a Path,
+    env: Vec<(&'static str, OsString)>,
+    timeout: Duration,
+}
+
+impl<'a> IsolatedGit<'a> {
+    pub(super) fn in_folder(folder: &'a Path) -> Self {
+        Self { folder, env: Vec::new(), timeout: GIT_TIMEOUT }
+    }
+
+    /// The same where much is read or written.
+    pub(super) fn with_long_timeout(self) -> Self {
+        Self { timeout: LONG_GIT_TIMEOUT, ..self }
+    }
+
+    pub(super) fn with_env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.env.push((name, value.into()));
+        self
+    }
+
+    /// Returns the call without its arguments.
+    pub(super) fn build_command(&self) -> Command {
+        let mut command = Command::new("git");
+        command.current_dir(self.folder);
+        for name in REPOSITORY_VARIABLES {
+            command.env_remove(name);
+        }
+        command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_TERMINAL_PROMPT", "0");
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.args(SAFE_OPTIONS);
+        command
+    }
+
+    /// Runs git and returns what it printed.
+    pub(super) fn read_stdout<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
+        let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+        run_to_success(&mut self.build_command(), &args, self.timeout)
+    }
+
+    /// Runs git and returns its exit code too: of some calls several are answers.
+    pub(super) fn run_with_input<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<GitOutput, GitError> {
+        let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+        if input.is_empty() {
+            return run_to_exit(&mut self.build_command(), &args, Stdio::null(), self.timeout);
+        }
+        let own = TemporaryFolder::create("input")?;
+        let path = own.path.join("input");
+        let file = fs::write(&path, input).and_then(|()| File::open(&path));
+        run_to_exit(
+            &mut self.build_command(),
+            &args,
+            file.map_err(|source| own.to_git_error(source))?.into(),
+            self.timeout,
+        )
+    }
+
+    /// Runs git with this on its standard input, and returns what it printed.
+    pub(super) fn read_stdout_with_input<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError> {
+        self.run_with_input(args, input)?.into_stdout()
+    }
+
+    /// The same, where what it prints is one line.
+    pub(super) fn read_line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.read_stdout(args)?).trim_end().to_owned())
+    }
+
+    /// Returns a path inside the repository's own folder.
+    pub(super) fn git_path(&self, name: &str) -> Result<PathBuf, GitError> {
+        let mut path = self.read_stdout(&["rev-parse", "--path-format=absolute", "--git-path", name])?;
+        path.truncate(path.strip_suffix(b"\n").map_or(path.len(), <[u8]>::len));
+        Ok(OsString::from_vec(path).into())
+    }
+}

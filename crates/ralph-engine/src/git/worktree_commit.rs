@@ -1,0 +1,108 @@
+//! All that a work tree holds, as a commit: tracked and untracked files, committed or not, but for the ignored ones. Neither
+//! its index nor its HEAD nor any file is touched.
+use std::path::Path;
+
+use super::commit_tree::{CommitAuthor, NewCommit, commit_tree};
+use super::isolated_git::IsolatedGit;
+use super::snapshot::{WorktreeStatus, add_all_files, read_worktree_status};
+use super::temporary_folder::TemporaryFolder;
+use super::{GitError, worktree_git_path};
+
+/// A work tree, kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorktreeCommit {
+    /// The commit that holds all of it. Its parent is the one that the work tree stood on.
+    pub commit: String,
+    /// What git could not take in, in its words.
+    pub left_out: Option<String>,
+}
+
+/// Makes a commit of everything in a work tree. No reference leads to it yet.
+pub fn commit_worktree(root: &Path, message: &str) -> Result<WorktreeCommit, GitError> {
+    let WorktreeContents { head: on, tree, left_out } = write_contents(root)?;
+    let parents: Vec<&str> = on.as_deref().into_iter().collect();
+    let commit = commit_tree(root, &NewCommit { tree: &tree, parents: &parents, message }, CommitAuthor::Ralph)?;
+    Ok(WorktreeCommit { commit, left_out })
+}
+
+/// Makes a tree of everything in a work tree, without a commit. No reference leads to it yet.
+pub fn write_worktree_tree(root: &Path) -> Result<String, GitError> {
+    Ok(write_contents(root)?.tree)
+}
+
+struct WorktreeContents {
+    /// The commit that the work tree stands on.
+    head: Option<String>,
+    tree: String,
+    left_out: Option<String>,
+}
+
+fn write_contents(root: &Path) -> Result<WorktreeContents, GitError> {
+    let WorktreeStatus { commit: on, committed_tree: committed, is_clean, index_base: known } =
+        read_worktree_status(root)?;
+    if let (Some(tree), true) = (committed, is_clean) {
+        return Ok(WorktreeContents { head: on, tree, left_out: None });
+    }
+    let own = TemporaryFolder::create("keep")?;
+    let index = worktree_git_path(root, "index")?;
+    let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", own.path.join("index"));
+    known.fill_index(&git, &own, &index)?;
+    let left_out = add_all_files(&git)?;
+    Ok(WorktreeContents { head: on, tree: git.read_line(&["write-tree"])?, left_out })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::run_git;
+    use crate::git::testing::{commit_all, new_repository};
+
+    // spec: P7
+    #[test]
+    fn a_worktree_commit_holds_everything_and_changes_nothing() {
+        let (_temp, root) = new_repository();
+        fs::write(root.join(".gitignore"), "out\n").unwrap();
+        let head = commit_all(&root);
+        let clean = commit_worktree(&root, "kept").unwrap();
+        assert_eq!(run_git(&root, &["rev-parse", &format!("{}^", clean.commit)]).unwrap().trim(), head);
+        assert_eq!(run_git(&root, &["diff", &head, &clean.commit]).unwrap(), "");
+        fs::write(root.join("file"), "changed").unwrap();
+        run_git(&root, &["add", "file"]).unwrap();
+        fs::write(root.join("file"), "changed again").unwrap();
+        fs::write(root.join("new"), "new").unwrap();
+        fs::write(root.join("out"), "ignored").unwrap();
+        let index = fs::read(root.join(".git/index")).unwrap();
+        let kept = commit_worktree(&root, "kept").unwrap();
+        assert_eq!((fs::read(root.join(".git/index")).unwrap(), &kept.left_out), (index, &None));
+        let show = |name: &str| run_git(&root, &["show", &format!("{}:{name}", kept.commit)]);
+        assert_eq!((show("file").unwrap(), show("new").unwrap()), ("changed again".into(), "new".into()));
+        assert!(show("out").is_err());
+        assert_eq!(run_git(&root, &["rev-parse", "HEAD"]).unwrap().trim(), head);
+    }
+
+    // spec: P7
+    #[test]
+    fn a_change_hidden_from_git_is_committed_too() {
+        let (_temp, root) = new_repository();
+        commit_all(&root);
+        run_git(&root, &["update-index", "--assume-unchanged", "file"]).unwrap();
+        fs::write(root.join("file"), "hidden").unwrap();
+        let kept = commit_worktree(&root, "kept").unwrap();
+        assert_eq!(run_git(&root, &["show", &format!("{}:file", kept.commit)]).unwrap(), "hidden");
+    }
+
+    // spec: P7
+    #[test]
+    fn an_empty_nested_repository_does_not_prevent_the_commit() {
+        let (_temp, root) = new_repository();
+        commit_all(&root);
+        fs::create_dir(root.join("inner")).unwrap();
+        run_git(&root.join("inner"), &["init", "--quiet"]).unwrap();
+        fs::write(root.join("new"), "new").unwrap();
+        let kept = commit_worktree(&root, "kept").unwrap();
+        assert!(kept.left_out.is_some_and(|why| why.contains("inner")));
+        assert_eq!(run_git(&root, &["show", &format!("{}:new", kept.commit)]).unwrap(), "new");
+    }
+}

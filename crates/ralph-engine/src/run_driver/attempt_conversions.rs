@@ -1,0 +1,28 @@
+//! Translates what was seen of an agent's process into the terms of the rules.
+use ralph_agents::AgentExit;
+use ralph_core::attempt::{AttemptEnding, LeftoverProcesses};
+use ralph_process::TreeCleanup;
+
+/// Returns how a process ended that was seen to end.
+pub(super) fn observed_exit(ending: &AttemptEnding) -> Option<AgentExit> {
+    match ending {
+        AttemptEnding::Exited { code } => Some(AgentExit::Code(*code)),
+        AttemptEnding::Signalled { signal } => Some(AgentExit::Signal(*signal)),
+        AttemptEnding::NotStarted { .. }
+        | AttemptEnding::Unwatched
+        | AttemptEnding::OverMemory { .. }
+        | AttemptEnding::Unseen => None,
+    }
+}
+
+pub(super) fn to_leftovers(gone: &TreeCleanup) -> LeftoverProcesses {
+    let leaked = gone.leaked.iter().map(|survivor| format!("{} ({})", survivor.name, survivor.pid));
+    LeftoverProcesses { killed: gone.killed, leaked: leaked.collect() }
+}
+
+/// Dollars as an agent reports them, in millionths. What is not a sensible amount counts as nothing.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+pub(super) fn dollars_to_micros(dollars: f64) -> u64 {
+    let micros = (dollars * 1e6).round();
+    if micros.is_finite() && micros > 0.0 && micros < 1e18 { micros as u64 } else { 0 }
+}

@@ -1,0 +1,302 @@
+//! Reads what an agent prints: with the parser of its format, or with the user's filter over it. Filters answer later,
+//! from a process of their own; nothing here waits for them unless it is asked to.
+use std::future::pending;
+
+use super::filter_process::{FilterAnswer, FilterProcess};
+use ralph_agents::{AgentEvent, DisplayLines, FilterOutput, FilteredReader, RecordCounts, StreamParser};
+
+/// How much may wait for a response filter before the agent has to wait.
+const MAX_WAITING_BYTES: usize = 16 << 20;
+
+/// How an agent's words are found in its output.
+pub enum AttemptOutputReader {
+    Parsed(Box<dyn StreamParser>),
+    Filtered(Box<FilteredOutput>),
+}
+
+/// A response filter at work.
+pub struct FilteredOutput {
+    reader: FilteredReader,
+    filter: Option<FilterProcess>,
+    failures: FilterFailures,
+}
+
+/// What an answer of a filter means beside its values.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FilterNotice {
+    Silent,
+    /// Something that the user should know.
+    Warning(String),
+    /// The filter is given up: from here on nothing is known of the agent's words.
+    Broken(String),
+}
+
+impl FilterNotice {
+    fn or(self, other: Self) -> Self {
+        if self == Self::Silent { other } else { self }
+    }
+}
+
+impl AttemptOutputReader {
+    pub(super) fn with_filter(inner: Box<dyn StreamParser>, filter: FilterProcess) -> Self {
+        let reader = FilteredReader::new(inner);
+        Self::Filtered(Box::new(FilteredOutput {
+            reader,
+            filter: Some(filter),
+            failures: FilterFailures::new(FilterPurpose::Response),
+        }))
+    }
+
+    /// Returns the parser of the agent's format, which may have something to say.
+    pub(super) fn parser(&mut self) -> &mut dyn StreamParser {
+        match self {
+            Self::Parsed(parser) => parser.as_mut(),
+            Self::Filtered(filtered) => filtered.reader.inner_parser(),
+        }
+    }
+
+    /// Tells whether a talk with the agent has ended.
+    pub(super) fn is_conversation_over(&self) -> bool {
+        match self {
+            Self::Parsed(parser) => parser.is_conversation_over(),
+            Self::Filtered(filtered) => filtered.reader.is_conversation_over(),
+        }
+    }
+
+    /// Reads the next bytes.
+    pub(super) fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
+        match self {
+            Self::Parsed(parser) => parser.push(bytes, out),
+            Self::Filtered(filtered) => {
+                let asked = filtered.reader.push(bytes);
+                filtered.send_lines(asked, out);
+            }
+        }
+    }
+
+    /// Reads what is left when the output has ended.
+    pub(super) fn finish(&mut self, out: &mut Vec<AgentEvent>) {
+        match self {
+            Self::Parsed(parser) => parser.finish(out),
+            Self::Filtered(filtered) => {
+                let asked = filtered.reader.finish();
+                filtered.send_lines(asked, out);
+                if let Some(filter) = &mut filtered.filter {
+                    filter.close_input();
+                }
+            }
+        }
+    }
+
+    /// Ends the reading: what has no answer by now will have none. Returns what is left to say of the filter.
+    pub(super) fn end_reading(&mut self, out: &mut Vec<AgentEvent>) -> Option<String> {
+        match self {
+            Self::Parsed(_) => None,
+            Self::Filtered(filtered) => {
+                filtered.filter = None;
+                filtered.reader.release_all(out);
+                filtered.reader.finish_format(out);
+                filtered.failures.summary()
+            }
+        }
+    }
+
+    /// Tells whether the agent's next words can be taken.
+    pub(super) fn has_room(&self) -> bool {
+        match self {
+            Self::Parsed(_) => true,
+            Self::Filtered(filtered) => filtered.reader.waiting_bytes() < MAX_WAITING_BYTES,
+        }
+    }
+
+    /// Tells whether answers are missing.
+    pub(super) fn is_waiting(&self) -> bool {
+        match self {
+            Self::Parsed(_) => false,
+            Self::Filtered(filtered) => filtered.reader.is_waiting(),
+        }
+    }
+
+    /// Waits for the next answer of the filter.
+    pub(super) async fn next_answer(&mut self) -> FilterAnswer {
+        match self {
+            Self::Parsed(_) => pending().await,
+            Self::Filtered(filtered) => next_filter_answer(filtered.filter.as_mut()).await,
+        }
+    }
+
+    /// Takes an answer in.
+    pub(super) fn take_answer(&mut self, answer: FilterAnswer, out: &mut Vec<AgentEvent>) -> FilterNotice {
+        match (self, answer) {
+            (Self::Parsed(_), _) => FilterNotice::Silent,
+            (Self::Filtered(filtered), FilterAnswer::Lines(said)) => {
+                let mut complaint = FilterNotice::Silent;
+                for FilterOutput { values, error } in said {
+                    filtered.reader.accept_answer(values, out);
+                    complaint = complaint.or(filtered.failures.record_error(error));
+                }
+                complaint
+            }
+            (Self::Filtered(filtered), FilterAnswer::Broken(why)) => {
+                filtered.filter = None;
+                filtered.reader.release_all(out);
+                FilterNotice::Broken(filtered.failures.broken_message(&why))
+            }
+        }
+    }
+
+    pub(super) fn record_counts(&self) -> RecordCounts {
+        match self {
+            Self::Parsed(parser) => parser.record_counts(),
+            Self::Filtered(filtered) => filtered.reader.record_counts(),
+        }
+    }
+}
+
+impl FilteredOutput {
+    fn send_lines(&mut self, lines: Vec<u8>, out: &mut Vec<AgentEvent>) {
+        match &self.filter {
+            Some(filter) => filter.send_lines(lines),
+            None => self.reader.release_all(out),
+        }
+    }
+}
+
+/// A display filter at work.
+pub struct FilteredDisplay {
+    lines: DisplayLines,
+    filter: Option<FilterProcess>,
+    failures: FilterFailures,
+}
+
+impl FilteredDisplay {
+    pub(super) fn new(filter: FilterProcess) -> Self {
+        Self {
+            lines: DisplayLines::default(),
+            filter: Some(filter),
+            failures: FilterFailures::new(FilterPurpose::Display),
+        }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if let Some(filter) = &self.filter {
+            filter.send_lines(self.lines.push(bytes));
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            filter.close_input();
+        }
+    }
+
+    /// Waits for the next answer of the filter.
+    pub(super) async fn next_answer(&mut self) -> FilterAnswer {
+        next_filter_answer(self.filter.as_mut()).await
+    }
+
+    /// Returns what an answer shows, and what it means.
+    pub(super) fn take_answer(&mut self, answer: FilterAnswer) -> (Vec<String>, FilterNotice) {
+        match answer {
+            FilterAnswer::Lines(said) => {
+                let (mut shown, mut complaint) = (Vec::new(), FilterNotice::Silent);
+                for FilterOutput { values, error } in said {
+                    self.lines.release_answered_line();
+                    shown.extend(values);
+                    complaint = complaint.or(self.failures.record_error(error));
+                }
+                (shown, complaint)
+            }
+            FilterAnswer::Broken(why) => {
+                self.filter = None;
+                (Vec::new(), FilterNotice::Warning(self.failures.broken_message(&why)))
+            }
+        }
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.filter.is_some() && self.lines.is_waiting()
+    }
+
+    pub(super) fn failure_summary(&self) -> Option<String> {
+        self.failures.summary()
+    }
+}
+
+async fn next_filter_answer(filter: Option<&mut FilterProcess>) -> FilterAnswer {
+    let Some(filter) = filter else { return pending().await };
+    match filter.next_answer().await {
+        Some(answer) => answer,
+        None => pending().await,
+    }
+}
+
+/// What a filter is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FilterPurpose {
+    Response,
+    Display,
+}
+
+impl FilterPurpose {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Display => "display",
+        }
+    }
+}
+
+/// Counts the lines on which a filter failed: the first is told at once, and their number in the end.
+struct FilterFailures {
+    purpose: FilterPurpose,
+    count: u64,
+}
+
+impl FilterFailures {
+    fn new(purpose: FilterPurpose) -> Self {
+        Self { purpose, count: 0 }
+    }
+
+    fn record_error(&mut self, error: Option<String>) -> FilterNotice {
+        let Some(error) = error else { return FilterNotice::Silent };
+        self.count += 1;
+        if self.count > 1 {
+            return FilterNotice::Silent;
+        }
+        let filter = self.purpose.name();
+        FilterNotice::Warning(format!("the {filter} filter failed on a line: {error}"))
+    }
+
+    fn broken_message(&self, reason: &str) -> String {
+        let loss = match self.purpose {
+            FilterPurpose::Response => "nothing more is known of what the agent says",
+            FilterPurpose::Display => "nothing more of the agent is shown",
+        };
+        format!("the {} filter was given up, so {loss}: {reason}", self.purpose.name())
+    }
+
+    fn summary(&self) -> Option<String> {
+        (self.count > 1).then(|| format!("the {} filter failed on {} lines", self.purpose.name(), self.count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // spec: A2
+    #[test]
+    fn the_first_filter_failure_is_reported_at_once_and_the_total_at_the_end() {
+        let mut failures = FilterFailures::new(FilterPurpose::Response);
+        assert_eq!(failures.record_error(None), FilterNotice::Silent);
+        assert!(
+            matches!(failures.record_error(Some("no".into())), FilterNotice::Warning(text) if text.ends_with(": no"))
+        );
+        assert_eq!(
+            (failures.record_error(Some("no".into())), failures.summary().is_some()),
+            (FilterNotice::Silent, true)
+        );
+        assert_eq!(FilterFailures::new(FilterPurpose::Display).summary(), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! One attempt: start the agent, feed it the prompt, listen, and report when its whole tree is gone.
+use ralph_core::attempt::{
+    AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, OutputParseStatus, RetryAdvice, SessionResumability,
+};
+use ralph_core::claim::{Claim, ClaimReading, NoClaimReason};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::agent_listener::AgentListener;
+use super::attempt_io::AttemptIo;
+use ralph_process::{JobCommand, JobExit, JobInput, JobSpec, Keeper, SpawnError, pump_job};
+use ralph_util::failpoints::{self, FailPoint};
+
+const BYTES_PER_MEGABYTE: u64 = 1 << 20;
+
+/// Runs one attempt to its end.
+pub async fn run_attempt(
+    keeper: Keeper,
+    (spec, input): (JobSpec, String),
+    mut io: AttemptIo,
+    mut commands: UnboundedReceiver<JobCommand>,
+) -> Box<AttemptReport> {
+    io.clear_stale_usage_file();
+    let job = match keeper.spawn(spec).await {
+        Ok(job) => job,
+        Err(error) => return Box::new(not_started_report(error.to_string(), retryability_of(&error))),
+    };
+    failpoints::reach_fail_point(FailPoint::AgentSpawned);
+    let input = if io.format.is_conversation() { JobInput::Interactive } else { JobInput::Whole(input.into_bytes()) };
+    let mut listener = AgentListener::new(io);
+    let report = match pump_job(job, input, &mut commands, &mut listener).await {
+        Ok(pumped) => {
+            listener.wait_for_filters(pumped.end_cause, &mut commands).await;
+            listener.into_report(ending_from_exit(pumped.exit), &pumped.cleanup)
+        }
+        Err(error) => not_started_report(format!("the agent's pipes cannot be used: {error}"), RetryAdvice::Retry),
+    };
+    Box::new(report)
+}
+
+/// Returns the report of an agent that never ran.
+#[must_use]
+pub fn not_started_report(reason: String, hope: RetryAdvice) -> AttemptReport {
+    AttemptReport {
+        ending: AttemptEnding::NotStarted { why: reason, hope },
+        stream: OutputParseStatus::NotUnderstood,
+        unknown_records: 0,
+        stray_line: String::new(),
+        lived_ms: 0,
+        error: None,
+        repeating: None,
+        reading: ClaimReading {
+            claim: Claim::None { why: NoClaimReason::NoWords },
+            blocked: None,
+            reject: None,
+            final_text: String::new(),
+        },
+        spend: ModelSpend::default(),
+        session: None,
+        resumability: SessionResumability::None,
+        model: None,
+        messages: None,
+        stderr_tail: String::new(),
+        leftovers: LeftoverProcesses::default(),
+        has_moved: None,
+    }
+}
+
+fn ending_from_exit(exit: JobExit) -> AttemptEnding {
+    match exit {
+        JobExit::Code(code) => AttemptEnding::Exited { code },
+        JobExit::Signal(signal) => AttemptEnding::Signalled { signal },
+        JobExit::SupervisorDied => AttemptEnding::Unwatched,
+        JobExit::OverMemory { used, limit } => AttemptEnding::OverMemory {
+            used_mb: used.div_ceil(BYTES_PER_MEGABYTE),
+            limit_mb: limit / BYTES_PER_MEGABYTE,
+        },
+    }
+}
+
+/// A program that is not there will not be there a second later either, and a keeper that is dead stays dead.
+fn retryability_of(error: &SpawnError) -> RetryAdvice {
+    match error {
+        SpawnError::NotFound { .. }
+        | SpawnError::NotExecutable { .. }
+        | SpawnError::MissingInterpreter { .. }
+        | SpawnError::WrongFormat { .. }
+        | SpawnError::NoSuchDirectory { .. }
+        | SpawnError::ArgumentsTooLong { .. }
+        | SpawnError::KeeperDied { .. } => RetryAdvice::None,
+        SpawnError::SupervisorDied { .. } | SpawnError::Other { .. } => RetryAdvice::Retry,
+    }
+}

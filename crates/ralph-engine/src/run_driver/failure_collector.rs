@@ -1,0 +1,238 @@
+//! What stands in an agent's way, as its own output tells it: errors, limits, requests that it repeats. Structured records
+//! come first, stderr second, and what the agent says in its own words never counts.
+use ralph_core::attempt::{AgentReportedError, AttemptEnding};
+use ralph_core::event::UnixMillis;
+
+use super::clock::Clock;
+use ralph_agents::{AgentErrorKind, AgentEvent, LimitReset, is_lost_session_message, kind_from_stderr_line};
+use ralph_util::sanitize::sanitize_text;
+
+/// How much of the end of stderr can say why an agent failed. Some say why, and then how to call them.
+const MAX_STDERR_LINES: usize = 10;
+
+/// The troubles of one attempt so far.
+#[derive(Debug, Default)]
+pub struct FailureCollector {
+    /// The error that ended the attempt.
+    fatal: Option<AgentReportedError>,
+    /// The last refusal since the agent got on.
+    rate_limit: Option<AgentReportedError>,
+    /// What the agent repeats requests over, and has not overcome.
+    repeating: Option<AgentReportedError>,
+}
+
+/// What the attempt's report says of them.
+pub struct FailureSummary {
+    pub failure: Option<AgentReportedError>,
+    pub repeating: Option<AgentReportedError>,
+}
+
+/// What an event says of the agent's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetrySignal {
+    NoRetry,
+    /// A request failed, and the agent will repeat it.
+    Retry,
+}
+
+impl FailureCollector {
+    pub fn record_event(&mut self, event: &AgentEvent) -> RetrySignal {
+        match event {
+            AgentEvent::Text { .. } => {
+                self.fatal = None;
+                self.record_progress();
+            }
+            AgentEvent::Thinking { .. }
+            | AgentEvent::ToolCall { .. }
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::AtWork
+            | AgentEvent::Unread
+            | AgentEvent::Finished { ok: true } => self.record_progress(),
+            AgentEvent::RateLimit { reset, message } => {
+                let limit = new_failure(AgentErrorKind::RateLimit, message, reset_time(reset));
+                self.repeating = Some(limit.clone());
+                self.rate_limit = Some(limit);
+                return RetrySignal::Retry;
+            }
+            AgentEvent::Error { kind, message, fatal: true } => {
+                self.fatal = Some(self.failure_from_error(*kind, message));
+            }
+            AgentEvent::Error { kind, message, fatal: false } if is_retried_by_agent(*kind) => {
+                self.repeating = Some(self.failure_from_error(*kind, message));
+                return RetrySignal::Retry;
+            }
+            AgentEvent::Error { fatal: false, .. }
+            | AgentEvent::Started { .. }
+            | AgentEvent::Prompted
+            | AgentEvent::Usage { .. }
+            | AgentEvent::Finished { ok: false } => {}
+        }
+        RetrySignal::NoRetry
+    }
+
+    /// The agent did something else than repeating requests.
+    pub fn record_progress(&mut self) {
+        (self.rate_limit, self.repeating) = (None, None);
+    }
+
+    #[must_use]
+    pub fn is_repeating(&self) -> bool {
+        self.repeating.is_some()
+    }
+
+    /// Tells whether the session that was to be resumed is not there.
+    #[must_use]
+    pub fn is_session_lost(&self, stderr: &str) -> bool {
+        self.fatal.as_ref().is_some_and(|trouble| is_lost_session_message(&trouble.message))
+            || last_lines(stderr).any(is_lost_session_message)
+    }
+
+    /// Returns what the report says. Where no record told why the agent failed, a limit does, or stderr.
+    #[must_use]
+    pub fn summarize(self, ending: &AttemptEnding, stderr: &str) -> FailureSummary {
+        let Self { fatal, rate_limit: limit, repeating } = self;
+        let has_failed = *ending != AttemptEnding::Exited { code: 0 };
+        let untold = || limit.or_else(|| find_rate_limit(stderr)).filter(|_| has_failed);
+        FailureSummary { failure: fatal.or_else(untold), repeating }
+    }
+
+    fn failure_from_error(&self, kind: AgentErrorKind, message: &str) -> AgentReportedError {
+        let limit = self.rate_limit.as_ref().filter(|_| kind == AgentErrorKind::RateLimit);
+        new_failure(kind, message, limit.and_then(|limit| limit.reset_at))
+    }
+}
+
+fn new_failure(kind: AgentErrorKind, message: &str, reset_at: Option<UnixMillis>) -> AgentReportedError {
+    AgentReportedError { kind, message: sanitize_text(message), reset_at }
+}
+
+/// Tells whether an agent that reports this, and goes on, will ask the same again.
+fn is_retried_by_agent(kind: AgentErrorKind) -> bool {
+    match kind {
+        AgentErrorKind::RateLimit | AgentErrorKind::Network | AgentErrorKind::Overloaded => true,
+        AgentErrorKind::Auth
+        | AgentErrorKind::Budget
+        | AgentErrorKind::Context
+        | AgentErrorKind::Model
+        | AgentErrorKind::Format
+        | AgentErrorKind::Crash
+        | AgentErrorKind::Unknown => false,
+    }
+}
+
+/// Returns the limit that the end of stderr tells of.
+fn find_rate_limit(stderr: &str) -> Option<AgentReportedError> {
+    let line = last_lines(stderr).find(|line| kind_from_stderr_line(line) == AgentErrorKind::RateLimit)?;
+    Some(new_failure(AgentErrorKind::RateLimit, line, reset_time(&LimitReset::parse_message(line))))
+}
+
+/// Returns when a limit ends that was told just now.
+fn reset_time(reset: &LimitReset) -> Option<UnixMillis> {
+    let seconds = reset.resolve_timestamp(&Clock::local_now())?;
+    Some(UnixMillis(seconds.saturating_mul(1_000)))
+}
+
+fn last_lines(stderr: &str) -> impl Iterator<Item = &str> {
+    stderr.lines().rev().filter(|line| !line.trim().is_empty()).take(MAX_STDERR_LINES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test] // spec: L10
+    fn a_lost_session_is_recognised_before_lines_of_help() {
+        let stderr = "Error: No session, task, or name matched 'x'.\n\nTo resume: a\nTo resume: b\nTo name: c\nTo pick: d\nTo start: e\n";
+        assert!(FailureCollector::default().is_session_lost(stderr));
+        assert!(!FailureCollector::default().is_session_lost("To resume: a\n"));
+    }
+
+    fn error_event(kind: AgentErrorKind, fatal: bool) -> AgentEvent {
+        AgentEvent::Error { kind, message: "oh".to_owned(), fatal }
+    }
+
+    fn text_event() -> AgentEvent {
+        AgentEvent::Text { message: 1, text: "rate limit 429".to_owned() }
+    }
+
+    fn rate_limit_event(reset_at: i64) -> AgentEvent {
+        AgentEvent::RateLimit { reset: LimitReset::At { reset_at }, message: "limit".to_owned() }
+    }
+
+    fn failures_after(events: &[AgentEvent]) -> FailureCollector {
+        let mut troubles = FailureCollector::default();
+        for event in events {
+            troubles.record_event(event);
+        }
+        troubles
+    }
+
+    const EXIT_CODE_ONE: AttemptEnding = AttemptEnding::Exited { code: 1 };
+
+    // spec: L6
+    // fault: 87
+    #[test]
+    fn a_rate_limit_has_the_reset_time_of_the_record_that_reported_it() {
+        let failure = failures_after(&[rate_limit_event(7), error_event(AgentErrorKind::RateLimit, true)])
+            .summarize(&EXIT_CODE_ONE, "")
+            .failure
+            .unwrap();
+        assert_eq!((failure.kind, failure.reset_at), (AgentErrorKind::RateLimit, Some(UnixMillis(7_000))));
+        let other = failures_after(&[rate_limit_event(7), error_event(AgentErrorKind::Auth, true)])
+            .summarize(&EXIT_CODE_ONE, "")
+            .failure
+            .unwrap();
+        assert_eq!(other.reset_at, None);
+        let overcome =
+            failures_after(&[rate_limit_event(7), text_event(), error_event(AgentErrorKind::RateLimit, true)]);
+        assert_eq!(overcome.summarize(&EXIT_CODE_ONE, "").failure.unwrap().reset_at, None);
+    }
+
+    // spec: L6
+    #[test]
+    fn stderr_reports_a_rate_limit_only_if_no_record_says_why_the_agent_failed() {
+        let stderr = "starting\nError: 429 Too Many Requests\n  at x\n";
+        let kind = |troubles: FailureCollector, ending: &AttemptEnding| {
+            troubles.summarize(ending, stderr).failure.map(|trouble| trouble.kind)
+        };
+        assert_eq!(kind(failures_after(&[]), &EXIT_CODE_ONE), Some(AgentErrorKind::RateLimit));
+        assert_eq!(
+            kind(failures_after(&[error_event(AgentErrorKind::Auth, true)]), &EXIT_CODE_ONE),
+            Some(AgentErrorKind::Auth)
+        );
+        assert_eq!(kind(failures_after(&[]), &AttemptEnding::Exited { code: 0 }), None);
+        let failure =
+            failures_after(&[]).summarize(&EXIT_CODE_ONE, "rate limit reached, try again in 10s\n").failure.unwrap();
+        assert!(failure.reset_at.is_some_and(|reset| reset > Clock::wall_now()), "{failure:?}");
+        let long_ago = format!("429\n{}", "work\n".repeat(MAX_STDERR_LINES));
+        assert!(failures_after(&[]).summarize(&EXIT_CODE_ONE, &long_ago).failure.is_none());
+    }
+
+    // spec: L6
+    // fault: 87
+    #[test]
+    fn the_agents_own_words_are_not_a_rate_limit() {
+        assert!(failures_after(&[text_event()]).summarize(&EXIT_CODE_ONE, "").failure.is_none());
+    }
+
+    // spec: L6
+    #[test]
+    fn an_agent_is_repeating_until_it_makes_progress() {
+        assert!(failures_after(&[error_event(AgentErrorKind::Network, false)]).is_repeating());
+        assert!(failures_after(&[rate_limit_event(1)]).is_repeating());
+        assert!(!failures_after(&[error_event(AgentErrorKind::Model, false)]).is_repeating());
+        for work in [text_event(), AgentEvent::ToolResult { ok: true, excerpt: String::new() }] {
+            assert!(!failures_after(&[error_event(AgentErrorKind::Overloaded, false), work]).is_repeating());
+        }
+    }
+
+    // spec: L10
+    #[test]
+    fn a_lost_session_is_recognised_from_the_record_or_from_stderr() {
+        let lost = "No conversation found with session ID: 9";
+        assert!(failures_after(&[]).is_session_lost(&format!("{lost}\n")));
+        let record = AgentEvent::Error { kind: AgentErrorKind::Unknown, message: lost.to_owned(), fatal: true };
+        assert!(failures_after(&[record]).is_session_lost(""));
+        assert!(!failures_after(&[text_event()]).is_session_lost("fine\n"));
+    }
+}

@@ -1,0 +1,246 @@
+//! A filter of the user's in a process of its own. It may run for ever, take all memory or overflow its stack:
+//! whatever it does, the driver stays free, and a filter that breaks is given up with its reason.
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
+
+use ralph_agents::{FILTER_MEMORY_MB, FILTER_SUBCOMMAND, FilterOutput};
+use ralph_process::{Job, JobExit, JobSpec, Keeper, StdinSource};
+
+/// How long a filter may think about one line.
+const LINE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What the filter's process says when it dies is short.
+const MAX_STDERR_BYTES: u64 = 4_096;
+
+/// What comes from a filter.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FilterAnswer {
+    /// The answers for the next lines.
+    Lines(Vec<FilterOutput>),
+    /// The filter is given up; no further line is answered.
+    Broken(String),
+}
+
+/// Our side of a filter. Dropping it ends the filter.
+pub(super) struct FilterProcess {
+    /// `None` when no more lines follow.
+    lines: Option<UnboundedSender<Vec<u8>>>,
+    answers: UnboundedReceiver<FilterAnswer>,
+}
+
+impl FilterProcess {
+    /// Starts the filter. That it could not start is its first answer.
+    pub(super) fn start(keeper: Keeper, run_id: &str, expression: &str) -> Self {
+        let (lines, asked) = unbounded_channel();
+        let (answer, answers) = unbounded_channel();
+        let spec = filter_job_spec(run_id, expression);
+        tokio::spawn(async move {
+            tokio::select! {
+                why = run_filter(&keeper, spec, asked, &answer) => {
+                    if let Err(why) = why {
+                        // Nobody listens any more: fine.
+                        let _ = answer.send(FilterAnswer::Broken(why));
+                    }
+                }
+                // Nobody waits for answers: dropping the job kills it.
+                () = answer.closed() => {}
+            }
+        });
+        Self { lines: Some(lines), answers }
+    }
+
+    /// Asks for the answers to these whole lines.
+    pub(super) fn send_lines(&self, lines: Vec<u8>) {
+        if let Some(asked) = self.lines.as_ref().filter(|_| !lines.is_empty()) {
+            // A filter that broke has said so.
+            let _ = asked.send(lines);
+        }
+    }
+
+    /// Says that no more lines follow.
+    pub(super) fn close_input(&mut self) {
+        self.lines = None;
+    }
+
+    /// Waits for the next answer; `None` when there will be none.
+    pub(super) async fn next_answer(&mut self) -> Option<FilterAnswer> {
+        self.answers.recv().await
+    }
+}
+
+/// The filter sees its lines and nothing else: no environment, no folder of the user's.
+fn filter_job_spec(run_id: &str, expression: &str) -> io::Result<JobSpec> {
+    Ok(JobSpec {
+        program: own_binary()?,
+        args: vec![FILTER_SUBCOMMAND.into(), "--".into(), expression.into()],
+        env: Vec::new(),
+        cwd: "/".into(),
+        run_id: run_id.to_owned(),
+        stdin: StdinSource::Pipe,
+        linger: Duration::ZERO,
+        memory_limit: None,
+    })
+}
+
+/// The file that runs, even where another one has its name by now.
+fn own_binary() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+async fn run_filter(
+    keeper: &Keeper,
+    spec: io::Result<JobSpec>,
+    requests: UnboundedReceiver<Vec<u8>>,
+    answers: &UnboundedSender<FilterAnswer>,
+) -> Result<(), String> {
+    let not_started = |error: &dyn std::error::Error| format!("it cannot be started: {error}");
+    let spec = spec.map_err(|error| not_started(&error))?;
+    let mut job = keeper.spawn(spec).await.map_err(|error| not_started(&error))?;
+    let pipes = FilterPipes::open(&mut job, requests).map_err(|error| not_started(&error))?;
+    match pipes.exchange_lines(answers).await {
+        FilterEnd::AllAnswered => {
+            job.completion.wait_until_gone().await;
+            Ok(())
+        }
+        FilterEnd::TimedOut => {
+            job.control.kill();
+            job.completion.wait_until_gone().await;
+            Err(format!("it took longer than {} s for one line", LINE_TIMEOUT.as_secs()))
+        }
+        FilterEnd::Died => Err(describe_exit(job).await),
+    }
+}
+
+/// How the work of a filter ended.
+enum FilterEnd {
+    AllAnswered,
+    TimedOut,
+    Died,
+}
+
+struct FilterPipes {
+    input: Option<Sender>,
+    output: Receiver,
+    /// What was read and is no whole answer yet.
+    partial_output: Vec<u8>,
+    requests: UnboundedReceiver<Vec<u8>>,
+    /// What is being written, and how much of it has been.
+    pending_input: Vec<u8>,
+    written_bytes: usize,
+    /// Lines without an answer, and since when the next one is waited for.
+    unanswered_lines: usize,
+    waiting_since: Instant,
+}
+
+impl FilterPipes {
+    fn open(job: &mut Job, requests: UnboundedReceiver<Vec<u8>>) -> io::Result<Self> {
+        let inlet = job.stdin.take().map(Sender::from_owned_fd).transpose()?;
+        let outlet = Receiver::from_owned_fd(job.stdout.try_clone()?)?;
+        let (read, lines, since) = (Vec::new(), Vec::new(), Instant::now());
+        Ok(Self {
+            input: inlet,
+            output: outlet,
+            partial_output: read,
+            requests,
+            pending_input: lines,
+            written_bytes: 0,
+            unanswered_lines: 0,
+            waiting_since: since,
+        })
+    }
+
+    /// Moves lines in and answers out, until there are no more or the filter breaks.
+    async fn exchange_lines(mut self, answer: &UnboundedSender<FilterAnswer>) -> FilterEnd {
+        loop {
+            let rest = self.pending_input.get(self.written_bytes..).unwrap_or_default();
+            tokio::select! {
+                // An answer that is there counts, however late we look.
+                biased;
+                count = self.output.read_buf(&mut self.partial_output) => match count {
+                    Ok(0) | Err(_) if self.input.is_none() && self.unanswered_lines == 0 => return FilterEnd::AllAnswered,
+                    Ok(0) | Err(_) => return FilterEnd::Died,
+                    Ok(_) => match self.take_whole_answers() {
+                        Some(said) if said.is_empty() => {}
+                        Some(said) => drop(answer.send(FilterAnswer::Lines(said))),
+                        None => return FilterEnd::Died,
+                    },
+                },
+                () = tokio::time::sleep_until(self.waiting_since + LINE_TIMEOUT), if self.unanswered_lines > 0 => return FilterEnd::TimedOut,
+                written = write_lines(self.input.as_mut(), rest), if !rest.is_empty() => match written {
+                    Ok(count) => self.written_bytes += count,
+                    // It has ended; the end of its output tells why.
+                    Err(_) => self.stop_writing(),
+                },
+                asked = self.requests.recv(), if rest.is_empty() && self.input.is_some() => self.queue_lines(asked),
+            }
+        }
+    }
+
+    /// Takes the whole answers out of what was read; `None` where one is no answer.
+    fn take_whole_answers(&mut self) -> Option<Vec<FilterOutput>> {
+        let Some(end) = memchr::memrchr(b'\n', &self.partial_output) else { return Some(Vec::new()) };
+        let rest = self.partial_output.split_off(end + 1);
+        let whole = std::mem::replace(&mut self.partial_output, rest);
+        let lines = whole.get(..end).unwrap_or_default().split(|byte| *byte == b'\n');
+        let answers: Option<Vec<FilterOutput>> = lines.map(FilterOutput::decode_line).collect();
+        self.unanswered_lines = self.unanswered_lines.saturating_sub(answers.as_ref().map_or(0, Vec::len));
+        self.waiting_since = Instant::now();
+        answers
+    }
+
+    fn queue_lines(&mut self, asked: Option<Vec<u8>>) {
+        let Some(lines) = asked else { return self.stop_writing() };
+        if self.unanswered_lines == 0 {
+            self.waiting_since = Instant::now();
+        }
+        self.unanswered_lines += memchr::memchr_iter(b'\n', &lines).count();
+        (self.pending_input, self.written_bytes) = (lines, 0);
+    }
+
+    fn stop_writing(&mut self) {
+        self.input = None;
+        self.pending_input = Vec::new();
+    }
+}
+
+async fn write_lines(inlet: Option<&mut Sender>, lines: &[u8]) -> io::Result<usize> {
+    match inlet {
+        Some(inlet) => inlet.write(lines).await,
+        None => Err(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// Says why the filter's process ended.
+async fn describe_exit(mut job: Job) -> String {
+    let exit = job.completion.wait_for_exit().await;
+    job.completion.wait_until_gone().await;
+    let stderr = read_stderr(job.stderr).await;
+    if stderr.contains("memory allocation") {
+        return format!("it needs more than {FILTER_MEMORY_MB} MB of memory");
+    }
+    if stderr.contains("overflowed its stack") {
+        return "it calls itself too deeply".to_owned();
+    }
+    match exit {
+        JobExit::Code(code) => format!("its process ended with exit code {code}"),
+        JobExit::Signal(signal) => format!("its process was ended by signal {signal}"),
+        JobExit::SupervisorDied => "its process was killed".to_owned(),
+        JobExit::OverMemory { .. } => format!("it needs more than {FILTER_MEMORY_MB} MB of memory"),
+    }
+}
+
+async fn read_stderr(stderr: OwnedFd) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(pipe) = Receiver::from_owned_fd(stderr) {
+        // What cannot be read is not told.
+        let _ = pipe.take(MAX_STDERR_BYTES).read_to_end(&mut bytes).await;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,132 @@
+//! What a run stands on while it is driven: what keeps every other engine away from it, and what it works with.
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ralph_core::event::UnixMillis;
+use tokio::task::AbortHandle;
+
+use super::control_input::ControlInput;
+use super::cost_ledger::CostAccount;
+use super::process_driver::EngineError;
+use super::run_plan::RunPlan;
+use crate::lock::{self, HeldLock, LockError, LockSharing, RunOwner};
+use ralph_process::Keeper;
+use ralph_store::Store;
+use ralph_util::private_files;
+
+/// What keeps every other engine away from a run until it is dropped: the locks of the run and of its tree, or the lease
+/// of the task whose stage it is.
+#[derive(Debug)]
+pub struct RunLease {
+    owner: RunOwner,
+    _run_lock: RunLock,
+    _worktree_lock: Option<HeldLock>,
+}
+
+/// The lock of a run, which shows others that somebody drives it.
+#[derive(Debug)]
+enum RunLock {
+    Held {
+        _lock: HeldLock,
+    },
+    /// It is taken as soon as whoever still has it lets go.
+    Pending(AbortHandle),
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        if let Self::Pending(wait) = self {
+            wait.abort();
+        }
+    }
+}
+
+/// The lock of a work tree, before that of the run.
+#[derive(Debug)]
+pub struct WorktreeLock {
+    owner: RunOwner,
+    lock: HeldLock,
+}
+
+impl WorktreeLock {
+    /// The keeper must have been forked before: it would hold the lock too, and go on holding it after our death.
+    pub async fn acquire(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
+        let state = plan.project.state_folder();
+        private_files::ensure_folder(&state).map_err(|source| EngineError::Folder { path: state.clone(), source })?;
+        let owner = RunOwner::for_this_process(&plan.id, now);
+        let tree = lock::take_lock(&state.join("lock"), plan.sharing, &owner).await?;
+        Ok(Self { owner, lock: tree })
+    }
+}
+
+/// Everything that the engine needs beside the plan. Keeper and store may serve other runs at the same time.
+pub struct RunResources {
+    pub keeper: Keeper,
+    pub lease: RunLease,
+    pub store: Arc<Store>,
+    pub control: ControlInput,
+    /// Where a worker counts what the run costs, if one drives it.
+    pub cost_account: Option<CostAccount>,
+}
+
+impl RunLease {
+    #[must_use]
+    pub fn owner(&self) -> &RunOwner {
+        &self.owner
+    }
+
+    /// Takes the lock of the run as well. Nobody can know the run before this.
+    pub async fn acquire(plan: &RunPlan, tree: WorktreeLock) -> Result<Self, EngineError> {
+        let WorktreeLock { owner, lock: tree } = tree;
+        let run = lock::take_lock(&prepare_lock_path(plan)?, LockSharing::Exclusive, &owner).await?;
+        let state = plan.project.state_folder();
+        tracing::debug!(run = plan.id, state = %state.display(), "holds the locks");
+        Ok(Self { owner, _run_lock: RunLock::Held { _lock: run }, _worktree_lock: Some(tree) })
+    }
+
+    /// Takes the lock of a run alone, for one that works in a tree of its own.
+    pub async fn acquire_in_own_worktree(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
+        let (owner, lock) = (RunOwner::for_this_process(&plan.id, now), prepare_lock_path(plan)?);
+        let run = lock::take_lock(&lock, LockSharing::Exclusive, &owner).await?;
+        Ok(Self { owner, _run_lock: RunLock::Held { _lock: run }, _worktree_lock: None })
+    }
+
+    /// Holds a run by the lease of its task. The lock of the run only shows that somebody drives it: one who was stopped
+    /// and lost the lease may still have it.
+    pub async fn acquire_under_task_lease(plan: &RunPlan, now: UnixMillis) -> Result<Self, EngineError> {
+        let (owner, lock) = (RunOwner::for_this_process(&plan.id, now), prepare_lock_path(plan)?);
+        let run = match lock::take_lock(&lock, LockSharing::Exclusive, &owner).await {
+            Ok(run) => RunLock::Held { _lock: run },
+            Err(LockError::Taken { .. }) => {
+                RunLock::Pending(tokio::spawn(hold_lock_when_free(lock, owner.clone())).abort_handle())
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { owner, _run_lock: run, _worktree_lock: None })
+    }
+
+    /// Lets go of a run that will never be stored: nothing of it shall be found.
+    pub fn discard_unstored_run(self, plan: &RunPlan) {
+        // The lock is removed while it is held; whoever waits for it looks again. What else lies there stays.
+        let _ = std::fs::remove_file(plan.project.run_lock(&plan.id));
+        let _ = std::fs::remove_dir(plan.project.run_folder(&plan.id));
+    }
+}
+
+/// Returns where the lock of a run is; its folder is there then.
+fn prepare_lock_path(plan: &RunPlan) -> Result<PathBuf, EngineError> {
+    let folder = plan.project.run_folder(&plan.id);
+    private_files::ensure_folder(&folder).map_err(|source| EngineError::Folder { path: folder.clone(), source })?;
+    Ok(plan.project.run_lock(&plan.id))
+}
+
+/// Takes a lock when it becomes free, and has it until this is dropped.
+async fn hold_lock_when_free(lock: PathBuf, owner: RunOwner) {
+    loop {
+        match lock::take_lock(&lock, LockSharing::Exclusive, &owner).await {
+            Ok(_held) => std::future::pending().await,
+            Err(LockError::Taken { .. }) => {}
+            Err(_) => return,
+        }
+    }
+}

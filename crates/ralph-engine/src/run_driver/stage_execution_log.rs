@@ -1,0 +1,85 @@
+//! Keeps the execution log of a stage: each iteration, once its end is stored. The store is the truth, and the log only
+//! repeats it: what a crash kept from the log is added when the run is taken up again.
+use std::io;
+
+use ralph_core::event::UnixMillis;
+use ralph_core::execution_log::{ExecutionLogStage, ExecutionRecordBuilder};
+use ralph_core::fact::Fact;
+
+use super::run_plan::RunPlan;
+use super::run_record::format_timestamp;
+use crate::execution_log::ExecutionLog;
+
+pub(super) struct StageExecutionLog {
+    run_id: String,
+    record_writer: ExecutionRecordBuilder,
+    log: ExecutionLog,
+    /// The last iteration that stands in the log.
+    last_logged_iteration: u32,
+    failure: LogFailure,
+}
+
+enum LogFailure {
+    None,
+    /// Nobody has been told yet.
+    Unreported(io::Error),
+    Reported,
+}
+
+impl StageExecutionLog {
+    /// Returns the log of a run, if it is a stage.
+    pub(super) fn for_plan(plan: &RunPlan) -> Option<Self> {
+        let stage = plan.stage.as_ref().map(|stage| ExecutionLogStage {
+            task: stage.task.clone(),
+            role: stage.role.to_string(),
+            run: plan.id.clone(),
+            max_iterations: plan.policy.max_iterations,
+        })?;
+        Some(Self {
+            run_id: plan.id.clone(),
+            record_writer: ExecutionRecordBuilder::new(stage, format_timestamp),
+            log: ExecutionLog::new(&plan.project.session_logs_folder()),
+            last_logged_iteration: 0,
+            failure: LogFailure::None,
+        })
+    }
+
+    /// Looks how much of the run stands in the log already.
+    pub(super) fn load_last_logged(&mut self) {
+        match self.log.last_iteration_of(&self.run_id) {
+            Ok(last) => self.last_logged_iteration = last,
+            Err(error) => {
+                // Rather a line less than one twice.
+                self.last_logged_iteration = u32::MAX;
+                self.set_failure(error);
+            }
+        }
+    }
+
+    pub(super) fn record_fact(&mut self, at: UnixMillis, fact: &Fact) {
+        let Some(record) = self.record_writer.observe_fact(at, fact) else { return };
+        if record.ralph_iteration > self.last_logged_iteration {
+            self.last_logged_iteration = record.ralph_iteration;
+            self.log.append_record(&record).unwrap_or_else(|error| self.set_failure(error));
+        }
+    }
+
+    fn set_failure(&mut self, error: io::Error) {
+        if let LogFailure::None = self.failure {
+            self.failure = LogFailure::Unreported(error);
+        }
+    }
+
+    /// Says why the log is not whole, once.
+    pub(super) fn take_warning(&mut self) -> Option<String> {
+        if let LogFailure::None | LogFailure::Reported = self.failure {
+            return None;
+        }
+        match std::mem::replace(&mut self.failure, LogFailure::Reported) {
+            LogFailure::Unreported(error) => {
+                Some(format!("the execution log {} is not whole: {error}", self.log.path().display()))
+            }
+            LogFailure::None | LogFailure::Reported => None,
+        }
+    }
+}

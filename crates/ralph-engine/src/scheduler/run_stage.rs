@@ -1,0 +1,151 @@
+//! One stage of a task: a run of its own, begun or gone on with.
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ralph_core::attempt::ModelSpend;
+use ralph_core::outcome::RunEnd;
+use ralph_core::pipeline::TaskProgress;
+use ralph_core::receipt::Receipt;
+
+use super::pause_observer::PauseObserver;
+use super::task_runner::TaskRunner;
+use super::task_services::{TaskEvent, TaskServices};
+use crate::project::Project;
+use crate::run_driver::{
+    self, Clock, ControlInput, ResumedRun, RunLease, RunPlan, RunResources, RunSpec, StartMode, TaskStage,
+};
+use ralph_store::{LeaseDisposition, RunRow, StoredRun, TakeoverGuard, TaskLease, TaskProgressUpdate};
+use ralph_util::failpoints::{self, FailPoint};
+
+/// How a stage ended, with what is kept of it.
+pub(super) struct FinishedStage {
+    pub(super) ended: RunEnd,
+    pub(super) iterations: u32,
+    pub(super) last_output: String,
+    /// The tree of the files that were verified.
+    pub(super) verified_tree: Option<String>,
+}
+
+impl<W: TaskServices> TaskRunner<W> {
+    /// Drives the stage that the progress names to its end. One that another worker left is gone on with. `None`: there is no
+    /// money for it.
+    pub(super) async fn run_stage(
+        &self,
+        progress: &mut TaskProgress,
+        tree: &Project,
+    ) -> Result<Option<FinishedStage>, W::Error> {
+        if let Some((run, stored)) = self.find_started_run(progress).await? {
+            if !stored.state.can_resume() {
+                return self.load_finished_stage(&run.id, stored.state.run_end().cloned()).await.map(Some);
+            }
+            if self.budget.is_exhausted(self.services.as_ref()) {
+                return Ok(None);
+            }
+            return self.resume_stage(run, &stored, tree).await.map(Some);
+        }
+        if self.budget.is_exhausted(self.services.as_ref()) {
+            return Ok(None);
+        }
+        let mut plan = self.services.plan_new_stage(&self.task_row, progress, tree)?;
+        self.budget.limit_policy(&mut plan.policy, ModelSpend::default());
+        // Who takes the task from here on knows which run to look for.
+        progress.run = Some(plan.id.clone());
+        self.save_progress(progress).await?;
+        self.start_stage(plan, StartMode::New).await.map(Some)
+    }
+
+    /// Returns the run of the stage, if it was begun.
+    async fn find_started_run(&self, progress: &TaskProgress) -> Result<Option<(RunRow, StoredRun)>, W::Error> {
+        let Some(id) = &progress.run else { return Ok(None) };
+        let Some(row) = self.store.find_runs_by_id_part(id).await?.into_iter().find(|row| row.id == *id) else {
+            return Ok(None);
+        };
+        let stored = self.store.load_run(id).await?;
+        Ok(Some((row, stored)))
+    }
+
+    async fn resume_stage(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> Result<FinishedStage, W::Error> {
+        let (mut plan, changed) = self.services.plan_resumed_stage(&run, stored, tree)?;
+        let before = stored.state.spent;
+        self.budget.limit_policy(&mut plan.policy, before);
+        let settings = RunSpec::from_plan(&plan).to_stored_json();
+        let settings = settings.map_err(|source| run_driver::EngineError::RunSpec { source })?;
+        let hold = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
+        failpoints::reach_fail_point(FailPoint::UnfinishedStageFound);
+        let owner = hold.owner().to_json();
+        let take_over =
+            async || self.store.take_over_run(&run.id, &owner, &settings, TakeoverGuard::HoldsLease(&self.lease)).await;
+        let mut stored = self.retry_while_busy(take_over).await?;
+        // Only now can nobody else start anything for this run.
+        self.services.kill_leftover_processes(&run.id);
+        if !stored.state.can_resume() {
+            return self.load_finished_stage(&run.id, stored.state.run_end().cloned()).await;
+        }
+        self.budget.limit_policy(&mut stored.state.policy, before);
+        self.drive_stage(
+            plan,
+            StartMode::Recovered(Box::new(ResumedRun { stored_run: stored, changes: changed })),
+            (hold, before),
+        )
+        .await
+    }
+
+    async fn start_stage(&self, plan: RunPlan, start_mode: StartMode) -> Result<FinishedStage, W::Error> {
+        let hold = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
+        self.drive_stage(plan, start_mode, (hold, ModelSpend::default())).await
+    }
+
+    async fn drive_stage(
+        &self,
+        plan: RunPlan,
+        start_mode: StartMode,
+        (lease, spent_before): (RunLease, ModelSpend),
+    ) -> Result<FinishedStage, W::Error> {
+        let plan = with_lease_fence(plan, &self.lease);
+        failpoints::reach_fail_point(FailPoint::StageBegins);
+        let (active_tasks, task) = (Rc::clone(&self.active_tasks), self.lease.task_id.clone());
+        let mut watcher = PauseObserver { inner: self.services.stage_observer(&plan)?, active_tasks, task_id: task };
+        if let Some(stage) = &plan.stage {
+            self.services.report_event(&TaskEvent::StageStarted {
+                task: &stage.task,
+                stage: &stage.role,
+                run: &plan.id,
+            });
+        }
+        let id = plan.id.clone();
+        let control = ControlInput::Channel(self.active_tasks.open_control_channel(&self.lease.task_id, &id));
+        let account = Some(self.budget.open_account(&id, spent_before));
+        let store = Arc::clone(&self.store);
+        let resources = RunResources { keeper: self.keeper.clone(), lease, store, control, cost_account: account };
+        let ended = run_driver::run_loop(plan, start_mode, resources, &mut watcher).await?;
+        self.load_finished_stage(&id, Some(ended)).await
+    }
+
+    async fn load_finished_stage(&self, run: &str, ended: Option<RunEnd>) -> Result<FinishedStage, W::Error> {
+        let row = self.store.find_runs_by_id_part(run).await?.into_iter().find(|row| row.id == run);
+        let iterations = row.map_or(0, |row| u32::try_from(row.iterations).unwrap_or(u32::MAX));
+        let ended = ended.unwrap_or_else(|| RunEnd::internal_fault("a stage has no end"));
+        let receipt = self.store.receipt_of_run(run).await?;
+        let receipt = receipt.and_then(|row| serde_json::from_str::<Receipt>(&row.body).ok());
+        let verified = receipt.and_then(|receipt| receipt.input.repository).map(|seen| seen.tree);
+        Ok(FinishedStage {
+            ended,
+            iterations,
+            last_output: self.store.last_agent_message(run).await?,
+            verified_tree: verified,
+        })
+    }
+
+    /// Stores how far the task is, and keeps it.
+    pub(super) async fn save_progress(&self, progress: &TaskProgress) -> Result<(), W::Error> {
+        let to =
+            TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Keep };
+        Ok(self.advance_task(&to).await?)
+    }
+}
+
+/// Puts the number under which the worker has the task into a plan.
+fn with_lease_fence(plan: RunPlan, lease: &TaskLease) -> RunPlan {
+    let stage = plan.stage.clone().map(|stage| TaskStage { lease_fence: Some(lease.fence), ..stage });
+    RunPlan { stage, ..plan }
+}

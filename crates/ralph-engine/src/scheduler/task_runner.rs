@@ -1,0 +1,276 @@
+//! One task, from where it is to where its stages bring it.
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::outcome::Outcome;
+use ralph_core::pipeline::{Pipeline, PipelineAction, StageEnd, StageFailure, TaskProgress};
+use ralph_core::task::TaskStatus;
+use serde_json::{Map, Value, json};
+
+use super::active_tasks::ActiveTasks;
+use super::shared_budget::SharedBudget;
+use super::task_services::{AcceptedStage, TaskEvent, TaskServices};
+use super::worktree_setup::WorktreeSetup;
+use crate::run_driver::{Clock, STAGE_RUN_KIND};
+use ralph_process::Keeper;
+use ralph_store::{LeaseDisposition, LeaseRelease, Store, StoreError, TaskLease, TaskProgressUpdate, TaskRow};
+use ralph_util::failpoints::{self, FailPoint};
+
+/// The metadata of a task that a stage failed.
+const FAILURE_METADATA_KEY: &str = "ralph_failure";
+
+/// How long it takes until something is written again that could not be because others were writing.
+const BUSY_RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// A task at work.
+pub(super) struct TaskRunner<W> {
+    pub(super) services: Rc<W>,
+    pub(super) store: Arc<Store>,
+    pub(super) keeper: Keeper,
+    pub(super) active_tasks: Rc<ActiveTasks>,
+    pub(super) budget: Rc<SharedBudget>,
+    pub(super) pipeline: Rc<Pipeline>,
+    pub(super) lease: TaskLease,
+    pub(super) task_row: TaskRow,
+    /// Why nothing became of it when this worker had it last.
+    pub(super) last_deferral_reason: Option<String>,
+}
+
+/// What became of a task in this worker's hands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskEnd {
+    Finished {
+        status: TaskStatus,
+        reason: String,
+        /// The agent failed past its retries.
+        is_agent_failure: bool,
+    },
+    Interrupted,
+    /// Another worker has it.
+    LeaseLost,
+    /// It could not begin, or not go on.
+    Deferred {
+        reason: String,
+    },
+}
+
+impl<W: TaskServices> TaskRunner<W> {
+    /// Drives the task, and returns it.
+    pub(super) async fn run(self, progress: Option<TaskProgress>) -> (String, TaskEnd) {
+        let task = self.lease.task_id.clone();
+        let end = match self.run_stages(progress).await {
+            Ok(end) => end,
+            Err(_) if self.active_tasks.is_lease_lost(&task) => TaskEnd::LeaseLost,
+            Err(trouble) => self.defer_after_error(&trouble).await,
+        };
+        if end == TaskEnd::LeaseLost {
+            self.services.report_event(&TaskEvent::LeaseLost { task: &task });
+        }
+        self.active_tasks.remove(&task);
+        (task, end)
+    }
+
+    async fn run_stages(&self, before: Option<TaskProgress>) -> Result<TaskEnd, W::Error> {
+        if let Some(why) = self.find_manual_run().await? {
+            self.return_lease().await?;
+            return Ok(self.report_deferred(why));
+        }
+        let mut progress = self.pipeline.start_or_resume(self.task_row.task.status, before);
+        self.services.check_stages_can_start(&self.task_row, self.pipeline.remaining_stages(&progress))?;
+        let (task, attempt) = (&self.lease.task_id, progress.attempts + 1);
+        self.services.report_event(&TaskEvent::Leased { task, stage: &progress.stage, attempt });
+        let tree = match self.set_up_worktree().await? {
+            WorktreeSetup::Ready(tree) => tree,
+            WorktreeSetup::Stopped => return self.return_interrupted(&progress).await,
+            WorktreeSetup::Cancelled => return self.finish_cancelled(&progress).await,
+        };
+        loop {
+            if self.active_tasks.stop_signal().is_some() {
+                return self.return_interrupted(&progress).await;
+            }
+            let Some(finished) = self.run_stage(&mut progress, &tree).await? else {
+                return self.return_interrupted(&progress).await;
+            };
+            if finished.ended.outcome == Outcome::Completed {
+                self.accept_stage(&progress, finished.verified_tree.clone()).await?;
+            }
+            let is_over_budget = finished.ended.outcome == Outcome::OverBudget;
+            let end = StageEnd {
+                run_end: &finished.ended,
+                iterations: finished.iterations,
+                last_output: &finished.last_output,
+                is_worker_budget_spent: is_over_budget && self.budget.is_exhausted(self.services.as_ref()),
+            };
+            let (next, turn) = progress.finish_stage(&self.pipeline, &end);
+            progress = next;
+            match turn {
+                PipelineAction::RunNextStage => self.start_next_stage(&progress).await?,
+                PipelineAction::ResumeStage => return self.return_interrupted(&progress).await,
+                PipelineAction::LeavePipeline { status, reason: why, failure } => {
+                    self.finish_task(&progress, status, (&why, failure.as_ref())).await?;
+                    let is_agent_s_fault = finished.ended.outcome == Outcome::Failed;
+                    return Ok(TaskEnd::Finished { status, reason: why, is_agent_failure: is_agent_s_fault });
+                }
+            }
+        }
+    }
+
+    /// Writes something, however long others write. Who was told to stop tries it once.
+    pub(super) async fn retry_while_busy<T>(
+        &self,
+        write: impl AsyncFn() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        loop {
+            let done = write().await;
+            let is_busy = done.as_ref().is_err_and(StoreError::is_busy);
+            if self.active_tasks.is_newly_busy(is_busy) {
+                self.services.report_event(&TaskEvent::StoreBusy);
+            }
+            if !is_busy || self.active_tasks.stop_signal().is_some() {
+                return done;
+            }
+            tokio::time::sleep(BUSY_RETRY_DELAY).await;
+        }
+    }
+
+    /// Writes how far it is.
+    pub(super) async fn advance_task(&self, update: &TaskProgressUpdate<'_>) -> Result<(), StoreError> {
+        self.retry_while_busy(async || self.store.advance_task(&self.lease, update, Clock::wall_now()).await).await
+    }
+
+    /// Says who works on it by hand, if somebody does.
+    async fn find_manual_run(&self) -> Result<Option<String>, W::Error> {
+        let newest = self.store.runs_of_task(&self.lease.task_id).await?.pop();
+        let driven = newest.filter(|run| {
+            run.kind != STAGE_RUN_KIND && run.status == "running" && self.services.is_run_driven(&run.id)
+        });
+        Ok(driven.map(|run| format!("run {} works on it by hand", run.id)))
+    }
+
+    /// Keeps what a stage has done, unless another worker has the task: where the work stands is read first.
+    async fn accept_stage(&self, progress: &TaskProgress, verified_tree: Option<String>) -> Result<(), W::Error> {
+        let from = self.services.read_work_position(&self.task_row).await?;
+        self.save_progress(progress).await?;
+        failpoints::reach_fail_point(FailPoint::AcceptBegins);
+        self.services
+            .accept_stage(
+                &self.task_row,
+                AcceptedStage { position_before: from, stage: progress.stage.clone(), verified_tree },
+            )
+            .await
+    }
+
+    async fn start_next_stage(&self, progress: &TaskProgress) -> Result<(), W::Error> {
+        let status = TaskStatus::while_in_role(&progress.stage);
+        let to = TaskProgressUpdate { progress, status, metadata: None, lease_disposition: LeaseDisposition::Keep };
+        self.advance_task(&to).await?;
+        if let Some(ended) = progress.said.last() {
+            self.services.report_event(&TaskEvent::StageAdvanced {
+                task: &self.lease.task_id,
+                ended,
+                stage: &progress.stage,
+            });
+        }
+        Ok(())
+    }
+
+    async fn return_interrupted(&self, progress: &TaskProgress) -> Result<TaskEnd, W::Error> {
+        let to =
+            TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Release };
+        self.advance_task(&to).await?;
+        self.services.report_event(&TaskEvent::Interrupted { task: &self.lease.task_id, stage: &progress.stage });
+        Ok(TaskEnd::Interrupted)
+    }
+
+    /// Somebody cancelled it before a loop could have heard of that.
+    async fn finish_cancelled(&self, progress: &TaskProgress) -> Result<TaskEnd, W::Error> {
+        let (status, why) = (TaskStatus::Cancelled, "cancelled while its work tree was set up".to_owned());
+        self.finish_task(progress, status, (&why, None)).await?;
+        self.retry_while_busy(async || self.store.mark_cancel_applied(&self.lease.task_id, Clock::wall_now()).await)
+            .await?;
+        Ok(TaskEnd::Finished { status, reason: why, is_agent_failure: false })
+    }
+
+    async fn finish_task(
+        &self,
+        progress: &TaskProgress,
+        status: TaskStatus,
+        (why, failure): (&str, Option<&StageFailure>),
+    ) -> Result<(), W::Error> {
+        let metadata = updated_metadata(&self.task_row.metadata, status, failure);
+        let to = TaskProgressUpdate {
+            progress,
+            status: Some(status),
+            metadata: metadata.as_deref(),
+            lease_disposition: LeaseDisposition::Release,
+        };
+        self.advance_task(&to).await?;
+        self.services.report_event(&TaskEvent::Finished { task: &self.lease.task_id, status, reason: why, failure });
+        // Who stops it does not wait for more; the next worker catches up.
+        if status == TaskStatus::Done && self.active_tasks.stop_signal().is_none() {
+            self.services.land_finished_task(&self.task_row, &self.store, &self.keeper).await;
+        }
+        Ok(())
+    }
+
+    async fn return_lease(&self) -> Result<LeaseRelease, StoreError> {
+        self.retry_while_busy(async || self.store.release_lease(&self.lease).await).await
+    }
+
+    /// Leaves a task as it is that cannot be worked on here and now.
+    async fn defer_after_error(&self, error: &W::Error) -> TaskEnd {
+        let why = W::describe_error(error);
+        if let Ok(LeaseRelease::NotHeld) = self.return_lease().await {
+            return TaskEnd::LeaseLost;
+        }
+        self.report_deferred(why)
+    }
+
+    /// Says why nothing becomes of the task for now, unless that was said before.
+    fn report_deferred(&self, reason: String) -> TaskEnd {
+        if self.last_deferral_reason.as_ref() != Some(&reason) {
+            self.services.report_event(&TaskEvent::Deferred { task: &self.lease.task_id, reason: &reason });
+        }
+        TaskEnd::Deferred { reason }
+    }
+}
+
+/// Returns the metadata after the work, where it changes.
+fn updated_metadata(before: &str, status: TaskStatus, failure: Option<&StageFailure>) -> Option<String> {
+    let mut metadata: Map<String, Value> = serde_json::from_str(before).unwrap_or_default();
+    match failure {
+        Some(failure) => drop(metadata.insert(FAILURE_METADATA_KEY.to_owned(), json!(failure))),
+        None if status == TaskStatus::Done => drop(metadata.remove(FAILURE_METADATA_KEY)?),
+        None => return None,
+    }
+    Some(Value::Object(metadata).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::task::Role;
+
+    use super::*;
+
+    // spec: P5
+    #[test]
+    fn a_failure_is_kept_beside_other_metadata_until_the_task_is_done() {
+        let failure = StageFailure {
+            stage: Role::Coder,
+            iterations_used: 15,
+            last_output: "no idea".to_owned(),
+            reason: "Max iterations reached without completion promise".to_owned(),
+        };
+        let after = updated_metadata(r#"{"team":"a"}"#, TaskStatus::Todo, Some(&failure)).unwrap();
+        let read: Value = serde_json::from_str(&after).unwrap();
+        assert_eq!(
+            read,
+            json!({"team": "a", "ralph_failure": {"stage": "coder", "iterations_used": 15,
+                "last_output": "no idea", "reason": "Max iterations reached without completion promise"}})
+        );
+        assert_eq!(updated_metadata(&after, TaskStatus::Done, None).unwrap(), r#"{"team":"a"}"#);
+        assert_eq!(updated_metadata(&after, TaskStatus::Blocked, None), None);
+        assert_eq!(updated_metadata("{}", TaskStatus::Done, None), None);
+    }
+}

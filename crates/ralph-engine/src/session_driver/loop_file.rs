@@ -1,0 +1,191 @@
+//! The loop of one session as a file: what people and other programs read stands on top, under the names that loops in
+//! sessions have always had; the machine stands below. A file that was changed by another hand is not believed.
+use std::path::PathBuf;
+
+use ralph_core::session_loop::SessionLoop;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::session_clock::format_timestamp;
+use crate::verify::AcceptancePolicy;
+use ralph_util::digest::sha256_hex;
+
+const LOOP_FILE_VERSION: u32 = 1;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LoopFileError {
+    #[error("it is no state of a loop")]
+    Malformed(#[source] serde_json::Error),
+    #[error("it was written by a newer ralph (version {0}, known is {LOOP_FILE_VERSION})")]
+    Newer(u32),
+    #[error("it was changed by another hand than ralph's: its checksum is wrong")]
+    ChecksumMismatch,
+}
+
+/// The loop of one session, with where it belongs.
+#[derive(Debug, Clone)]
+pub struct LoopFile {
+    /// Tells this loop from another one of the same session.
+    pub id: String,
+    /// The host's name, where that is known.
+    pub host: Option<String>,
+    pub session_id: String,
+    pub description: Option<String>,
+    /// Where its checks run.
+    pub root: PathBuf,
+    pub acceptance: AcceptancePolicy,
+    pub loop_state: SessionLoop,
+    /// How long to wait before a prompt is injected, where that is ours to do.
+    pub delay_ms: u64,
+    /// How far its transcript was read for what it used.
+    pub usage_offset: Option<u64>,
+    /// Where the files stood at the last stop, where that matters.
+    pub worktree_state: Option<String>,
+    /// The agent's last message, by length and hash, where a host repeats what was said before.
+    pub last_message_digest: Option<(usize, String)>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LoopFileContents {
+    version: u32,
+    /// Over the page with this left empty.
+    checksum: String,
+    active: bool,
+    iteration: u32,
+    max_iterations: u32,
+    completion_promise: String,
+    started_at: String,
+    session_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_iteration_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    id: String,
+    root: PathBuf,
+    acceptance: AcceptancePolicy,
+    delay_ms: u64,
+    counted: Option<u64>,
+    standing: Option<String>,
+    heard: Option<(usize, String)>,
+    prompt: String,
+    /// Without the prompt, which stands above.
+    state: SessionLoop,
+}
+
+/// Read before anything else: what else a newer page holds cannot be known.
+#[derive(Deserialize)]
+struct LoopFileHeader {
+    version: u32,
+}
+
+impl LoopFile {
+    #[must_use]
+    pub fn new((host, session_id): (Option<String>, String), root: PathBuf, loop_state: SessionLoop) -> Self {
+        Self {
+            id: Uuid::now_v7().to_string(),
+            host,
+            session_id,
+            description: None,
+            root,
+            acceptance: AcceptancePolicy::default(),
+            delay_ms: 0,
+            loop_state,
+            usage_offset: None,
+            worktree_state: None,
+            last_message_digest: None,
+        }
+    }
+
+    pub fn parse(bytes: &[u8]) -> Result<Self, LoopFileError> {
+        let version = serde_json::from_slice::<LoopFileHeader>(bytes).map_err(LoopFileError::Malformed)?.version;
+        if version > LOOP_FILE_VERSION {
+            return Err(LoopFileError::Newer(version));
+        }
+        let mut page: LoopFileContents = serde_json::from_slice(bytes).map_err(LoopFileError::Malformed)?;
+        let stored_checksum = std::mem::take(&mut page.checksum);
+        if stored_checksum != sha256_hex(serde_json::to_vec(&page).map_err(LoopFileError::Malformed)?) {
+            return Err(LoopFileError::ChecksumMismatch);
+        }
+        let LoopFileContents { id, host, session_id, description, root, acceptance, .. } = page;
+        let state = SessionLoop { prompt: page.prompt, ..page.state };
+        Ok(Self {
+            id,
+            host,
+            session_id,
+            description,
+            root,
+            acceptance,
+            delay_ms: page.delay_ms,
+            loop_state: state,
+            usage_offset: page.counted,
+            worktree_state: page.standing,
+            last_message_digest: page.heard,
+        })
+    }
+
+    pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let mut state = self.loop_state.clone();
+        let prompt = std::mem::take(&mut state.prompt);
+        let ended = state.machine.run_end();
+        let mut page = LoopFileContents {
+            version: LOOP_FILE_VERSION,
+            checksum: String::new(),
+            active: state.is_active(),
+            iteration: state.current_iteration(),
+            max_iterations: state.max_iterations(),
+            completion_promise: state.rules.promise.as_str().to_owned(),
+            started_at: format_timestamp(state.started),
+            session_id: self.session_id.clone(),
+            last_iteration_at: state.last_iteration.map(format_timestamp),
+            description: self.description.clone(),
+            host: self.host.clone(),
+            outcome: ended.map(|ended| ended.outcome.as_str().to_owned()),
+            reason: ended.map(|ended| ended.reason.clone()),
+            id: self.id.clone(),
+            root: self.root.clone(),
+            acceptance: self.acceptance.clone(),
+            delay_ms: self.delay_ms,
+            counted: self.usage_offset,
+            standing: self.worktree_state.clone(),
+            heard: self.last_message_digest.clone(),
+            prompt,
+            state,
+        };
+        page.checksum = sha256_hex(serde_json::to_vec(&page)?);
+        serde_json::to_vec(&page)
+    }
+
+    /// Returns what is told of it to programs.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        let state = &self.loop_state;
+        let ended = state.machine.run_end();
+        serde_json::json!({
+            "id": self.id,
+            "status": ended.map_or("active", |ended| ended.outcome.as_str()),
+            "active": state.is_active(),
+            "iteration": state.current_iteration(),
+            "maxIterations": state.max_iterations(),
+            "completionPromise": state.rules.promise.as_str(),
+            "startedAt": format_timestamp(state.started),
+            "lastIterationAt": state.last_iteration.map(format_timestamp),
+            "prompt": state.prompt,
+            "sessionId": self.session_id,
+            "description": self.description,
+            "host": self.host,
+            "checks": state.criteria.iter().map(ralph_core::criterion::Criterion::summary_line).collect::<Vec<_>>(),
+            "outcome": ended.map(|ended| ended.outcome.as_str()),
+            "reason": ended.map(|ended| ended.reason.as_str()),
+            "cost_usd": state.machine.spent.cost_usd(),
+            "input_tokens": state.machine.spent.input_tokens,
+            "output_tokens": state.machine.spent.output_tokens,
+        })
+    }
+}

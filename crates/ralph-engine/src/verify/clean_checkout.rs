@@ -1,0 +1,123 @@
+//! The clean room: a fresh checkout of the claimed commit, in which what was sealed is as it was when the run started. It
+//! is gone with its value, and what a ralph that was killed left is removed by the next.
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use ralph_core::seal::{Seal, SealedFile, SealedFileKind};
+
+use super::file_sealer::{FileSealer, SealError};
+use crate::git::{CheckoutError, TemporaryCheckout};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CleanCheckoutError {
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    #[error("{} cannot be put into the clean room: {source}", path.display())]
+    PlaceFile { path: PathBuf, source: io::Error },
+}
+
+/// What a clean room is made of.
+pub struct CleanCheckoutSpec {
+    /// The root of the user's work tree.
+    pub root: PathBuf,
+    pub commit: String,
+    pub share: Vec<String>,
+    pub seal: Seal,
+}
+
+/// A checkout that is fit for checks.
+pub struct CleanCheckout {
+    checkout: TemporaryCheckout,
+}
+
+impl CleanCheckout {
+    /// Makes one. The seal was looked at before: what is sealed lies in the work tree as it was sealed.
+    pub fn create(sealer: &FileSealer, spec: &CleanCheckoutSpec) -> Result<Self, CleanCheckoutError> {
+        let checkout = TemporaryCheckout::create(&spec.root, &spec.commit)?;
+        let room = Self { checkout };
+        let here = room.path().to_path_buf();
+        share_paths(&spec.root, &here, &spec.share)?;
+        for name in sealer.for_checkout(&here).list_guarded_files()? {
+            if !spec.seal.files.iter().any(|file| file.path == name) {
+                with_path_context(&name, fs::remove_file(here.join(&name)))?;
+            }
+        }
+        for file in &spec.seal.files {
+            with_path_context(&file.path, restore_sealed_file(&spec.root, &here, file))?;
+        }
+        Ok(room)
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.checkout.path()
+    }
+}
+
+/// Links shared folders of a work tree into a checkout.
+pub fn share_paths(root: &Path, checkout_root: &Path, names: &[String]) -> Result<(), CleanCheckoutError> {
+    names.iter().try_for_each(|name| with_path_context(name, share_path(root, checkout_root, name)))
+}
+
+fn with_path_context(name: &str, result: io::Result<()>) -> Result<(), CleanCheckoutError> {
+    result.map_err(|source| CleanCheckoutError::PlaceFile { path: name.into(), source })
+}
+
+/// Links a folder of the work tree into the room, unless the commit has one of its own.
+fn share_path(root: &Path, checkout_root: &Path, name: &str) -> io::Result<()> {
+    let (from, to) = (root.join(name), checkout_root.join(name));
+    if !is_inside_root(name) || !from.exists() || to.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    std::os::unix::fs::symlink(from, to)
+}
+
+/// Puts a sealed file where the commit may have another.
+fn restore_sealed_file(root: &Path, checkout_root: &Path, file: &SealedFile) -> io::Result<()> {
+    if !is_inside_root(&file.path) || !create_parent_folders(root, checkout_root, Path::new(&file.path))? {
+        return Ok(());
+    }
+    let (from, to) = (root.join(&file.path), checkout_root.join(&file.path));
+    if to.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        fs::remove_dir_all(&to)?;
+    } else if to.symlink_metadata().is_ok() {
+        fs::remove_file(&to)?;
+    }
+    match file.kind {
+        SealedFileKind::File | SealedFileKind::Executable => fs::copy(from, to).map(drop),
+        SealedFileKind::Link => std::os::unix::fs::symlink(fs::read_link(from)?, to),
+        SealedFileKind::Other => Ok(()),
+    }
+}
+
+/// Makes the folders above a file. A link that the commit has there could lead out of the room: it is removed. Through one
+/// of ours, to a shared folder, nothing is written.
+fn create_parent_folders(root: &Path, checkout_root: &Path, name: &Path) -> io::Result<bool> {
+    let mut so_far = PathBuf::new();
+    for part in name.parent().into_iter().flat_map(Path::components) {
+        so_far.push(part);
+        let folder = checkout_root.join(&so_far);
+        match folder.symlink_metadata() {
+            Ok(found) if found.is_dir() => continue,
+            Ok(found) if found.is_symlink() && fs::read_link(&folder)? == root.join(&so_far) => {
+                return Ok(false);
+            }
+            Ok(_) => fs::remove_file(&folder)?,
+            Err(_) => {}
+        }
+        fs::create_dir(&folder)?;
+    }
+    Ok(true)
+}
+
+/// Tells whether a name stays below the folder that it is meant in.
+fn is_inside_root(name: &str) -> bool {
+    let path = Path::new(name);
+    !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}

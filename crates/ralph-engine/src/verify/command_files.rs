@@ -1,0 +1,98 @@
+//! The files of the work tree that a check's command runs, and the folders in which it looks for programs.
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+use ralph_core::criterion::{CheckCommand, ExecutedFiles, ExternalCheck};
+
+use super::CheckEnvironment;
+
+/// How many words of a command are named that only a shell understands.
+const MAX_COMMAND_NOTES: usize = 3;
+
+pub(super) struct CommandFiles {
+    /// Programs and scripts, each with all the places that may be meant, whether something is there or not.
+    scripts: Vec<Vec<PathBuf>>,
+    possible_files: Vec<PathBuf>,
+    /// Folders in which programs are found by their names.
+    pub(super) folders: Vec<PathBuf>,
+    /// What cannot be told beforehand.
+    pub(super) notes: Vec<String>,
+}
+
+impl CommandFiles {
+    pub(super) fn from_check(environment: &CheckEnvironment, check: &ExternalCheck) -> Self {
+        let ExecutedFiles { scripts, possible_files: perhaps, program_folders: folders, unresolved_words: unknown } =
+            check.command.executed_files(&|name| variable_value(environment, check, name));
+        let bases = base_folders(environment, check);
+        let inside = |names: &[String]| -> Vec<PathBuf> {
+            let paths = names.iter().flat_map(|name| bases.iter().map(move |base| normalize_path(&base.join(name))));
+            paths.filter(|path| path.starts_with(&environment.root)).collect()
+        };
+        let scripts: Vec<Vec<PathBuf>> = scripts.iter().map(|places| inside(places)).collect();
+        Self {
+            scripts: scripts.into_iter().filter(|places| !places.is_empty()).collect(),
+            possible_files: inside(&perhaps),
+            folders: folders_on_path(environment, check).into_iter().chain(inside(&folders)).collect(),
+            notes: unknown.iter().take(MAX_COMMAND_NOTES).map(|word| unknown_file_note(check, word)).collect(),
+        }
+    }
+
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        self.scripts.iter().flatten().chain(&self.possible_files).cloned().collect()
+    }
+
+    /// Tells whether a program or script is in none of its places.
+    pub(super) fn is_missing(&self) -> bool {
+        self.scripts.iter().any(|places| !places.iter().any(|path| path.exists()))
+    }
+}
+
+fn unknown_file_note(check: &ExternalCheck, word: &str) -> String {
+    format!(
+        "`{}` names what it runs by `{word}`: which file that is cannot be told beforehand, so it is not sealed; guard it if it decides",
+        check.command
+    )
+}
+
+fn variable_value(environment: &CheckEnvironment, check: &ExternalCheck, name: &str) -> Option<String> {
+    let given = || environment.env.iter().find(|(known, _)| known == name)?.1.to_str().map(str::to_owned);
+    check.env.get(name).cloned().or_else(given)
+}
+
+/// Returns the folders from which paths are meant. In a list, the program is meant from the root, wherever it runs.
+fn base_folders(environment: &CheckEnvironment, check: &ExternalCheck) -> Vec<PathBuf> {
+    let folder =
+        check.working_dir.as_ref().map_or_else(|| environment.root.clone(), |named| environment.root.join(named));
+    match &check.command {
+        CheckCommand::Shell(_) => vec![folder],
+        CheckCommand::Argv(_) if folder == environment.root => vec![folder],
+        CheckCommand::Argv(_) => vec![folder, environment.root.clone()],
+    }
+}
+
+/// Returns the folders of the work tree that stand on the PATH of a check.
+fn folders_on_path(environment: &CheckEnvironment, check: &ExternalCheck) -> Vec<PathBuf> {
+    let own = check.env.get("PATH").map(OsString::from);
+    let path = own.or_else(|| environment.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()));
+    let bases = base_folders(environment, check);
+    let entries: Vec<PathBuf> = std::env::split_paths(path.as_deref().unwrap_or(OsStr::new(""))).collect();
+    entries
+        .iter()
+        .flat_map(|entry| bases.iter().map(move |base| normalize_path(&base.join(entry))))
+        .map(|entry| if entry.starts_with(&environment.root) { entry } else { entry.canonicalize().unwrap_or(entry) })
+        .filter(|entry| entry.starts_with(&environment.root))
+        .collect()
+}
+
+/// Returns a path without `.` and `..`; links are not followed.
+fn normalize_path(path: &Path) -> PathBuf {
+    let mut straight = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(straight.pop()),
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => straight.push(part),
+        }
+    }
+    straight
+}

@@ -1,0 +1,294 @@
+//! How trees come to be, and to be again.
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::create::*;
+use super::{WorktreeError, WorktreeLayout, ref_names};
+use crate::git;
+use crate::git::testing::{commit_all, new_repository};
+use crate::git::{RefUpdate, run_git};
+use crate::worktree::testing::WorktreeFixture;
+
+fn head_commit(path: &Path) -> String {
+    git::head_commit(path).unwrap().unwrap()
+}
+
+// spec: P6
+#[test]
+fn a_tree_is_made_once_detached_and_opened_afterwards() {
+    let scene = WorktreeFixture::new();
+    let first = open_or_create(&scene.layout, "TASK-1", &[]).unwrap();
+    assert_eq!((first.origin, first.worktree.base.clone()), (WorktreeOrigin::Created, head_commit(&scene.root)));
+    let path = &first.worktree.path;
+    assert!(path.ends_with("trees/project-1234abcd/TASK-1") && !path.starts_with(&scene.root));
+    assert_eq!(git::current_branch(path).unwrap(), None, "nothing that the agent commits moves a branch");
+    assert_eq!(scene.run_git(&["rev-parse", "ralph/TASK-1"]), first.worktree.base);
+    fs::write(path.join("file"), "work").unwrap();
+    let again = open_or_create(&scene.layout, "TASK-1", &[]).unwrap();
+    assert_eq!((again.origin, &again.worktree), (WorktreeOrigin::Existing, &first.worktree));
+    assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "work");
+    assert_eq!(find_worktree(&scene.layout, "TASK-1").unwrap(), Some(again.worktree));
+    assert_eq!(find_worktree(&scene.layout, "TASK-2").unwrap(), None);
+}
+
+// spec: P6
+#[test]
+fn a_tree_begins_with_the_accepted_work_of_what_it_comes_after() {
+    let scene = WorktreeFixture::new();
+    let (one, two) = (scene.create_worktree("ONE"), scene.create_worktree("TWO"));
+    scene.commit_and_accept(&one, "one", "1");
+    scene.commit_and_accept(&two, "two", "2");
+    fs::write(two.path.join("unaccepted"), "").unwrap();
+    commit_all(&two.path);
+    let after = ["ONE", "TWO", "NEVER-WORKED-ON"].map(str::to_owned);
+    let tree = open_or_create(&scene.layout, "THREE", &after).unwrap().worktree;
+    assert!(tree.path.join("one").is_file() && tree.path.join("two").is_file());
+    assert!(!tree.path.join("unaccepted").exists());
+    assert_eq!((head_commit(&tree.path), scene.run_git(&["rev-parse", "ralph/THREE"])), (tree.base.clone(), tree.base));
+}
+
+// spec: P6, P7
+#[test]
+fn a_tree_that_somebody_unlocked_keeps_its_files_and_commits_and_is_locked_again() {
+    let scene = WorktreeFixture::new();
+    let tree = scene.create_worktree("T");
+    fs::write(tree.path.join("file"), "committed").unwrap();
+    let commit = commit_all(&tree.path);
+    fs::write(tree.path.join("file"), "edited").unwrap();
+    scene.run_git(&["worktree", "unlock", tree.path.to_str().unwrap()]);
+    assert_eq!(find_worktree(&scene.layout, "T").unwrap(), Some(tree.clone()));
+    let again = open_or_create(&scene.layout, "T", &[]).unwrap();
+    assert_eq!((again.origin, head_commit(&tree.path)), (WorktreeOrigin::Existing, commit.clone()));
+    assert_eq!(fs::read_to_string(tree.path.join("file")).unwrap(), "edited");
+    assert!(scene.run_git(&["worktree", "list", "--porcelain"]).contains("locked ralph: T of "));
+    scene.run_git(&["worktree", "unlock", tree.path.to_str().unwrap()]);
+    fs::remove_dir_all(&tree.path).unwrap();
+    open_or_create(&scene.layout, "T", &[]).unwrap();
+    assert_eq!(head_commit(&tree.path), commit, "only git's list led to it");
+    assert_eq!(scene.run_git(&["rev-parse", "refs/ralph/T/_kept/1"]), commit);
+}
+
+// spec: P6
+#[test]
+fn dependencies_that_conflict_are_named_with_their_files_and_nothing_is_left() {
+    let scene = WorktreeFixture::new();
+    for name in ["ONE", "TWO"] {
+        let tree = scene.create_worktree(name);
+        scene.commit_and_accept(&tree, "file", name);
+    }
+    let before = (scene.user_state(), scene.run_git(&["for-each-ref"]));
+    let refused = open_or_create(&scene.layout, "THREE", &["ONE".to_owned(), "TWO".to_owned()]).unwrap_err();
+    let WorktreeError::DependencyConflict { dependency, files, .. } = &refused else { panic!("{refused}") };
+    assert_eq!((dependency.as_str(), files.as_slice()), ("TWO", &[PathBuf::from("file")][..]));
+    assert_eq!((scene.user_state(), scene.run_git(&["for-each-ref"])), before);
+    assert!(!scene.layout.task_path("THREE").exists());
+}
+
+// spec: P6
+#[test]
+fn a_repository_without_a_commit_has_no_trees() {
+    let (temp, root) = new_repository();
+    let scene = WorktreeFixture::with_root(temp, root);
+    assert!(matches!(open_or_create(&scene.layout, "T", &[]), Err(WorktreeError::NoCommitYet)));
+}
+
+// spec: P6
+#[test]
+fn branches_and_folders_of_others_are_never_taken_over() {
+    let scene = WorktreeFixture::new();
+    scene.run_git(&["branch", "ralph/A"]);
+    assert!(matches!(open_or_create(&scene.layout, "A", &[]), Err(WorktreeError::BranchTaken { .. })));
+    fs::create_dir_all(scene.layout.task_path("B")).unwrap();
+    fs::write(scene.layout.task_path("B").join("mine"), "").unwrap();
+    assert!(matches!(open_or_create(&scene.layout, "B", &[]), Err(WorktreeError::PathOccupied { .. })));
+    assert!(scene.layout.task_path("B").join("mine").exists());
+    scene.create_worktree("C");
+    let other = WorktreeLayout { folder: scene.layout.folder.with_file_name("other-00000000"), ..scene.layout.clone() };
+    let refused = open_or_create(&other, "C", &[]).unwrap_err();
+    assert!(matches!(&refused, WorktreeError::OtherProject { key, .. } if key == "project-1234abcd"), "{refused}");
+}
+
+// spec: P6
+#[test]
+fn a_tree_whose_folder_somebody_removed_stands_again_where_it_stood() {
+    let scene = WorktreeFixture::new();
+    let tree = scene.create_worktree("T");
+    fs::write(tree.path.join("file"), "not accepted").unwrap();
+    let commit = commit_all(&tree.path);
+    fs::remove_dir_all(&tree.path).unwrap();
+    scene.run_git(&["worktree", "prune"]);
+    let again = open_or_create(&scene.layout, "T", &[]).unwrap();
+    assert_eq!((again.origin, head_commit(&again.worktree.path)), (WorktreeOrigin::Recreated, commit.clone()));
+    assert_eq!(scene.run_git(&["rev-parse", "refs/ralph/T/_kept/1"]), commit);
+}
+
+// spec: P6
+#[test]
+fn a_tree_that_somebody_took_out_of_gits_list_is_made_again_from_what_was_accepted() {
+    let scene = WorktreeFixture::new();
+    let tree = scene.create_worktree("T");
+    let commit = scene.commit_and_accept(&tree, "file", "done");
+    scene.run_git(&["worktree", "remove", "--force", "--force", tree.path.to_str().unwrap()]);
+    let again = open_or_create(&scene.layout, "T", &[]).unwrap();
+    assert_eq!((head_commit(&again.worktree.path), again.worktree.base), (commit, tree.base));
+}
+
+// spec: P6
+#[test]
+fn a_making_that_was_cut_short_is_finished_wherever_it_was() {
+    let scene = WorktreeFixture::new();
+    let base = head_commit(&scene.root);
+    let record = |name: &str| {
+        let names =
+            [ref_names::branch_ref(name), ref_names::base_ref(name, "project-1234abcd"), ref_names::accepted_ref(name)];
+        let all = names.map(|name| RefUpdate::create(name, &base));
+        git::update_refs(&scene.root, &all, "test").unwrap();
+    };
+    let whole = |name: &str| {
+        let made = open_or_create(&scene.layout, name, &[]).unwrap();
+        assert_eq!(fs::read_to_string(made.worktree.path.join("file")).unwrap(), "first", "{name}");
+        assert_eq!(run_git(&made.worktree.path, &["status", "--porcelain"]).unwrap(), "", "{name}");
+        assert_eq!(open_or_create(&scene.layout, name, &[]).unwrap().origin, WorktreeOrigin::Existing);
+    };
+    // Before git was called.
+    record("A");
+    whole("A");
+    // Git had made the folder and its mark, and its list knows nothing.
+    record("B");
+    fs::create_dir_all(scene.layout.task_path("B")).unwrap();
+    fs::write(scene.layout.task_path("B/.git"), "gitdir: /nowhere\n").unwrap();
+    whole("B");
+    // Git was checking out: the index was being written, and some files were not there yet.
+    record("C");
+    let path = scene.layout.task_path("C");
+    git::add_worktree(&scene.root, &path, &base).unwrap();
+    let index = git::worktree_git_path(&path, "index").unwrap();
+    fs::rename(&index, index.with_extension("lock")).unwrap();
+    fs::remove_file(path.join("file")).unwrap();
+    scene.run_git(&["worktree", "lock", "--reason", "initializing", path.to_str().unwrap()]);
+    whole("C");
+    // Git was done, and nobody had said so.
+    record("D");
+    git::add_worktree(&scene.root, &scene.layout.task_path("D"), &base).unwrap();
+    whole("D");
+}
+
+// spec: P6
+#[test]
+fn a_project_that_was_moved_finds_its_trees_and_a_copy_of_it_takes_none_away() {
+    let mut scene = WorktreeFixture::new();
+    let tree = scene.create_worktree("T");
+    fs::write(tree.path.join("new"), "work").unwrap();
+    let copy = scene.root.with_file_name("copy");
+    let copied = std::process::Command::new("cp").arg("-a").arg(&scene.root).arg(&copy).status();
+    assert!(copied.unwrap().success());
+    let of_copy = WorktreeLayout { root: copy, ..scene.layout.clone() };
+    assert!(matches!(open_or_create(&of_copy, "T", &[]), Err(WorktreeError::OtherRepository { .. })));
+    let moved = scene.root.with_file_name("moved");
+    fs::rename(&scene.root, &moved).unwrap();
+    scene.layout.root = moved;
+    let again = open_or_create(&scene.layout, "T", &[]).unwrap();
+    assert_eq!((again.origin, &again.worktree.path), (WorktreeOrigin::Existing, &tree.path));
+    assert!(run_git(&tree.path, &["status", "--porcelain"]).unwrap().contains("new"));
+}
+
+// spec: P6
+#[test]
+fn neither_blanks_nor_newlines_nor_other_bytes_in_the_way_to_a_project_matter() {
+    let (temp, root) = new_repository();
+    let odd = root.with_file_name(std::ffi::OsStr::from_bytes(b"a b\nc\xff"));
+    fs::rename(&root, &odd).unwrap();
+    commit_all(&odd);
+    let scene = WorktreeFixture::with_root(temp, odd);
+    let tree = scene.create_worktree("T");
+    assert_eq!(fs::read_to_string(tree.path.join("file")).unwrap(), "first");
+    assert_eq!(open_or_create(&scene.layout, "T", &[]).unwrap().origin, WorktreeOrigin::Existing);
+}
+
+// spec: P6
+#[test]
+fn a_project_that_is_itself_a_linked_work_tree_of_a_bare_repository_has_trees_too() {
+    let (temp, root) = new_repository();
+    commit_all(&root);
+    let (bare, beside) = (root.with_file_name("bare.git"), root.with_file_name("beside"));
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    run_git(&root, &["clone", "--quiet", "--bare", &text(&root), &text(&bare)]).unwrap();
+    run_git(&bare, &["worktree", "add", "--quiet", &text(&beside)]).unwrap();
+    let scene = WorktreeFixture::with_root(temp, beside);
+    let tree = scene.create_worktree("T");
+    assert_eq!(head_commit(&tree.path), head_commit(&scene.root));
+}
+
+// spec: P6
+#[test]
+fn a_ralph_that_is_started_in_a_tree_knows_its_project() {
+    use crate::project::Project;
+    let scene = WorktreeFixture::new();
+    let tree = scene.create_worktree("T");
+    let home = scene.root.join(".ralph");
+    fs::create_dir_all(tree.path.join("sub")).unwrap();
+    let here = || Project::find_from(&tree.path.join("sub")).unwrap();
+    assert_eq!(here(), Project { root: tree.path.clone(), home: home.clone() });
+    // One that came with the repository is not its own.
+    fs::create_dir(tree.path.join(".ralph")).unwrap();
+    assert_eq!(here().home, home);
+}
+
+// spec: P6
+#[test]
+fn sparse_checkout_and_filters_apply_in_task_worktrees_too() {
+    let scene = WorktreeFixture::new();
+    fs::create_dir_all(scene.root.join("large")).unwrap();
+    fs::write(scene.root.join("large/data"), "big").unwrap();
+    fs::write(scene.root.join(".gitattributes"), "*.up filter=up\n").unwrap();
+    fs::write(scene.root.join("a.up"), "text").unwrap();
+    scene.run_git(&["config", "filter.up.smudge", "tr a-z A-Z"]);
+    scene.run_git(&["config", "filter.up.clean", "tr A-Z a-z"]);
+    commit_all(&scene.root);
+    scene.run_git(&["sparse-checkout", "set", "--cone"]);
+    let tree = scene.create_worktree("T");
+    assert_eq!(fs::read_to_string(tree.path.join("a.up")).unwrap(), "TEXT");
+    assert!(!tree.path.join("large/data").exists(), "it is sparse as the user's is");
+    let mark = crate::worktree::SnapshotKey { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
+    fs::write(tree.path.join("new"), "").unwrap();
+    let kept = crate::worktree::take_snapshot(&scene.layout, &tree, &mark).unwrap().commit;
+    assert_eq!(scene.run_git(&["show", &format!("{kept}:large/data")]), "big", "what is not there was not removed");
+    assert_eq!(run_git(&tree.path, &["status", "--porcelain"]).unwrap(), "?? new\n");
+}
+
+// spec: P6
+#[test]
+fn submodules_are_left_to_the_commands_that_set_a_tree_up() {
+    let scene = WorktreeFixture::new();
+    let (_other, module) = new_repository();
+    commit_all(&module);
+    let from = module.to_str().unwrap();
+    scene.run_git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "module"]);
+    commit_all(&scene.root);
+    let tree = scene.create_worktree("T");
+    assert_eq!(fs::read_dir(tree.path.join("module")).unwrap().count(), 0);
+    run_git(&tree.path, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"]).unwrap();
+    assert!(tree.path.join("module/file").is_file());
+    let removed = crate::worktree::remove_worktree(&scene.layout, "T").unwrap();
+    assert!(
+        matches!(removed, crate::worktree::WorktreeRemoval::Kept(_)),
+        "git removes no tree with submodules: {removed:?}"
+    );
+}
+
+// spec: P6
+#[test]
+fn no_hook_of_the_repository_is_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = WorktreeFixture::new();
+    for hook in ["post-checkout", "reference-transaction", "post-index-change"] {
+        let path = scene.root.join(".git/hooks").join(hook);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "#!/bin/sh\ntouch hooked\nexit 1\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    scene.run_git(&["config", "core.hooksPath", scene.root.join(".git/hooks").to_str().unwrap()]);
+    let tree = scene.create_worktree("T");
+    assert!(!tree.path.join("hooked").exists() && !scene.root.join("hooked").exists());
+}

@@ -1,0 +1,183 @@
+//! Everything of a task goes: its tree, its branch and its references, as far as nothing is lost with them.
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::create::recorded_base;
+use super::{
+    WorktreeError, WorktreeLayout, WorktreeRemoval, accept, describe_loss, find_worktree, ref_names, remove_worktree,
+};
+use crate::git::{self, RefEntry, RefUpdate};
+
+/// What is left of the work on a task that is not merged, for people; nothing where all of it is.
+pub fn describe_unmerged_work(layout: &WorktreeLayout, name: &str) -> Result<Vec<String>, WorktreeError> {
+    if !belongs_to_project(layout, name)? {
+        return Ok(Vec::new());
+    }
+    let mut left = Vec::new();
+    if let Some(tree) = find_worktree(layout, name)? {
+        let lost = describe_loss(layout, &tree)?;
+        left.extend(lost.map(|why| format!("the work tree {}: {why}", tree.path.display())));
+    }
+    let places = [ref_names::branch_ref(name), ref_names::accepted_ref(name)];
+    let commits: Vec<Option<String>> =
+        places.iter().map(|place| git::resolve_commit(&layout.root, place)).collect::<Result<_, _>>()?;
+    for commit in commits.iter().flatten() {
+        if !is_merged(layout, commit)? {
+            left.push(format!("the branch ralph/{name}: it has commits that are not merged"));
+            break;
+        }
+    }
+    Ok(left)
+}
+
+/// What became of what a task had.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ForgottenTask {
+    pub worktree_path: Option<PathBuf>,
+    /// References to what is nowhere else.
+    pub kept_refs: Vec<String>,
+}
+
+/// Lets go of a task whose work is merged: whoever makes a task of its name begins anew. What attempts have left that is
+/// nowhere else stays under its reference.
+pub fn forget_task(layout: &WorktreeLayout, name: &str) -> Result<ForgottenTask, WorktreeError> {
+    if !belongs_to_project(layout, name)? {
+        return Ok(ForgottenTask::default());
+    }
+    let branch = ref_names::branch_ref(name);
+    if let Some(path) = accept::find_branch_checkout(&layout.root, &branch)? {
+        return Err(WorktreeError::BranchCheckedOut { branch: format!("ralph/{name}"), path });
+    }
+    let tree = find_worktree(layout, name)?.map(|tree| tree.path);
+    if let WorktreeRemoval::Kept(why) = remove_worktree(layout, name)? {
+        return Err(WorktreeError::CannotRemove { name: name.to_owned(), reason: why });
+    }
+    let base = recorded_base(layout, name)?.unwrap_or_default();
+    let known: BTreeSet<String> = git::list_trees_since(&layout.root, &base)?.into_iter().collect();
+    let mut all = git::list_refs(&layout.root, &ref_names::task_ref_prefix(name))?;
+    all.extend(git::list_refs(&layout.root, &branch)?);
+    let mut forgotten = ForgottenTask { worktree_path: tree, kept_refs: Vec::new() };
+    let mut drops = Vec::new();
+    for found in all {
+        if is_reachable_elsewhere(layout, &found, &known)? {
+            drops.push(RefUpdate::Delete { name: found.name });
+        } else {
+            forgotten.kept_refs.push(found.name);
+        }
+    }
+    git::update_refs(&layout.root, &drops, "ralph: the task is forgotten")?;
+    Ok(forgotten)
+}
+
+/// Tells whether a task of this project has something here. One of another project that shares the repository may.
+fn belongs_to_project(layout: &WorktreeLayout, name: &str) -> Result<bool, WorktreeError> {
+    match recorded_base(layout, name) {
+        Ok(base) => Ok(base.is_some()),
+        Err(WorktreeError::OtherProject { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_merged(layout: &WorktreeLayout, commit: &str) -> Result<bool, WorktreeError> {
+    match git::head_commit(&layout.root)? {
+        Some(head) => Ok(git::is_ancestor(&layout.root, commit, &head)?),
+        None => Ok(false),
+    }
+}
+
+/// Tells whether the user's branch has a commit, or at least its files and what it stands on: a snapshot is a commit of its own.
+fn is_reachable_elsewhere(
+    layout: &WorktreeLayout,
+    found: &RefEntry,
+    known_trees: &BTreeSet<String>,
+) -> Result<bool, WorktreeError> {
+    if is_merged(layout, &found.commit)? {
+        return Ok(true);
+    }
+    let at = |what: &str| git::resolve_object(&layout.root, &format!("{}^{what}", found.commit));
+    let (Some(tree), Some(stood_on)) = (at("{tree}")?, at("")?) else { return Ok(false) };
+    Ok(known_trees.contains(&tree) && is_merged(layout, &stood_on)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::run_git;
+    use crate::worktree::testing::WorktreeFixture;
+    use crate::worktree::{SnapshotKey, TaskWorktree, take_snapshot};
+
+    fn list_ralph_refs(scene: &WorktreeFixture) -> String {
+        scene.run_git(&["for-each-ref", "--format=%(refname)", "refs/ralph", "refs/heads/ralph"])
+    }
+
+    fn snapshot_attempt(scene: &WorktreeFixture, tree: &TaskWorktree, iteration: u32) {
+        let mark = SnapshotKey { stage: "coder".to_owned(), iteration, attempt: 1 };
+        take_snapshot(&scene.layout, tree, &mark).unwrap();
+    }
+
+    // spec: P6
+    #[test]
+    fn of_a_task_whose_work_is_merged_nothing_is_left_and_its_name_is_free() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        fs::write(tree.path.join("file"), "new").unwrap();
+        snapshot_attempt(&scene, &tree, 1);
+        let accepted = scene.commit_and_accept(&tree, "file", "new");
+        scene.run_git(&["merge", "--quiet", "ralph/T"]);
+        assert_eq!(describe_unmerged_work(&scene.layout, "T").unwrap(), Vec::<String>::new());
+        let forgotten = forget_task(&scene.layout, "T").unwrap();
+        assert_eq!(forgotten, ForgottenTask { worktree_path: Some(tree.path.clone()), kept_refs: Vec::new() });
+        assert_eq!((list_ralph_refs(&scene), tree.path.exists()), (String::new(), false));
+        assert_eq!(scene.create_worktree("T").base, accepted, "another task of that name begins anew");
+    }
+
+    // spec: P6
+    #[test]
+    fn work_that_is_not_merged_is_named_and_a_snapshot_of_it_outlives_the_task() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        fs::write(tree.path.join("half"), "tried").unwrap();
+        snapshot_attempt(&scene, &tree, 1);
+        let left = |words: &str| {
+            let left = describe_unmerged_work(&scene.layout, "T").unwrap();
+            assert!(left.len() == 1 && left[0].contains(words), "{left:?}");
+        };
+        left("half in it is not committed");
+        assert!(matches!(forget_task(&scene.layout, "T"), Err(WorktreeError::CannotRemove { .. })));
+        assert!(tree.path.join("half").exists());
+        fs::remove_file(tree.path.join("half")).unwrap();
+        let forgotten = forget_task(&scene.layout, "T").unwrap();
+        assert_eq!(forgotten.kept_refs, ["refs/ralph/T/coder/1/1"]);
+        assert_eq!(list_ralph_refs(&scene), "refs/ralph/T/coder/1/1");
+        assert_eq!(scene.run_git(&["show", "refs/ralph/T/coder/1/1:half"]), "tried");
+    }
+
+    // spec: P6
+    #[test]
+    fn accepted_work_and_commits_of_your_own_on_its_branch_are_named() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        scene.commit_and_accept(&tree, "file", "new");
+        let words = describe_unmerged_work(&scene.layout, "T").unwrap();
+        assert_eq!(words.len(), 2, "{words:?}");
+        run_git(&tree.path, &["checkout", "--quiet", "--detach", &tree.base]).unwrap();
+        let words = describe_unmerged_work(&scene.layout, "T").unwrap();
+        assert_eq!(words, ["the branch ralph/T: it has commits that are not merged"]);
+    }
+
+    // spec: P6
+    #[test]
+    fn a_branch_that_somebody_stands_on_and_the_task_of_another_project_stay() {
+        let scene = WorktreeFixture::new();
+        scene.create_worktree("T");
+        scene.run_git(&["checkout", "--quiet", "ralph/T"]);
+        let before = list_ralph_refs(&scene);
+        assert!(matches!(forget_task(&scene.layout, "T"), Err(WorktreeError::BranchCheckedOut { .. })));
+        let other =
+            WorktreeLayout { folder: scene.layout.folder.with_file_name("other-12345678"), ..scene.layout.clone() };
+        assert_eq!(forget_task(&other, "T").unwrap(), ForgottenTask::default());
+        assert_eq!(list_ralph_refs(&scene), before);
+    }
+}

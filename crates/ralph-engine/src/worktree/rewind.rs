@@ -1,0 +1,146 @@
+//! A tree goes back to what it held after an earlier attempt. What it holds now is kept first.
+use super::obstacles::find_obstacles;
+use super::snapshot::keep_commit;
+use super::{AttemptSnapshot, TaskWorktree, WorktreeError, WorktreeLayout, accept};
+use crate::git;
+use ralph_util::failpoints::{self, FailPoint};
+
+/// What was kept before the tree went back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RewindResult {
+    /// The reference to what lay there.
+    pub backup_ref: String,
+    /// The reference to what was accepted, where that went back too.
+    pub accepted_backup_ref: Option<String>,
+}
+
+/// Puts HEAD and files of a tree back to a snapshot. What was not committed then is not committed again.
+pub fn rewind_worktree(
+    layout: &WorktreeLayout,
+    tree: &TaskWorktree,
+    snapshot: &AttemptSnapshot,
+) -> Result<RewindResult, WorktreeError> {
+    let path = &tree.path;
+    let now =
+        git::commit_worktree(path, &format!("ralph: {} before it went back to {}", tree.task_id, snapshot.key))?.commit;
+    let kept = keep_commit(layout, &tree.task_id, "before-rewind", &now)?;
+    failpoints::reach_fail_point(FailPoint::RewindSnapshotTaken);
+    let gone = || WorktreeError::NoSnapshot { name: tree.task_id.clone(), wanted: snapshot.key.to_string() };
+    let head = git::resolve_commit(path, &format!("{}^", snapshot.commit))?.ok_or_else(gone)?;
+    let files = find_obstacles(path, &git::diff_trees(path, &now, &snapshot.commit)?);
+    if !files.is_empty() {
+        return Err(WorktreeError::WouldOverwrite { name: tree.task_id.clone(), files });
+    }
+    let accepted = accept::rewind_accepted(layout, tree, &head)?;
+    git::reset_index(path, &now)?;
+    git::update_files_and_index(path, &now, &snapshot.commit)?;
+    failpoints::reach_fail_point(FailPoint::RewindFilesMoved);
+    git::detach_head(path, &head, &format!("ralph rewind {} {}", tree.task_id, snapshot.key))?;
+    git::reset_index(path, &head)?;
+    Ok(RewindResult { backup_ref: kept, accepted_backup_ref: accepted })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::git::run_git;
+    use crate::git::testing::commit_all;
+    use crate::worktree::testing::WorktreeFixture;
+    use crate::worktree::{SnapshotKey, list_snapshots, take_snapshot};
+
+    fn take_test_snapshot(scene: &WorktreeFixture, tree: &TaskWorktree, iteration: u32) -> AttemptSnapshot {
+        let mark = SnapshotKey { stage: "coder".to_owned(), iteration, attempt: 1 };
+        take_snapshot(&scene.layout, tree, &mark).unwrap();
+        list_snapshots(&scene.layout, "T").unwrap().into_iter().find(|one| one.key == mark).unwrap()
+    }
+
+    fn status_and_file(tree: &TaskWorktree) -> (String, String) {
+        let status = run_git(&tree.path, &["status", "--porcelain"]).unwrap();
+        (status, fs::read_to_string(tree.path.join("file")).unwrap())
+    }
+
+    // spec: P7
+    #[test]
+    fn head_and_files_go_back_and_nothing_that_was_there_is_lost() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        fs::write(tree.path.join("file"), "one").unwrap();
+        fs::write(tree.path.join("new"), "uncommitted").unwrap();
+        fs::write(tree.path.join("out"), "ignored").unwrap();
+        let first = take_test_snapshot(&scene, &tree, 1);
+        fs::remove_file(tree.path.join("new")).unwrap();
+        fs::write(tree.path.join("file"), "two").unwrap();
+        commit_all(&tree.path);
+        fs::write(tree.path.join("later"), "also uncommitted").unwrap();
+        run_git(&tree.path, &["update-index", "--assume-unchanged", "file"]).unwrap();
+        fs::write(tree.path.join("file"), "hidden").unwrap();
+        let rewound = rewind_worktree(&scene.layout, &tree, &first).unwrap();
+        assert_eq!(git::head_commit(&tree.path).unwrap(), Some(tree.base.clone()));
+        assert_eq!(status_and_file(&tree), (" M file\n?? new\n".to_owned(), "one".to_owned()));
+        assert_eq!(fs::read_to_string(tree.path.join("out")).unwrap(), "ignored");
+        assert_eq!(rewound.backup_ref, "refs/ralph/T/_before-rewind/1");
+        let kept = |name: &str| scene.run_git(&["show", &format!("{}:{name}", rewound.backup_ref)]);
+        assert_eq!((kept("later"), kept("file")), ("also uncommitted".into(), "hidden".into()));
+    }
+
+    // spec: P7
+    #[test]
+    fn accepted_work_that_is_undone_goes_back_too_and_is_kept() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        let first = take_test_snapshot(&scene, &tree, 1);
+        let accepted = scene.commit_and_accept(&tree, "file", "two");
+        let rewound = rewind_worktree(&scene.layout, &tree, &first).unwrap();
+        assert_eq!(scene.run_git(&["rev-parse", "ralph/T"]), tree.base);
+        assert_eq!(scene.run_git(&["rev-parse", &rewound.accepted_backup_ref.unwrap()]), accepted);
+        scene.commit_and_accept(&tree, "file", "another way");
+    }
+
+    // spec: P6, P7
+    #[test]
+    fn the_branch_goes_back_to_what_was_accepted_and_never_to_what_was_not() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        let accepted = scene.commit_and_accept(&tree, "file", "one");
+        fs::write(tree.path.join("file"), "half").unwrap();
+        commit_all(&tree.path);
+        let half = take_test_snapshot(&scene, &tree, 1);
+        scene.commit_and_accept(&tree, "file", "two");
+        rewind_worktree(&scene.layout, &tree, &half).unwrap();
+        assert_eq!(scene.run_git(&["rev-parse", "ralph/T"]), accepted);
+        scene.commit_and_accept(&tree, "file", "another way");
+    }
+
+    // spec: P6, P7
+    #[test]
+    fn a_users_commit_on_the_branch_prevents_a_rewind() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        let first = take_test_snapshot(&scene, &tree, 1);
+        let accepted = scene.commit_and_accept(&tree, "file", "two");
+        let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
+        let commit = ["commit-tree", "HEAD^{tree}", "-p", &accepted, "-m", "mine"];
+        let mine = scene.run_git(&[&identity[..], &commit].concat());
+        scene.run_git(&["branch", "--force", "ralph/T", &mine]);
+        let refused = rewind_worktree(&scene.layout, &tree, &first).unwrap_err();
+        assert!(matches!(refused, WorktreeError::BranchMoved { .. }), "{refused}");
+        assert_eq!(scene.run_git(&["rev-parse", "ralph/T"]), mine);
+        assert_eq!(status_and_file(&tree), (String::new(), "two".to_owned()));
+    }
+
+    // spec: P7
+    #[test]
+    fn an_ignored_file_in_the_way_of_a_snapshot_is_not_written_over() {
+        let scene = WorktreeFixture::new();
+        let tree = scene.create_worktree("T");
+        fs::write(tree.path.join("later"), "old").unwrap();
+        let first = take_test_snapshot(&scene, &tree, 1);
+        fs::write(tree.path.join("later"), "precious").unwrap();
+        fs::write(tree.path.join(".gitignore"), "later\n").unwrap();
+        let refused = rewind_worktree(&scene.layout, &tree, &first).unwrap_err();
+        assert!(matches!(refused, WorktreeError::WouldOverwrite { .. }), "{refused}");
+        assert_eq!(fs::read_to_string(tree.path.join("later")).unwrap(), "precious");
+    }
+}

@@ -1,0 +1,49 @@
+//! A bell that rings when a child of this process ends. Keeper and supervisors wait for it beside other things.
+//! It reaps nobody.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::process_tree::TREE_POLL_INTERVAL;
+use super::signals;
+
+pub(super) struct ChildExitNotifier(UnixStream);
+
+impl ChildExitNotifier {
+    /// Hangs the bell of this process. One that came with a fork does not ring here any more.
+    pub(super) fn install() -> io::Result<ChildExitNotifier> {
+        let (ours, handler_end) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        handler_end.set_nonblocking(true)?;
+        signals::notify_on_child_exit(handler_end);
+        Ok(ChildExitNotifier(ours))
+    }
+
+    /// Forgets that it rang.
+    pub(super) fn clear(&self) {
+        let mut buffer = [0; 256];
+        while matches!((&self.0).read(&mut buffer), Ok(count) if count > 0) {}
+    }
+
+    /// Waits until it rings, but not long.
+    pub(super) fn wait_briefly(&self) {
+        let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&to_timespec(TREE_POLL_INTERVAL)));
+        self.clear();
+    }
+}
+
+impl AsFd for ChildExitNotifier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+pub(super) fn to_timespec(wait: Duration) -> Timespec {
+    // A deadline that is less than a tick away must not become a busy loop, so round up to a millisecond.
+    let wait = wait.max(Duration::from_millis(1));
+    Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() }
+}

@@ -1,0 +1,41 @@
+//! Remembers which processes serve this ralph: its keeper and the supervisors of its jobs.
+//! A sweep asks it what to spare; nothing else does.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::process::Pid;
+
+use super::platform;
+
+static HELPER_PIDS: Mutex<Option<HashSet<Pid>>> = Mutex::new(None);
+static KEEPER_START_TIME: OnceLock<u64> = OnceLock::new();
+
+fn lock_helper_pids() -> MutexGuard<'static, Option<HashSet<Pid>>> {
+    HELPER_PIDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers the keeper, and that orphans older than it are not ours.
+pub(super) fn register_keeper(keeper: Pid) {
+    if let Some(process) = platform::read_process(keeper) {
+        let _ = KEEPER_START_TIME.set(process.start_ticks);
+    }
+    register_helper(keeper);
+}
+
+pub(super) fn register_helper(helper: Pid) {
+    lock_helper_pids().get_or_insert_default().insert(helper);
+}
+
+pub(super) fn unregister_helper(helper: Pid) {
+    lock_helper_pids().get_or_insert_default().remove(&helper);
+}
+
+pub(super) fn helper_pids() -> HashSet<Pid> {
+    lock_helper_pids().clone().unwrap_or_default()
+}
+
+/// Returns the start time of the keeper, or nothing when this process has none.
+pub(super) fn keeper_start_time() -> Option<u64> {
+    KEEPER_START_TIME.get().copied()
+}

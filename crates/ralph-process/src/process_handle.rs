@@ -1,0 +1,49 @@
+//! Addresses one process, also after its number was given to another. It never looks at what the process does.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::child_exit_notifier::to_timespec;
+use super::platform;
+
+/// How long to rest where the end of a process cannot be waited for.
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+pub(super) enum ProcessHandle {
+    PidFd(OwnedFd),
+    /// There are no handles for processes here (not Linux, older than 5.3, or a sandbox forbids them).
+    PidOnly(Pid),
+    Exited,
+}
+
+impl ProcessHandle {
+    pub(super) fn open(pid: Pid) -> ProcessHandle {
+        match platform::open_pidfd(pid) {
+            Ok(fd) => ProcessHandle::PidFd(fd),
+            Err(Errno::SRCH) => ProcessHandle::Exited,
+            Err(_) => ProcessHandle::PidOnly(pid),
+        }
+    }
+
+    pub(super) fn send_signal(&self, signal: Signal) -> rustix::io::Result<()> {
+        match self {
+            ProcessHandle::PidFd(fd) => platform::signal_pidfd(fd, signal),
+            ProcessHandle::PidOnly(pid) => kill_process(*pid, signal),
+            ProcessHandle::Exited => Err(Errno::SRCH),
+        }
+    }
+
+    /// Waits until the process ends, for `time` at most. May return early.
+    pub(super) fn wait_for_exit(&self, timeout: Duration) {
+        match self {
+            ProcessHandle::PidFd(fd) => drop(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&to_timespec(timeout)))),
+            ProcessHandle::PidOnly(_) => std::thread::sleep(timeout.min(EXIT_POLL_INTERVAL)),
+            ProcessHandle::Exited => {}
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Finds, signals, reaps and kills the descendants of a supervisor, and the orphans of a keeper.
+//! As every orphan among them is adopted, "no child left" means "nothing left".
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, test_kill_process_group, wait,
+};
+
+use super::job_completion::{JobExit, LeakedProcess, TreeCleanup};
+use super::platform;
+use super::process_snapshot::ProcessSnapshot;
+
+/// How long a process may resist SIGKILL before it is reported as leaked.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often the tree is looked at again while nothing is heard of it.
+pub(super) const TREE_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The descendants of this process, of which `root` leads the process group.
+pub(super) struct ProcessTree {
+    root_pid: Pid,
+    root_exit: Option<JobExit>,
+}
+
+/// What is left after reaping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RemainingChildren {
+    NoneLeft,
+    SomeLeft,
+}
+
+impl ProcessTree {
+    pub(super) fn new(root_pid: Pid) -> ProcessTree {
+        ProcessTree { root_pid, root_exit: None }
+    }
+
+    /// Returns how the root ended, if it did.
+    pub(super) fn root_exit(&self) -> Option<JobExit> {
+        self.root_exit
+    }
+
+    /// Collects every dead child without waiting.
+    pub(super) fn reap_children(&mut self) -> RemainingChildren {
+        reap_dead_children(|pid, status| self.record_exit(pid, status))
+    }
+
+    fn record_exit(&mut self, pid: Pid, status: WaitStatus) {
+        if pid != self.root_pid {
+            return;
+        }
+        self.root_exit = match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(JobExit::Code(code)),
+            (None, Some(signal)) => Some(JobExit::Signal(signal)),
+            (None, None) => self.root_exit,
+        };
+    }
+
+    /// Signals the root's process group. Does nothing once the root is reaped: its number may be another's by then.
+    pub(super) fn signal_group(&self, signal: Signal) {
+        if self.root_exit.is_none() {
+            let _ = kill_process_group(self.root_pid, signal);
+        }
+    }
+
+    pub(super) fn is_group_alive(&self) -> bool {
+        test_kill_process_group(self.root_pid).is_ok()
+    }
+
+    /// Stops every descendant, parents first. A process with a pending signal cannot fork, so the first look that
+    /// shows no new one is the last.
+    pub(super) fn pause_all(&self) {
+        let mut paused = HashSet::new();
+        self.signal_group_if_unlisted(Signal::STOP);
+        while living_descendants().iter().filter(|process| signal_once(process, Signal::STOP, &mut paused)).count() > 0
+        {
+        }
+    }
+
+    /// Continues every descendant, children first, so that no parent finds its child still stopped.
+    pub(super) fn resume_all(&self) {
+        self.signal_group_if_unlisted(Signal::CONT);
+        for process in living_descendants().iter().rev() {
+            let _ = platform::signal_process(process, Signal::CONT);
+        }
+    }
+
+    /// Kills the group where nothing more can be seen.
+    pub(super) fn kill_group_if_unlisted(&self) {
+        self.signal_group_if_unlisted(Signal::KILL);
+    }
+
+    fn signal_group_if_unlisted(&self, signal: Signal) {
+        if !platform::CAN_LIST_PROCESSES {
+            let _ = kill_process_group(self.root_pid, signal);
+        }
+    }
+}
+
+/// A killing in progress: who got SIGKILL, and until when the rest may resist.
+pub(super) struct TreeKiller {
+    deadline: Instant,
+    killed_processes: HashSet<ProcessKey>,
+}
+
+/// How a hunt stands after one look at the tree.
+pub(super) enum KillProgress {
+    /// Nothing is left, or what is left has resisted too long.
+    Finished(TreeCleanup),
+    /// Others were found and signalled: look again at once, they may have left orphans.
+    FoundMore,
+    /// All that live have got their signal: wait for one to die.
+    Dying,
+}
+
+impl TreeKiller {
+    pub(super) fn start() -> TreeKiller {
+        TreeKiller { deadline: Instant::now() + KILL_TIMEOUT, killed_processes: HashSet::new() }
+    }
+
+    /// Kills once what was seen alive.
+    pub(super) fn kill_new(&mut self, living: Vec<ProcessSnapshot>) -> KillProgress {
+        let fresh =
+            living.iter().filter(|process| signal_once(process, Signal::KILL, &mut self.killed_processes)).count();
+        match fresh {
+            _ if Instant::now() > self.deadline => KillProgress::Finished(self.to_cleanup(living)),
+            0 => KillProgress::Dying,
+            _ => KillProgress::FoundMore,
+        }
+    }
+
+    pub(super) fn to_cleanup(&self, remaining: Vec<ProcessSnapshot>) -> TreeCleanup {
+        TreeCleanup {
+            killed: u32::try_from(self.killed_processes.len()).unwrap_or(u32::MAX),
+            leaked: to_leaked_processes(remaining),
+        }
+    }
+}
+
+/// Names a process for ever: its pid and its start time.
+pub(super) type ProcessKey = (Pid, u64);
+
+/// Signals a process unless it is among those that already got it. Says whether it got it now.
+pub(super) fn signal_once(process: &ProcessSnapshot, signal: Signal, signalled: &mut HashSet<ProcessKey>) -> bool {
+    !signalled.contains(&(process.pid, process.start_ticks))
+        && platform::signal_process(process, signal).is_ok()
+        && signalled.insert((process.pid, process.start_ticks))
+}
+
+pub(super) fn to_leaked_processes(remaining: Vec<ProcessSnapshot>) -> Vec<LeakedProcess> {
+    remaining
+        .into_iter()
+        .map(|process| LeakedProcess { pid: process.pid.as_raw_pid().cast_unsigned(), name: process.name })
+        .collect()
+}
+
+/// Collects every dead child of this process without waiting.
+pub(super) fn reap_dead_children(mut on_exit: impl FnMut(Pid, WaitStatus)) -> RemainingChildren {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => on_exit(pid, status),
+            Ok(None) => return RemainingChildren::SomeLeft,
+            Err(Errno::INTR) => {}
+            Err(_) => return RemainingChildren::NoneLeft,
+        }
+    }
+}
+
+/// Returns the living descendants of this process, parents before their children.
+pub(super) fn living_descendants() -> Vec<ProcessSnapshot> {
+    living_descendants_except(|_| false)
+}
+
+/// Returns the same without those that are `spared`, and without what lives below them.
+pub(super) fn living_descendants_except(is_excluded: impl Fn(Pid) -> bool) -> Vec<ProcessSnapshot> {
+    let mut rest = platform::list_processes();
+    let mut found: Vec<ProcessSnapshot> = Vec::new();
+    let mut parents = HashSet::from([getpid()]);
+    while !parents.is_empty() {
+        let (mut children, others): (Vec<ProcessSnapshot>, Vec<ProcessSnapshot>) =
+            rest.into_iter().partition(|process| process.parent_pid.is_some_and(|parent| parents.contains(&parent)));
+        children.retain(|process| !is_excluded(process.pid));
+        parents = children.iter().map(|process| process.pid).collect();
+        found.extend(children);
+        rest = others;
+    }
+    found.retain(|process| process.is_alive);
+    found
+}

@@ -1,0 +1,61 @@
+//! The share of each agent and model in a run, narrow enough to be added up over many runs.
+use ralph_core::fact::{AttemptResult, IterationStatus};
+
+use super::projections::FactContext;
+use super::statement_batch::{SqlStatement, sql};
+
+/// Returns the statement that adds an attempt which has ended. Its agent is the one that took over last.
+pub(super) fn add_attempt(
+    context: FactContext<'_>,
+    (iteration, attempt): (u32, u32),
+    result: &AttemptResult,
+) -> SqlStatement {
+    let is_unpriced = result.status == IterationStatus::Finished && result.spend.cost_micros.is_none();
+    sql!(
+        "INSERT INTO shares (run, agent, model, started_at, status, iterations, last_iteration, worked_ms, unpriced,
+            input_tokens, output_tokens, cost_micros)
+         SELECT r.id, COALESCE(r.agent_now, r.agent), ?, r.started_at, r.status, 1, a.iteration,
+            MAX(0, ? - a.started_at), ?, ?, ?, ?
+         FROM runs r JOIN attempts a ON a.run = r.id WHERE r.id = ? AND a.iteration = ? AND a.number = ?
+         ON CONFLICT (run, agent, model) DO UPDATE SET
+            iterations = iterations + (last_iteration <> excluded.last_iteration),
+            last_iteration = excluded.last_iteration,
+            worked_ms = worked_ms + excluded.worked_ms,
+            unpriced = unpriced + excluded.unpriced,
+            input_tokens = COALESCE(input_tokens + excluded.input_tokens, input_tokens, excluded.input_tokens),
+            output_tokens = COALESCE(output_tokens + excluded.output_tokens, output_tokens, excluded.output_tokens),
+            cost_micros = COALESCE(cost_micros + excluded.cost_micros, cost_micros, excluded.cost_micros)",
+        result.model.as_deref().unwrap_or_default(),
+        context.at.0,
+        u32::from(is_unpriced),
+        result.spend.input_tokens,
+        result.spend.output_tokens,
+        result.spend.cost_micros,
+        context.run,
+        iteration,
+        attempt
+    )
+}
+
+/// Returns the statement that counts a claim which was rejected: the last attempt of its iteration had made it.
+pub(super) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
+    sql!(
+        "UPDATE shares SET rejected = rejected + 1
+         WHERE run = ? AND agent = (SELECT COALESCE(agent_now, agent) FROM runs WHERE id = ?)
+            AND model = (SELECT COALESCE(model, '') FROM attempts WHERE run = ? AND iteration = ?
+                ORDER BY number DESC LIMIT 1)",
+        run,
+        run,
+        run,
+        iteration
+    )
+}
+
+/// Returns the statement that repeats what has become of the run.
+pub(super) fn copy_run_status(run: &str) -> SqlStatement {
+    sql!(
+        "UPDATE shares SET (status, exit_code) = (SELECT status, exit_code FROM runs WHERE id = ?) WHERE run = ?",
+        run,
+        run
+    )
+}

@@ -1,0 +1,42 @@
+//! A copy of a damaged database, for inspection: whatever happens to the original, by whichever program.
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::DamagedCopy;
+use super::database_files::{DATABASE_FILE, WAL_FILE};
+use ralph_util::private_files::{self, PrivateFolder};
+
+/// Copies the files of a database into a folder beside it, once for each state of the file. A disk that is
+/// full or read-only is no reason to say less about the damage.
+pub(super) fn save_damaged_copy(path: &Path) -> DamagedCopy {
+    match copy_into_folder(path) {
+        Ok(Some(folder)) => DamagedCopy::Saved(folder),
+        Ok(None) | Err(_) => DamagedCopy::NotSaved,
+    }
+}
+
+fn copy_into_folder(path: &Path) -> io::Result<Option<PathBuf>> {
+    let Some(folder) = path.parent() else { return Ok(None) };
+    let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(None) };
+    let from = private_files::open_folder(folder)?;
+    let target = folder.join(format!("damaged-{}-{}", found.mtime(), found.size()));
+    if target.exists() {
+        return Ok(Some(target));
+    }
+    // It gets its name when it is whole.
+    let unfinished = target.with_extension("part");
+    let to = private_files::ensure_folder(&unfinished)?;
+    for name in [DATABASE_FILE, WAL_FILE] {
+        if from.stat_own_file(name)?.is_some() {
+            copy_file(&from, &to, name)?;
+        }
+    }
+    std::fs::rename(unfinished, &target)?;
+    Ok(Some(target))
+}
+
+fn copy_file(from: &PrivateFolder, to: &PrivateFolder, name: &str) -> io::Result<()> {
+    let mut copy = to.create_new_file(name)?;
+    io::copy(&mut from.open_for_read(name)?, &mut copy).map(drop)
+}

@@ -1,0 +1,104 @@
+//! Where the database lies: its folder, held open, and the files that SQLite uses in it. They are looked at
+//! before SQLite opens them, because SQLite would follow a link and write to what it leads to.
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Access, AtFlags};
+
+use super::database_header::{DatabaseFileState, SQLITE_HEADER_BYTES};
+use ralph_util::private_files::{self, GITIGNORE_FILE, PrivateFolder};
+
+/// The names that SQLite gives its files.
+pub(super) const DATABASE_FILE: &str = "ralph.db";
+pub(super) const WAL_FILE: &str = "ralph.db-wal";
+const SHARED_MEMORY_FILE: &str = "ralph.db-shm";
+const JOURNAL_FILE: &str = "ralph.db-journal";
+
+/// Device and inode.
+pub(super) type DatabaseFileId = (u64, u64);
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(super) struct DatabaseFiles {
+    folder: Arc<PrivateFolder>,
+    pub(super) path: PathBuf,
+}
+
+impl DatabaseFiles {
+    /// Opens the folder, which is made where it is missing.
+    pub(super) fn create(folder: &Path) -> io::Result<Self> {
+        private_files::ensure_folder(folder).map(Self::in_folder)
+    }
+
+    /// Opens the folder, if there is one.
+    pub(super) fn open_existing(folder: &Path) -> io::Result<Option<Self>> {
+        match private_files::open_folder(folder) {
+            Ok(folder) => Ok(Some(Self::in_folder(folder))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn in_folder(folder: PrivateFolder) -> Self {
+        Self { path: folder.path().join(DATABASE_FILE), folder: Arc::new(folder) }
+    }
+
+    /// Returns which file the database is, or `None` where there is none. Anything but files of our own is
+    /// refused.
+    pub(super) fn database_file_id(&self) -> io::Result<Option<DatabaseFileId>> {
+        for name in [WAL_FILE, SHARED_MEMORY_FILE, JOURNAL_FILE] {
+            self.folder.stat_own_file(name)?;
+        }
+        Ok(self.folder.stat_own_file(DATABASE_FILE)?.map(|found| (found.st_dev, found.st_ino)))
+    }
+
+    /// Looks at the files from outside. Another process may be making the database at this moment: what comes
+    /// last with it is looked at first.
+    pub(super) fn inspect(&self) -> io::Result<DatabaseFileState> {
+        let size = |name| {
+            Ok::<u64, io::Error>(self.folder.stat_own_file(name)?.map_or(0, |found| found.st_size.cast_unsigned()))
+        };
+        let was_created = self.was_created()?;
+        let (log, journal) = (size(WAL_FILE)?, size(JOURNAL_FILE)?);
+        let mut state =
+            DatabaseFileState { header: None, file_size: 0, wal_size: log, journal_size: journal, was_created };
+        if self.folder.stat_own_file(DATABASE_FILE)?.is_some() {
+            let mut header = Vec::with_capacity(SQLITE_HEADER_BYTES);
+            self.folder.open_for_read(DATABASE_FILE)?.take(SQLITE_HEADER_BYTES as u64).read_to_end(&mut header)?;
+            state.header = Some(header);
+            state.file_size = size(DATABASE_FILE)?;
+        }
+        Ok(state)
+    }
+
+    /// Tells whether a database was made here once: git is told to keep out when it has its tables.
+    fn was_created(&self) -> io::Result<bool> {
+        Ok(self.folder.stat_own_file(GITIGNORE_FILE)?.is_some())
+    }
+
+    /// Fails with the reason why no files can be made here.
+    pub(super) fn check_writable(&self) -> io::Result<()> {
+        Ok(rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK, AtFlags::empty())?)
+    }
+
+    /// Makes the file before SQLite does, which would let everybody read it.
+    pub(super) fn create_database_file(&self) -> io::Result<()> {
+        self.folder.open_for_append(DATABASE_FILE).map(drop)
+    }
+
+    /// Hides the state from git. This also says that the database is made.
+    pub(super) fn write_gitignore(&self) -> io::Result<()> {
+        self.folder.write_gitignore()
+    }
+
+    /// Returns the path for SQLite, which must be UTF-8 by the way we reach it. Where it is not, the open
+    /// folder lends its name.
+    pub(super) fn sqlite_path(&self) -> PathBuf {
+        match self.path.to_str() {
+            Some(_) => self.path.clone(),
+            None => Path::new("/proc/self/fd").join(self.folder.as_fd().as_raw_fd().to_string()).join(DATABASE_FILE),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Noticing that somebody else was at the files while a run goes on. SQLite trusts them: it would write into a
+//! file without a name, and it dies when its shared memory shrinks below it.
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The files of an open database, as they were seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileStamps {
+    database: Option<FileStamp>,
+    wal: Option<FileStamp>,
+    shared_memory: Option<FileStamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    /// Device and inode.
+    identity: (u64, u64),
+    size: u64,
+    /// When content and attributes were last changed.
+    changed_at: [i64; 4],
+}
+
+/// What became of the files between two looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DatabaseFileChange {
+    Unchanged,
+    /// Written to: by another ralph, or by a vandal.
+    Written,
+    /// No ralph makes them smaller.
+    Truncated,
+    Removed,
+}
+
+impl FileStamps {
+    pub(super) fn capture(database: &Path) -> Self {
+        let sibling_path = |ending: &str| {
+            let mut name = database.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        Self {
+            database: read_stamp(database),
+            wal: read_stamp(&sibling_path("-wal")),
+            shared_memory: read_stamp(&sibling_path("-shm")),
+        }
+    }
+
+    /// Compares with an earlier look.
+    pub(super) fn change_since(&self, before: &Self) -> DatabaseFileChange {
+        let pairs =
+            [(before.database, self.database), (before.wal, self.wal), (before.shared_memory, self.shared_memory)];
+        let gone = |(before, now): &(Option<FileStamp>, Option<FileStamp>)| {
+            before.is_some_and(|before| now.is_none_or(|now| now.identity != before.identity))
+        };
+        if pairs.iter().any(gone) {
+            return DatabaseFileChange::Removed;
+        }
+        // A log may be cut by whoever writes its content into the database.
+        let smaller = |before: Option<FileStamp>, now: Option<FileStamp>| {
+            before.zip(now).is_some_and(|(before, now)| now.size < before.size)
+        };
+        if smaller(before.database, self.database) || smaller(before.shared_memory, self.shared_memory) {
+            return DatabaseFileChange::Truncated;
+        }
+        if (before.database, before.wal) == (self.database, self.wal) {
+            DatabaseFileChange::Unchanged
+        } else {
+            DatabaseFileChange::Written
+        }
+    }
+}
+
+fn read_stamp(path: &Path) -> Option<FileStamp> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some(FileStamp {
+        identity: (found.dev(), found.ino()),
+        size: found.size(),
+        changed_at: [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample_stamps() -> FileStamps {
+        let stamp = |inode| Some(FileStamp { identity: (1, inode), size: 4096, changed_at: [5; 4] });
+        FileStamps { database: stamp(1), wal: stamp(2), shared_memory: stamp(3) }
+    }
+
+    fn change_after(change: impl FnOnce(&mut FileStamps)) -> DatabaseFileChange {
+        let mut now = sample_stamps();
+        change(&mut now);
+        now.change_since(&sample_stamps())
+    }
+
+    // fault: 36
+    #[test]
+    fn a_removed_or_replaced_file_is_reported() {
+        assert_eq!(change_after(|_| ()), DatabaseFileChange::Unchanged);
+        assert_eq!(change_after(|now| now.database = None), DatabaseFileChange::Removed);
+        assert_eq!(change_after(|now| now.wal = None), DatabaseFileChange::Removed);
+        assert_eq!(change_after(|now| now.shared_memory = None), DatabaseFileChange::Removed);
+        assert_eq!(change_after(|now| now.database = now.wal), DatabaseFileChange::Removed);
+    }
+
+    // fault: 36
+    #[test]
+    fn database_and_shared_memory_never_shrink_but_a_log_may() {
+        let cut = |stamp: &mut Option<FileStamp>| stamp.as_mut().unwrap().size = 7;
+        assert_eq!(change_after(|now| cut(&mut now.database)), DatabaseFileChange::Truncated);
+        assert_eq!(change_after(|now| cut(&mut now.shared_memory)), DatabaseFileChange::Truncated);
+        assert_eq!(change_after(|now| cut(&mut now.wal)), DatabaseFileChange::Written);
+    }
+
+    // fault: 36
+    #[test]
+    fn a_write_is_noticed_but_not_in_the_shared_memory_that_readers_use_too() {
+        let touch = |stamp: &mut Option<FileStamp>| stamp.as_mut().unwrap().changed_at[1] = 6;
+        assert_eq!(change_after(|now| touch(&mut now.database)), DatabaseFileChange::Written);
+        assert_eq!(change_after(|now| touch(&mut now.wal)), DatabaseFileChange::Written);
+        assert_eq!(change_after(|now| touch(&mut now.shared_memory)), DatabaseFileChange::Unchanged);
+    }
+
+    #[test]
+    fn a_new_file_is_not_reported_as_removed() {
+        let mut before = sample_stamps();
+        before.wal = None;
+        before.shared_memory = None;
+        assert_eq!(sample_stamps().change_since(&before), DatabaseFileChange::Written);
+    }
+}

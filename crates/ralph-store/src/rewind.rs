@@ -1,0 +1,44 @@
+//! A task that somebody takes back to an earlier moment of its work: no worker has it meanwhile, and none goes on with what
+//! came after that moment.
+use std::time::Duration;
+
+use ralph_core::event::UnixMillis;
+use ralph_core::pipeline::TaskProgress;
+use ralph_core::task::TaskStatus;
+
+use super::leases::{boot_clock_millis, duration_to_millis, read_lease};
+use super::statement_batch::SqlValue;
+use super::{Store, StoreError, TaskLease};
+
+impl Store {
+    /// Takes a task that nobody has, whatever its status is. `None`: somebody has it.
+    pub async fn lease_task(
+        &self,
+        task: &str,
+        owner: &str,
+        lease_duration: Duration,
+    ) -> Result<Option<TaskLease>, StoreError> {
+        let sql = "UPDATE tasks SET owner = $1, fence = fence + 1, lease_until = $2 + $3
+             WHERE id = $4 AND (owner IS NULL OR lease_until < $2) RETURNING id, fence";
+        let query = sqlx::query(sql).bind(SqlValue::from(owner).as_stored_text().to_owned());
+        let query = query.bind(boot_clock_millis()).bind(duration_to_millis(lease_duration)).bind(task.to_owned());
+        Ok(self.write_outside_run(query, read_lease).await?.pop())
+    }
+
+    /// Writes how far the work on a task is, from now on.
+    pub async fn rewind_task(
+        &self,
+        lease: &TaskLease,
+        (progress, status): (Option<&TaskProgress>, TaskStatus),
+        at: UnixMillis,
+    ) -> Result<(), StoreError> {
+        let sql = "UPDATE tasks SET pipeline = COALESCE($1, pipeline), status = $2, updated_at = $3
+             WHERE id = $4 AND fence = $5 RETURNING id, fence";
+        let progress = progress.map(|progress| self.to_json(progress)).transpose()?;
+        let query =
+            sqlx::query(sql).bind(progress.map(|text| SqlValue::from(text.as_str()).as_stored_text().to_owned()));
+        let query = query.bind(status.as_str()).bind(at.0);
+        let written = self.write_outside_run(query.bind(lease.task_id.clone()).bind(lease.fence), read_lease).await?;
+        if written.is_empty() { Err(self.lease_lost_error(&lease.task_id)) } else { Ok(()) }
+    }
+}

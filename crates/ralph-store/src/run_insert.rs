@@ -1,0 +1,123 @@
+//! What a run was given when it was stored: one statement stores it, checksums hold it.
+use ralph_core::loop_state::LoopState;
+
+use super::checksum::ChecksumPart::{Number, Text};
+use super::checksum::{checksum, verify_checksum};
+use super::statement_batch::{SqlStatement, SqlValue, sql};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunHeaderRow<'a> {
+    pub(super) id: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) agent: &'a str,
+    pub(super) promise: &'a str,
+    pub(super) max_iterations: i64,
+    pub(super) started_at: i64,
+    /// JSON.
+    pub(super) settings: &'a str,
+}
+
+/// What is kept of a loop beside it, to be added up over many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunTotals {
+    /// Unknown where the loop cannot be read.
+    pub(super) worked_ms: Option<u64>,
+    pub(super) unpriced: u32,
+}
+
+impl RunTotals {
+    pub(super) const UNKNOWN: Self = Self { worked_ms: None, unpriced: 0 };
+}
+
+impl From<&LoopState> for RunTotals {
+    fn from(state: &LoopState) -> Self {
+        Self { worked_ms: Some(state.worked.total_ms()), unpriced: state.unpriced }
+    }
+}
+
+/// Who drives a run, and under which number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunOwnership<'a> {
+    pub(super) fence: i64,
+    /// JSON.
+    pub(super) owner: Option<&'a str>,
+}
+
+impl RunOwnership<'_> {
+    /// No engine of this store drives it.
+    pub(super) const UNOWNED: Self = Self { fence: 0, owner: None };
+}
+
+impl RunHeaderRow<'_> {
+    /// Returns the statement that stores a run with its loop, to be followed by so many facts.
+    pub(super) fn insert_statement(
+        &self,
+        (state, totals): (&SqlValue, RunTotals),
+        facts: i64,
+        ownership: RunOwnership<'_>,
+    ) -> SqlStatement {
+        let [kind, agent, promise, settings] = [self.kind, self.agent, self.promise, self.settings].map(SqlValue::from);
+        let stored = RunHeaderRow {
+            kind: kind.as_stored_text(),
+            agent: agent.as_stored_text(),
+            promise: promise.as_stored_text(),
+            settings: settings.as_stored_text(),
+            ..*self
+        };
+        let (sum, settings_sum) = (stored.checksum(), settings_checksum(stored.settings));
+        sql!(
+            "INSERT INTO runs
+                (id, kind, status, agent, promise, max_iterations, started_at, settings, sum, settings_sum,
+                 loop, facts, loop_sum, fence, owner, worked_ms, unpriced)
+             VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            self.id,
+            kind,
+            agent,
+            promise,
+            self.max_iterations,
+            self.started_at,
+            settings,
+            sum,
+            settings_sum,
+            state.clone(),
+            facts,
+            loop_checksum(state.as_stored_text(), facts),
+            ownership.fence,
+            ownership.owner,
+            totals.worked_ms,
+            totals.unpriced
+        )
+    }
+
+    /// Holds what was read against its two checksums.
+    pub(super) fn verify_checksums(&self, stored: Option<i64>, settings: Option<i64>) -> Result<(), sqlx::Error> {
+        verify_checksum(stored, self.checksum(), "what a run was given")?;
+        verify_checksum(settings, settings_checksum(self.settings), "what a run was told")
+    }
+
+    fn checksum(&self) -> i64 {
+        checksum(&[
+            Text(self.id),
+            Text(self.kind),
+            Text(self.agent),
+            Text(self.promise),
+            Number(self.max_iterations),
+            Number(self.started_at),
+        ])
+    }
+}
+
+/// Returns the checksum of the settings, which may change when a run is taken over.
+pub(super) fn settings_checksum(settings: &str) -> i64 {
+    checksum(&[Text(settings)])
+}
+
+/// Returns the checksum of a loop after so many facts.
+pub(super) fn loop_checksum(state: &str, facts: i64) -> i64 {
+    checksum(&[Text(state), Number(facts)])
+}
+
+/// Returns the checksum of a fact in its place.
+pub(super) fn fact_checksum(run: &str, (seq, at): (i64, i64), body: &str) -> i64 {
+    checksum(&[Text(run), Number(seq), Number(at), Text(body)])
+}

@@ -1,0 +1,42 @@
+//! What the runs of a task, or of a spec, have used together.
+use ralph_core::attempt::ModelSpend;
+use ralph_core::budget::{BudgetScope, BudgetUsage};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use super::{Store, StoreError};
+
+/// A run that had an iteration and no cost has used something that nobody knows.
+const USAGE_COLUMNS: &str = "SELECT SUM(cost_micros) AS cost, SUM(input_tokens) AS input, SUM(output_tokens) AS output,
+    COALESCE(SUM(worked_ms), 0) AS worked, COALESCE(SUM(iterations), 0) AS iterations, COALESCE(SUM(MAX(unpriced, iterations > 0 AND cost_micros IS NULL)), 0) AS unpriced";
+
+const FROM_RUNS_OF_TASK: &str = "FROM runs WHERE task = $1 AND id <> $2";
+const FROM_RUNS_OF_SPEC: &str = "FROM tasks JOIN runs ON runs.task = tasks.id WHERE tasks.spec = $1 AND runs.id <> $2";
+
+impl Store {
+    /// Returns what all runs but this one have used. What a worker has used only the worker knows.
+    pub async fn usage_of_other_runs(&self, run: &str, scope: &BudgetScope) -> Result<BudgetUsage, StoreError> {
+        let (from, id) = match scope {
+            BudgetScope::Task(id) => (FROM_RUNS_OF_TASK, id),
+            BudgetScope::Spec(id) => (FROM_RUNS_OF_SPEC, id),
+            BudgetScope::Worker => return Ok(BudgetUsage::default()),
+        };
+        let query = sqlx::query(AssertSqlSafe(format!("{USAGE_COLUMNS} {from}"))).bind(id.clone()).bind(run.to_owned());
+        Ok(self.fetch_rows(query, read_usage).await?.pop().unwrap_or_default())
+    }
+}
+
+fn read_usage(row: &SqliteRow) -> Result<BudgetUsage, sqlx::Error> {
+    let read_sum = |column: &str| -> Result<Option<u64>, sqlx::Error> {
+        Ok(row.try_get::<Option<i64>, _>(column)?.map(|sum| u64::try_from(sum).unwrap_or(0)))
+    };
+    let spent = ModelSpend {
+        input_tokens: read_sum("input")?,
+        output_tokens: read_sum("output")?,
+        cost_micros: read_sum("cost")?,
+    };
+    let read_count =
+        |column| -> Result<u32, sqlx::Error> { Ok(u32::try_from(read_sum(column)?.unwrap_or(0)).unwrap_or(u32::MAX)) };
+    let worked_ms = read_sum("worked")?.unwrap_or(0);
+    Ok(BudgetUsage { spent, worked_ms, unpriced: read_count("unpriced")?, iterations: read_count("iterations")? })
+}

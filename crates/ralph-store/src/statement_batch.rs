@@ -1,0 +1,154 @@
+//! Statements that take effect together or not at all. SQLite runs in a thread of its own, and a step of a
+//! loop has a dozen statements: they go there as one, because each trip costs more than most statements.
+use std::borrow::Cow;
+
+use ralph_core::fact::Fact;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, Connection};
+
+use super::projections::FactContext;
+use super::run_insert::fact_checksum;
+use ralph_util::redact;
+
+type StatementQuery = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
+
+/// One statement with its values, in the order of its question marks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SqlStatement {
+    /// Written by this program alone; what others say stands in the values.
+    pub(super) sql: Cow<'static, str>,
+    pub(super) values: Vec<SqlValue>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SqlValue {
+    Text(String),
+    Number(i64),
+    Null,
+}
+
+impl SqlValue {
+    /// Returns the text as it will be stored.
+    pub(super) fn as_stored_text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(_) | Self::Null => "",
+        }
+    }
+}
+
+/// Every text that is stored becomes a value here, without its secrets.
+impl From<&str> for SqlValue {
+    fn from(text: &str) -> Self {
+        Self::Text(redact::redact_text(text).into_owned())
+    }
+}
+
+impl From<i64> for SqlValue {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for SqlValue {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u64> for SqlValue {
+    fn from(number: u64) -> Self {
+        Self::Number(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// Makes a statement: `sql!("UPDATE … WHERE id = ?", id)`.
+macro_rules! sql {
+    ($sql:literal $(, $value:expr)* $(,)?) => {
+        $crate::statement_batch::SqlStatement { sql: $sql.into(), values: vec![$($value.into()),*] }
+    };
+}
+pub(super) use sql;
+
+/// One fact on its way into the journal.
+pub(super) struct JournalRow<'a> {
+    pub(super) context: FactContext<'a>,
+    pub(super) seq: i64,
+    pub(super) fact: &'a Fact,
+    /// The fact as JSON.
+    pub(super) body: String,
+}
+
+/// Returns the statement that adds facts to the journal. There must be one.
+pub(super) fn insert_events(rows: &[JournalRow<'_>]) -> SqlStatement {
+    let mut sql = String::from("INSERT INTO events (run, seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?, ?)");
+    sql.push_str(&", (?, ?, ?, ?, ?, ?)".repeat(rows.len() - 1));
+    SqlStatement { sql: sql.into(), values: rows.iter().flat_map(JournalRow::column_values).collect() }
+}
+
+impl JournalRow<'_> {
+    fn column_values(&self) -> [SqlValue; 6] {
+        let (run, at) = (self.context.run, self.context.at.0);
+        let body = SqlValue::from(self.body.as_str());
+        let sum = fact_checksum(run, (self.seq, at), body.as_stored_text());
+        [run.into(), self.seq.into(), at.into(), self.fact.name().into(), body, sum.into()]
+    }
+}
+
+/// Runs one statement of a transaction.
+pub(super) async fn execute_one(
+    connection: &mut SqliteConnection,
+    SqlStatement { sql, values }: SqlStatement,
+) -> Result<(), sqlx::Error> {
+    bind_values(sqlx::query(AssertSqlSafe(sql.into_owned())), values).execute(connection).await.map(drop)
+}
+
+/// Runs any number of statements in one transaction, one trip each.
+pub(super) async fn execute_many(
+    connection: &mut SqliteConnection,
+    statements: Vec<SqlStatement>,
+) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for statement in statements {
+        execute_one(&mut transaction, statement).await?;
+    }
+    transaction.commit().await
+}
+
+/// Runs statements in one transaction and in one trip, and then a question, whose answer it returns.
+pub(super) async fn execute_in_one_trip(
+    connection: &mut SqliteConnection,
+    statements: Vec<SqlStatement>,
+    final_query: Option<&'static str>,
+) -> Result<Vec<SqliteRow>, sqlx::Error> {
+    let mut text = String::from("BEGIN IMMEDIATE;");
+    for statement in &statements {
+        text.push_str(&statement.sql);
+        text.push(';');
+    }
+    text.push_str("COMMIT;");
+    text.push_str(final_query.unwrap_or_default());
+    // Every part was written by this program; values are bound, never written into the text.
+    let values = statements.into_iter().flat_map(|statement| statement.values);
+    let query = bind_values(sqlx::query(AssertSqlSafe(text)), values);
+    let done = query.fetch_all(&mut *connection).await;
+    if done.is_err() {
+        // Fails where the transaction never began; the first error is the one that matters.
+        let _ = sqlx::raw_sql("ROLLBACK").execute(connection).await;
+    }
+    done
+}
+
+fn bind_values(query: StatementQuery, values: impl IntoIterator<Item = SqlValue>) -> StatementQuery {
+    values.into_iter().fold(query, |query, value| match value {
+        SqlValue::Text(text) => query.bind(text),
+        SqlValue::Number(number) => query.bind(number),
+        SqlValue::Null => query.bind(None::<i64>),
+    })
+}

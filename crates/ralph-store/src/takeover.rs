@@ -1,0 +1,96 @@
+//! Taking a run over from an engine that is gone, or that must not write any more.
+use ralph_core::loop_state::LoopState;
+use sqlx::Row;
+
+use super::leases::boot_clock_millis;
+use super::run_insert::settings_checksum;
+use super::statement_batch::SqlValue;
+use super::{Store, StoreError, TaskLease};
+
+/// A run as its last engine left it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredRun {
+    pub state: LoopState,
+    /// How many facts it has.
+    pub fact_count: i64,
+    /// The number of its newest engine; 0 where no engine of this store ever drove it.
+    pub fence: i64,
+}
+
+/// By what right a run is taken over.
+#[derive(Debug, Clone, Copy)]
+pub enum TakeoverGuard<'a> {
+    /// A worker has the task of this stage.
+    HoldsLease(&'a TaskLease),
+    /// By hand, while nobody has the task.
+    TaskUnleased { task: &'a str },
+    /// It is nobody's stage, or is only buried.
+    Unguarded,
+}
+
+impl TakeoverGuard<'_> {
+    fn task_id(&self) -> Option<&str> {
+        match self {
+            Self::HoldsLease(claim) => Some(&claim.task_id),
+            Self::TaskUnleased { task } => Some(task),
+            Self::Unguarded => None,
+        }
+    }
+
+    fn lease_fence(&self) -> Option<i64> {
+        match self {
+            Self::HoldsLease(claim) => Some(claim.fence),
+            Self::TaskUnleased { .. } | Self::Unguarded => None,
+        }
+    }
+}
+
+impl Store {
+    /// Reads a run as it was left.
+    pub async fn load_run(&self, run: &str) -> Result<StoredRun, StoreError> {
+        let latest = self.latest_loop(run).await?;
+        let state = serde_json::from_str(&latest.loop_json)
+            .map_err(|error| self.unreadable_error(format!("the loop of {run}: {error}")))?;
+        Ok(StoredRun { state, fact_count: self.count_facts(run, &latest).await?, fence: latest.fence })
+    }
+
+    /// Makes this engine the one that drives a run. Whoever drove it before can write no more.
+    pub async fn take_over_run(
+        &self,
+        run: &str,
+        owner: &str,
+        settings: &str,
+        guard: TakeoverGuard<'_>,
+    ) -> Result<StoredRun, StoreError> {
+        let write_guard = self.write_lock.lock().await;
+        self.ensure_unmodified().await?;
+        // One statement: whoever comes next gets the next number.
+        let sql = "UPDATE runs SET fence = fence + 1, owner = $1, settings = $2, settings_sum = $3 WHERE id = $4
+                AND CASE WHEN $6 IS NULL THEN NOT EXISTS (SELECT 1 FROM tasks WHERE id = $5 AND lease_until >= $7)
+                    ELSE EXISTS (SELECT 1 FROM tasks WHERE id = $5 AND fence = $6) END
+            RETURNING fence";
+        let settings = SqlValue::from(settings);
+        let query = sqlx::query(sql).bind(owner.to_owned()).bind(settings.as_stored_text().to_owned());
+        let query = query.bind(settings_checksum(settings.as_stored_text())).bind(run.to_owned());
+        let query = query.bind(guard.task_id().map(str::to_owned)).bind(guard.lease_fence()).bind(boot_clock_millis());
+        let new_fence = self.fetch_rows(query, |row| row.try_get(0)).await?.pop();
+        self.refresh_file_stamps();
+        drop(write_guard);
+        let fence = new_fence.ok_or_else(|| match guard {
+            TakeoverGuard::HoldsLease(claim) => self.lease_lost_error(&claim.task_id),
+            TakeoverGuard::TaskUnleased { task } => StoreError::LeaseTaken { task: task.to_owned() },
+            TakeoverGuard::Unguarded => self.unreadable_error(format!("run {run} is gone")),
+        })?;
+        Ok(StoredRun { fence, ..self.load_run(run).await? })
+    }
+
+    /// Returns who drives a run, or drove it last, as JSON.
+    pub async fn run_owner(&self, run: &str) -> Result<Option<String>, StoreError> {
+        let query = sqlx::query("SELECT owner FROM runs WHERE id = $1").bind(run.to_owned());
+        Ok(self.fetch_rows(query, |row| row.try_get(0)).await?.pop().flatten())
+    }
+
+    fn unreadable_error(&self, detail: String) -> StoreError {
+        StoreError::Unreadable { path: self.path.clone(), what: detail }
+    }
+}

@@ -1,0 +1,192 @@
+//! Where the contestants run: a temporary folder, removed at the end, with the programs and the prompt.
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::options::{BenchOptions, BenchSize};
+use crate::command_line::CommandLine;
+use crate::error::{Result, XtaskError};
+
+/// What the agent is asked for in loops that shall never end by themselves.
+pub(super) const UNSAID_PROMISE: &str = "NEVER_SAID";
+
+const BENCH_PROMPT: &str = "Do the next story of the plan. When all stories pass, say <promise>DONE</promise>.\n";
+
+const MEMORY_FOLDER: &str = "/dev/shm";
+
+/// The exit code of a loop that has used up its iterations.
+pub(super) const EXHAUSTED_EXIT_CODE: i32 = 3;
+
+pub(super) struct BenchWorkspace {
+    pub(super) rounds: usize,
+    pub(super) size: BenchSize,
+    pub(super) ralph: PathBuf,
+    pub(super) agent: PathBuf,
+    pub(super) prompt: PathBuf,
+    folder: PathBuf,
+}
+
+impl BenchWorkspace {
+    pub(super) fn new(options: &BenchOptions) -> Result<Self> {
+        let release = target_folder()?.join("release");
+        Self {
+            rounds: options.rounds,
+            size: options.size,
+            ralph: release.join("ralph"),
+            agent: release.join("fake-agent"),
+            prompt: PathBuf::new(),
+            folder: PathBuf::new(),
+        }
+        .set_up(&std::env::temp_dir())
+    }
+
+    /// Returns the same stage in memory, where there is room for so many megabytes; else on the disk again. Long files
+    /// would measure the disk, which all contestants share with everyone else.
+    pub(super) fn in_memory(&self, megabytes: usize) -> Result<Self> {
+        let place = if free_megabytes(MEMORY_FOLDER) >= megabytes {
+            PathBuf::from(MEMORY_FOLDER)
+        } else {
+            std::env::temp_dir()
+        };
+        let Self { rounds, size, ralph, agent, .. } = self;
+        let (ralph, agent) = (ralph.clone(), agent.clone());
+        let empty = PathBuf::new();
+        Self { rounds: *rounds, size: *size, ralph, agent, prompt: empty.clone(), folder: empty }.set_up(&place)
+    }
+
+    fn set_up(mut self, parent: &Path) -> Result<Self> {
+        static WORKSPACE_COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = WORKSPACE_COUNT.fetch_add(1, Ordering::Relaxed);
+        self.folder = parent.join(format!("ralph-bench-{}-{number}", std::process::id()));
+        self.prompt = self.folder.join("prompt.md");
+        let prepared = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&self.prompt, BENCH_PROMPT));
+        prepared.map_err(|error| XtaskError::with_cause(self.folder.display(), error))?;
+        Ok(self)
+    }
+
+    /// Tells where the files are, for the reader of the results.
+    pub(super) fn location_note(&self) -> String {
+        format!("the files are in {}", self.folder.parent().unwrap_or(&self.folder).display())
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Returns an empty git repository; what was there under this name is gone.
+    pub(super) fn create_project(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.join(name);
+        remove_folder(&folder)?;
+        CommandLine::parse("git init --quiet").args([folder.display().to_string()]).run_quietly()?;
+        Ok(folder)
+    }
+
+    /// Prepares a loop with this program as the agent, as JSON lines to nowhere.
+    pub(super) fn ralph_run_command(&self, project: &Path, agent: &Path) -> Command {
+        let mut command = Command::new(&self.ralph);
+        command.arg("run").arg(format!("@{}", self.prompt.display())).args(["--json", "--agent", "text"]);
+        command.arg("--agent-cmd").arg(agent).current_dir(project);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Prepares a shell script; the arguments are its `$1`, `$2` …
+    pub(super) fn shell_command(&self, text: &str, args: &[&Path]) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", text, "sh"]).args(args).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Prepares the agent alone: the prompt on stdin, its output in a file.
+    pub(super) fn agent_command(&self) -> Result<Command> {
+        let opened = File::open(&self.prompt).and_then(|prompt| Ok((prompt, File::create(self.path("alone.log"))?)));
+        let (prompt, log) = opened.map_err(|error| XtaskError::with_cause(self.folder.display(), error))?;
+        let mut command = Command::new(&self.agent);
+        command.arg("work").stdin(prompt).stdout(log).stderr(Stdio::null());
+        Ok(command)
+    }
+}
+
+impl Drop for BenchWorkspace {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Returns how much room a folder has; none where that cannot be found out.
+fn free_megabytes(folder: &str) -> usize {
+    let listed = Command::new("df").args(["-Pm", folder]).stderr(Stdio::null()).output();
+    let text = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    parse_available(&text).unwrap_or(0)
+}
+
+/// Reads the fourth column of the second line, which POSIX promises.
+fn parse_available(listed: &str) -> Option<usize> {
+    listed.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()
+}
+
+/// Returns the folder into which cargo puts what it builds: the one that this program came from.
+fn target_folder() -> Result<PathBuf> {
+    let own = std::env::current_exe().map_err(|error| XtaskError::with_cause("this program cannot be found", error))?;
+    let folder = own.ancestors().nth(2).map(Path::to_path_buf);
+    folder.ok_or_else(|| XtaskError::new(format!("{} is not in a target folder", own.display())))
+}
+
+/// Removes a folder, if it is there.
+pub(super) fn remove_folder(folder: &Path) -> Result<()> {
+    ignore_missing(folder, fs::remove_dir_all(folder))
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove_file(file: &Path) -> Result<()> {
+    ignore_missing(file, fs::remove_file(file))
+}
+
+fn ignore_missing(path: &Path, removed: io::Result<()>) -> Result<()> {
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(XtaskError::with_cause(path.display(), error)),
+        _ => Ok(()),
+    }
+}
+
+/// Runs a command to its end, which must come with this exit code, and returns how long it took.
+pub(super) fn time_command(mut command: Command, expected: i32) -> Result<Duration> {
+    let begun = Instant::now();
+    let child = spawn_command(&mut command)?;
+    wait_for_exit(child, &command, expected)?;
+    Ok(begun.elapsed())
+}
+
+pub(super) fn spawn_command(command: &mut Command) -> Result<Child> {
+    command
+        .spawn()
+        .map_err(|error| XtaskError::with_cause(format!("{} cannot be started", command_text(command)), error))
+}
+
+pub(super) fn wait_for_exit(mut child: Child, command: &Command, expected: i32) -> Result<()> {
+    let status = child.wait().map_err(|error| XtaskError::with_cause(command_text(command), error))?;
+    if status.code() == Some(expected) {
+        return Ok(());
+    }
+    Err(XtaskError::new(format!("{} ended with {status}, and {expected} was expected", command_text(command))))
+}
+
+fn command_text(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_free_room_is_read_from_the_listing() {
+        let listed = "Filesystem 1048576-blocks Used Available Capacity Mounted on\ntmpfs 24106 12 24094 1% /dev/shm\n";
+        assert_eq!((parse_available(listed), parse_available("")), (Some(24_094), None));
+    }
+}

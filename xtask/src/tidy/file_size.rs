@@ -1,0 +1,31 @@
+//! A file is one page of thought: at most 500 lines.
+use super::TidyFinding;
+use crate::repository::RepositoryFiles;
+
+const MAX_FILE_LINES: usize = 500;
+
+pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
+    let long = repository.rust_files().filter(|file| file.lines.len() > MAX_FILE_LINES);
+    long.map(|file| TidyFinding {
+        path: file.path.clone(),
+        line: MAX_FILE_LINES + 1,
+        rule: "size",
+        problem: format!("{} lines, and {MAX_FILE_LINES} are allowed", file.lines.len()),
+        fix: "part it by what its halves are for, and name each file after that".to_owned(),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_500_lines_is_long_enough() {
+        let lines = |count: usize| "//! A.\n".repeat(count);
+        assert!(check(&RepositoryFiles::from_texts(&[("a.rs", &lines(500))])).is_empty());
+        let found = check(&RepositoryFiles::from_texts(&[("a.rs", &lines(501)), ("data.jsonl", &lines(501))]));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].problem.starts_with("501 lines"));
+    }
+}

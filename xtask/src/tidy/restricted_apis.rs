@@ -1,0 +1,90 @@
+//! Some things belong to one crate: printing to the command line, signals to `ralph-process`.
+use super::{TidyFinding, lines_with_word};
+use crate::repository::{RepositoryFile, RepositoryFiles};
+
+struct RestrictedApi {
+    rule: &'static str,
+    patterns: &'static [&'static str],
+    /// The paths below `crates/` where they may be used.
+    allowed_paths: &'static [&'static str],
+    fix: &'static str,
+}
+
+const CRATES: &str = "crates/";
+
+const RESTRICTED_APIS: &[RestrictedApi] = &[
+    RestrictedApi {
+        rule: "printing",
+        patterns: &["println!", "eprintln!", "print!", "eprint!", "io::stdout", "io::stderr"],
+        allowed_paths: &["ralph-cli/"],
+        fix: "return it to the caller; only the command line prints",
+    },
+    RestrictedApi {
+        rule: "signals",
+        patterns: &["libc::SIG", "Signal::"],
+        // The rules call a mark in a text a signal; `control_input.rs` turns what people send to ralph into events; `failpoints.rs` stops ralph where a test asks for it; the rest are tests
+        // and their programs.
+        allowed_paths: &[
+            "ralph-core/",
+            "ralph-process/",
+            "ralph-engine/src/run_driver/control_input.rs",
+            "ralph-util/src/failpoints.rs",
+            "ralph-cli/testing/",
+            "ralph-cli/tests/",
+        ],
+        fix: "call `ralph-process`; only it knows signals",
+    },
+];
+
+pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
+    let ours = repository.rust_files().filter_map(|file| Some((file, file.path.strip_prefix(CRATES)?)));
+    ours.flat_map(|(file, inside)| RESTRICTED_APIS.iter().flat_map(move |owned| find_breaches(file, inside, owned)))
+        .collect()
+}
+
+fn find_breaches(file: &RepositoryFile, inside: &str, api: &RestrictedApi) -> Vec<TidyFinding> {
+    if api.allowed_paths.iter().any(|owner| inside.starts_with(owner)) {
+        return Vec::new();
+    }
+    let hits =
+        api.patterns.iter().flat_map(|word| lines_with_word(file, word).into_iter().map(move |line| (line, word)));
+    hits.map(|(line, word)| TidyFinding {
+        path: file.path.clone(),
+        line,
+        rule: api.rule,
+        problem: format!("`{word}` does not belong in this crate"),
+        fix: api.fix.to_owned(),
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broken_rules(path: &str, text: &str) -> Vec<&'static str> {
+        check(&RepositoryFiles::from_texts(&[(path, text)])).iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn only_the_command_line_prints() {
+        for word in ["println!(\"a\")", "eprintln!()", "print!()", "io::stdout().lock()", "std::io::stderr()"] {
+            assert_eq!(
+                broken_rules("crates/ralph-engine/src/run_driver/process_driver.rs", word),
+                ["printing"],
+                "{word}"
+            );
+            assert!(broken_rules("crates/ralph-cli/src/commands/out.rs", word).is_empty());
+            assert!(broken_rules("crates/ralph-cli/tests/it/main.rs", word).is_empty());
+        }
+    }
+
+    #[test]
+    fn only_process_knows_signals() {
+        assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(Signal::KILL)"), ["signals"]);
+        assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(libc::SIGKILL)"), ["signals"]);
+        assert!(broken_rules("crates/ralph-agents/src/x.rs", "PoliteSignal::Term").is_empty());
+        assert!(broken_rules("crates/ralph-process/src/tree.rs", "Signal::KILL").is_empty());
+        assert!(broken_rules("crates/ralph-engine/src/run_driver/control_input.rs", "libc::SIGTSTP").is_empty());
+    }
+}

@@ -1,9 +1,14 @@
 //! The use cases of ralph, with plain inputs and results. The command line, and every other screen, calls these and formats what comes back.
+pub mod advice;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+pub mod error;
 pub mod init;
+pub mod interaction;
+pub mod plan;
 pub mod retention;
+pub mod run;
 pub mod task;
 pub mod trust;
 pub mod view;

@@ -1,7 +1,12 @@
 //! Remembers which commands of which project the user has approved. A repository can carry commands that somebody
 //! else wrote: they are not started before the user has seen them. It decides nothing about what the user types.
+mod approval;
 mod command_fingerprint;
 mod trust_list;
 
+pub use approval::{
+    CriteriaOrigin, approval_status, approve_commands, ensure_approved, ensure_approved_with, ensure_use_approved,
+    format_command, is_approved, revoke_approval,
+};
 pub use command_fingerprint::CommandFingerprint;
 pub use trust_list::{TrustError, TrustList, TrustStatus};

@@ -1,13 +1,9 @@
 //! Which agent, and how: the flags that every command with a loop shares.
 use clap::{Args, ValueHint};
-use ralph_core::outcome::exit_code;
 
 use super::completion_values;
-use crate::error::CommandError;
-use ralph_agents::{FilterError, OutputFormat, PermissionLevel};
-use ralph_app::config::{ChosenAgent, ConfigError, Setting, SettingOrigin, Settings};
-use ralph_engine::project::Project;
-use ralph_engine::run_driver::AgentChoice;
+use ralph_agents::{OutputFormat, PermissionLevel};
+use ralph_app::config::Settings;
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Agent")]
@@ -62,59 +58,8 @@ impl AgentArgs {
         done.unwrap_or_else(|never| match never {});
     }
 
-    /// Returns the agent that the settings choose. Filters are tried, so that a mistake shows at once.
-    pub fn choose_agent(&self, settings: &Settings, project: &Project) -> Result<AgentChoice, CommandError> {
-        let flags = [&settings.agent.origin, &settings.model.origin, &settings.permission.origin];
-        let chosen = settings.chosen_agent(&project.root).map_err(|error| flag_or_config_error(&flags, error))?;
-        build_agent_choice(settings, chosen, self.agent_arg.clone())
+    /// Returns the additional arguments for the chosen agent.
+    pub fn extra_args(&self) -> Vec<String> {
+        self.agent_arg.clone()
     }
-
-    /// Returns the agents that take over while that one is limited. Arguments on the command line are not theirs.
-    pub fn choose_fallbacks(settings: &Settings, project: &Project) -> Result<Vec<AgentChoice>, CommandError> {
-        let flags = [&settings.fallback.origin, &settings.permission.origin];
-        let chosen = settings.fallback_agents(&project.root).map_err(|error| flag_or_config_error(&flags, error))?;
-        chosen.into_iter().map(|chosen| build_agent_choice(settings, chosen, Vec::new())).collect()
-    }
-}
-
-pub fn build_agent_choice(
-    settings: &Settings,
-    chosen: ChosenAgent,
-    extra_args: Vec<String>,
-) -> Result<AgentChoice, CommandError> {
-    let written = settings.agents.get(&chosen.name).cloned().unwrap_or_default();
-    let choice = AgentChoice {
-        name: chosen.name,
-        adapter: chosen.adapter,
-        overrides: chosen.overrides,
-        model: chosen.model,
-        permission: chosen.permission,
-        extra_args,
-        env: chosen.env,
-    };
-    choice.response_filter().map(drop).map_err(|error| filter_error(&error, &written.response_filter))?;
-    choice.display_filter().map(drop).map_err(|error| filter_error(&error, &written.display_filter))?;
-    Ok(choice)
-}
-
-/// What a flag got wrong is an error of usage, and the flag needs no place.
-fn flag_or_config_error(flags: &[&SettingOrigin], error: ConfigError) -> CommandError {
-    let is_wrong = |origin: &SettingOrigin| match origin {
-        SettingOrigin::Flag { name } => error.place == *name,
-        SettingOrigin::File { .. } | SettingOrigin::Environment { .. } | SettingOrigin::BuiltIn => false,
-    };
-    if flags.iter().any(|origin| is_wrong(origin)) {
-        return error.hint.into_iter().fold(CommandError::usage_error(error.message), CommandError::with_hint);
-    }
-    error.into()
-}
-
-fn filter_error(error: &FilterError, filter: &Setting<Option<String>>) -> CommandError {
-    let failure = match &filter.origin {
-        SettingOrigin::Flag { .. } | SettingOrigin::BuiltIn => CommandError::from_error(exit_code::USAGE_ERROR, error),
-        origin @ (SettingOrigin::File { .. } | SettingOrigin::Environment { .. }) => {
-            CommandError::preflight_error(format!("{origin}: {error}"))
-        }
-    };
-    failure.with_hint(error.hint())
 }

@@ -10,6 +10,7 @@ use super::run::{ProofLevel, RunSummary};
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
 use crate::report::{PlainReport, ReportDetail, RunReplay, ThreadedReporter};
+use ralph_app::run::FoundRun;
 use ralph_app::view::{event_json_line, pluralize, short_id};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{self, AgentChoice, OutputVisibility, RunSpec, RunSpecError, StoredAgent};
@@ -35,7 +36,7 @@ const PAST_ITERATIONS_SHOWN: i64 = 3;
 
 pub fn run(args: &AttachArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let (store, run) = match &args.run {
+        let FoundRun { store, run } = match &args.run {
             Some(part) => run_lookup::find_run(Some(part)).await?,
             None => run_lookup::find_active_run().await?,
         };

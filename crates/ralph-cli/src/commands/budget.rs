@@ -1,24 +1,11 @@
 //! What is said about a budget before a run starts.
 use std::time::Duration;
 
-use ralph_core::budget::{Budget, UnknownCostPolicy, format_dollars};
+use ralph_core::budget::{Budget, format_dollars};
 
 use super::out;
-use crate::error::CommandError;
-use ralph_engine::run_driver::{AgentChoice, RunPlan};
+use ralph_engine::run_driver::RunPlan;
 use ralph_util::duration;
-
-/// Refuses an agent whose cost nobody would know, where it must be known.
-pub fn require_known_cost(budget: &Budget, agent: &AgentChoice) -> Result<(), CommandError> {
-    match budget.unknown_cost {
-        UnknownCostPolicy::Refuse if !agent.adapter.profile().reports_cost => {
-            let what = format!("the agent {} does not tell what it costs, and that must be known", agent.name);
-            Err(CommandError::preflight_error(what)
-                .with_hint("choose another agent, or set `limits.require_known_cost` to false"))
-        }
-        UnknownCostPolicy::Refuse | UnknownCostPolicy::Bear => Ok(()),
-    }
-}
 
 /// Says what the run may use, and who could not be held to it.
 pub fn print_budget(plan: &RunPlan) {

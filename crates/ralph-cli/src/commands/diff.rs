@@ -5,6 +5,7 @@ use ralph_core::outcome::exit_code;
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
 use crate::report::{ColorMode, TextStyle};
+use ralph_app::run::FoundRun;
 use ralph_app::view::short_id;
 use ralph_engine::git;
 use ralph_engine::project::Project;
@@ -28,7 +29,7 @@ pub struct DiffArgs {
 pub fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     let project = Project::find_here()?;
     let run = block_on(async {
-        let (store, run) = run_lookup::find_run(args.run.as_deref()).await?;
+        let FoundRun { store, run } = run_lookup::find_run(args.run.as_deref()).await?;
         store.close().await;
         Ok(run)
     })?;

@@ -3,6 +3,7 @@ use clap::Args;
 
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::run::FoundRun;
 use ralph_app::view::event_json_line;
 
 /// Prints a run as one file: a header and its journal, as JSON lines
@@ -19,7 +20,7 @@ const EVENTS_PER_PAGE: u32 = 1_000;
 
 pub fn run(args: &ExportArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let (store, run) = run_lookup::find_run(args.run.as_deref()).await?;
+        let FoundRun { store, run } = run_lookup::find_run(args.run.as_deref()).await?;
         let header = store.export_header(&run).await?;
         out::print_line(&serde_json::to_string(&header).unwrap_or_default());
         let mut last_seq = 0;

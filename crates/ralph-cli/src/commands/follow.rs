@@ -1,7 +1,7 @@
 //! Follows the journal of a run in the store, for every command that does so.
 use std::time::Duration;
 
-use super::{out, run_lookup};
+use super::out;
 use crate::error::CommandError;
 use ralph_app::view::short_id;
 use ralph_engine::project::Project;
@@ -52,7 +52,7 @@ pub async fn follow_journal(
     let mut finished = false;
     loop {
         // Looked at before the journal is read: what its ralph wrote last is then read too.
-        let is_cut_short = run_lookup::is_orphaned(&project, run);
+        let is_cut_short = ralph_app::run::is_orphaned(&project, run);
         let rows = store.events_after(run, last_seq, EVENTS_PER_PAGE).await?;
         let place =
             if rows.len() < EVENTS_PER_PAGE as usize { JournalProgress::CaughtUp } else { JournalProgress::Behind };

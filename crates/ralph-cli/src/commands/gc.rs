@@ -9,13 +9,13 @@ use ralph_core::retention::{RetentionPolicy, RunLiveness, find_removable_runs};
 use ralph_core::task::TaskStatus;
 use serde_json::{Value, json};
 
-use super::run_lookup::is_orphaned;
 use super::value_parsers::{parse_duration, parse_kept_runs};
 use super::{block_on, out};
 use crate::error::CommandError;
 use ralph_app::retention::{
     RemovalMode, RetentionError, RunFolders, file_size, remove_notes, remove_old_execution_log, remove_session_logs,
 };
+use ralph_app::run::is_orphaned;
 use ralph_app::view::{format_bytes, pluralize, short_id};
 use ralph_engine::execution_log::ExecutionLog;
 use ralph_engine::lock::{self, LockSharing, RunOwner};

@@ -5,12 +5,12 @@ use clap::Args;
 use ralph_core::outcome::exit_code;
 
 use super::config_args::ConfigArgs;
-use super::nested_run::find_enclosing_run;
-use super::{out, trust};
+use super::out;
 use crate::error::CommandError;
 use ralph_agents as agent;
 use ralph_agents::{AGENTS, AgentProgram};
 use ralph_app::init::{self, DetectedProject, InitFileOutcome, InitFileResult};
+use ralph_app::run::find_enclosing_run;
 use ralph_engine::project::Project;
 use ralph_process as process;
 
@@ -41,15 +41,15 @@ pub fn run(args: &InitArgs) -> Result<u8, CommandError> {
     let is_ours =
         written.iter().any(|file| file.outcome == InitFileOutcome::Created && file.path.ends_with("config.yaml"));
     let is_approved = is_ours && find_enclosing_run(&project).is_none();
-    let approved = if is_approved { trust::approve_commands(&project, &settings) } else { Ok(()) };
-    let next = match trust::is_approved(&project, &settings) {
+    let approved = if is_approved { ralph_app::trust::approve_commands(&project, &settings) } else { Ok(()) };
+    let next = match ralph_app::trust::is_approved(&project, &settings) {
         Ok(true) => InitNextStep::Plan,
         Ok(false) | Err(_) => InitNextStep::Approve,
     };
     print_init_summary(&found, &written, next);
-    approved
-        .map(|()| 0)
-        .map_err(|failure| failure.with_hint("the files are there; approve their commands later: ralph trust"))
+    approved.map(|()| 0).map_err(|error| {
+        CommandError::from(error).with_hint("the files are there; approve their commands later: ralph trust")
+    })
 }
 
 /// What the user has to do first.

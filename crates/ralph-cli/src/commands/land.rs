@@ -10,13 +10,13 @@ use super::checkout_verification::{CheckoutVerification, CheckoutVerificationRes
 use super::land_criteria::{LandingCriteria, LandingSubject, collect_landing_criteria};
 use super::land_lock::{LandLockResult, LandLockWaiter};
 use super::land_report::LandReport;
-use super::nested_run::refuse_recursion;
 use super::out;
 use super::resume::refuse_tracked_state;
 use super::run::with_keeper;
 use super::task::{open_task_store, unknown_task_error};
 use super::worktree_reservation::find_run_by_tree_name;
 use crate::error::CommandError;
+use ralph_app::run::refuse_recursion;
 use ralph_app::view::short_id;
 use ralph_engine::git::{CheckoutError, TemporaryCheckout};
 use ralph_engine::project::Project;

@@ -10,12 +10,12 @@ use ralph_core::receipt::repeatable_criteria;
 use ralph_core::task::{ProjectChecks, Role, resolve_stage};
 
 use super::config_args::ConfigArgs;
-use super::default_plan::build_acceptance;
 use super::resume::HIDDEN_SECRET_HINT;
 use super::task::{ensure_task_approved, template_checks};
 use super::trust;
 use crate::error::CommandError;
 use ralph_app::config::{Settings, SettingsPart, SettingsUse};
+use ralph_app::plan::build_acceptance;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunSpec;
 use ralph_engine::verify::AcceptancePolicy;

@@ -9,13 +9,15 @@ use ralph_core::outcome::{RunEnd, exit_code};
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, run_detached};
 use super::loop_target::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
-use super::nested_run::refuse_recursion;
 use super::output_args::{OutputArgs, OutputMode};
-use super::run::{acquire_run_lease, build_run_resources, preflight_resumed_run, run_and_report, with_keeper};
+use super::run::{acquire_run_lease, build_run_resources, run_and_report, with_keeper};
 use super::worktree_reservation::ensure_task_is_free;
 use super::{block_on, out, run_lookup, run_worktree, task, trust};
 use crate::error::CommandError;
 use ralph_app::config::{SettingsPart, SettingsUse};
+use ralph_app::plan::preflight_resumed_run;
+use ralph_app::run::FoundRun;
+use ralph_app::run::refuse_recursion;
 use ralph_app::view::{event_json_line, format_process_count, short_id};
 use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_command};
 use ralph_engine::git;
@@ -88,7 +90,7 @@ struct ResumableRun {
 }
 
 async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
-    let (store, row) = run_lookup::find_run_or_task(args.run.as_deref()).await?;
+    let FoundRun { store, run: row } = run_lookup::find_run_or_task(args.run.as_deref()).await?;
     if let Some(code) = wake_paused_run(&store, &row, &project).await? {
         return Ok(code);
     }
@@ -104,7 +106,7 @@ async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keepe
 /// Looks here, where questions can be asked, and goes on elsewhere.
 fn resume_in_background(args: &ResumeArgs, project: Project) -> Result<u8, CommandError> {
     let found = block_on(async {
-        let (store, row) = run_lookup::find_run_or_task(args.run.as_deref()).await?;
+        let FoundRun { store, run: row } = run_lookup::find_run_or_task(args.run.as_deref()).await?;
         let found = match wake_paused_run(&store, &row, &project).await? {
             Some(code) => Ok(ResumeLookup::Ended(code)),
             None => inspect_run(args, &store, row, project).await,
@@ -118,7 +120,7 @@ fn resume_in_background(args: &ResumeArgs, project: Project) -> Result<u8, Comma
     };
     run_detached(plan, &args.output, |plan, show| {
         with_keeper(async move |keeper| {
-            let (store, _) = run_lookup::find_run(Some(&row.id)).await?;
+            let FoundRun { store, run: _ } = run_lookup::find_run(Some(&row.id)).await?;
             resume_run(ResumableRun { row, plan, changed }, (store, keeper), show).await
         })
     })

@@ -1,6 +1,5 @@
 //! `ralph run`.
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,23 +8,22 @@ use ralph_core::policy::Policy;
 use ralph_core::receipt::Receipt;
 use tokio::task::yield_now;
 
-use super::default_plan::{PlanRequest, build_default_plan};
 use super::detach::start_run;
-use super::nested_run::refuse_recursion;
 use super::output_args::{OutputMode, RunReporter};
 use super::run_args::RunArgs;
-use super::{block_on, budget, out, require_criteria, run_worktree, trust};
+use super::{block_on, budget, out, run_worktree, trust};
 use crate::error::CommandError;
 use crate::report::{ClassicLog, ColorMode, TextStyle, ThreadedReporter};
 use ralph_app::config::Settings;
+use ralph_app::plan::{PlanRequest, build_default_plan, ensure_run_criteria, preflight_run};
+use ralph_app::run::refuse_recursion;
 use ralph_app::view::{format_cost, pluralize, short_id};
 use ralph_engine::lock::{LockError, LockSharing};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    self, AgentChoice, Clock, ControlInput, EngineError, RunLease, RunPlan, RunResources, StartMode, WorktreeLock,
+    self, Clock, ControlInput, EngineError, RunLease, RunPlan, RunResources, StartMode, WorktreeLock,
 };
-use ralph_process as process;
-use ralph_process::{Keeper, SpawnError};
+use ralph_process::Keeper;
 use ralph_store::{OpenMode, RunRow, Store};
 use ralph_util::duration;
 use ralph_util::redact;
@@ -45,98 +43,20 @@ pub fn run(args: &RunArgs) -> Result<u8, CommandError> {
 fn plan_run(args: &RunArgs, settings: &Settings, project: Project) -> Result<RunPlan, CommandError> {
     let request = PlanRequest {
         settings,
-        agent: &args.agent,
-        audience: args.output.audience(),
+        extra_agent_args: args.agent.extra_args(),
+        visibility: args.output.audience(),
         promise: args.parse_promise()?,
         prompt: args.read_prompt_source()?,
         checks: settings.criteria(),
         max_iterations: settings.default_max_iterations.value,
     };
-    require_criteria::ensure_run_criteria(settings, &request.checks)?;
+    ensure_run_criteria(settings, &request.checks)?;
     let plan = build_default_plan(request, project)?;
     Ok(RunPlan {
         policy: Policy { context: settings.context.value, ..plan.policy },
         sharing: if args.parallel { LockSharing::Shared } else { LockSharing::Exclusive },
         ..plan
     })
-}
-
-/// Finds out before the first iteration whether the agent can be started at all.
-pub fn preflight_run(plan: &RunPlan) -> Result<(), CommandError> {
-    plan.all_agents().try_for_each(|agent| {
-        let hint = "give --agent-cmd, or `cli:` in the configuration, the path of an executable file";
-        preflight_agent(plan, agent, hint)
-    })
-}
-
-/// The same for a run that goes on, whose agent nobody can name anew.
-pub fn preflight_resumed_run(plan: &RunPlan) -> Result<(), CommandError> {
-    plan.all_agents().try_for_each(|agent| {
-        preflight_agent(plan, agent, "put the program back where the run had it, or start anew with `ralph run`")
-    })
-}
-
-/// Looks at one agent; `hint` says where another program can be named.
-fn preflight_agent(plan: &RunPlan, agent: &AgentChoice, hint: &str) -> Result<(), CommandError> {
-    let job = plan.build_agent_job(agent, "", &agent.session_request(None));
-    let (spec, _) = job.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-    if spec.program.as_os_str().is_empty() {
-        return Err(CommandError::usage_error(format!("the agent {} needs a program", agent.name))
-            .with_hint("name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration"));
-    }
-    process::locate_program(&spec).map(drop).map_err(|error| agent_program_error(agent, &error, hint))?;
-    budget::require_known_cost(&plan.policy.budget, agent)?;
-    if agent.output_format().is_conversation() && plan.project.root.to_str().is_none() {
-        return Err(non_utf8_root_error(&plan.project.root));
-    }
-    match agent.preflight_problem(rustix::process::geteuid().is_root()) {
-        Some(obstacle) => Err(CommandError::preflight_error(obstacle.problem).with_hint(obstacle.hint)),
-        None => Ok(()),
-    }
-}
-
-/// What is talked over is text, and names the folder.
-fn non_utf8_root_error(root: &Path) -> CommandError {
-    let what = format!("the name of the folder {} is not UTF-8 text", root.display());
-    CommandError::preflight_error(what)
-        .with_cause("an agent that is talked to by the Agent Client Protocol could not be told where to work")
-        .with_hint("rename the folder, or choose another agent with --agent")
-}
-
-fn agent_program_error(agent: &AgentChoice, error: &SpawnError, hint: &str) -> CommandError {
-    let failure = CommandError::from_error(exit_code::PREFLIGHT_FAILED, error);
-    match error {
-        SpawnError::NotFound { program } => program_not_found_error(agent, program, hint),
-        SpawnError::NotExecutable { program, .. } if program.is_dir() => {
-            CommandError::preflight_error(format!("the agent program {} is a folder", program.display()))
-                .with_hint(hint)
-        }
-        SpawnError::NotExecutable { program, .. } => {
-            failure.with_hint(format!("make it executable: chmod +x {}", program.display()))
-        }
-        SpawnError::MissingInterpreter { .. } => {
-            failure.with_hint("install the interpreter, or correct the first line of the script")
-        }
-        SpawnError::WrongFormat { .. } => {
-            failure.with_hint("a script needs a first line such as #!/bin/sh; a binary must fit this machine")
-        }
-        SpawnError::NoSuchDirectory { .. }
-        | SpawnError::ArgumentsTooLong { .. }
-        | SpawnError::KeeperDied { .. }
-        | SpawnError::SupervisorDied { .. }
-        | SpawnError::Other { .. } => failure,
-    }
-}
-
-fn program_not_found_error(agent: &AgentChoice, program: &Path, hint: &str) -> CommandError {
-    let name = program.display();
-    if name.to_string().contains('/') {
-        return CommandError::preflight_error(format!("the agent program {name} does not exist")).with_hint(hint);
-    }
-    let path = std::env::var("PATH").unwrap_or_default();
-    CommandError::preflight_error(format!("the agent {name} was not found on PATH"))
-        .with_cause(format!("PATH is {path:?}"))
-        .with_hint(agent.adapter.profile().install_hint)
 }
 
 /// Runs a plan to its outcome and says what came of it.

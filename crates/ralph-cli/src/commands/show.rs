@@ -3,6 +3,7 @@ use clap::Args;
 
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::run::FoundRun;
 use ralph_app::view::RunView;
 use ralph_engine::project::Project;
 use ralph_util::private_files;
@@ -20,7 +21,7 @@ pub struct ShowArgs {
 
 pub fn run(args: &ShowArgs) -> Result<u8, CommandError> {
     block_on(async {
-        let (store, run) = run_lookup::find_run(args.run.as_deref()).await?;
+        let FoundRun { store, run } = run_lookup::find_run(args.run.as_deref()).await?;
         let notes = notes_path(&Project::find_here()?, &run.id);
         let view = RunView::load(&store, run).await?.with_notes(notes);
         if args.json {

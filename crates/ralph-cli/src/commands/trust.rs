@@ -2,14 +2,14 @@
 use clap::Args;
 
 use super::config_args::ConfigArgs;
-use super::nested_run::find_enclosing_run;
+use super::interaction::TerminalInteraction;
 use super::{confirm, out};
 use crate::error::CommandError;
-use ralph_app::config::{ProjectCommand, Settings, SettingsPart, SettingsUse};
-use ralph_app::trust::{CommandFingerprint, TrustError, TrustList, TrustStatus};
+use ralph_app::config::{Settings, SettingsPart, SettingsUse};
+use ralph_app::run::find_enclosing_run;
+use ralph_app::trust::{self, CriteriaOrigin, TrustStatus, format_command};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunPlan;
-use ralph_util::sanitize::sanitize_text;
 
 /// Approves the commands that this project's configuration wants to start
 ///
@@ -52,8 +52,7 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
         out::print_message(&format_command(command));
     }
     if args.show {
-        let known = open_trust_ledger()?.trust_status(&project.root, &fingerprint_commands(commands))?;
-        out::print_message(approval_text(known));
+        out::print_message(approval_text(trust::approval_status(&project, &settings)?));
         return Ok(0);
     }
     if find_enclosing_run(&project).is_some() {
@@ -65,122 +64,45 @@ pub fn run(args: &TrustArgs) -> Result<u8, CommandError> {
     if !args.yes {
         confirm::require_confirmation("not approved")?;
     }
-    approve_commands(&project, &settings)?;
+    trust::approve_commands(&project, &settings)?;
     out::print_message(&format!("approved for {}", project.root.display()));
     Ok(0)
 }
 
 fn revoke_approval(project: &Project) -> Result<u8, CommandError> {
     let root = project.root.display();
-    if open_trust_ledger()?.revoke_approval(&project.root)? {
-        out::print_message(&format!("the approval for {root} is taken back"));
+    if trust::revoke_approval(project)? {
+        out::print_message(&format!("the approval for {root} is revoked"));
     } else {
         out::print_message(&format!("{root} was not approved"));
     }
     Ok(0)
 }
 
-/// Tells whether everything that the project's configuration could start is approved, or nothing needs to be.
-pub fn is_approved(project: &Project, settings: &Settings) -> Result<bool, CommandError> {
-    let commands = &settings.project_commands;
-    Ok(commands.is_empty()
-        || open_trust_ledger()?.trust_status(&project.root, &fingerprint_commands(commands))? == TrustStatus::Approved)
-}
-
-/// Remembers that the user has approved the project's commands as they are now. Where there are none, there is nothing
-/// to remember.
-pub fn approve_commands(project: &Project, settings: &Settings) -> Result<(), CommandError> {
-    if settings.project_commands.is_empty() {
-        return Ok(());
-    }
-    Ok(open_trust_ledger()?.approve_commands(&project.root, &fingerprint_commands(&settings.project_commands))?)
-}
-
-/// Lets a run go on if it starts no command of the project's own, or the user has approved them.
+/// Refuses a run that would start a command of the project that the user has not approved, after asking at the terminal.
 pub fn ensure_approved(plan: &RunPlan, settings: &Settings) -> Result<(), CommandError> {
-    let checks = if plan.criteria.is_empty() { SettingsPart::Unused } else { SettingsPart::Used };
-    ensure_approved_with(plan, settings, checks, &[])
+    Ok(trust::ensure_approved(plan, settings, &TerminalInteraction)?)
 }
 
-/// The same for a run with criteria of its own: whether the checks of the configuration are among them, and the templates
-/// that they were made from.
+/// Like [`ensure_approved`], for a run whose criteria do not all come from the configuration.
 pub fn ensure_approved_with(
     plan: &RunPlan,
     settings: &Settings,
     checks: SettingsPart,
     templates: &[String],
 ) -> Result<(), CommandError> {
-    let used = SettingsUse {
-        agents: plan.all_agents().map(|agent| agent.name.as_str()).collect(),
-        permission: SettingsPart::Used,
-        checks,
-        criteria: &plan.criteria,
-        templates,
-    };
-    ensure_use_approved(&plan.project, settings, &used)
+    Ok(trust::ensure_approved_with(plan, settings, CriteriaOrigin { checks, templates }, &TerminalInteraction)?)
 }
 
-/// The same for a part of the settings. People at a terminal are asked; everyone else hears what to do.
+/// Refuses to use a part of the settings whose commands the user has not approved, after asking at the terminal.
 pub fn ensure_use_approved(project: &Project, settings: &Settings, used: &SettingsUse<'_>) -> Result<(), CommandError> {
-    if settings.project_commands(used).is_empty() {
-        return Ok(());
-    }
-    match open_trust_ledger()?.trust_status(&project.root, &fingerprint_commands(&settings.project_commands))? {
-        TrustStatus::Approved => Ok(()),
-        TrustStatus::Changed | TrustStatus::Unknown if ask_for_approval(settings) => {
-            approve_commands(project, settings)
-        }
-        known @ (TrustStatus::Changed | TrustStatus::Unknown) => match settings.missing_plugin(used) {
-            Some(name) => Err(missing_plugin_error(project, &name)),
-            None => Err(unapproved_error(settings, known)),
-        },
-    }
+    Ok(trust::ensure_use_approved(project, settings, used, &TerminalInteraction)?)
 }
 
-/// What is not there cannot be approved.
-fn missing_plugin_error(project: &Project, name: &str) -> CommandError {
-    CommandError::preflight_error(format!("there is no plugin {name} in {}", project.verifiers_folder().display()))
-        .with_hint("put an executable file of that name there, or mend the check that names it")
-}
-
-fn unapproved_error(settings: &Settings, known: TrustStatus) -> CommandError {
-    let failure = CommandError::preflight_error(match known {
-        TrustStatus::Changed => "the commands of this project have changed since you approved them",
-        TrustStatus::Unknown | TrustStatus::Approved => "you have not approved the commands of this project",
-    });
-    let commands = settings.project_commands.iter().map(format_command);
-    commands
-        .fold(failure, CommandError::with_cause)
-        .with_hint("look at them; if they are what you want, run: ralph trust")
-}
-
-/// Asks a person.
-fn ask_for_approval(settings: &Settings) -> bool {
-    if !confirm::is_interactive() {
-        return false;
-    }
-    out::print_note("This project's configuration wants to start commands that you have not approved:");
-    settings.project_commands.iter().for_each(|command| out::print_note(&format!("  {}", format_command(command))));
-    confirm::ask_yes_no("Start them? [y/N] ")
-}
-
-/// Somebody else may have written the value to look like something else on a terminal.
-fn format_command(command: &ProjectCommand) -> String {
-    format!("{}: {}  ({})", sanitize_text(&command.key), sanitize_text(&command.value), command.origin)
-}
-
-fn approval_text(known: TrustStatus) -> &'static str {
-    match known {
+fn approval_text(status: TrustStatus) -> &'static str {
+    match status {
         TrustStatus::Approved => "approved",
         TrustStatus::Changed => "not approved: they have changed since",
         TrustStatus::Unknown => "not approved",
     }
-}
-
-fn fingerprint_commands(commands: &[ProjectCommand]) -> CommandFingerprint {
-    CommandFingerprint::from_commands(commands.iter().map(|command| (command.key.as_str(), command.value.as_str())))
-}
-
-fn open_trust_ledger() -> Result<TrustList, TrustError> {
-    TrustList::for_user(|name| std::env::var_os(name))
 }

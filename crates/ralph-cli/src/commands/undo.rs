@@ -5,11 +5,12 @@ use serde_json::json;
 
 use super::diff::worktree_root;
 use super::land_lock::try_lock_project;
-use super::nested_run::refuse_recursion;
 use super::resume::refuse_tracked_state;
 use super::worktree_reservation::WorktreeOwner;
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::run::FoundRun;
+use ralph_app::run::refuse_recursion;
 use ralph_app::view::{pluralize, short_id};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunSpec;
@@ -35,7 +36,7 @@ pub fn run(args: &UndoArgs) -> Result<u8, CommandError> {
     refuse_recursion(&project)?;
     refuse_tracked_state(&project)?;
     block_on(async {
-        let (store, run) = run_lookup::find_run(Some(&args.run)).await?;
+        let FoundRun { store, run } = run_lookup::find_run(Some(&args.run)).await?;
         if run.status == "running" {
             return Err(CommandError::preflight_error(format!("run {} goes on", short_id(&run.id)))
                 .with_hint("stop it first, or wait for its end"));

@@ -10,12 +10,13 @@ use ralph_core::receipt::{
 
 use super::checkout_verification::{CheckoutVerification, CheckoutVerificationResult};
 use super::config_args::ConfigArgs;
-use super::nested_run::refuse_recursion;
 use super::resume::{HIDDEN_SECRET_HINT, refuse_tracked_state};
 use super::run::with_keeper;
 use super::verify_report::ReverificationReport;
 use super::{out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::run::FoundRun;
+use ralph_app::run::refuse_recursion;
 use ralph_app::view::short_id;
 use ralph_engine::git::{self, CheckoutError, TemporaryCheckout};
 use ralph_engine::project::Project;
@@ -68,7 +69,7 @@ struct ReverificationCase {
 }
 
 async fn reverify_run(args: &VerifyArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
-    let (store, run) = run_lookup::find_run(args.run.as_deref()).await?;
+    let FoundRun { store, run } = run_lookup::find_run(args.run.as_deref()).await?;
     let case = ReverificationCase::load(&store, &project, run).await?;
     case.refuse_foreign_commands(&store, args).await?;
     let checkout =

@@ -15,14 +15,13 @@ use args::ClassicArgs;
 pub use args::{BuildArgs, PlanArgs, PromptArgs};
 
 use super::check_args::CheckArgs;
-use super::default_plan::{PlanRequest, build_default_plan};
 use super::detach::start_run;
-use super::nested_run::refuse_recursion;
-use super::require_criteria;
-use super::run;
 use super::trust;
 use crate::error::CommandError;
 use ralph_app::config::Settings;
+use ralph_app::plan;
+use ralph_app::plan::{PlanRequest, build_default_plan};
+use ralph_app::run::refuse_recursion;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{NOTES_ENV_VAR, PromptSource, PromptTemplate, RunPlan, new_run_id, session_log_bytes};
 use ralph_util::session_log_file::SessionLogFile;
@@ -90,7 +89,7 @@ fn run_classic_mode(request: &ClassicRequest<'_>) -> Result<u8, CommandError> {
     let prompt = request.resolve_prompt_path(&project)?;
     let plan = request.plan_run(&settings, project, &prompt)?;
     refuse_recursion(&plan.project)?;
-    run::preflight_run(&plan)?;
+    plan::preflight_run(&plan)?;
     preflight::prepare_folders(&plan.project, &settings.specs_dir.value);
     trust::ensure_approved(&plan, &settings)?;
     preflight::require_implementation_plan(&plan)
@@ -140,15 +139,15 @@ impl ClassicRequest<'_> {
         let template = PromptTemplate { path: prompt.to_path_buf(), variables };
         let request = PlanRequest {
             settings,
-            agent: &self.args.agent,
-            audience: self.args.output.audience(),
+            extra_agent_args: self.args.agent.extra_args(),
+            visibility: self.args.output.audience(),
             promise,
             prompt: PromptSource::Template(template),
             checks: self.select_checks(settings),
             max_iterations: settings.default_max_iterations.value,
         };
         if self.mode == ClassicMode::Build {
-            require_criteria::ensure_run_criteria(settings, &request.checks)?;
+            plan::ensure_run_criteria(settings, &request.checks)?;
         }
         let plan = build_default_plan(request, project)?;
         Ok(RunPlan {

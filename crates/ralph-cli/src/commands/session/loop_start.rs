@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::open_loop_store;
 use super::start_args::{LoopStartArgs, parse_promise};
-use crate::commands::default_plan::build_acceptance;
-use crate::commands::nested_run::refuse_recursion;
-use crate::commands::{out, require_criteria, trust};
+use crate::commands::{out, trust};
 use crate::error::CommandError;
 use ralph_app::config::{Settings, SettingsPart, SettingsUse};
+use ralph_app::plan::{build_acceptance, ensure_run_criteria};
+use ralph_app::run::refuse_recursion;
 use ralph_engine::project::Project;
 use ralph_engine::session_driver::{
     LoopFile, LoopStore, SessionKey, build_sealer, current_moment, expire_orphans, worktree_state,
@@ -78,7 +78,10 @@ pub fn start_loop(args: &LoopStartArgs, folder: &Path) -> Result<StartedLoop, Co
 /// What is to be proven needs a repository; what is not may be anywhere.
 fn find_project(args: &LoopStartArgs, folder: &Path) -> Result<Option<Project>, CommandError> {
     match Project::find_from(folder) {
-        Ok(project) => refuse_recursion(&project).map(|()| Some(project)),
+        Ok(project) => {
+            refuse_recursion(&project)?;
+            Ok(Some(project))
+        }
         Err(error) if args.parse_criteria()?.is_empty() => {
             drop(error);
             Ok(None)
@@ -93,7 +96,7 @@ fn build_loop_file(
     (key, root): (&SessionKey, PathBuf),
 ) -> Result<LoopFile, CommandError> {
     let criteria = args.parse_criteria()?;
-    require_criteria::ensure_run_criteria(settings, &criteria)?;
+    ensure_run_criteria(settings, &criteria)?;
     let acceptance = build_acceptance(settings)?;
     let sealing = (!criteria.is_empty()).then(|| {
         let sealed = build_sealer(&root, &acceptance, &criteria);

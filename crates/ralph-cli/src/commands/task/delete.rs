@@ -4,7 +4,7 @@ use ralph_core::task::TaskAuthor;
 
 use super::{current_author, open_or_create_store, unknown_task_error};
 use crate::commands::worktree_reservation::{WorktreeOwner, WorktreeReservation};
-use crate::commands::{block_on, out, run_lookup};
+use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use ralph_app::view::{pluralize, short_id};
 use ralph_engine::project::Project;
@@ -137,7 +137,7 @@ fn unmerged_work_error(id: &str, left: &[String]) -> CommandError {
 /// Refuses to take away what an agent works on.
 pub fn ensure_not_running(head: &TaskListItem, project: &Project) -> Result<(), CommandError> {
     match &head.run {
-        Some(run) if run.status == "running" && !run_lookup::is_orphaned(project, &run.id) => {
+        Some(run) if run.status == "running" && !ralph_app::run::is_orphaned(project, &run.id) => {
             Err(CommandError::preflight_error(format!("run {} is working on task {}", short_id(&run.id), head.id))
                 .with_hint(format!("wait for its end, or end it with `ralph cancel {}`", head.id)))
         }

@@ -10,13 +10,13 @@ use ralph_core::task::TaskGenerationPrompt;
 use super::field_args::read_task_text;
 use super::generate_args::TaskGenerateArgs;
 use super::import_generated::finish_generation;
-use crate::commands::default_plan::{PlanRequest, build_default_plan};
-use crate::commands::nested_run::refuse_recursion;
 use crate::commands::resume::refuse_tracked_state;
-use crate::commands::run::{execute_with_keeper, preflight_run, with_keeper};
+use crate::commands::run::{execute_with_keeper, with_keeper};
 use crate::commands::{out, trust};
 use crate::error::CommandError;
 use ralph_app::config::{Settings, SettingsPart};
+use ralph_app::plan::{PlanRequest, build_default_plan, preflight_run};
+use ralph_app::run::refuse_recursion;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{GENERATE_RUN_KIND, PromptSource, RunPlan, new_run_id};
 use ralph_engine::verify::AcceptancePolicy;
@@ -69,8 +69,8 @@ fn plan_generation(
     let checks = vec![import_check(&project, &id, &prompt.spec_id)?];
     let request = PlanRequest {
         settings,
-        agent: &args.agent,
-        audience: args.output.audience(),
+        extra_agent_args: args.agent.extra_args(),
+        visibility: args.output.audience(),
         promise,
         prompt: PromptSource::Generate(Box::new(prompt)),
         checks,

@@ -29,10 +29,10 @@ pub use followup::TaskFollowupArgs;
 pub use import_generated::{finish_generation, finish_generation_in};
 pub use stage_plan::{StagePlan, StageRequest, ensure_task_approved, plan_stage};
 
-use super::nested_run::find_enclosing_run;
 use super::run_lookup;
 use crate::error::CommandError;
 use ralph_agents::is_inside_agent_session;
+use ralph_app::run::find_enclosing_run;
 use ralph_engine::project::Project;
 use ralph_store::{OpenMode, Store, TaskRow};
 use ralph_util::suggest;

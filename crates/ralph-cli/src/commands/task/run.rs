@@ -8,13 +8,13 @@ use super::find_task;
 use super::run_args::TaskRunArgs;
 use super::stage_plan::{StagePlan, StageRequest, plan_stage};
 use crate::commands::detach::run_detached;
-use crate::commands::nested_run::refuse_recursion;
 use crate::commands::resume::refuse_tracked_state;
 use crate::commands::run::{execute_run, execute_with_keeper, with_keeper};
 use crate::commands::worktree_reservation::ensure_task_is_free;
-use crate::commands::{block_on, out, run_lookup};
+use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use ralph_app::config::Settings;
+use ralph_app::run::refuse_recursion;
 use ralph_app::view::short_id;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunPlan;
@@ -110,7 +110,7 @@ async fn ensure_ready(store: &Store, row: &TaskRow, project: &Project) -> Result
     ensure_task_is_free(store, id).await?;
     let run = heads.iter().find(|head| head.id == *id).and_then(|head| head.run.as_ref());
     match run.filter(|run| run.status == "running") {
-        Some(run) if !run_lookup::is_orphaned(project, &run.id) => {
+        Some(run) if !ralph_app::run::is_orphaned(project, &run.id) => {
             Err(CommandError::preflight_error(format!("run {} is working on task {id}", short_id(&run.id)))
                 .with_hint("`ralph attach` follows it"))
         }

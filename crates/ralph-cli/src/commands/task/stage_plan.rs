@@ -11,12 +11,11 @@ use ralph_core::task::{
 
 use super::template_checks;
 use crate::commands::agent_args::AgentArgs;
-use crate::commands::default_plan::{PlanRequest, build_default_plan};
-use crate::commands::require_criteria;
-use crate::commands::run::preflight_run;
 use crate::commands::trust;
 use crate::error::CommandError;
 use ralph_app::config::{Settings, SettingsPart};
+use ralph_app::plan;
+use ralph_app::plan::{PlanRequest, build_default_plan, preflight_run};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan, TaskStage};
 use ralph_store::TaskRow;
@@ -76,7 +75,7 @@ fn resolve_criteria(
     let rules: RoleRules = settings.role_rules(role);
     let resolved = resolve_stage(task, role, &rules, &from_template)
         .map_err(|problem| CommandError::preflight_error(&problem.message).with_hint(problem.hint))?;
-    require_criteria::ensure_stage_criteria(settings, task, (&rules, &resolved.criteria))?;
+    plan::ensure_stage_criteria(settings, task, &rules, &resolved.criteria)?;
     Ok(resolved)
 }
 
@@ -91,8 +90,8 @@ fn build_run_plan(
     let prompt = StagePrompt::new(&row.task, role, &resolved).with_earlier_stages(earlier);
     let plan_request = PlanRequest {
         settings,
-        agent,
-        audience,
+        extra_agent_args: agent.extra_args(),
+        visibility: audience,
         promise: resolved.promise,
         prompt: PromptSource::Stage(Box::new(prompt)),
         checks: resolved.criteria,

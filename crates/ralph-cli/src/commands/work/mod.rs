@@ -14,13 +14,13 @@ use ralph_core::task::TaskStatus;
 pub use args::WorkArgs;
 use services::WorkCommandServices;
 
-use super::nested_run::refuse_recursion;
-use super::require_criteria;
 use super::resume::refuse_tracked_state;
 use super::run::{abandon_store, with_keeper};
 use super::task;
 use crate::error::CommandError;
 use ralph_app::config::Settings;
+use ralph_app::plan;
+use ralph_app::run::refuse_recursion;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{EngineError, SignalStream};
 use ralph_engine::scheduler::{self, StopCondition, TaskEnd, WorkAssignment, WorkSummary};
@@ -35,7 +35,7 @@ pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
     refuse_tracked_state(&project)?;
     let mut settings = args.config.load_settings(Some(&project))?;
     args.apply(&mut settings);
-    require_criteria::ensure_claims_verified(&settings)?;
+    plan::ensure_claims_verified(&settings)?;
     let assignment = build_assignment(args, &settings)?;
     let services = WorkCommandServices::new(args.clone(), settings, project)?;
     services.ensure_trust(&assignment)?;

@@ -14,11 +14,11 @@ use super::reporter::WorkReporter;
 use super::task_worktrees::TaskWorktrees;
 use crate::commands::land::{WorkerLandResult, land_task_for_worker};
 use crate::commands::resume::{kill_leftover_processes, rebuild_run_plan};
-use crate::commands::run::preflight_resumed_run;
 use crate::commands::task::{StagePlan, StageRequest, plan_stage};
-use crate::commands::{run_lookup, trust};
+use crate::commands::trust;
 use crate::error::CommandError;
 use ralph_app::config::{LandingMode, Settings, SettingsPart, SettingsUse};
+use ralph_app::plan::preflight_resumed_run;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
     ControlEvent, ControlInput, RunObserver, RunPlan, STAGE_RUN_KIND, SignalRequest, SuspendRequest,
@@ -236,7 +236,7 @@ impl TaskServices for WorkCommandServices {
     }
 
     fn is_run_driven(&self, run: &str) -> bool {
-        !run_lookup::is_orphaned(&self.project, run)
+        !ralph_app::run::is_orphaned(&self.project, run)
     }
 
     fn kill_leftover_processes(&self, run: &str) {

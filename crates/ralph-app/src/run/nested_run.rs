@@ -1,11 +1,8 @@
-//! Whether an agent of a run has started this ralph. That is a fence and no wall: an agent can do whatever its user can, and
-//! who takes the trouble to hide gets through.
+//! Detects that an agent of a run started this ralph. It prevents accidents; an agent that hides its ancestry on purpose gets through.
 use std::path::{Path, PathBuf};
 
-use ralph_core::outcome::exit_code;
-
-use crate::error::CommandError;
-use ralph_app::view::short_id;
+use crate::error::{AppError, AppResult, ErrorKind};
+use crate::view::short_id;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::PROJECT_ENV_VAR;
 use ralph_process as process;
@@ -15,24 +12,24 @@ use ralph_process::{AncestorProcess, RUN_ID_VARIABLE};
 #[derive(Debug, PartialEq, Eq)]
 pub enum EnclosingRun {
     Run(String),
-    /// Its processes carry no mark any more.
+    /// Its processes no longer carry the run id.
     Unmarked,
 }
 
-/// An agent that starts ralph on its own project would loop in a loop.
-pub fn refuse_recursion(project: &Project) -> Result<(), CommandError> {
+/// Refuses to start if an agent started this ralph on the project that it works on.
+pub fn refuse_recursion(project: &Project) -> AppResult<()> {
     let run = match find_enclosing_run(project) {
         None => return Ok(()),
         Some(EnclosingRun::Run(run)) => format!("run {}", short_id(&run)),
         Some(EnclosingRun::Unmarked) => "a run".to_owned(),
     };
     let what = format!("{run} already works on this project, and this is one of its agents");
-    Err(CommandError::from_message(exit_code::STATE_UNUSABLE, what)
-        .with_hint("an agent must not start ralph on the project that it works on"))
+    Err(AppError::from_message(ErrorKind::StateUnusable, what)
+        .with_advice("an agent must not start ralph on the project that it works on"))
 }
 
-/// Returns the run whose agent has started this ralph, if it works on the same project. The marks of all processes above
-/// this one count, and so does a job of ralph's that has lost its mark.
+/// Returns the run whose agent started this ralph on the same project. Reads the run id of every ancestor process; a job of
+/// ralph's whose run id is gone counts too.
 pub fn find_enclosing_run(project: &Project) -> Option<EnclosingRun> {
     let ancestors = process::ancestor_processes();
     let mut parents = ancestors.iter().skip(1);
@@ -53,14 +50,13 @@ pub fn find_enclosing_run(project: &Project) -> Option<EnclosingRun> {
     })
 }
 
-/// A task, or a run, may have a work tree of its own: it is the same project if it has the same home.
+/// The work tree of a task or run belongs to the project that has the same home.
 fn belongs_to_project(project: &Project, run: &str, root: Option<&Path>) -> bool {
     let is_same =
         |root: &Path| root == project.root || Project::find_from(root).is_ok_and(|other| other.home == project.home);
     root.is_some_and(is_same) || is_run_id(run) && project.run_folder(run).is_dir()
 }
 
-/// What is no id of a run leads nowhere.
 fn is_run_id(run: &str) -> bool {
     !run.is_empty() && run.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
 }

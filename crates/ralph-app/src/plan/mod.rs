@@ -1,50 +1,58 @@
-//! The plan of a run as flags and settings have it. Each command changes what is its own.
+//! Plans a run from the settings: agents, checks, judge, limits. Each kind of run then changes what differs.
+mod agent_choice;
+mod judge;
+mod preflight;
+mod require_criteria;
+
 use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
-use ralph_core::outcome::exit_code;
 use ralph_core::policy::ProofRequirement;
 
-use super::agent_args::AgentArgs;
-use super::judge;
-use crate::error::CommandError;
-use ralph_app::config::Settings;
+use crate::config::Settings;
+use crate::error::{AppError, AppResult, ErrorKind};
 use ralph_engine::lock::LockSharing;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan, new_run_id};
 use ralph_engine::verify::{AcceptancePolicy, PathPatterns};
 
-/// What every command that starts a run knows.
+pub use agent_choice::{build_agent_choice, choose_agent, choose_fallbacks};
+pub use judge::choose_judge;
+pub use preflight::{preflight_resumed_run, preflight_run};
+pub use require_criteria::{ensure_claims_verified, ensure_run_criteria, ensure_stage_criteria};
+
+/// What every run needs.
 pub struct PlanRequest<'a> {
     pub settings: &'a Settings,
-    pub agent: &'a AgentArgs,
-    pub audience: OutputVisibility,
+    /// Additional arguments for the chosen agent.
+    pub extra_agent_args: Vec<String>,
+    pub visibility: OutputVisibility,
     pub promise: Promise,
     pub prompt: PromptSource,
     pub checks: Vec<Criterion>,
     pub max_iterations: u32,
 }
 
-/// Returns the plan of a `run` that nobody told more.
-pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> Result<RunPlan, CommandError> {
-    let PlanRequest { settings, agent, audience, promise, prompt, checks, max_iterations } = request;
-    // Without a check, what is guarded must stay as it is all the same.
+/// Returns the plan of an ad-hoc run.
+pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> AppResult<RunPlan> {
+    let PlanRequest { settings, extra_agent_args, visibility, promise, prompt, checks, max_iterations } = request;
+    // Guarded files are compared even without a check.
     let is_claim_alone = checks.is_empty() && settings.verification.guard.value.is_empty();
     let proof = if is_claim_alone { ProofRequirement::ClaimAlone } else { ProofRequirement::Checks };
     Ok(RunPlan {
         id: new_run_id(),
         kind: "run",
         claim_rules: settings.claim_rules(promise),
-        judge: judge::choose_judge(settings, &project, &checks)?,
+        judge: choose_judge(settings, &project, &checks)?,
         criteria: checks,
         acceptance: build_acceptance(settings)?,
-        agent: agent.choose_agent(settings, &project)?,
-        fallback: AgentArgs::choose_fallbacks(settings, &project)?,
+        agent: choose_agent(settings, &project, extra_agent_args)?,
+        fallback: choose_fallbacks(settings, &project)?,
         policy: settings.run_policy(max_iterations, proof),
         prompt,
         plan_file: None,
         session_log: None,
         stop_grace: settings.limits.grace.value,
-        visibility: audience,
+        visibility,
         max_memory: settings.limits.max_memory.value,
         log_limit: settings.limits.log_limit.value,
         sharing: LockSharing::Exclusive,
@@ -55,8 +63,8 @@ pub fn build_default_plan(request: PlanRequest<'_>, project: Project) -> Result<
     })
 }
 
-/// Returns how claims are accepted. A pattern that is none is refused before anything is started.
-pub fn build_acceptance(settings: &Settings) -> Result<AcceptancePolicy, CommandError> {
+/// Returns how claims are accepted. An invalid pattern is an error before anything starts.
+pub fn build_acceptance(settings: &Settings) -> AppResult<AcceptancePolicy> {
     let verification = &settings.verification;
     let acceptance = AcceptancePolicy {
         guard: verification.guard.value.clone(),
@@ -68,8 +76,8 @@ pub fn build_acceptance(settings: &Settings) -> Result<AcceptancePolicy, Command
     };
     for patterns in [&acceptance.guard, &acceptance.allow_changes] {
         PathPatterns::compile(patterns).map_err(|error| {
-            CommandError::from_error(exit_code::USAGE_ERROR, &error)
-                .with_hint("patterns are written as in a .gitignore, such as 'tests/**', '*.snap' or '!tests/data'")
+            AppError::from_error(ErrorKind::InvalidRequest, &error)
+                .with_advice("patterns are written as in a .gitignore, such as 'tests/**', '*.snap' or '!tests/data'")
         })?;
     }
     Ok(acceptance)

@@ -1,0 +1,62 @@
+//! What a person can do about a failed use case. Where a command or a flag is the answer, the advice only says which: a screen
+//! knows how it is typed, or shows a button instead.
+
+/// One piece of advice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advice {
+    /// Advice that is the same on every screen.
+    Text(String),
+    /// Give the agent a program of the user's.
+    NameAgentProgram,
+    /// The configuration or the request must name another program: this one cannot be started.
+    ReplaceAgentProgram,
+    /// The program of a stored run must come back, or a new run must be started.
+    RestoreAgentProgram,
+    ChooseOtherAgent,
+    /// Runs that all allow it may work side by side in the same files.
+    RunInParallel,
+    /// Start a new run: this one cannot be resumed.
+    StartNewRun,
+    /// Restore the file that the run needs, or start a new run.
+    RestorePromptFile,
+    /// Start a new run whose prompt and commands hold no secret.
+    KeepSecretsInVariables,
+    /// Restore the setting, or name the configuration that has it.
+    RestoreSetting,
+    /// Review the project's commands and approve them.
+    ApproveCommands,
+    /// Add a check to the run.
+    AddCheck,
+    /// Say when the task is done.
+    DescribeOutcome {
+        task: String,
+    },
+    /// Verify the task by a command.
+    AddTaskCheck {
+        task: String,
+    },
+    /// A worker resumes the task of this stage.
+    ResumeWithWorker,
+    /// List the runs.
+    ListRuns,
+    /// Leave the id out for the newest run.
+    OmitRunId,
+    GiveLongerRunId,
+    StartRun,
+    /// No run is active; an ended one can still be shown.
+    FollowEndedRun,
+    /// Create the prompt file with the project template.
+    InitializeProject,
+}
+
+impl From<&str> for Advice {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Advice {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}

@@ -1,0 +1,233 @@
+//! What to do about an error, in the words of the command line: commands, flags and paths.
+use std::io;
+use std::path::Path;
+
+use ralph_agents::install::InstallError;
+use ralph_app::advice::Advice;
+use ralph_app::error::ErrorOrigin;
+use ralph_app::trust::TrustError;
+use ralph_engine::lock::LockError;
+use ralph_engine::project::ProjectError;
+use ralph_engine::run_driver::EngineError;
+use ralph_engine::worktree::WorktreeError;
+use ralph_store::{DamagedCopy, SqliteProblem, StoreError};
+use ralph_util::private_files::ForeignPathError;
+
+/// Returns the advice of a use case as a hint.
+pub(crate) fn for_advice(advice: &Advice) -> String {
+    let text = match advice {
+        Advice::Text(text) => return text.clone(),
+        Advice::NameAgentProgram => "name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration",
+        Advice::ReplaceAgentProgram => {
+            "give --agent-cmd, or `cli:` in the configuration, the path of an executable file"
+        }
+        Advice::RestoreAgentProgram => "put the program back where the run had it, or start a new run with `ralph run`",
+        Advice::ChooseOtherAgent => "rename the folder, or choose another agent with --agent",
+        Advice::RunInParallel => "runs that were all started with --parallel work side by side, in the same files",
+        Advice::StartNewRun => "start a new run with `ralph run`",
+        Advice::RestorePromptFile => "put it back, or start a new run with `ralph run`",
+        Advice::KeepSecretsInVariables => {
+            "start a new run: give the prompt as @FILE, and let commands name a variable (\"$DEPLOY_TOKEN\"), not its value"
+        }
+        Advice::RestoreSetting => "put it back, or name the configuration that has it with --config",
+        Advice::ApproveCommands => "review them; if they are what you want, run: ralph trust",
+        Advice::AddCheck => "add a check, such as --check 'make test' or `checks:` in the configuration",
+        Advice::DescribeOutcome { task } => {
+            return format!("give it --outcome and --acceptance with `ralph task edit {task}`");
+        }
+        Advice::AddTaskCheck { task } => {
+            return format!(
+                "verify it by a command: `ralph task edit {task} --coder-verify external --coder-verify-cmd 'make test'`"
+            );
+        }
+        Advice::ResumeWithWorker => "`ralph work` resumes its task",
+        Advice::ListRuns => "`ralph runs` lists them",
+        Advice::OmitRunId => "leave it out for the newest run; `ralph runs` lists them",
+        Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` has it whole",
+        Advice::StartRun => "start one with `ralph run`",
+        Advice::FollowEndedRun => "`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them",
+        Advice::InitializeProject => "create it with `ralph init`",
+    };
+    text.to_owned()
+}
+
+/// Returns the hints for an error of a lower layer.
+pub(crate) fn for_origin(origin: &ErrorOrigin) -> Vec<String> {
+    match origin {
+        ErrorOrigin::Project(error) => vec![for_project_error(error)],
+        ErrorOrigin::Trust(error) => vec![for_trust_error(error)],
+        ErrorOrigin::Install(error) => vec![for_install_error(error)],
+        ErrorOrigin::Store(error) => for_store_error(error),
+        ErrorOrigin::Engine(error) => for_engine_error(error).into_iter().collect(),
+        ErrorOrigin::Lock(error) => vec![for_lock_error(error)],
+        ErrorOrigin::Worktree(WorktreeError::Folder { path, source }) => vec![unusable_path_hint(path, source)],
+        ErrorOrigin::Worktree(error) => error.hint().into_iter().collect(),
+    }
+}
+
+fn for_project_error(error: &ProjectError) -> String {
+    match error {
+        ProjectError::NoRepository { .. } => {
+            "agents work in a git repository: change to one, or create one with `git init`".to_owned()
+        }
+        ProjectError::NoFolder { .. } => "the folder may have been removed: `cd` to another".to_owned(),
+        ProjectError::LinkLeadsOut { link, .. } => format!(
+            "nothing was written there; to use it anyway, remove the link from the repository: git rm --cached {}",
+            link.display()
+        ),
+    }
+}
+
+fn for_trust_error(error: &TrustError) -> String {
+    match error {
+        TrustError::NoHome => "set HOME".to_owned(),
+        TrustError::Malformed { path, .. } => {
+            format!("move {} away; approvals must then be given again", path.display())
+        }
+        TrustError::Newer { .. } => "update ralph".to_owned(),
+        TrustError::Unreadable { path, .. } | TrustError::Unwritable { path, .. } => {
+            format!("check {} and its folder", path.display())
+        }
+    }
+}
+
+fn for_install_error(error: &InstallError) -> String {
+    match error {
+        InstallError::UnknownHost { suggestion: Some(near), .. } => format!("did you mean {near}?"),
+        InstallError::UnknownHost { suggestion: None, .. } => {
+            "hosts are claude, codex, gemini, qwen, copilot and opencode".to_owned()
+        }
+        InstallError::NoHome { variable } => format!("set {variable}"),
+        InstallError::MalformedSettings { .. } => {
+            "nothing was changed; correct that place, and run it again".to_owned()
+        }
+        InstallError::NotOurs { path } => {
+            format!("nothing was changed; move {} away, and run it again", path.display())
+        }
+        InstallError::UnusablePath { .. }
+        | InstallError::Unreadable { .. }
+        | InstallError::UnknownExecutable { .. } => "nothing was changed".to_owned(),
+        InstallError::Unwritable { .. } => {
+            "all changes were rolled back; check its folder, its owner and its disk".to_owned()
+        }
+        InstallError::RollbackFailed { .. } => {
+            "once it can be written again, run this again, or `ralph uninstall`: nothing is lost".to_owned()
+        }
+        InstallError::NotRemoved { .. } => "everything else is done; run it again".to_owned(),
+        InstallError::MalformedRecord { path, .. } => {
+            format!("nothing was changed; move {} away: ralph then removes what it recognises", path.display())
+        }
+        InstallError::NewerRecord { .. } => "nothing was changed; update ralph".to_owned(),
+    }
+}
+
+fn for_store_error(error: &StoreError) -> Vec<String> {
+    let hint = match error {
+        StoreError::Folder { path, source } => unusable_path_hint(path, source),
+        StoreError::Database { path, source } => database_hint(path, SqliteProblem::from_error(source)),
+        StoreError::Damaged { path, kept, .. } => return vec![damaged_copy_hint(kept), start_over_hint(path)],
+        StoreError::ChangedOutside { kept, .. } => {
+            let blame =
+                "the agent may have written to .ralph/state; the run was stopped, and nothing more was recorded";
+            return vec![damaged_copy_hint(kept), blame.to_owned()];
+        }
+        StoreError::Removed { .. } => {
+            "the agent may have removed it: `git clean -x` removes .ralph/state; the run was stopped".to_owned()
+        }
+        StoreError::TakenOver { .. } => {
+            "this process has stopped its agent and recorded nothing more; `ralph show` has the run".to_owned()
+        }
+        StoreError::LeaseLost { .. } => {
+            "this process has stopped its agent and recorded nothing more; `ralph status` shows who works on it"
+                .to_owned()
+        }
+        StoreError::LeaseTaken { .. } => "nothing was started; `ralph status` shows who works on it".to_owned(),
+        StoreError::BackupFailed { .. } => {
+            "name a file that does not exist yet, in a folder that you can write to".to_owned()
+        }
+        StoreError::NewerSchema { .. } => "update ralph; the database was not touched".to_owned(),
+        StoreError::OlderSchema { path, .. } => format!(
+            "make {} and its folder writable, or copy the project to a writable place: ralph then migrates it",
+            path.display()
+        ),
+        StoreError::Unreadable { .. } => "nothing was deleted; please report this".to_owned(),
+    };
+    vec![hint]
+}
+
+fn for_engine_error(error: &EngineError) -> Option<String> {
+    match error {
+        EngineError::Notes { .. } => Some("make the folder of the notes writable".to_owned()),
+        EngineError::Folder { path, source } => Some(unusable_path_hint(path, source)),
+        EngineError::Workspace { .. } => Some("the agent removed it; git may still have the files".to_owned()),
+        EngineError::Store(_) | EngineError::Lock(_) | EngineError::RunSpec { .. } | EngineError::Signals { .. } => {
+            None
+        }
+    }
+}
+
+fn for_lock_error(error: &LockError) -> String {
+    match error {
+        LockError::Taken { owner: Some(owner), .. } => {
+            format!("wait for it, or stop it with `kill {}`", owner.process.pid)
+        }
+        LockError::Taken { owner: None, .. } => "`ralph runs` lists them; wait for them".to_owned(),
+        LockError::CannotOpen { path, .. } => {
+            format!("make {} a file that you can write, or remove it", path.display())
+        }
+        LockError::Unsupported { .. } => {
+            "without locks two runs could harm each other: keep the project on a local file system".to_owned()
+        }
+    }
+}
+
+/// Returns what to do about a folder or file of ralph's that cannot be used.
+fn unusable_path_hint(path: &Path, error: &io::Error) -> String {
+    match ForeignPathError::from_io_error(error) {
+        Some(ForeignPathError { path, .. }) => format!(
+            "ralph writes only to plain files in real folders, and followed no link; check it, and move it away: mv {0} {0}.away",
+            path.display()
+        ),
+        None => match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                format!("the disk of {} is full: free some space, and start again", path.display())
+            }
+            io::ErrorKind::ReadOnlyFilesystem => {
+                format!("the file system of {} is read-only: ralph needs to write there", path.display())
+            }
+            _ => format!("make {} writable", path.display()),
+        },
+    }
+}
+
+fn database_hint(path: &Path, problem: SqliteProblem) -> String {
+    let path = path.display();
+    match problem {
+        SqliteProblem::DiskFull => {
+            format!("the disk of {path} is full: free some space, and start again; what was recorded before is safe")
+        }
+        SqliteProblem::ReadOnly => format!("make {path} and its folder writable"),
+        SqliteProblem::Busy => {
+            "another program holds the database; ralph waited and gave up: find it with `fuser`, and start again"
+                .to_owned()
+        }
+        SqliteProblem::DiskError => format!(
+            "the disk of {path} refuses writes: is it full, over a limit, or broken? What was recorded before is safe"
+        ),
+        SqliteProblem::Damaged | SqliteProblem::Other => {
+            format!("nothing was deleted; check {path} and the files beside it")
+        }
+    }
+}
+
+fn damaged_copy_hint(copy: &DamagedCopy) -> String {
+    match copy {
+        DamagedCopy::Saved(folder) => format!("nothing was deleted; a copy is kept in {}", folder.display()),
+        DamagedCopy::NotSaved => "nothing was deleted and nothing was written".to_owned(),
+    }
+}
+
+fn start_over_hint(path: &Path) -> String {
+    let folder = path.parent().unwrap_or(path).display();
+    format!("put a backup in its place, or start over: mv {folder} {folder}.damaged")
+}

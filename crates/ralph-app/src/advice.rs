@@ -37,6 +37,9 @@ pub enum Advice {
     },
     /// A worker resumes the task of this stage.
     ResumeWithWorker,
+    /// Create or import tasks.
+    CreateTask,
+    ListTasks,
     /// List the runs.
     ListRuns,
     /// Leave the id out for the newest run.

@@ -5,6 +5,7 @@ mod error;
 mod fields;
 mod file;
 mod json;
+mod lookup;
 mod markdown;
 mod origin;
 mod parser;
@@ -16,6 +17,9 @@ pub use error::TaskError;
 pub use file::{
     ParsedTasks, TaskFileFormat, parse_single_task, parse_tasks, parse_verification_json, read_bounded,
     read_verification_file,
+};
+pub use lookup::{
+    FoundTask, find_run_by_tree_name, find_task, open_or_create_store, open_task_store, unknown_task_error,
 };
 pub use origin::TaskOrigin;
 pub use parser::ParsedTask;

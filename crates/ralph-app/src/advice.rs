@@ -37,6 +37,23 @@ pub enum Advice {
     },
     /// A worker resumes the task of this stage.
     ResumeWithWorker,
+    /// Approve the criteria of a task that an agent wrote.
+    ApproveTask {
+        task: String,
+    },
+    /// See what an unfinished task lacks; its branch has the work so far.
+    InspectUnfinishedTask {
+        task: String,
+    },
+    /// See why a run is not complete; its branch has the work so far.
+    InspectUnfinishedRun {
+        run: String,
+        tree: String,
+    },
+    /// Review the commands of an imported run, and approve them.
+    ApproveImportedCommands,
+    /// The recorded runs may be a stranger's: start a new one.
+    StartOwnRun,
     /// Create or import tasks.
     CreateTask,
     ListTasks,

@@ -80,12 +80,11 @@ impl From<AppError> for CommandError {
     fn from(error: AppError) -> Self {
         let origin = error.origin.as_deref();
         let files = origin.map(conflicting_files).unwrap_or_default();
-        let hints = origin.map(hints::for_origin).unwrap_or_default();
-        let advice = error.advice.iter().map(hints::for_advice);
+        let hints = hints::for_error(&error);
         Self {
             message: error.message,
             causes: error.causes.into_iter().chain(files).collect(),
-            hints: hints.into_iter().chain(advice).collect(),
+            hints,
             exit_code: exit_code_of_kind(error.kind),
         }
     }

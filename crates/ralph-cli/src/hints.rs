@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ralph_agents::install::InstallError;
 use ralph_app::advice::Advice;
-use ralph_app::error::ErrorOrigin;
+use ralph_app::error::{AppError, ErrorOrigin};
 use ralph_app::trust::TrustError;
 use ralph_engine::lock::LockError;
 use ralph_engine::project::ProjectError;
@@ -13,8 +13,14 @@ use ralph_engine::worktree::WorktreeError;
 use ralph_store::{DamagedCopy, SqliteProblem, StoreError};
 use ralph_util::private_files::ForeignPathError;
 
+/// Returns all hints for a failed use case.
+pub(crate) fn for_error(error: &AppError) -> Vec<String> {
+    let origin = error.origin.as_deref().map(for_origin).unwrap_or_default();
+    origin.into_iter().chain(error.advice.iter().map(for_advice)).collect()
+}
+
 /// Returns the advice of a use case as a hint.
-pub(crate) fn for_advice(advice: &Advice) -> String {
+fn for_advice(advice: &Advice) -> String {
     let text = match advice {
         Advice::Text(text) => return text.clone(),
         Advice::NameAgentProgram => "name it with --agent-cmd PATH, or as `cli:` of the agent in the configuration",
@@ -41,6 +47,15 @@ pub(crate) fn for_advice(advice: &Advice) -> String {
             );
         }
         Advice::ResumeWithWorker => "`ralph work` resumes its task",
+        Advice::ApproveTask { task } => return format!("review them, then run: ralph task approve {task}"),
+        Advice::InspectUnfinishedTask { task } => {
+            return format!("`ralph task show {task}` shows what is missing; its branch so far is ralph/{task}");
+        }
+        Advice::InspectUnfinishedRun { run, tree } => {
+            return format!("`ralph show {run}` shows why; its branch so far is ralph/{tree}");
+        }
+        Advice::ApproveImportedCommands => "review the commands, then start them with --approve",
+        Advice::StartOwnRun => "a stranger may have written them; start a new run with `ralph run`",
         Advice::CreateTask => "create one with `ralph task create`, or import some with `ralph task import`",
         Advice::ListTasks => "`ralph task list` lists them",
         Advice::ListRuns => "`ralph runs` lists them",
@@ -54,7 +69,7 @@ pub(crate) fn for_advice(advice: &Advice) -> String {
 }
 
 /// Returns the hints for an error of a lower layer.
-pub(crate) fn for_origin(origin: &ErrorOrigin) -> Vec<String> {
+fn for_origin(origin: &ErrorOrigin) -> Vec<String> {
     match origin {
         ErrorOrigin::Project(error) => vec![for_project_error(error)],
         ErrorOrigin::Trust(error) => vec![for_trust_error(error)],

@@ -1,12 +1,11 @@
-//! The drivers of the loop: agents as processes, loops inside a running session, many tasks at a time; and what performs their effects:
-//! verification, git, work trees, locks. What to do is decided in `ralph-core`.
+//! The drivers of the loop: agents as processes and loops inside a running session; and the parts that perform their effects:
+//! verification, git, work trees, locks. The rules in `ralph-core` decide.
 pub mod control;
 pub mod execution_log;
 pub mod git;
 pub mod lock;
 pub mod project;
 pub mod run_driver;
-pub mod scheduler;
 pub mod session_driver;
 pub mod verify;
 pub mod worktree;

@@ -21,6 +21,7 @@ mod schema;
 mod settings;
 mod show;
 mod slot;
+mod source;
 mod templates;
 
 #[cfg(test)]
@@ -38,4 +39,5 @@ pub use roles::{AllRoleSettings, RoleSettings};
 pub use schema::config_schema;
 pub use settings::{AgentSettings, JudgeSettings, LimitSettings, SessionSettings, Settings, SignalSettings};
 pub use show::EffectiveSetting;
+pub use source::ConfigSource;
 pub use templates::{KnownTemplate, TemplateLibrary};

@@ -8,7 +8,6 @@ mod budget;
 mod budget_args;
 mod cancel;
 mod check_args;
-mod checkout_verification;
 mod classic;
 mod completion_values;
 mod completions;
@@ -32,8 +31,6 @@ mod init;
 mod install;
 mod interaction;
 mod land;
-mod land_criteria;
-mod land_lock;
 mod land_report;
 mod limit_args;
 mod loop_target;
@@ -47,7 +44,6 @@ mod rewind;
 mod run;
 mod run_args;
 mod run_lookup;
-mod run_worktree;
 mod runs;
 mod session;
 mod show;
@@ -72,7 +68,8 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use ralph_core::outcome::exit_code;
+use ralph_core::event::StopSignal;
+use ralph_core::outcome::{RunEnd, exit_code};
 
 use crate::error::CommandError;
 use crate::report::ColorMode;
@@ -295,6 +292,11 @@ fn report_parse_error(error: &clap::Error, args: &[OsString]) -> ExitCode {
     // Where nobody reads, nothing can be said.
     let _ = error.print();
     ExitCode::SUCCESS
+}
+
+/// Returns the exit code of a command that a signal stopped.
+fn signal_exit_code(signal: StopSignal) -> u8 {
+    RunEnd::interrupted_by_signal(signal).exit_code
 }
 
 /// Runs a command that waits on the world but starts no agent.

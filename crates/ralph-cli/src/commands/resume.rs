@@ -1,5 +1,4 @@
 //! `ralph resume`.
-use std::io;
 
 use clap::Args;
 use ralph_core::control_command::ControlCommand;
@@ -8,29 +7,26 @@ use ralph_core::outcome::{RunEnd, exit_code};
 
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, run_detached};
+use super::interaction::TerminalInteraction;
 use super::loop_target::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use super::output_args::{OutputArgs, OutputMode};
 use super::run::{acquire_run_lease, build_run_resources, run_and_report, with_keeper};
 use super::worktree_reservation::ensure_task_is_free;
-use super::{block_on, out, run_lookup, run_worktree, task, trust};
+use super::{block_on, out, run_lookup, signal_exit_code, task};
 use crate::error::CommandError;
-use ralph_app::config::{SettingsPart, SettingsUse};
 use ralph_app::plan::preflight_resumed_run;
 use ralph_app::run::FoundRun;
 use ralph_app::run::refuse_recursion;
-use ralph_app::view::{event_json_line, format_process_count, short_id};
+use ralph_app::run::{RebuiltRun, ResumeRequest, kill_leftover_processes, refuse_tracked_state, set_up_worktree};
+use ralph_app::view::{event_json_line, short_id};
 use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_command};
-use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
-    Clock, GENERATE_RUN_KIND, OutputVisibility, ResumeTarget, ResumedRun, RunPlan, RunSpec, RunSpecError,
-    STAGE_RUN_KIND, StartMode, StoredAgent,
+    Clock, GENERATE_RUN_KIND, OutputVisibility, ResumedRun, RunPlan, RunSpec, STAGE_RUN_KIND, StartMode,
 };
-use ralph_process as process;
 use ralph_process::Keeper;
 use ralph_store::{CommandTarget, RunRow, Store, StoredRun, TakeoverGuard};
 use ralph_util::failpoints::{self, FailPoint};
-use ralph_util::redact;
 
 /// Goes on with a run that was paused or interrupted, or whose ralph died
 ///
@@ -62,18 +58,6 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     with_keeper(|keeper| resume_in_foreground(args, project, keeper))
 }
 
-/// What a run has recorded is started again, and a record that came with the repository may be anybody's.
-pub fn refuse_tracked_state(project: &Project) -> Result<(), CommandError> {
-    let state = project.state_folder();
-    let tracked = git::is_tracked(&project.root, &state);
-    if !tracked.map_err(|error| CommandError::from_error(exit_code::GIT_FAILED, &error))? {
-        return Ok(());
-    }
-    Err(CommandError::from_message(exit_code::STATE_UNUSABLE, "the recorded runs came with the repository")
-        .with_cause(format!("git tracks files in {}", state.display()))
-        .with_hint("somebody else may have written them; start anew with `ralph run`"))
-}
-
 /// What became of a run.
 enum ResumeLookup {
     /// It has ended, which was said again.
@@ -85,8 +69,8 @@ enum ResumeLookup {
 struct ResumableRun {
     row: RunRow,
     plan: RunPlan,
-    /// What is not as it was then.
-    changed: Vec<String>,
+    /// What has changed since the run started.
+    changes: Vec<String>,
 }
 
 async fn resume_in_foreground(args: &ResumeArgs, project: Project, keeper: Keeper) -> Result<u8, CommandError> {
@@ -114,14 +98,14 @@ fn resume_in_background(args: &ResumeArgs, project: Project) -> Result<u8, Comma
         store.close().await;
         found
     });
-    let ResumableRun { row, plan, changed } = match found? {
+    let ResumableRun { row, plan, changes } = match found? {
         ResumeLookup::Ended(code) => return Ok(code),
         ResumeLookup::Resumable(left) => *left,
     };
     run_detached(plan, &args.output, |plan, show| {
         with_keeper(async move |keeper| {
             let FoundRun { store, run: _ } = run_lookup::find_run(Some(&row.id)).await?;
-            resume_run(ResumableRun { row, plan, changed }, (store, keeper), show).await
+            resume_run(ResumableRun { row, plan, changes }, (store, keeper), show).await
         })
     })
 }
@@ -171,10 +155,14 @@ async fn inspect_run(
         ))
         .with_hint("`ralph work` goes on with its task"));
     }
-    let from = (&args.config, args.output.audience());
-    let (plan, changed) = rebuild_run_plan(from, &row, &stored, project)?;
+    let request = ResumeRequest {
+        config: &args.config.source(),
+        visibility: args.output.audience(),
+        person: &TerminalInteraction,
+    };
+    let RebuiltRun { plan, changes } = request.rebuild_plan(&row, &stored, project)?;
     preflight_resumed_run(&plan)?;
-    Ok(ResumeLookup::Resumable(Box::new(ResumableRun { row, plan, changed })))
+    Ok(ResumeLookup::Resumable(Box::new(ResumableRun { row, plan, changes })))
 }
 
 async fn resume_run(
@@ -182,7 +170,7 @@ async fn resume_run(
     (store, keeper): (Store, Keeper),
     show: OutputMode,
 ) -> Result<u8, CommandError> {
-    let ResumableRun { row, plan, changed } = left;
+    let ResumableRun { row, plan, changes } = left;
     let hold = acquire_run_lease(&plan).await?;
     let settings = RunSpec::from_plan(&plan)
         .to_stored_json()
@@ -200,156 +188,17 @@ async fn resume_run(
     if !stored.state.can_resume() {
         return repeat_result(&store, &row, &stored, audience).await;
     }
-    kill_leftover_processes(&row.id);
-    if let Some(code) = run_worktree::set_up_worktree(&plan, &keeper).await? {
-        return Ok(code);
+    kill_leftover_processes(&row.id, &TerminalInteraction);
+    if let Some(signal) = set_up_worktree(&plan, &keeper).await? {
+        return Ok(signal_exit_code(signal));
     }
-    let left = StartMode::Resumed(Box::new(ResumedRun { stored_run: stored, changes: changed }));
+    let left = StartMode::Resumed(Box::new(ResumedRun { stored_run: stored, changes }));
     let told = show.start_reporter(plan.policy.max_iterations)?;
     let (kind, project) = (plan.kind, plan.project.clone());
     let code = run_and_report(plan, left, build_run_resources(keeper, hold, store)?, told).await?;
     match kind {
         GENERATE_RUN_KIND => task::finish_generation(&project, &row.id, (code, audience)).await,
         _ => Ok(code),
-    }
-}
-
-/// Makes the plan of a stored run again, and says what is not as it was.
-pub fn rebuild_run_plan(
-    (config, audience): (&ConfigArgs, OutputVisibility),
-    row: &RunRow,
-    stored: &StoredRun,
-    project: Project,
-) -> Result<(RunPlan, Vec<String>), CommandError> {
-    let anew = "start anew with `ralph run`";
-    if stored.fence == 0 {
-        let why = "it was read in from a file, or written by an older ralph";
-        return Err(CommandError::preflight_error(format!("run {} cannot go on here", row.id))
-            .with_cause(why)
-            .with_hint(anew));
-    }
-    let refused = |error: RunSpecError| {
-        let hint = match error {
-            RunSpecError::SecretNotStored => HIDDEN_SECRET_HINT,
-            RunSpecError::UnsetVariables { .. } => "set it again as it was, then resume",
-            RunSpecError::Format { .. }
-            | RunSpecError::Newer { .. }
-            | RunSpecError::UnknownKind { .. }
-            | RunSpecError::UnknownAgent { .. } => anew,
-        };
-        CommandError::from_error(exit_code::PREFLIGHT_FAILED, &error).with_hint(hint)
-    };
-    if redact::has_redaction_mark(&row.settings) {
-        // What the configuration gives to agents and prompts is known from now on; whether it is right is told later.
-        drop(config.load_settings(Some(&project)));
-    }
-    let settings = RunSpec::parse(&row.settings).map_err(refused)?;
-    let configured = CurrentConfig::new(config, &project);
-    let mut changed = settings.describe_changes();
-    changed.extend(configured.describe_changes(settings.config_fingerprints()));
-    let tree = settings.worktree_name().map(str::to_owned);
-    let place = ResumeTarget { run_id: row.id.clone(), run_kind: row.kind.clone(), project, visibility: audience };
-    let plan = settings.into_plan(place, |agent| configured.agent_variables(agent)).map_err(|error| match error {
-        PlanRebuildError::Settings(error) => refused(error),
-        PlanRebuildError::Env(failure) => failure,
-    })?;
-    plan.prompt.read_prompt(1, 1).map_err(|error| missing_prompt_error(&plan, &error))?;
-    let plan = match tree {
-        Some(name) => run_worktree::reopen_worktree(plan, &name, config)?,
-        None => plan,
-    };
-    Ok((plan, changed))
-}
-
-/// What to do instead where a secret cannot be had again.
-pub const HIDDEN_SECRET_HINT: &str =
-    "start anew: give the prompt as @FILE, and let commands name a variable (\"$DEPLOY_TOKEN\"), not its value";
-
-fn missing_prompt_error(plan: &RunPlan, error: &io::Error) -> CommandError {
-    let path = plan.prompt.file_path().map(|path| format!(" {}", path.display())).unwrap_or_default();
-    CommandError::preflight_error(format!("the prompt{path} of the run cannot be read any more"))
-        .with_cause(error)
-        .with_hint("put it back, or start anew with `ralph run`")
-}
-
-/// Why there is no plan.
-enum PlanRebuildError {
-    Settings(RunSpecError),
-    Env(CommandError),
-}
-
-impl From<RunSpecError> for PlanRebuildError {
-    fn from(error: RunSpecError) -> Self {
-        Self::Settings(error)
-    }
-}
-
-/// The configuration as it is now. The run keeps what it began with: only the values of the agents' variables are
-/// wanted, which are never stored.
-struct CurrentConfig<'a> {
-    config: &'a ConfigArgs,
-    project: Project,
-}
-
-impl<'a> CurrentConfig<'a> {
-    fn new(config: &'a ConfigArgs, project: &Project) -> Self {
-        Self { config, project: project.clone() }
-    }
-
-    /// Says what the configuration did not say when the run began, and what holds.
-    fn describe_changes(&self, then: Option<&[String]>) -> Vec<String> {
-        let Some(then) = then else { return Vec::new() };
-        let mut changes = match self.config.load_settings(Some(&self.project)) {
-            Ok(now) => now.describe_changes_since(then),
-            Err(failure) => vec![format!("the configuration is wrong now: {}", failure.message)],
-        };
-        if !changes.is_empty() {
-            changes.push("the run keeps the settings that it began with; a new run takes the new ones".to_owned());
-        }
-        changes
-    }
-
-    fn agent_variables(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, PlanRebuildError> {
-        if agent.env.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.read_agent_variables(agent).map_err(PlanRebuildError::Env)
-    }
-
-    fn read_agent_variables(&self, agent: &StoredAgent) -> Result<Vec<(String, String)>, CommandError> {
-        let configured = self.config.load_settings(Some(&self.project))?;
-        let used = SettingsUse {
-            agents: vec![&agent.name],
-            permission: SettingsPart::Unused,
-            checks: SettingsPart::Unused,
-            criteria: &[],
-            templates: &[],
-        };
-        trust::ensure_use_approved(&self.project, &configured, &used)?;
-        let written = configured.agents.get(&agent.name).cloned().unwrap_or_default();
-        let value = |name: &String| {
-            let value = written.env.get(name).map(|setting| (name.clone(), setting.value.clone()));
-            value.ok_or_else(|| {
-                let agent = &agent.name;
-                CommandError::preflight_error(format!("the configuration has no agents.{agent}.env.{name} any more"))
-                    .with_hint("put it back, or name the configuration that has it with --config")
-            })
-        };
-        agent.env.iter().map(value).collect()
-    }
-}
-
-/// Kills what the dead engine left behind. Nothing of it may work beside what is started now.
-pub fn kill_leftover_processes(run: &str) {
-    let swept = process::kill_run_processes(run);
-    if swept.killed > 0 {
-        out::print_note(&format!(
-            "killed what the run had left behind: {}",
-            format_process_count(u64::from(swept.killed))
-        ));
-    }
-    for leaked in swept.leaked {
-        out::print_note(&format!("warning: {} ({}) could not be killed", leaked.name, leaked.pid));
     }
 }
 

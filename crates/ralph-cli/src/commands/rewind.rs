@@ -6,12 +6,12 @@ use ralph_core::task::{Role, TaskStatus};
 use serde_json::json;
 
 use super::cancel::{end_orphaned_run, find_resumable_run};
-use super::resume::refuse_tracked_state;
 use super::task::open_task_store;
 use super::worktree_reservation::{WorktreeOwner, WorktreeReservation};
 use super::{block_on, out};
 use crate::error::CommandError;
 use ralph_app::run::refuse_recursion;
+use ralph_app::run::refuse_tracked_state;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_engine::worktree::{

@@ -11,12 +11,12 @@ use tokio::task::yield_now;
 use super::detach::start_run;
 use super::output_args::{OutputMode, RunReporter};
 use super::run_args::RunArgs;
-use super::{block_on, budget, out, run_worktree, trust};
+use super::{block_on, budget, out, signal_exit_code, trust};
 use crate::error::CommandError;
 use crate::report::{ClassicLog, ColorMode, TextStyle, ThreadedReporter};
 use ralph_app::config::Settings;
 use ralph_app::plan::{PlanRequest, build_default_plan, ensure_run_criteria, preflight_run};
-use ralph_app::run::refuse_recursion;
+use ralph_app::run::{WorktreeOutcome, create_worktree, finish_worktree, refuse_recursion, set_up_worktree};
 use ralph_app::view::{format_cost, pluralize, short_id};
 use ralph_engine::lock::{LockError, LockSharing};
 use ralph_engine::project::Project;
@@ -36,7 +36,7 @@ pub fn run(args: &RunArgs) -> Result<u8, CommandError> {
     refuse_recursion(&plan.project)?;
     preflight_run(&plan)?;
     trust::ensure_approved(&plan, &settings)?;
-    let plan = if args.worktree { run_worktree::create_worktree(plan, &settings)? } else { plan };
+    let plan = if args.worktree { create_worktree(plan, &settings)? } else { plan };
     start_run(plan, &args.output, &args.background)
 }
 
@@ -102,9 +102,9 @@ pub async fn execute_with_keeper(plan: RunPlan, keeper: Keeper, show: OutputMode
     } else {
         print_fresh_session_note(&plan);
     }
-    if let Some(code) = run_worktree::set_up_worktree(&plan, &keeper).await? {
+    if let Some(signal) = set_up_worktree(&plan, &keeper).await? {
         hold.discard_unstored_run(&plan);
-        return Ok(code);
+        return Ok(signal_exit_code(signal));
     }
     run_and_report(plan, StartMode::New, build_run_resources(keeper, hold, store)?, told?).await
 }
@@ -159,12 +159,20 @@ pub async fn run_and_report(
         story.print_summary(&ended, began.elapsed(), row.as_ref());
     }
     if let Some(place) = &place {
-        run_worktree::finish_worktree(place, &store, &id, &ended).await?;
+        print_worktree_outcome(&finish_worktree(place, &store, &id, &ended).await?);
     }
     if let Some(store) = Arc::into_inner(store) {
         store.close().await;
     }
     Ok(ended.exit_code)
+}
+
+fn print_worktree_outcome(outcome: &WorktreeOutcome) {
+    out::print_note(&match outcome {
+        WorktreeOutcome::Unfinished { path } => format!("tree      {} has the work so far", path.display()),
+        WorktreeOutcome::Accepted { branch, tree } => format!("branch    {branch}; `ralph land {tree}` merges it"),
+        WorktreeOutcome::NotAccepted { branch, reason } => format!("warning: {branch} was not moved: {reason}"),
+    });
 }
 
 /// Leaves a database behind that an engine could not go on with.

@@ -4,13 +4,13 @@ use ralph_core::outcome::exit_code;
 use serde_json::json;
 
 use super::diff::worktree_root;
-use super::land_lock::try_lock_project;
-use super::resume::refuse_tracked_state;
 use super::worktree_reservation::WorktreeOwner;
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::landing::try_lock_project;
 use ralph_app::run::FoundRun;
 use ralph_app::run::refuse_recursion;
+use ralph_app::run::refuse_tracked_state;
 use ralph_app::view::{pluralize, short_id};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunSpec;

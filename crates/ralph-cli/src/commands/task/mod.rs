@@ -16,9 +16,7 @@ mod role_args;
 mod run;
 mod run_args;
 mod show;
-mod stage_plan;
 mod task_checks;
-pub mod template_checks;
 
 use clap::{Args, Subcommand};
 use ralph_core::task::{Task, TaskAuthor, TaskStatus};
@@ -27,7 +25,6 @@ pub use create::TaskCreateArgs;
 pub use delete::ensure_not_running;
 pub use followup::TaskFollowupArgs;
 pub use import_generated::{finish_generation, finish_generation_in};
-pub use stage_plan::{StagePlan, StageRequest, ensure_task_approved, plan_stage};
 
 use super::run_lookup;
 use crate::error::CommandError;

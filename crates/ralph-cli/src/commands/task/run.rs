@@ -6,15 +6,16 @@ use ralph_core::task::{Role, Task, TaskStatus, unmet_dependencies};
 use super::diff_base::find_base_commit;
 use super::find_task;
 use super::run_args::TaskRunArgs;
-use super::stage_plan::{StagePlan, StageRequest, plan_stage};
 use crate::commands::detach::run_detached;
-use crate::commands::resume::refuse_tracked_state;
+use crate::commands::interaction::TerminalInteraction;
 use crate::commands::run::{execute_run, execute_with_keeper, with_keeper};
 use crate::commands::worktree_reservation::ensure_task_is_free;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 use ralph_app::config::Settings;
+use ralph_app::plan::{StagePlan, StageRequest, plan_stage};
 use ralph_app::run::refuse_recursion;
+use ralph_app::run::refuse_tracked_state;
 use ralph_app::view::short_id;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::RunPlan;
@@ -49,14 +50,14 @@ async fn plan_stage_run(args: &TaskRunArgs, settings: &Settings, project: Projec
     ready?;
     let request = StageRequest {
         settings,
-        agent: &args.agent,
-        audience: args.output.audience(),
+        extra_agent_args: args.agent.extra_args(),
+        visibility: args.output.audience(),
         role: &args.role,
         context: args.context(),
         max_iterations: args.max_iterations,
         earlier_results: sent_back?.into_iter().collect(),
     };
-    let StagePlan { mut plan, warnings } = plan_stage(request, &row, project)?;
+    let StagePlan { mut plan, warnings } = plan_stage(request, &row, project, &TerminalInteraction)?;
     if let (true, Some(judge), Some(base)) = (args.role.can_send_back(), &mut plan.judge, begun_at?) {
         judge.base_commit = base;
     }

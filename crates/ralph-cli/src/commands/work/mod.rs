@@ -1,8 +1,6 @@
 //! `ralph work`.
 mod args;
 mod reporter;
-mod services;
-mod task_worktrees;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,18 +10,19 @@ use ralph_core::outcome::exit_code;
 use ralph_core::task::TaskStatus;
 
 pub use args::WorkArgs;
-use services::WorkCommandServices;
+use reporter::WorkReporter;
 
-use super::resume::refuse_tracked_state;
+use super::interaction::TerminalInteraction;
 use super::run::{abandon_store, with_keeper};
-use super::task;
 use crate::error::CommandError;
-use ralph_app::config::Settings;
+use ralph_app::config::{LandingMode, Settings};
 use ralph_app::plan;
 use ralph_app::run::refuse_recursion;
+use ralph_app::run::refuse_tracked_state;
+use ralph_app::task::{open_task_store, unknown_task_error};
+use ralph_app::work::{self, StopCondition, TaskEnd, WorkAssignment, WorkRequest, WorkServices, WorkSummary};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{EngineError, SignalStream};
-use ralph_engine::scheduler::{self, StopCondition, TaskEnd, WorkAssignment, WorkSummary};
 use ralph_process::Keeper;
 use ralph_store::Store;
 use ralph_util::amounts::DollarAmount;
@@ -37,9 +36,27 @@ pub fn run(args: &WorkArgs) -> Result<u8, CommandError> {
     args.apply(&mut settings);
     plan::ensure_claims_verified(&settings)?;
     let assignment = build_assignment(args, &settings)?;
-    let services = WorkCommandServices::new(args.clone(), settings, project)?;
+    let reporter = Rc::new(WorkReporter::new(&args.output));
+    let request = work_request(args, settings.clone(), project.clone(), Rc::clone(&reporter));
+    let services = WorkServices::new(request)?;
     services.ensure_trust(&assignment)?;
-    with_keeper(|keeper| run_worker(services, assignment, keeper))
+    let work = WorkCommand { project, settings, reporter };
+    with_keeper(|keeper| work.run_worker(services, assignment, keeper))
+}
+
+fn work_request(args: &WorkArgs, settings: Settings, project: Project, reporter: Rc<WorkReporter>) -> WorkRequest {
+    let flags = args.clone();
+    WorkRequest {
+        project,
+        config: args.config.source(),
+        settings,
+        settings_for_role: Box::new(move |settings, role| flags.for_role(settings, role)),
+        extra_agent_args: args.agent.extra_args(),
+        visibility: args.output.audience(),
+        context: args.context(),
+        person: Box::new(TerminalInteraction),
+        observer: reporter,
+    }
 }
 
 fn build_assignment(args: &WorkArgs, settings: &Settings) -> Result<WorkAssignment, CommandError> {
@@ -56,44 +73,58 @@ fn build_assignment(args: &WorkArgs, settings: &Settings) -> Result<WorkAssignme
     })
 }
 
-async fn run_worker(
-    services: WorkCommandServices,
-    assignment: WorkAssignment,
-    keeper: Keeper,
-) -> Result<u8, CommandError> {
-    redact::prepare_secrets();
-    let store = task::open_task_store().await?;
-    let known = refuse_unknown_tasks(&store, &assignment.named_tasks).await;
-    let store = Arc::new(store);
-    known?;
-    services.print_introduction(&assignment);
-    let signals = SignalStream::listen().map_err(|source| EngineError::Signals { source })?;
-    let services = Rc::new(services);
-    match scheduler::run_worker(Rc::clone(&services), (Arc::clone(&store), keeper), assignment, signals).await {
-        Ok(finish) => {
-            services.print_summary(&store, &finish).await?;
-            drop(services);
-            if let Some(store) = Arc::into_inner(store) {
-                store.close().await;
+/// The command, with what it prints before and after the work.
+struct WorkCommand {
+    project: Project,
+    settings: Settings,
+    reporter: Rc<WorkReporter>,
+}
+
+impl WorkCommand {
+    async fn run_worker(
+        self,
+        services: WorkServices,
+        assignment: WorkAssignment,
+        keeper: Keeper,
+    ) -> Result<u8, CommandError> {
+        redact::prepare_secrets();
+        let store = open_task_store(&self.project).await?;
+        refuse_unknown_tasks(&store, &assignment.named_tasks).await?;
+        let store = Arc::new(store);
+        self.reporter.print_introduction(&assignment, &self.settings);
+        let signals = SignalStream::listen().map_err(|source| EngineError::Signals { source })?;
+        match work::run_worker(services, Arc::clone(&store), keeper, assignment, signals).await {
+            Ok(summary) => {
+                self.print_summary(&store, &summary).await?;
+                if let Some(store) = Arc::into_inner(store) {
+                    store.close().await;
+                }
+                Ok(work_exit_code(&summary))
             }
-            Ok(work_exit_code(&finish))
+            Err(error) => {
+                abandon_store(store);
+                Err(error.into())
+            }
         }
-        Err(failure) => {
-            abandon_store(store);
-            Err(failure)
+    }
+
+    async fn print_summary(&self, store: &Store, summary: &WorkSummary) -> Result<(), CommandError> {
+        self.reporter.print_summary(store, summary).await?;
+        if self.settings.pipeline.land.value == LandingMode::Manual {
+            self.reporter.print_landing_hint(summary);
         }
+        Ok(())
     }
 }
 
-/// Refuses tasks that are not there before anything is started.
+/// Refuses unknown tasks before anything starts.
 async fn refuse_unknown_tasks(store: &Store, named: &[String]) -> Result<(), CommandError> {
     if named.is_empty() {
         return Ok(());
     }
-    let heads = store.list_tasks().await?;
-    let ids: Vec<&str> = heads.iter().map(|head| head.id.as_str()).collect();
-    match named.iter().find(|name| !ids.contains(&name.as_str())) {
-        Some(name) => Err(task::unknown_task_error(name, &ids)),
+    let tasks = store.list_tasks().await?;
+    match named.iter().find(|name| tasks.iter().all(|task| task.id != **name)) {
+        Some(name) => Err(unknown_task_error(store, name).await?.into()),
         None => Ok(()),
     }
 }

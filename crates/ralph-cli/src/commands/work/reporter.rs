@@ -4,19 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use ralph_core::budget::format_dollars;
-use ralph_core::outcome::exit_code;
 use ralph_core::pipeline::{StageOutcome, StageReport};
 use ralph_core::task::{Approval, Role, TaskStatus, unmet_dependencies};
 use serde_json::{Value, json};
 
+use crate::commands::land_report::report_text;
 use crate::commands::out;
 use crate::commands::output_args::OutputArgs;
 use crate::error::CommandError;
+use crate::hints;
 use crate::report::{ColorMode, JsonReport, PlainReport, ReportDetail, TextStyle, ThreadedReporter};
 use ralph_app::config::Settings;
+use ralph_app::error::{AppError, AppResult};
+use ralph_app::landing::LandResult;
 use ralph_app::view::pluralize;
+use ralph_app::work::{StopCondition, TaskEnd, TaskEvent, WorkAssignment, WorkObserver, WorkSummary};
 use ralph_engine::run_driver::{OutputVisibility, RunObserver, RunPlan};
-use ralph_engine::scheduler::{StopCondition, TaskEnd, TaskEvent, WorkAssignment, WorkSummary};
 use ralph_store::{BUSY_MESSAGE, Store, TaskListItem};
 
 pub(super) struct WorkReporter {
@@ -52,39 +55,6 @@ impl WorkReporter {
             stages.join(" → "),
             pluralize(i64::try_from(assignment.slots).unwrap_or(i64::MAX), "task"),
         ));
-    }
-
-    /// Warns of something once: the next task has it too.
-    pub(super) fn warn_once(&self, task: &str, text: &str) {
-        if !self.shown_warnings.borrow_mut().insert(text.to_owned()) {
-            return;
-        }
-        match self.audience {
-            OutputVisibility::Hidden => self.print_json(&json!({"event": "warning", "task": task, "message": text})),
-            OutputVisibility::Shown => out::print_note(&format!("{task}  warning: {text}")),
-        }
-    }
-
-    /// Tells what came of landing a task that is done.
-    pub(super) fn report_landing(&self, task: &str, result: &Result<String, String>) {
-        match (self.audience, result) {
-            (OutputVisibility::Hidden, Ok(text)) => {
-                self.print_json(&json!({"event": "task.landed", "task": task, "message": text}));
-            }
-            (OutputVisibility::Hidden, Err(why)) => {
-                self.print_json(&json!({"event": "task.not_landed", "task": task, "message": why}));
-            }
-            (OutputVisibility::Shown, Ok(text) | Err(text)) => {
-                text.lines().for_each(|line| out::print_note(&format!("{task}  {line}")));
-            }
-        }
-    }
-
-    pub(super) fn report_event(&self, news: &TaskEvent<'_>) {
-        match self.audience {
-            OutputVisibility::Hidden => self.print_json(&event_json(news)),
-            OutputVisibility::Shown => self.print_event_line(news),
-        }
     }
 
     fn print_json(&self, value: &Value) {
@@ -124,21 +94,6 @@ impl WorkReporter {
         out::print_note(&self.colors.style_text(tone, &text));
     }
 
-    /// Returns who watches a stage: what it does comes with the name of its task.
-    pub(super) fn start_stage_reporter(&self, plan: &RunPlan) -> Result<Box<dyn RunObserver>, CommandError> {
-        let most = plan.policy.max_iterations;
-        let name = plan.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
-        let colors = self.colors;
-        let report = match self.audience {
-            OutputVisibility::Hidden => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
-            OutputVisibility::Shown => ThreadedReporter::start(move || {
-                PlainReport::line_based(PrefixedLineWriter::new(name), colors, ReportDetail::Milestones, most)
-            }),
-        };
-        let report = report.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))?;
-        Ok(Box::new(report))
-    }
-
     /// Says what became of everything, and what waits for whom.
     pub(super) async fn print_summary(&self, store: &Store, finish: &WorkSummary) -> Result<(), CommandError> {
         if self.audience == OutputVisibility::Hidden {
@@ -165,6 +120,69 @@ impl WorkReporter {
             let done = finish.task_ends.iter().filter(|(_, end)| end_label(end) == "done");
             let done: Vec<&str> = done.map(|(task, _)| task.as_str()).collect();
             landing_hint(&done).iter().for_each(|line| out::print_note(line));
+        }
+    }
+}
+
+impl WorkObserver for WorkReporter {
+    fn on_task_event(&self, event: &TaskEvent<'_>) {
+        match self.audience {
+            OutputVisibility::Hidden => self.print_json(&event_json(event)),
+            OutputVisibility::Shown => self.print_event_line(event),
+        }
+    }
+
+    fn on_landing(&self, task: &str, result: &AppResult<LandResult>) {
+        let (event, text) = landing_message(task, result);
+        match self.audience {
+            OutputVisibility::Hidden => self.print_json(&json!({"event": event, "task": task, "message": text})),
+            OutputVisibility::Shown => text.lines().for_each(|line| out::print_note(&format!("{task}  {line}"))),
+        }
+    }
+
+    /// The same warning for another task is not printed again.
+    fn on_warning(&self, task: &str, text: &str) {
+        if !self.shown_warnings.borrow_mut().insert(text.to_owned()) {
+            return;
+        }
+        match self.audience {
+            OutputVisibility::Hidden => self.print_json(&json!({"event": "warning", "task": task, "message": text})),
+            OutputVisibility::Shown => out::print_note(&format!("{task}  warning: {text}")),
+        }
+    }
+
+    /// The lines of a stage start with the name of its task.
+    fn stage_observer(&self, plan: &RunPlan) -> AppResult<Box<dyn RunObserver>> {
+        let max_iterations = plan.policy.max_iterations;
+        let name = plan.stage.as_ref().map_or_else(String::new, |stage| format!("{} {}", stage.task, stage.role));
+        let colors = self.colors;
+        let report = match self.audience {
+            OutputVisibility::Hidden => ThreadedReporter::start(|| JsonReport::new(out::TrackedStdout)),
+            OutputVisibility::Shown => ThreadedReporter::start(move || {
+                PlainReport::line_based(PrefixedLineWriter::new(name), colors, ReportDetail::Milestones, max_iterations)
+            }),
+        };
+        Ok(Box::new(report.map_err(|error| AppError::internal(&error))?))
+    }
+
+    fn describe_error(&self, error: &AppError) -> String {
+        let hints = hints::for_error(error).into_iter().map(|hint| format!("; {hint}"));
+        std::iter::once(error.to_string()).chain(hints).collect()
+    }
+}
+
+/// Returns the name of the event, and the text for people.
+fn landing_message(task: &str, result: &AppResult<LandResult>) -> (&'static str, String) {
+    match result {
+        Ok(LandResult::Landed(report)) => ("task.landed", report_text(report)),
+        Ok(LandResult::ChecksFailed(report)) => ("task.not_landed", report_text(report)),
+        Ok(LandResult::Stopped(_)) => {
+            let text = format!("not landed: stopped; the next `ralph work` lands it, or ralph land {task}");
+            ("task.not_landed", text)
+        }
+        Err(error) => {
+            let causes = error.causes.join(", ");
+            ("task.not_landed", format!("not landed: {} ({causes}); ralph land {task}", error.message))
         }
     }
 }

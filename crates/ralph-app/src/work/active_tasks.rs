@@ -6,7 +6,7 @@ use ralph_core::event::StopSignal;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::run_driver::{ControlEvent, SignalRequest, SuspendRequest};
+use ralph_engine::run_driver::{ControlEvent, SignalRequest, SuspendRequest};
 use ralph_store::TaskLease;
 
 #[derive(Default)]

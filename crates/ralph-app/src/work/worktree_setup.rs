@@ -6,9 +6,9 @@ use ralph_core::control_command::ControlCommand as Asked;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::task_runner::TaskRunner;
-use super::task_services::TaskServices;
-use crate::project::Project;
-use crate::run_driver::{self, ControlEvent, suspend_commands};
+use crate::error::AppResult;
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{self, ControlEvent, suspend_commands};
 use ralph_process::{JobCommand, Keeper};
 use ralph_store::{Store, StoreError, TaskLease};
 
@@ -40,8 +40,8 @@ pub(super) enum WorktreeSetup {
     Cancelled,
 }
 
-impl<W: TaskServices> TaskRunner<W> {
-    pub(super) async fn set_up_worktree(&self) -> Result<WorktreeSetup, W::Error> {
+impl TaskRunner {
+    pub(super) async fn set_up_worktree(&self) -> AppResult<WorktreeSetup> {
         let task = &self.lease.task_id;
         if self.is_task_cancelled().await? {
             return Ok(WorktreeSetup::Cancelled);

@@ -1,4 +1,4 @@
-//! The plan of a stage: what a task and the settings ask of a role, settled before anything is started.
+//! Plans a stage of a task from the task and the settings, before anything starts.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -8,90 +8,97 @@ use ralph_core::policy::{ContextMode, Policy, RejectTagUse};
 use ralph_core::task::{
     Approval, ProjectChecks, ResolvedStage, Role, RoleRules, StagePrompt, Task, completion_terms, resolve_stage,
 };
-
-use super::template_checks;
-use crate::commands::agent_args::AgentArgs;
-use crate::commands::trust;
-use crate::error::CommandError;
-use ralph_app::config::{Settings, SettingsPart};
-use ralph_app::plan;
-use ralph_app::plan::{PlanRequest, build_default_plan, preflight_run};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, PromptSource, RunPlan, TaskStage};
 use ralph_store::TaskRow;
 use ralph_util::sanitize::escape_hidden;
 
-/// What is asked of a stage beside its task.
+use super::require_criteria::ensure_stage_criteria;
+use super::template_checks::fill_template;
+use super::{PlanRequest, build_default_plan, preflight_run};
+use crate::advice::Advice;
+use crate::config::{Settings, SettingsPart};
+use crate::error::{AppError, AppResult};
+use crate::interaction::Interaction;
+use crate::trust::{CriteriaOrigin, ensure_approved_with};
+
+/// What a stage needs beside its task.
 pub struct StageRequest<'a> {
-    /// With those of the role on top.
+    /// The settings with those of the role on top.
     pub settings: &'a Settings,
-    pub agent: &'a AgentArgs,
-    pub audience: OutputVisibility,
+    /// Additional arguments for the chosen agent.
+    pub extra_agent_args: Vec<String>,
+    pub visibility: OutputVisibility,
     pub role: &'a Role,
     pub context: ContextMode,
-    /// Whatever the task says.
+    /// Overrides the limit of the task.
     pub max_iterations: Option<u32>,
-    /// How the stages before it ended.
+    /// How the earlier stages ended.
     pub earlier_results: Vec<StageReport>,
 }
 
-/// The plan of a stage in the project's own work tree.
+/// The plan of a stage in the project's work tree.
 pub struct StagePlan {
     pub plan: RunPlan,
     pub warnings: Vec<String>,
 }
 
-pub fn plan_stage(request: StageRequest<'_>, row: &TaskRow, project: Project) -> Result<StagePlan, CommandError> {
+pub fn plan_stage(
+    request: StageRequest<'_>,
+    row: &TaskRow,
+    project: Project,
+    person: &dyn Interaction,
+) -> AppResult<StagePlan> {
     ensure_task_approved(row)?;
     let mut settings = request.settings.clone();
     row.task.completion.iter().for_each(|spec| settings.apply_completion(spec));
     let settings = &settings;
     let request = StageRequest { settings, ..request };
-    let role = request.role;
-    let used = RefCell::new(Vec::new());
-    let mut resolved = resolve_criteria(settings, &row.task, role, &used)?;
+    let used_templates = RefCell::new(Vec::new());
+    let mut resolved = resolve_criteria(settings, &row.task, request.role, &used_templates)?;
     let warnings = std::mem::take(&mut resolved.warnings);
     let checks = match resolved.project_checks {
         ProjectChecks::Included => SettingsPart::Used,
         ProjectChecks::Omitted => SettingsPart::Unused,
     };
-    let plan = build_run_plan(request, row, project, resolved)?;
+    let plan = build_stage_plan(request, row, project, resolved)?;
     preflight_run(&plan)?;
-    trust::ensure_approved_with(&plan, settings, checks, &used.borrow())?;
+    let templates = used_templates.borrow();
+    ensure_approved_with(&plan, settings, CriteriaOrigin { checks, templates: &templates }, person)?;
     Ok(StagePlan { plan, warnings })
 }
 
-/// Settles what a role is held to, and takes note of the templates that say so.
+/// Resolves the criteria of a role, and collects the names of the templates that they use.
 fn resolve_criteria(
     settings: &Settings,
     task: &Task,
     role: &Role,
-    used: &RefCell<Vec<String>>,
-) -> Result<ResolvedStage, CommandError> {
+    used_templates: &RefCell<Vec<String>>,
+) -> AppResult<ResolvedStage> {
     let from_template = |name: &str, with: &BTreeMap<String, ParameterValues>| {
-        used.borrow_mut().push(name.to_owned());
-        template_checks::fill_template(&settings.templates, name, with)
+        used_templates.borrow_mut().push(name.to_owned());
+        fill_template(&settings.templates, name, with)
     };
     let rules: RoleRules = settings.role_rules(role);
     let resolved = resolve_stage(task, role, &rules, &from_template)
-        .map_err(|problem| CommandError::preflight_error(&problem.message).with_hint(problem.hint))?;
-    plan::ensure_stage_criteria(settings, task, &rules, &resolved.criteria)?;
+        .map_err(|problem| AppError::preflight(&problem.message).with_advice(problem.hint))?;
+    ensure_stage_criteria(settings, task, &rules, &resolved.criteria)?;
     Ok(resolved)
 }
 
-fn build_run_plan(
+fn build_stage_plan(
     request: StageRequest<'_>,
     row: &TaskRow,
     project: Project,
     resolved: ResolvedStage,
-) -> Result<RunPlan, CommandError> {
-    let StageRequest { settings, agent, audience, role, context, max_iterations, earlier_results: earlier, .. } =
+) -> AppResult<RunPlan> {
+    let StageRequest { settings, extra_agent_args, visibility, role, context, max_iterations, earlier_results } =
         request;
-    let prompt = StagePrompt::new(&row.task, role, &resolved).with_earlier_stages(earlier);
+    let prompt = StagePrompt::new(&row.task, role, &resolved).with_earlier_stages(earlier_results);
     let plan_request = PlanRequest {
         settings,
-        extra_agent_args: agent.extra_args(),
-        visibility: audience,
+        extra_agent_args,
+        visibility,
         promise: resolved.promise,
         prompt: PromptSource::Stage(Box::new(prompt)),
         checks: resolved.criteria,
@@ -108,19 +115,15 @@ fn build_run_plan(
     })
 }
 
-/// Refuses a task of which an agent wrote what decides, and nobody has approved it.
-pub fn ensure_task_approved(row: &TaskRow) -> Result<(), CommandError> {
+/// Refuses a task whose criteria an agent wrote and no person has approved.
+pub fn ensure_task_approved(row: &TaskRow) -> AppResult<()> {
     if row.approval == Approval::Granted {
         return Ok(());
     }
     let id = &row.task.id;
-    let refused = CommandError::preflight_error(format!(
-        "an agent wrote what decides about task {id}, and nobody has approved it"
-    ));
-    let started = completion_terms(&row.task)
-        .into_iter()
-        .map(|start| escape_hidden(&format!("{}: {}", start.location, start.description)));
-    Err(started
-        .fold(refused, CommandError::with_cause)
-        .with_hint(format!("look at it, then run: ralph task approve {id}")))
+    let refused =
+        AppError::preflight(format!("an agent wrote the criteria of task {id}, and no person has approved them"));
+    let terms = completion_terms(&row.task).into_iter();
+    let terms = terms.map(|term| escape_hidden(&format!("{}: {}", term.location, term.description)));
+    Err(terms.fold(refused, AppError::with_cause).with_advice(Advice::ApproveTask { task: id.clone() }))
 }

@@ -9,10 +9,12 @@ use ralph_core::task::TaskStatus;
 use serde_json::{Map, Value, json};
 
 use super::active_tasks::ActiveTasks;
+use super::events::TaskEvent;
+use super::services::{AcceptedStage, WorkServices};
 use super::shared_budget::SharedBudget;
-use super::task_services::{AcceptedStage, TaskEvent, TaskServices};
 use super::worktree_setup::WorktreeSetup;
-use crate::run_driver::{Clock, STAGE_RUN_KIND};
+use crate::error::{AppError, AppResult};
+use ralph_engine::run_driver::{Clock, STAGE_RUN_KIND};
 use ralph_process::Keeper;
 use ralph_store::{LeaseDisposition, LeaseRelease, Store, StoreError, TaskLease, TaskProgressUpdate, TaskRow};
 use ralph_util::failpoints::{self, FailPoint};
@@ -24,8 +26,8 @@ const FAILURE_METADATA_KEY: &str = "ralph_failure";
 const BUSY_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A task at work.
-pub(super) struct TaskRunner<W> {
-    pub(super) services: Rc<W>,
+pub(super) struct TaskRunner {
+    pub(super) services: Rc<WorkServices>,
     pub(super) store: Arc<Store>,
     pub(super) keeper: Keeper,
     pub(super) active_tasks: Rc<ActiveTasks>,
@@ -55,7 +57,7 @@ pub enum TaskEnd {
     },
 }
 
-impl<W: TaskServices> TaskRunner<W> {
+impl TaskRunner {
     /// Drives the task, and returns it.
     pub(super) async fn run(self, progress: Option<TaskProgress>) -> (String, TaskEnd) {
         let task = self.lease.task_id.clone();
@@ -71,7 +73,7 @@ impl<W: TaskServices> TaskRunner<W> {
         (task, end)
     }
 
-    async fn run_stages(&self, before: Option<TaskProgress>) -> Result<TaskEnd, W::Error> {
+    async fn run_stages(&self, before: Option<TaskProgress>) -> AppResult<TaskEnd> {
         if let Some(why) = self.find_manual_run().await? {
             self.return_lease().await?;
             return Ok(self.report_deferred(why));
@@ -140,7 +142,7 @@ impl<W: TaskServices> TaskRunner<W> {
     }
 
     /// Says who works on it by hand, if somebody does.
-    async fn find_manual_run(&self) -> Result<Option<String>, W::Error> {
+    async fn find_manual_run(&self) -> AppResult<Option<String>> {
         let newest = self.store.runs_of_task(&self.lease.task_id).await?.pop();
         let driven = newest.filter(|run| {
             run.kind != STAGE_RUN_KIND && run.status == "running" && self.services.is_run_driven(&run.id)
@@ -149,7 +151,7 @@ impl<W: TaskServices> TaskRunner<W> {
     }
 
     /// Keeps what a stage has done, unless another worker has the task: where the work stands is read first.
-    async fn accept_stage(&self, progress: &TaskProgress, verified_tree: Option<String>) -> Result<(), W::Error> {
+    async fn accept_stage(&self, progress: &TaskProgress, verified_tree: Option<String>) -> AppResult<()> {
         let from = self.services.read_work_position(&self.task_row).await?;
         self.save_progress(progress).await?;
         failpoints::reach_fail_point(FailPoint::AcceptBegins);
@@ -161,7 +163,7 @@ impl<W: TaskServices> TaskRunner<W> {
             .await
     }
 
-    async fn start_next_stage(&self, progress: &TaskProgress) -> Result<(), W::Error> {
+    async fn start_next_stage(&self, progress: &TaskProgress) -> AppResult<()> {
         let status = TaskStatus::while_in_role(&progress.stage);
         let to = TaskProgressUpdate { progress, status, metadata: None, lease_disposition: LeaseDisposition::Keep };
         self.advance_task(&to).await?;
@@ -175,7 +177,7 @@ impl<W: TaskServices> TaskRunner<W> {
         Ok(())
     }
 
-    async fn return_interrupted(&self, progress: &TaskProgress) -> Result<TaskEnd, W::Error> {
+    async fn return_interrupted(&self, progress: &TaskProgress) -> AppResult<TaskEnd> {
         let to =
             TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Release };
         self.advance_task(&to).await?;
@@ -184,7 +186,7 @@ impl<W: TaskServices> TaskRunner<W> {
     }
 
     /// Somebody cancelled it before a loop could have heard of that.
-    async fn finish_cancelled(&self, progress: &TaskProgress) -> Result<TaskEnd, W::Error> {
+    async fn finish_cancelled(&self, progress: &TaskProgress) -> AppResult<TaskEnd> {
         let (status, why) = (TaskStatus::Cancelled, "cancelled while its work tree was set up".to_owned());
         self.finish_task(progress, status, (&why, None)).await?;
         self.retry_while_busy(async || self.store.mark_cancel_applied(&self.lease.task_id, Clock::wall_now()).await)
@@ -197,7 +199,7 @@ impl<W: TaskServices> TaskRunner<W> {
         progress: &TaskProgress,
         status: TaskStatus,
         (why, failure): (&str, Option<&StageFailure>),
-    ) -> Result<(), W::Error> {
+    ) -> AppResult<()> {
         let metadata = updated_metadata(&self.task_row.metadata, status, failure);
         let to = TaskProgressUpdate {
             progress,
@@ -219,8 +221,8 @@ impl<W: TaskServices> TaskRunner<W> {
     }
 
     /// Leaves a task as it is that cannot be worked on here and now.
-    async fn defer_after_error(&self, error: &W::Error) -> TaskEnd {
-        let why = W::describe_error(error);
+    async fn defer_after_error(&self, error: &AppError) -> TaskEnd {
+        let why = self.services.describe_error(error);
         if let Ok(LeaseRelease::NotHeld) = self.return_lease().await {
             return TaskEnd::LeaseLost;
         }

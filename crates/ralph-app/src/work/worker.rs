@@ -11,12 +11,14 @@ use tokio::task::{JoinHandle, JoinSet, LocalSet};
 use tokio::time::Instant;
 
 use super::active_tasks::ActiveTasks;
+use super::events::TaskEvent;
+use super::services::WorkServices;
 use super::shared_budget::SharedBudget;
 use super::stuck_tasks::find_stuck_tasks;
 use super::task_runner::{TaskEnd, TaskRunner};
-use super::task_services::{TaskEvent, TaskServices};
-use crate::lock::RunOwner;
-use crate::run_driver::{Clock, SignalRequest, SignalStream, suspend_channel};
+use crate::error::AppResult;
+use ralph_engine::lock::RunOwner;
+use ralph_engine::run_driver::{Clock, SignalRequest, SignalStream, suspend_channel};
 use ralph_process::Keeper;
 use ralph_store::{LeasedTask, Store, StoreError, TaskFilter};
 
@@ -63,14 +65,15 @@ pub struct WorkSummary {
 }
 
 /// Works until there is nothing more to do, or somebody stops it.
-pub async fn run_worker<W: TaskServices + 'static>(
-    services: Rc<W>,
-    (store, keeper): (Arc<Store>, Keeper),
+pub async fn run_worker(
+    services: WorkServices,
+    store: Arc<Store>,
+    keeper: Keeper,
     assignment: WorkAssignment,
     signals: SignalStream,
-) -> Result<WorkSummary, W::Error> {
+) -> AppResult<WorkSummary> {
     let worker = Worker {
-        services,
+        services: Rc::new(services),
         store,
         keeper,
         active_tasks: Rc::new(ActiveTasks::default()),
@@ -86,8 +89,8 @@ pub async fn run_worker<W: TaskServices + 'static>(
     LocalSet::new().run_until(worker.run(signals)).await
 }
 
-struct Worker<W> {
-    services: Rc<W>,
+struct Worker {
+    services: Rc<WorkServices>,
     store: Arc<Store>,
     keeper: Keeper,
     active_tasks: Rc<ActiveTasks>,
@@ -103,8 +106,8 @@ struct Worker<W> {
     is_idle_reported: bool,
 }
 
-impl<W: TaskServices + 'static> Worker<W> {
-    async fn run(mut self, mut signals: SignalStream) -> Result<WorkSummary, W::Error> {
+impl Worker {
+    async fn run(mut self, mut signals: SignalStream) -> AppResult<WorkSummary> {
         let mut tasks = JoinSet::new();
         let renewal_interval = (self.assignment.lease_time / 3).max(MIN_RENEWAL_INTERVAL);
         let mut next_renewal = Instant::now() + renewal_interval;
@@ -168,7 +171,7 @@ impl<W: TaskServices + 'static> Worker<W> {
     }
 
     /// Takes one task that is ready, and tells whether there was one. Between two of them leases are kept and people heard.
-    async fn lease_next_task(&mut self, tasks: &mut JoinSet<(String, TaskEnd)>) -> Result<bool, W::Error> {
+    async fn lease_next_task(&mut self, tasks: &mut JoinSet<(String, TaskEnd)>) -> AppResult<bool> {
         let except: Vec<String> = self.deferred_or_active();
         let filter = TaskFilter { only: &self.assignment.named_tasks, excluded: &except };
         let claimed = self.store.lease_next_task(&self.owner, self.assignment.lease_time, filter).await;
@@ -187,7 +190,7 @@ impl<W: TaskServices + 'static> Worker<W> {
 
     /// Bears that others write all the time: who cannot write cannot lose a lease either. `None`: this time nothing came of
     /// it.
-    fn ignore_busy_error<T>(&self, result: Result<T, StoreError>) -> Result<Option<T>, W::Error> {
+    fn ignore_busy_error<T>(&self, result: Result<T, StoreError>) -> AppResult<Option<T>> {
         let is_busy = result.as_ref().is_err_and(StoreError::is_busy);
         if self.active_tasks.is_newly_busy(is_busy) {
             self.services.report_event(&TaskEvent::StoreBusy);
@@ -200,7 +203,7 @@ impl<W: TaskServices + 'static> Worker<W> {
     }
 
     /// Counts those of the named tasks as ended that the work on the others cannot make ready.
-    async fn skip_tasks_that_cannot_become_ready(&mut self) -> Result<(), W::Error> {
+    async fn skip_tasks_that_cannot_become_ready(&mut self) -> AppResult<()> {
         if self.assignment.named_tasks.is_empty() || self.is_draining() {
             return Ok(());
         }
@@ -317,7 +320,7 @@ impl<W: TaskServices + 'static> Worker<W> {
         }
     }
 
-    async fn renew_leases(&mut self) -> Result<(), W::Error> {
+    async fn renew_leases(&mut self) -> AppResult<()> {
         let lost = self.store.renew_leases(&self.active_tasks.leases(), self.assignment.lease_time).await;
         let lost = self.ignore_busy_error(lost)?.unwrap_or_default();
         lost.iter().for_each(|claim| self.active_tasks.mark_lease_lost(&claim.task_id));

@@ -7,11 +7,13 @@ use ralph_core::outcome::RunEnd;
 use ralph_core::pipeline::TaskProgress;
 use ralph_core::receipt::Receipt;
 
+use super::events::TaskEvent;
 use super::pause_observer::PauseObserver;
 use super::task_runner::TaskRunner;
-use super::task_services::{TaskEvent, TaskServices};
-use crate::project::Project;
-use crate::run_driver::{
+use crate::error::AppResult;
+use crate::run::RebuiltRun;
+use ralph_engine::project::Project;
+use ralph_engine::run_driver::{
     self, Clock, ControlInput, ResumedRun, RunLease, RunPlan, RunResources, RunSpec, StartMode, TaskStage,
 };
 use ralph_store::{LeaseDisposition, RunRow, StoredRun, TakeoverGuard, TaskLease, TaskProgressUpdate};
@@ -26,14 +28,14 @@ pub(super) struct FinishedStage {
     pub(super) verified_tree: Option<String>,
 }
 
-impl<W: TaskServices> TaskRunner<W> {
+impl TaskRunner {
     /// Drives the stage that the progress names to its end. One that another worker left is gone on with. `None`: there is no
     /// money for it.
     pub(super) async fn run_stage(
         &self,
         progress: &mut TaskProgress,
         tree: &Project,
-    ) -> Result<Option<FinishedStage>, W::Error> {
+    ) -> AppResult<Option<FinishedStage>> {
         if let Some((run, stored)) = self.find_started_run(progress).await? {
             if !stored.state.can_resume() {
                 return self.load_finished_stage(&run.id, stored.state.run_end().cloned()).await.map(Some);
@@ -55,7 +57,7 @@ impl<W: TaskServices> TaskRunner<W> {
     }
 
     /// Returns the run of the stage, if it was begun.
-    async fn find_started_run(&self, progress: &TaskProgress) -> Result<Option<(RunRow, StoredRun)>, W::Error> {
+    async fn find_started_run(&self, progress: &TaskProgress) -> AppResult<Option<(RunRow, StoredRun)>> {
         let Some(id) = &progress.run else { return Ok(None) };
         let Some(row) = self.store.find_runs_by_id_part(id).await?.into_iter().find(|row| row.id == *id) else {
             return Ok(None);
@@ -64,8 +66,8 @@ impl<W: TaskServices> TaskRunner<W> {
         Ok(Some((row, stored)))
     }
 
-    async fn resume_stage(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> Result<FinishedStage, W::Error> {
-        let (mut plan, changed) = self.services.plan_resumed_stage(&run, stored, tree)?;
+    async fn resume_stage(&self, run: RunRow, stored: &StoredRun, tree: &Project) -> AppResult<FinishedStage> {
+        let RebuiltRun { mut plan, changes } = self.services.plan_resumed_stage(&run, stored, tree)?;
         let before = stored.state.spent;
         self.budget.limit_policy(&mut plan.policy, before);
         let settings = RunSpec::from_plan(&plan).to_stored_json();
@@ -84,13 +86,13 @@ impl<W: TaskServices> TaskRunner<W> {
         self.budget.limit_policy(&mut stored.state.policy, before);
         self.drive_stage(
             plan,
-            StartMode::Recovered(Box::new(ResumedRun { stored_run: stored, changes: changed })),
+            StartMode::Recovered(Box::new(ResumedRun { stored_run: stored, changes })),
             (hold, before),
         )
         .await
     }
 
-    async fn start_stage(&self, plan: RunPlan, start_mode: StartMode) -> Result<FinishedStage, W::Error> {
+    async fn start_stage(&self, plan: RunPlan, start_mode: StartMode) -> AppResult<FinishedStage> {
         let hold = RunLease::acquire_under_task_lease(&plan, Clock::wall_now()).await?;
         self.drive_stage(plan, start_mode, (hold, ModelSpend::default())).await
     }
@@ -100,7 +102,7 @@ impl<W: TaskServices> TaskRunner<W> {
         plan: RunPlan,
         start_mode: StartMode,
         (lease, spent_before): (RunLease, ModelSpend),
-    ) -> Result<FinishedStage, W::Error> {
+    ) -> AppResult<FinishedStage> {
         let plan = with_lease_fence(plan, &self.lease);
         failpoints::reach_fail_point(FailPoint::StageBegins);
         let (active_tasks, task) = (Rc::clone(&self.active_tasks), self.lease.task_id.clone());
@@ -121,7 +123,7 @@ impl<W: TaskServices> TaskRunner<W> {
         self.load_finished_stage(&id, Some(ended)).await
     }
 
-    async fn load_finished_stage(&self, run: &str, ended: Option<RunEnd>) -> Result<FinishedStage, W::Error> {
+    async fn load_finished_stage(&self, run: &str, ended: Option<RunEnd>) -> AppResult<FinishedStage> {
         let row = self.store.find_runs_by_id_part(run).await?.into_iter().find(|row| row.id == run);
         let iterations = row.map_or(0, |row| u32::try_from(row.iterations).unwrap_or(u32::MAX));
         let ended = ended.unwrap_or_else(|| RunEnd::internal_fault("a stage has no end"));
@@ -137,7 +139,7 @@ impl<W: TaskServices> TaskRunner<W> {
     }
 
     /// Stores how far the task is, and keeps it.
-    pub(super) async fn save_progress(&self, progress: &TaskProgress) -> Result<(), W::Error> {
+    pub(super) async fn save_progress(&self, progress: &TaskProgress) -> AppResult<()> {
         let to =
             TaskProgressUpdate { progress, status: None, metadata: None, lease_disposition: LeaseDisposition::Keep };
         Ok(self.advance_task(&to).await?)

@@ -5,8 +5,9 @@ use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{Budget, BudgetScope, ScopedBudget};
 use ralph_core::policy::Policy;
 
-use super::task_services::{TaskEvent, TaskServices};
-use crate::run_driver::{CostAccount, CostLedger};
+use super::events::TaskEvent;
+use super::services::WorkServices;
+use ralph_engine::run_driver::{CostAccount, CostLedger};
 
 pub(super) struct SharedBudget {
     limit_micros: Option<u64>,
@@ -25,7 +26,7 @@ impl SharedBudget {
     }
 
     /// Tells whether nothing is left for what shall be done.
-    pub(super) fn is_exhausted(&self, services: &impl TaskServices) -> bool {
+    pub(super) fn is_exhausted(&self, services: &WorkServices) -> bool {
         let spent = self.cost_ledger.total_cost();
         let Some(limit) = self.limit_micros.filter(|limit| spent >= *limit) else { return false };
         if !self.is_exhaustion_reported.replace(true) {

@@ -1,16 +1,15 @@
-//! The work trees of the tasks at work.
+//! The work trees of the tasks in progress.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use ralph_core::outcome::exit_code;
 use ralph_core::task::Role;
 use tokio::sync::Semaphore;
 
-use crate::commands::resume::kill_leftover_processes;
-use crate::error::CommandError;
+use super::services::AcceptedStage;
+use super::worktree_setup::SetupContext;
+use crate::error::{AppError, AppResult, ErrorKind};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::JudgeChoice;
-use ralph_engine::scheduler::{AcceptedStage, SetupContext};
 use ralph_engine::worktree::{
     self, AcceptanceBase, AssignedWorktree, TaskWorktree, UnlandedWork, WorktreeError, WorktreeLayout,
     WorktreeSetupRequest,
@@ -29,7 +28,7 @@ pub(super) struct TaskWorktrees {
 }
 
 impl TaskWorktrees {
-    pub(super) fn new(project: &Project) -> Result<Self, CommandError> {
+    pub(super) fn new(project: &Project) -> AppResult<Self> {
         Ok(Self {
             project: project.clone(),
             site: WorktreeLayout::for_project(project)?,
@@ -39,7 +38,7 @@ impl TaskWorktrees {
     }
 
     /// Makes the tree of a task, or opens it, and returns the project with the tree as its root.
-    pub(super) async fn open_task_worktree(&self, row: &TaskRow) -> Result<Project, CommandError> {
+    pub(super) async fn open_task_worktree(&self, row: &TaskRow) -> AppResult<Project> {
         let (task, after) = (row.task.id.clone(), row.task.dependencies().to_vec());
         let made = self.run_git_blocking(move |site| worktree::open_or_create(site, &task, &after)).await?;
         let root = made.worktree.path.clone();
@@ -47,21 +46,20 @@ impl TaskWorktrees {
         Ok(Project { root, home: self.project.home.clone() })
     }
 
-    /// Runs the user's commands in the tree of a task, unless they have run there.
+    /// Returns the run id of the setup commands of a task. It names the project: other projects have tasks of the same id.
+    pub(super) fn setup_run_id(&self, row: &TaskRow) -> String {
+        format!("setup-{}-{}", self.site.project_key(), row.task.id)
+    }
+
+    /// Runs the setup commands in the work tree of a task, unless they have run there.
     pub(super) async fn set_up_worktree(
         &self,
         row: &TaskRow,
         commands: &[String],
         context: SetupContext,
-    ) -> Result<(), CommandError> {
-        if commands.is_empty() {
-            return Ok(());
-        }
+    ) -> AppResult<()> {
         let tree = self.opened_worktree(row)?;
-        // Other projects have tasks of the same name.
-        let run_id = format!("setup-{}-{}", self.site.project_key(), row.task.id);
-        // A worker that died or sleeps may have begun it.
-        kill_leftover_processes(&run_id);
+        let run_id = self.setup_run_id(row);
         let is_ours = context.lease_check();
         let with = WorktreeSetupRequest {
             keeper: context.keeper,
@@ -74,17 +72,13 @@ impl TaskWorktrees {
     }
 
     /// Reads where the work of a task stands.
-    pub(super) async fn read_acceptance_base(&self, row: &TaskRow) -> Result<AcceptanceBase, CommandError> {
+    pub(super) async fn read_acceptance_base(&self, row: &TaskRow) -> AppResult<AcceptanceBase> {
         let tree = self.opened_worktree(row)?;
         self.run_git_blocking(move |site| worktree::read_acceptance_base(site, &tree)).await
     }
 
     /// Moves the branch of a task to what was accepted.
-    pub(super) async fn accept_work(
-        &self,
-        row: &TaskRow,
-        done: AcceptedStage<AcceptanceBase>,
-    ) -> Result<(), CommandError> {
+    pub(super) async fn accept_work(&self, row: &TaskRow, done: AcceptedStage) -> AppResult<()> {
         let tree = self.opened_worktree(row)?;
         let AcceptedStage { position_before: from, stage, verified_tree: verified } = done;
         let accept =
@@ -92,15 +86,13 @@ impl TaskWorktrees {
         self.run_git_blocking(accept).await.map(drop)
     }
 
-    fn opened_worktree(&self, row: &TaskRow) -> Result<TaskWorktree, CommandError> {
+    fn opened_worktree(&self, row: &TaskRow) -> AppResult<TaskWorktree> {
         let open = self.worktrees.borrow().get(&row.task.id).cloned();
-        open.ok_or_else(|| {
-            CommandError::from_message(exit_code::INTERNAL_ERROR, format!("{} has no work tree", row.task.id))
-        })
+        open.ok_or_else(|| AppError::from_message(ErrorKind::Internal, format!("{} has no work tree", row.task.id)))
     }
 
     /// Returns the accepted work that is not in the user's branch.
-    pub(super) async fn list_unlanded(&self) -> Result<Vec<UnlandedWork>, CommandError> {
+    pub(super) async fn list_unlanded(&self) -> AppResult<Vec<UnlandedWork>> {
         self.run_git_blocking(worktree::list_unlanded_work).await
     }
 
@@ -127,10 +119,10 @@ impl TaskWorktrees {
     async fn run_git_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&WorktreeLayout) -> Result<T, WorktreeError> + Send + 'static,
-    ) -> Result<T, CommandError> {
+    ) -> AppResult<T> {
         let site = self.site.clone();
         let _turn = self.git_permits.acquire().await;
         let done = tokio::task::spawn_blocking(move || work(&site)).await;
-        Ok(done.map_err(|error| CommandError::from_error(exit_code::INTERNAL_ERROR, &error))??)
+        Ok(done.map_err(|error| AppError::internal(&error))??)
     }
 }

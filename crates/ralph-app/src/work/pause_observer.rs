@@ -5,8 +5,8 @@ use std::time::Duration;
 use ralph_core::fact::{Fact, NextStep};
 
 use super::active_tasks::ActiveTasks;
-use crate::run_driver::{JournalPosition, RunObserver};
 use ralph_agents::AgentEvent;
+use ralph_engine::run_driver::{JournalPosition, RunObserver};
 
 pub(super) struct PauseObserver {
     pub(super) inner: Box<dyn RunObserver>,

@@ -1,0 +1,18 @@
+//! The worker: leases tasks that are ready, and drives each through its stages, several at a time. `ralph_core::pipeline` decides what
+//! the end of a stage means for its task.
+mod active_tasks;
+mod events;
+mod pause_observer;
+mod run_stage;
+mod services;
+mod shared_budget;
+mod stuck_tasks;
+mod task_runner;
+mod task_worktrees;
+mod worker;
+mod worktree_setup;
+
+pub use events::{TaskEvent, WorkObserver};
+pub use services::{WorkRequest, WorkServices};
+pub use task_runner::TaskEnd;
+pub use worker::{StopCondition, WorkAssignment, WorkSummary, run_worker};

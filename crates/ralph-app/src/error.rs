@@ -10,6 +10,7 @@ use ralph_engine::project::ProjectError;
 use ralph_engine::run_driver::EngineError;
 use ralph_engine::worktree::WorktreeError;
 use ralph_store::StoreError;
+use ralph_util::sanitize::escape_hidden;
 
 use crate::advice::Advice;
 use crate::config::ConfigError;
@@ -230,7 +231,8 @@ impl From<WorktreeError> for AppError {
             WorktreeError::Folder { .. } => ErrorKind::StateUnusable,
             _ => ErrorKind::Preflight,
         };
-        Self::from_origin(kind, ErrorOrigin::Worktree(error))
+        let files: Vec<String> = error.files().iter().map(|file| escape_hidden(&file.display().to_string())).collect();
+        files.into_iter().fold(Self::from_origin(kind, ErrorOrigin::Worktree(error)), Self::with_cause)
     }
 }
 

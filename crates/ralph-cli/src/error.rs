@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use ralph_agents::install::InstallError;
 use ralph_app::config::ConfigError;
-use ralph_app::error::{AppError, ErrorKind, ErrorOrigin};
+use ralph_app::error::{AppError, ErrorKind};
 use ralph_app::task::TaskError;
 use ralph_app::trust::TrustError;
 use ralph_core::outcome::exit_code;
@@ -13,7 +13,6 @@ use ralph_engine::project::ProjectError;
 use ralph_engine::run_driver::EngineError;
 use ralph_engine::worktree::WorktreeError;
 use ralph_store::StoreError;
-use ralph_util::sanitize::escape_hidden;
 
 use crate::hints;
 
@@ -78,15 +77,8 @@ impl CommandError {
 
 impl From<AppError> for CommandError {
     fn from(error: AppError) -> Self {
-        let origin = error.origin.as_deref();
-        let files = origin.map(conflicting_files).unwrap_or_default();
         let hints = hints::for_error(&error);
-        Self {
-            message: error.message,
-            causes: error.causes.into_iter().chain(files).collect(),
-            hints,
-            exit_code: exit_code_of_kind(error.kind),
-        }
+        Self { message: error.message, causes: error.causes, hints, exit_code: exit_code_of_kind(error.kind) }
     }
 }
 
@@ -98,16 +90,6 @@ fn exit_code_of_kind(kind: ErrorKind) -> u8 {
         ErrorKind::GitFailed => exit_code::GIT_FAILED,
         ErrorKind::StateUnusable => exit_code::STATE_UNUSABLE,
         ErrorKind::Internal => exit_code::INTERNAL_ERROR,
-    }
-}
-
-/// Returns the files that are in the way of a work tree operation.
-fn conflicting_files(origin: &ErrorOrigin) -> Vec<String> {
-    match origin {
-        ErrorOrigin::Worktree(error) => {
-            error.files().iter().map(|file| escape_hidden(&file.display().to_string())).collect()
-        }
-        _ => Vec::new(),
     }
 }
 

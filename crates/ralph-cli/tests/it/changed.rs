@@ -1,4 +1,4 @@
-//! A run keeps the settings that it began with, and says what the configuration would say now.
+//! A run keeps the settings that it started with, and says what the configuration would say now.
 use rustix::process::Signal;
 
 use crate::harness::{Answer, FAKE_AGENT, Project};
@@ -48,7 +48,7 @@ fn a_configuration_that_changed_since_is_told_and_the_run_keeps_its_own() {
             format!("the configuration now has agents.mine.args: [\"exit\"] ({place}:2)"),
             format!("the configuration now has checks: [\"false\"] ({place}:3)"),
             format!("the configuration now has limits.grace: \"7s\" ({place}:1)"),
-            "the run keeps the settings that it began with; a new run takes the new ones".to_owned(),
+            "the run keeps the settings that it started with; a new run takes the new ones".to_owned(),
         ]
     );
     assert_eq!(answer.named("verdict")[0]["verdict"], "accepted", "by the check of then: {}", answer.stdout);

@@ -187,8 +187,7 @@ fn checks_that_an_agent_wrote_do_not_run_before_a_person_approves_them() {
     task(&project, &["edit", "auth-001", "--status", "done"]).expect(0);
     let starts = project.starts().len();
     let refused = stage(&project, "auth-002").output().expect(1);
-    for words in
-        ["an agent wrote what decides about task auth-002", "coder: touch canary", "ralph task approve auth-002"]
+    for words in ["an agent wrote the criteria of task auth-002", "coder: touch canary", "ralph task approve auth-002"]
     {
         assert!(refused.stderr.contains(words), "{words:?} is not in\n{}", refused.stderr);
     }
@@ -292,7 +291,7 @@ fn an_agent_that_makes_a_task_easier_has_to_wait_for_a_person() {
         assert_eq!(code, 0, "{flags}: {said}");
         assert_eq!(listed(&project), [("T-1".to_owned(), false)], "{flags}");
         let refused = stage(&project, "T-1").output().expect(1).stderr;
-        assert!(refused.contains("an agent wrote what decides about task T-1"), "{flags}: {refused}");
+        assert!(refused.contains("an agent wrote the criteria of task T-1"), "{flags}: {refused}");
         task(&project, &["edit", "T-1", "--title", "Other"]).expect(0);
         assert_eq!(listed(&project), [("T-1".to_owned(), false)], "{flags}: a title approves nothing");
         let shown = task(&project, &["approve", "T-1", "--yes"]).expect(0).stdout;

@@ -172,7 +172,7 @@ fn only_one_lands_at_a_time() {
     let first = project.ralph(["land", "T-1"]).start();
     wait_until("the check runs", || ready.exists());
     let second = project.ralph(["land", "T-1"]).start().wait_without_invariants().expect(10);
-    assert!(second.stderr.contains("another ralph is at work here"), "{}", second.stderr);
+    assert!(second.stderr.contains("another ralph is working here"), "{}", second.stderr);
     fs::write(go, "").unwrap();
     first.wait().expect(0);
 }

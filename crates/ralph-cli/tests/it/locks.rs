@@ -107,7 +107,7 @@ fn parallel_runs_share_a_work_tree_only_with_each_other() {
     assert_eq!(beside.code(), 0, "{}", beside.stderr);
     let alone = project.run(&["complete"]).start().wait_without_invariants();
     assert_eq!(alone.code(), 10);
-    assert!(alone.stderr.contains("other runs are at work here"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("other runs are working here"), "{}", alone.stderr);
     let_go(&project, running);
 }
 

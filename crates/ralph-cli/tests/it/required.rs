@@ -2,7 +2,7 @@
 use crate::harness::{Answer, FAKE_AGENT, Project};
 use crate::{classic, work};
 
-const SAYS: &str = "nothing more than the agent's own word would decide, and criteria are required";
+const SAYS: &str = "no check could verify a claim, but criteria are required";
 
 /// A run of this configuration, refused before anything was started.
 fn refused(config: &str, args: &[&str]) -> String {

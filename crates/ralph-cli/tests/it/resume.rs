@@ -240,7 +240,7 @@ fn an_agent_or_a_prompt_that_is_gone_is_an_error_and_the_run_stays_as_it_is() {
     fs::rename(&hidden, &agent).unwrap();
     fs::remove_file(&prompt).unwrap();
     let refused = resume(&project).output().expect(1);
-    let named = format!("the prompt {} of the run cannot be read any more", prompt.display());
+    let named = format!("the prompt {} of the run can no longer be read", prompt.display());
     assert!(refused.stderr.contains(&named), "{}", refused.stderr);
     project.write("task.md", "words");
     resume(&project).output().expect(0);
@@ -293,7 +293,7 @@ fn a_run_from_a_file_is_never_driven() {
     let elsewhere = Project::new();
     elsewhere.ralph(["import"]).args([&file]).output().expect(0);
     let refused = resume(&elsewhere).output().expect(1);
-    assert!(refused.stderr.contains("read in from a file"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("imported from a file"), "{}", refused.stderr);
     assert!(elsewhere.starts().is_empty());
 }
 

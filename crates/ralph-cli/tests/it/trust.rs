@@ -167,7 +167,7 @@ fn an_approval_can_be_taken_back_and_another_project_has_none() {
     assert!(copied.success());
     project.ralph(RUN).folder(&copy).output().expect(1);
     let removed = project.ralph(["trust", "--remove"]).output().expect(0);
-    assert!(removed.stdout.contains("is taken back"));
+    assert!(removed.stdout.contains("is revoked"));
     project.ralph(RUN).output().expect(1);
     assert!(project.ralph(["trust", "--remove"]).output().expect(0).stdout.contains("was not approved"));
 }

@@ -150,7 +150,7 @@ fn what_was_not_committed_is_verified_again_once_a_commit_holds_it() {
     project.run(&["complete"]).args(["--check", "test -e base"]).output().expect(0);
     assert_eq!(project.receipt()["repository"]["committed"], false);
     let stderr = project.ralph(["verify"]).output().expect(1).stderr;
-    assert!(stderr.contains("your work tree holds exactly these files: commit them"), "{stderr}");
+    assert!(stderr.contains("your work tree has exactly these files: commit them"), "{stderr}");
     project.commit_work();
     project.ralph(["verify"]).output().expect(0);
 }

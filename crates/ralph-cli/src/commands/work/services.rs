@@ -208,13 +208,13 @@ impl TaskServices for WorkCommandServices {
     }
 
     fn plan_new_stage(&self, row: &TaskRow, progress: &TaskProgress, tree: &Project) -> Result<RunPlan, CommandError> {
-        let StagePlan { plan, warnings } = self.plan_task_stage(row, &progress.stage, progress.said.clone())?;
+        let StagePlan { plan, warnings } = self.plan_task_stage(row, &progress.stage, progress.reports.clone())?;
         warnings.iter().for_each(|warning| self.reporter.warn_once(&row.task.id, warning));
         let judge = plan.judge.map(|judge| self.worktrees.with_task_base(row, judge));
         let place = self.worktrees.assigned_worktree(row, &progress.stage);
         // What passes before a later stage shows that the stages before it have done their work, not that a check is empty.
-        let baseline = if progress.said.is_empty() { plan.policy.baseline } else { BaselineMode::Skip };
-        let duty = plan.policy.duty.after_stages(&progress.said);
+        let baseline = if progress.reports.is_empty() { plan.policy.baseline } else { BaselineMode::Skip };
+        let duty = plan.policy.duty.after_stages(&progress.reports);
         let policy = Policy { baseline, duty, ..plan.policy };
         Ok(RunPlan { kind: STAGE_RUN_KIND, project: tree.clone(), judge, own_worktree: place, policy, ..plan })
     }

@@ -1,5 +1,6 @@
-//! `cargo xtask agents [--all]`: installs the agents that are tested for real, and prints where they are, as a shell
-//! reads it. Each npm project is installed once, into a cache outside of the repository that is named by its lock.
+//! `cargo xtask agents [--all]`: installs the real agents for the tests, and prints their folders as shell exports.
+//! Each npm project is installed once, into a cache outside the repository whose name contains the hash of the lock
+//! file.
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -7,13 +8,13 @@ use crate::command_line::{CommandLine, repository_root};
 use crate::error::{Result, XtaskError};
 use crate::out;
 
-/// One npm project.
+/// An npm project with agents.
 pub(crate) struct AgentPackage {
-    /// Its folder below `crates/ralph-cli/testing`.
+    /// The folder below `crates/ralph-cli/testing`.
     folder: &'static str,
-    /// The variable by which the tests learn where it is.
+    /// The environment variable that passes the installation folder to the tests.
     pub(crate) variable: &'static str,
-    /// The agents in it.
+    /// The names of its agents, for messages.
     pub(crate) agents: &'static str,
 }
 
@@ -26,7 +27,7 @@ pub(crate) const EXTRA_AGENTS: AgentPackage = AgentPackage {
     agents: "gemini, qwen, copilot, cline and goose",
 };
 
-/// What npm reads of a project.
+/// The files that npm needs.
 const NPM_FILES: &[&str] = &["package.json", "package-lock.json", ".npmrc"];
 
 const NPM_HINT: &str = "install Node.js 20 or newer with npm: `apt-get install nodejs npm` (Debian, Ubuntu), \
@@ -36,23 +37,23 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let packages: &[AgentPackage] = match args {
         [] => &[STANDARD_AGENTS],
         [all] if all == "--all" => &[STANDARD_AGENTS, EXTRA_AGENTS],
-        _ => return Err(XtaskError::new("agents takes no argument but --all")),
+        _ => return Err(XtaskError::new("agents accepts no argument except --all")),
     };
-    for set in packages {
-        out::print_line(&format!("export {}={}", set.variable, install_package(set)?.display()));
+    for package in packages {
+        out::print_line(&format!("export {}={}", package.variable, install_package(package)?.display()));
     }
     Ok(())
 }
 
-/// Returns the folder where the set is installed, and installs it if it is not there yet.
+/// Installs the package if necessary, and returns its folder.
 pub(crate) fn install_package(package: &AgentPackage) -> Result<PathBuf> {
     let source = repository_root().join("crates/ralph-cli/testing").join(package.folder);
     let cache = cache_folder()?;
     let wanted = cache.join(format!("{}-{}", package.folder, lock_hash(&source)?));
-    // Whoever comes second waits, and then finds it there.
+    // A concurrent install waits here, and then finds the package installed.
     let lock = cache.join("lock");
     let lock = File::create(&lock).map_err(|error| XtaskError::with_cause(lock.display(), error))?;
-    lock.lock().map_err(|error| XtaskError::with_cause("the lock of the agents", error))?;
+    lock.lock().map_err(|error| XtaskError::with_cause("cannot lock the agents cache", error))?;
     if wanted.is_dir() {
         return Ok(wanted);
     }
@@ -62,7 +63,7 @@ pub(crate) fn install_package(package: &AgentPackage) -> Result<PathBuf> {
     Ok(wanted)
 }
 
-/// Returns the folder for all sets, which outlives `cargo clean`.
+/// Returns the cache folder, which `cargo clean` does not remove.
 fn cache_folder() -> Result<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
@@ -71,21 +72,19 @@ fn cache_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns the name of exactly these versions.
+/// Returns a hash of the lock file, which identifies the exact versions.
 fn lock_hash(source: &Path) -> Result<String> {
     let lock = source.join("package-lock.json").display().to_string();
     let hash = CommandLine::parse("git hash-object --").args([lock]).read_stdout()?;
     Ok(hash.trim().chars().take(16).collect())
 }
 
-/// `npm ci` is not used: it wants every platform's packages in the lock, and not every registry has them all.
+/// Runs `npm install`, not `npm ci`, which requires packages of every platform that not every registry has.
 fn npm_install(source: &Path, folder: &Path) -> Result<()> {
     if !CommandLine::parse("npm --version").can_run() {
-        return Err(
-            XtaskError::new("the tests with real agents need npm, and there is none on PATH").with_hint(NPM_HINT)
-        );
+        return Err(XtaskError::new("the tests with real agents need npm, but it is not on PATH").with_hint(NPM_HINT));
     }
-    // What an install that was cut short has left.
+    // An interrupted install may have left files.
     drop(fs::remove_dir_all(folder));
     fs::create_dir_all(folder).map_err(|error| XtaskError::with_cause(folder.display(), error))?;
     for file in NPM_FILES {
@@ -97,7 +96,7 @@ fn npm_install(source: &Path, folder: &Path) -> Result<()> {
     out::print_error(&format!("$ {}   (once; about 600 MB)", install.to_shell_text()));
     install
         .run_quietly()
-        .map_err(|failure| failure.with_hint("the npm registry must be within reach for this one time"))
+        .map_err(|failure| failure.with_hint("the first installation needs access to the npm registry"))
 }
 
 #[cfg(test)]
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_locks_name_no_registry_and_pin_every_direct_dependency() {
+    fn lock_files_name_no_registry_and_pin_every_direct_dependency() {
         for set in [STANDARD_AGENTS, EXTRA_AGENTS] {
             let folder = repository_root().join("crates/ralph-cli/testing").join(set.folder);
             let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap();
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_named_by_its_lock() {
+    fn a_package_is_identified_by_its_lock_file() {
         let name = |set: &AgentPackage| {
             lock_hash(&repository_root().join("crates/ralph-cli/testing").join(set.folder)).unwrap()
         };

@@ -1,21 +1,21 @@
-//! `cargo xtask ci`: everything that must pass, in the order in which it fails fastest. It stops at the first
-//! failure and says which command shows it alone.
+//! `cargo xtask ci`: runs all checks that must pass, fastest first. It stops at the first failure and prints the
+//! command that reproduces it.
 use std::time::Instant;
 
 use crate::command_line::{CommandLine, format_seconds};
 use crate::error::{Result, XtaskError};
 use crate::{out, spec, test, tidy};
 
-/// One thing that must pass.
+/// A check that must pass.
 struct CiStep {
     name: &'static str,
     run: fn() -> Result<CiStepResult>,
 }
 
-/// What became of a step that did not fail.
+/// The result of a step that did not fail.
 enum CiStepResult {
     Passed,
-    /// It could not be run here, for this reason.
+    /// The step cannot run here, for this reason.
     Skipped(&'static str),
 }
 
@@ -34,35 +34,35 @@ const STEPS: &[CiStep] = &[
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if let Some(arg) = args.first() {
-        return Err(XtaskError::new(format!("ci takes no argument, and {arg} was given")));
+        return Err(XtaskError::new(format!("unexpected argument {arg}: ci accepts none")));
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     STEPS.iter().try_for_each(run_step)?;
-    out::print_line(&format!("{:<8} all passed in {}", "ci", format_seconds(begun.elapsed())));
+    out::print_line(&format!("{:<8} all passed in {}", "ci", format_seconds(started.elapsed())));
     Ok(())
 }
 
 fn run_step(step: &CiStep) -> Result<()> {
     out::print_line_start(&format!("{:<8} ", step.name));
-    let begun = Instant::now();
-    let came = (step.run)();
-    let time = format_seconds(begun.elapsed());
-    match &came {
+    let started = Instant::now();
+    let result = (step.run)();
+    let time = format_seconds(started.elapsed());
+    match &result {
         Ok(CiStepResult::Passed) => out::print_line(&format!("passed in {time}")),
-        Ok(CiStepResult::Skipped(why)) => out::print_line(&format!("not run: {why}")),
+        Ok(CiStepResult::Skipped(reason)) => out::print_line(&format!("skipped: {reason}")),
         Err(_) => out::print_line(&format!("FAILED after {time}")),
     }
-    came.map(drop)
+    result.map(drop)
 }
 
 fn run_quietly(line: &str) -> Result<CiStepResult> {
     CommandLine::parse(line).run_quietly().map(|()| CiStepResult::Passed)
 }
 
-/// Names the files; what is wrong in them is mended by the command, not by reading.
+/// Lists the unformatted files, without a diff.
 fn check_format() -> Result<CiStepResult> {
     let formatted = run_quietly("cargo fmt --all -- --check --files-with-diff");
-    formatted.map_err(|failure| failure.with_hint("`cargo fmt --all` mends it"))
+    formatted.map_err(|failure| failure.with_hint("run `cargo fmt --all`"))
 }
 
 fn build_docs() -> Result<CiStepResult> {
@@ -70,7 +70,7 @@ fn build_docs() -> Result<CiStepResult> {
     line.run_quietly().map(|()| CiStepResult::Passed)
 }
 
-/// The advisories need a database from the network; licences, bans and sources do not.
+/// Checks licences, bans and sources. Advisories are left out, because they need a database from the network.
 fn check_dependencies() -> Result<CiStepResult> {
     if !CommandLine::parse("cargo deny --version").can_run() {
         return Ok(CiStepResult::Skipped("cargo-deny is not installed (`cargo install --locked cargo-deny`)"));
@@ -78,12 +78,12 @@ fn check_dependencies() -> Result<CiStepResult> {
     run_quietly("cargo deny --log-level error check licenses bans sources")
 }
 
-/// Runs what the README tells people to run.
+/// Runs `cargo xtask test`.
 fn run_all_tests() -> Result<CiStepResult> {
     out::print_line("cargo xtask test");
-    let ran = test::run_selected_tests(&test::TestSelection::default());
+    let result = test::run_selected_tests(&test::TestSelection::default());
     out::print_line_start(&format!("{:<8} ", "test"));
-    ran.map(|()| CiStepResult::Passed)
+    result.map(|()| CiStepResult::Passed)
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tests_come_last_and_nothing_is_there_twice() {
+    fn the_tests_come_last_and_no_step_occurs_twice() {
         let mut names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
         assert_eq!(names.last(), Some(&"test"));
         names.sort_unstable();

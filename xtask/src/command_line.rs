@@ -1,17 +1,16 @@
-//! Starts the programs that the workshop needs: always from the root of the repository, never through a shell.
+//! Runs external programs, always from the root of the repository and never through a shell.
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::error::{Result, XtaskError};
 
-/// Returns the root of the repository.
 pub(crate) fn repository_root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
 }
 
-/// A command line that can be shown as it is typed.
+/// A command that can be displayed as shell text.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandLine {
     program: String,
@@ -20,7 +19,7 @@ pub(crate) struct CommandLine {
 }
 
 impl CommandLine {
-    /// Parts a command line at its spaces.
+    /// Splits a command line at blanks.
     pub(crate) fn parse(text: &str) -> Self {
         let mut words = text.split_whitespace().map(str::to_owned);
         Self { program: words.next().unwrap_or_default(), args: words.collect(), env: Vec::new() }
@@ -46,25 +45,25 @@ impl CommandLine {
         command
     }
 
-    /// Returns the line as a person types it.
+    /// Returns the command as shell text.
     pub(crate) fn to_shell_text(&self) -> String {
         let env = self.env.iter().map(|(name, value)| format!("{name}={}", quote_word(value)));
         let words = std::iter::once(&self.program).chain(&self.args).map(|word| quote_word(word));
         env.chain(words).collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs it with everything shown.
+    /// Runs the command with inherited output.
     pub(crate) fn run_visibly(&self) -> Result<()> {
         let status = self.to_command().status().map_err(|error| XtaskError::with_cause(&self.program, error))?;
         if status.success() { Ok(()) } else { Err(self.exit_error(&status.to_string())) }
     }
 
-    /// Runs it and shows what it printed only if it fails.
+    /// Runs the command; its output is part of the error if it fails.
     pub(crate) fn run_quietly(&self) -> Result<()> {
         self.read_stdout().map(drop)
     }
 
-    /// Runs it and returns what it printed on standard output.
+    /// Runs the command and returns its stdout.
     pub(crate) fn read_stdout(&self) -> Result<String> {
         let output = self.to_command().output().map_err(|error| XtaskError::with_cause(&self.program, error))?;
         if output.status.success() {
@@ -75,14 +74,14 @@ impl CommandLine {
         Err(self.exit_error(&output.status.to_string()).with_details(details))
     }
 
-    /// Tells whether it can be run at all and ends well; prints nothing.
+    /// Returns whether the command runs successfully. Discards its output.
     pub(crate) fn can_run(&self) -> bool {
         self.to_command().stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     }
 
-    fn exit_error(&self, how: &str) -> XtaskError {
-        XtaskError::new(format!("{} ended with {how}", self.program))
-            .with_hint(format!("to see it alone: {}", self.to_shell_text()))
+    fn exit_error(&self, status: &str) -> XtaskError {
+        XtaskError::new(format!("{} ended with {status}", self.program))
+            .with_hint(format!("to reproduce: {}", self.to_shell_text()))
     }
 }
 
@@ -91,7 +90,6 @@ fn quote_word(word: &str) -> String {
     if plain { word.to_owned() } else { format!("'{word}'") }
 }
 
-/// Returns a time as people read it.
 pub(crate) fn format_seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
@@ -101,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_shown_as_it_is_typed() {
+    fn a_command_is_displayed_as_shell_text() {
         let line = CommandLine::parse("cargo doc --no-deps").args(["a b"]).env("RUSTDOCFLAGS", "-D warnings");
         assert_eq!(line.to_shell_text(), "RUSTDOCFLAGS='-D warnings' cargo doc --no-deps 'a b'");
     }

@@ -1,4 +1,4 @@
-//! How a command fails: what was seen, what went wrong, and what to do about it.
+//! The error of a command: details, message and hint.
 use std::fmt;
 
 pub(crate) type Result<T> = std::result::Result<T, XtaskError>;
@@ -15,12 +15,12 @@ impl XtaskError {
         Self { details: String::new(), message: message.into(), hint: None }
     }
 
-    /// Wraps an error of the system with what was being done.
+    /// Returns an error with context and cause.
     pub(crate) fn with_cause(context: impl fmt::Display, error: impl fmt::Display) -> Self {
         Self::new(format!("{context}: {error}"))
     }
 
-    /// Adds what is shown before the error itself.
+    /// Adds text that is printed before the message.
     pub(crate) fn with_details(mut self, details: impl Into<String>) -> Self {
         self.details = details.into();
         self

@@ -1,4 +1,4 @@
-//! The workshop: `cargo xtask COMMAND`. One file per command; nothing here is shipped to users.
+//! Development commands: `cargo xtask COMMAND`. One file per command; not shipped to users.
 mod agents;
 mod bench;
 mod ci;
@@ -26,27 +26,32 @@ const COMMANDS: &[XtaskCommand] = &[
     XtaskCommand {
         name: "test",
         usage: "test [--all-agents] [FILTER…]",
-        about: "runs every test, or those whose name fits",
+        about: "runs all tests, or those whose name contains FILTER",
         run: test::main,
     },
-    XtaskCommand { name: "ci", usage: "ci", about: "runs everything that must pass before a commit", run: ci::main },
+    XtaskCommand { name: "ci", usage: "ci", about: "runs all checks that must pass before a commit", run: ci::main },
     XtaskCommand {
         name: "agents",
         usage: "agents [--all]",
-        about: "installs the agents that are tested for real, and prints where they are",
+        about: "installs the real agents for the tests and prints their folders",
         run: agents::main,
     },
-    XtaskCommand { name: "tidy", usage: "tidy", about: "checks the rules of the house", run: tidy::main },
+    XtaskCommand {
+        name: "tidy",
+        usage: "tidy",
+        about: "checks the project rules that no compiler checks",
+        run: tidy::main,
+    },
     XtaskCommand {
         name: "spec",
         usage: "spec [--require ID,ID…]",
-        about: "shows which requirements have tests; fails for delivered ones that have none",
+        about: "lists requirements with and without tests; fails if a delivered one has none",
         run: spec::main,
     },
     XtaskCommand {
         name: "bench",
         usage: "bench [NAME…] [--rounds N] [--quick]",
-        about: "measures ralph beside what it replaces, as ratios",
+        about: "compares the speed of ralph with its alternatives",
         run: bench::main,
     },
 ];
@@ -64,7 +69,7 @@ fn main() -> ExitCode {
 
 fn run_command(args: &[String]) -> Result<()> {
     let (name, rest) = match args.split_first() {
-        None => return Err(XtaskError::new("no command was given").with_hint(help_text())),
+        None => return Err(XtaskError::new("no command").with_hint(help_text())),
         Some((name, _)) if name == "help" || name == "--help" || name == "-h" => {
             out::print_line(&help_text());
             return Ok(());
@@ -73,11 +78,11 @@ fn run_command(args: &[String]) -> Result<()> {
     };
     match COMMANDS.iter().find(|command| command.name == name) {
         Some(command) => (command.run)(rest),
-        None => Err(XtaskError::new(format!("there is no command {name:?}")).with_hint(help_text())),
+        None => Err(XtaskError::new(format!("unknown command {name:?}")).with_hint(help_text())),
     }
 }
 
 fn help_text() -> String {
     let lines = COMMANDS.iter().map(|command| format!("  cargo xtask {:<38}  {}", command.usage, command.about));
-    format!("the commands are\n{}", lines.collect::<Vec<_>>().join("\n"))
+    format!("commands:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }

@@ -1,16 +1,16 @@
-//! The files of the repository as git sees them: those it tracks and those it would track.
+//! Reads the files of the repository: tracked files, and untracked files that are not ignored.
 use std::fs;
 
 use crate::command_line::{CommandLine, repository_root};
 use crate::error::{Result, XtaskError};
 use crate::rust_lexer;
 
-/// A text file with its path from the root.
+/// A text file with its path relative to the root.
 #[derive(Debug)]
 pub(crate) struct RepositoryFile {
     pub(crate) path: String,
     pub(crate) text: String,
-    /// The lines of a Rust file, code and comment apart; empty for any other.
+    /// The lines of a Rust file, split into code and comment; empty for other files.
     pub(crate) lines: Vec<rust_lexer::SourceLine>,
 }
 
@@ -35,17 +35,17 @@ pub(crate) struct RepositoryFiles {
 }
 
 impl RepositoryFiles {
-    /// Reads the repository.
+    /// Reads all text files of the repository.
     pub(crate) fn read() -> Result<Self> {
         let mut files = Vec::new();
         for path in list_paths()? {
             let full = repository_root().join(&path);
-            // A file that was just removed is still listed, and a link may lead nowhere.
+            // git still lists removed files, and a link may be dangling.
             if !full.is_file() {
                 continue;
             }
             let bytes =
-                fs::read(&full).map_err(|error| XtaskError::with_cause(format!("{path} cannot be read"), error))?;
+                fs::read(&full).map_err(|error| XtaskError::with_cause(format!("cannot read {path}"), error))?;
             files.push(RepositoryFile::new(&path, &String::from_utf8_lossy(&bytes)));
         }
         Ok(Self { files })
@@ -67,10 +67,10 @@ impl RepositoryFiles {
 
 fn list_paths() -> Result<Vec<String>> {
     let line = CommandLine::parse("git ls-files -z --cached --others --exclude-standard");
-    let output = line.to_command().output().map_err(|error| XtaskError::with_cause("git cannot be started", error))?;
+    let output = line.to_command().output().map_err(|error| XtaskError::with_cause("cannot start git", error))?;
     if !output.status.success() {
-        return Err(XtaskError::new("git does not list the files of this folder")
-            .with_hint("work in a clone of the repository"));
+        return Err(XtaskError::new("git cannot list the files of this folder")
+            .with_hint("run xtask in a clone of the repository"));
     }
     let listed = String::from_utf8_lossy(&output.stdout);
     let mut paths: Vec<String> = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();

@@ -1,24 +1,24 @@
-//! Parts Rust text into code and comments, line by line. It knows just enough of the language not to take a word in
-//! a string for code; what strings hold is left out of the code.
+//! Splits Rust source into code and comments, line by line, and removes the contents of strings. By hand because a Rust
+//! parser would discard comments.
 
 /// One line of a Rust file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SourceLine {
-    /// The code, its strings and characters emptied.
+    /// The code, with empty strings and characters.
     pub(crate) code: String,
-    /// What stands in comments, without their marks.
+    /// The text of comments, without comment markers.
     pub(crate) comment: String,
 }
 
-/// Where the reader is.
+/// The syntactic context of the lexer.
 #[derive(Clone, Copy)]
 enum LexerState {
     Code,
     LineComment,
-    /// So deep inside block comments.
+    /// Inside block comments, with their nesting depth.
     BlockComment(usize),
     StringLiteral,
-    /// A raw string that ends with a quote and so many hashes.
+    /// Inside a raw string, with its number of hashes.
     RawString(usize),
 }
 
@@ -124,7 +124,7 @@ impl SourceLexer {
 
     fn read_string(&mut self) {
         match self.chars[self.position] {
-            // A backslash before the end of the line must not swallow it.
+            // A backslash at the end of a line must not skip the newline.
             '\\' if self.chars.get(self.position + 1) != Some(&'\n') => self.position += 2,
             '"' => self.leave_string(1),
             _ => self.position += 1,
@@ -142,7 +142,7 @@ impl SourceLexer {
         self.position += closing;
     }
 
-    /// Returns the length of the opening of a raw string and its number of hashes.
+    /// Returns the length of the opening of a raw string, and its number of hashes.
     fn raw_string_opening(&self) -> Option<(usize, usize)> {
         let before = self.position.checked_sub(1).and_then(|at| self.chars.get(at));
         if before.is_some_and(|c| c.is_alphanumeric() && *c != 'b' && *c != 'c' || *c == '_') || !self.is_at_text("r") {
@@ -152,7 +152,7 @@ impl SourceLexer {
         (self.chars.get(self.position + 1 + hashes) == Some(&'"')).then_some((hashes + 2, hashes))
     }
 
-    /// Returns the length of a character literal; a lifetime is none.
+    /// Returns the length of a character literal; `None` for a lifetime.
     fn char_literal_length(&self) -> Option<usize> {
         if !self.is_at_text("'") {
             return None;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_apart_from_code() {
+    fn comments_are_separated_from_code() {
         assert_parsed("let a = 1; // why\n", "let a = 1; ", "why");
         assert_parsed("//! Opens.\nfn a() {}\n", "|fn a() {}", "Opens.|");
         assert_parsed("a /* b /* c */ d */ e\n", "a  e", "b  c  d");
@@ -193,13 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn characters_and_lifetimes_are_told_apart() {
+    fn characters_and_lifetimes_are_distinguished() {
         assert_parsed("if c == '\"' { x::<'a>() }\n", "if c == '' { x::<'a>() }", "");
         assert_parsed(r"a('\'', '\u{1F}', 'b') // c", "a('', '', '') ", "c");
     }
 
     #[test]
-    fn a_name_that_ends_in_r_opens_no_raw_string() {
+    fn a_name_that_ends_in_r_does_not_open_a_raw_string() {
         assert_parsed("for x in ver\"a\"", "for x in ver\"\"", "");
     }
 }

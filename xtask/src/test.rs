@@ -1,6 +1,5 @@
-//! `cargo xtask test [--all-agents] [FILTER…]`: every test of the repository, and a closing word on what ran and what
-//! did not. It needs Rust, git and npm, and on Linux strace, which it installs where it can; what else it can use, it
-//! uses, and says so when it cannot.
+//! `cargo xtask test [--all-agents] [FILTER…]`: runs all tests of the repository and prints a summary of passed, failed
+//! and skipped steps. It requires Rust, git and npm, and on Linux strace, which it tries to install.
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,10 +8,10 @@ use crate::command_line::{CommandLine, format_seconds, repository_root};
 use crate::error::{Result, XtaskError};
 use crate::out;
 
-/// The scripted agent is built for tests only.
+/// Builds the scripted agent, which only tests need.
 const TEST_FEATURES: &str = "--features=ralph/testing";
 
-/// Where the tests of the agents stand that only `--all-agents` runs. `.config/nextest.toml` says the same.
+/// The module of the tests that only `--all-agents` runs. `.config/nextest.toml` has the same filter.
 const EXTRA_AGENT_TESTS: &str = "real::more::";
 
 const GIT_HINT: &str = "install it: `apt-get install git` (Debian, Ubuntu), `dnf install git` (Fedora), \
@@ -28,7 +27,7 @@ enum TestRunner {
     Cargo,
 }
 
-/// One thing that the closing word names.
+/// A line of the summary.
 struct TestStep {
     name: String,
     result: TestStepResult,
@@ -37,19 +36,19 @@ struct TestStep {
 enum TestStepResult {
     Passed(Duration),
     Failed(XtaskError),
-    /// It was not run, for this reason.
+    /// The step did not run, for this reason.
     Skipped(String),
 }
 
-/// Which tests are wanted.
+/// The selected tests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestSelection {
-    /// Words that the names contain; none for all tests.
+    /// Substrings of test names; empty for all tests.
     filters: Vec<String>,
     agents: AgentSelection,
 }
 
-/// Which agents are run for real.
+/// The real agents to test.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum AgentSelection {
     #[default]
@@ -57,7 +56,7 @@ enum AgentSelection {
     All,
 }
 
-/// Where the real agents are: the variable that says so, and the folder.
+/// Environment variables and folders of the installed agents.
 type InstalledAgents = Vec<(&'static str, PathBuf)>;
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
@@ -66,18 +65,18 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 
 fn parse_selection(args: &[String]) -> Result<TestSelection> {
     let (options, filters): (Vec<_>, Vec<_>) = args.iter().cloned().partition(|arg| arg.starts_with('-'));
-    let mut wish = TestSelection { filters, ..TestSelection::default() };
+    let mut selection = TestSelection { filters, ..TestSelection::default() };
     for option in options {
         if option != "--all-agents" {
-            return Err(XtaskError::new(format!("test knows no option {option}"))
-                .with_hint("it knows --all-agents, and words that the names of the wanted tests contain"));
+            return Err(XtaskError::new(format!("unknown option {option} for test"))
+                .with_hint("use --all-agents, or substrings of test names"));
         }
-        wish.agents = AgentSelection::All;
+        selection.agents = AgentSelection::All;
     }
-    Ok(wish)
+    Ok(selection)
 }
 
-/// Runs the tests that are wanted.
+/// Runs the selected tests and prints the summary.
 pub(crate) fn run_selected_tests(selection: &TestSelection) -> Result<()> {
     require_git()?;
     require_strace()?;
@@ -106,50 +105,50 @@ fn install_real_agents(selection: &TestSelection) -> (InstalledAgents, Vec<TestS
     (installed, parts)
 }
 
-/// Whoever asked for some tests alone may not need these; the tests that do will say so.
+/// With a filter, missing agents are not a failure, because the selected tests may not need them.
 fn missing_agents_step(package: &AgentPackage, failure: XtaskError, selection: &TestSelection) -> TestStep {
-    let came = if selection.filters.is_empty() {
+    let result = if selection.filters.is_empty() {
         TestStepResult::Failed(failure)
     } else {
         TestStepResult::Skipped(format!("{failure}"))
     };
-    TestStep { name: format!("the installation of {}", package.agents), result: came }
+    TestStep { name: format!("installation of {}", package.agents), result }
 }
 
 fn require_git() -> Result<()> {
     if CommandLine::parse("git --version").can_run() {
         return Ok(());
     }
-    Err(XtaskError::new("the tests need git, and there is none on PATH").with_hint(GIT_HINT))
+    Err(XtaskError::new("the tests need git, but it is not on PATH").with_hint(GIT_HINT))
 }
 
-/// The sweep over every kill point needs strace. It is installed where that is possible.
+/// Installs strace if possible. The tests of all kill points need it.
 fn require_strace() -> Result<()> {
-    let there = || CommandLine::parse("strace -V").can_run();
-    if !cfg!(target_os = "linux") || there() {
+    let is_installed = || CommandLine::parse("strace -V").can_run();
+    if !cfg!(target_os = "linux") || is_installed() {
         return Ok(());
     }
-    // Only root can; everybody else is told what to do.
+    // Only root can install; other users get the hint.
     let installed = CommandLine::parse("apt-get install --yes strace").run_visibly();
-    if installed.is_ok() && there() {
+    if installed.is_ok() && is_installed() {
         return Ok(());
     }
-    Err(XtaskError::new("the tests need strace, and it could not be installed").with_hint(STRACE_HINT))
+    Err(XtaskError::new("the tests need strace, but it could not be installed").with_hint(STRACE_HINT))
 }
 
 fn run_workspace_tests(runner: TestRunner, selection: &TestSelection, installed: &InstalledAgents) -> Vec<TestStep> {
     let lines = match runner {
         TestRunner::Nextest => vec![nextest_command(selection)],
         TestRunner::Cargo if selection.filters.is_empty() => vec![cargo_test_command(selection, None)],
-        // The plain harness takes one filter at a time.
+        // `cargo test` accepts one filter at a time.
         TestRunner::Cargo => {
             selection.filters.iter().map(|filter| cargo_test_command(selection, Some(filter))).collect()
         }
     };
-    let knowing = |line: CommandLine| {
+    let with_agents = |line: CommandLine| {
         installed.iter().fold(line, |line, (name, folder)| line.env(name, folder.display().to_string()))
     };
-    lines.into_iter().map(|line| run_test_step("tests of the workspace", &knowing(line))).collect()
+    lines.into_iter().map(|line| run_test_step("tests of the workspace", &with_agents(line))).collect()
 }
 
 fn nextest_command(selection: &TestSelection) -> CommandLine {
@@ -163,7 +162,7 @@ fn nextest_command(selection: &TestSelection) -> CommandLine {
 }
 
 fn cargo_test_command(selection: &TestSelection, filter: Option<&String>) -> CommandLine {
-    // Documentation is tested apart, so that both runners do the same.
+    // Doc tests run separately, so that both runners do the same.
     let line =
         CommandLine::parse("cargo test --workspace --no-fail-fast --lib --bins --tests").args([TEST_FEATURES, "--"]);
     let line = line.args(filter);
@@ -177,14 +176,14 @@ fn run_doc_tests(filters: &[String]) -> TestStep {
     let libraries = library_crates();
     let names = libraries.join(", ");
     if !filters.is_empty() {
-        let why = "a filter was given; without one they run".to_owned();
-        return TestStep { name: format!("doc tests of {names}"), result: TestStepResult::Skipped(why) };
+        let reason = "they run only without a filter".to_owned();
+        return TestStep { name: format!("doc tests of {names}"), result: TestStepResult::Skipped(reason) };
     }
     let packages = libraries.iter().map(|name| format!("--package={name}"));
     run_test_step(&format!("doc tests of {names}"), &CommandLine::parse("cargo test --doc --quiet").args(packages))
 }
 
-/// Returns the crates that have a library.
+/// Returns the crates with a library target.
 fn library_crates() -> Vec<String> {
     let folders = std::fs::read_dir(repository_root().join("crates")).into_iter().flatten().flatten();
     let with_lib = folders.filter(|folder| folder.path().join("src/lib.rs").is_file());
@@ -193,38 +192,39 @@ fn library_crates() -> Vec<String> {
     names
 }
 
-fn run_test_step(what: &str, line: &CommandLine) -> TestStep {
+fn run_test_step(name: &str, line: &CommandLine) -> TestStep {
     out::print_line(&format!("$ {}", line.to_shell_text()));
-    let begun = Instant::now();
-    let came = match line.run_visibly() {
-        Ok(()) => TestStepResult::Passed(begun.elapsed()),
+    let started = Instant::now();
+    let result = match line.run_visibly() {
+        Ok(()) => TestStepResult::Passed(started.elapsed()),
         Err(failure) => TestStepResult::Failed(failure),
     };
-    TestStep { name: format!("{what} ({})", line.to_shell_text()), result: came }
+    TestStep { name: format!("{name} ({})", line.to_shell_text()), result }
 }
 
 fn skipped_steps(runner: TestRunner, selection: &TestSelection) -> Vec<TestStep> {
-    let left =
+    let skipped =
         |what: &str, why: &str| TestStep { name: what.to_owned(), result: TestStepResult::Skipped(why.to_owned()) };
-    let mut parts = vec![left("benchmarks", "they compare speeds and are no tests; `cargo xtask bench` runs them")];
+    let mut parts = vec![skipped("benchmarks", "not tests; run `cargo xtask bench`")];
     if selection.agents == AgentSelection::Standard {
-        let what = format!("{} for real", agents::EXTRA_AGENTS.agents);
-        parts.push(left(&what, "they take minutes; `cargo xtask test --all-agents` runs them"));
+        let name = format!("{} (real agents)", agents::EXTRA_AGENTS.agents);
+        parts.push(skipped(&name, "they take minutes; run `cargo xtask test --all-agents`"));
     }
     if !CommandLine::parse("unshare --net true").can_run() {
-        let why = "networks cannot be made here; the agents are only told to use loopback (root can, on Linux)";
-        parts.push(left("real agents in a network of their own", why));
+        let reason =
+            "network namespaces are not available; the agents are configured to use loopback (needs root on Linux)";
+        parts.push(skipped("real agents in a separate network", reason));
     }
     if runner == TestRunner::Cargo {
-        parts.push(left(
+        parts.push(skipped(
             "cargo-nextest",
-            "it is not installed; `cargo test` ran the same tests, slower (`cargo install --locked cargo-nextest`)",
+            "not installed; `cargo test` ran the same tests, slower (`cargo install --locked cargo-nextest`)",
         ));
     }
     if !selection.filters.is_empty() {
-        parts.push(left(
+        parts.push(skipped(
             "all other tests",
-            &format!("only names that contain {} were asked for", selection.filters.join(" or ")),
+            &format!("only tests with {} in their name were selected", selection.filters.join(" or ")),
         ));
     }
     parts
@@ -232,11 +232,11 @@ fn skipped_steps(runner: TestRunner, selection: &TestSelection) -> Vec<TestStep>
 
 fn print_summary(parts: &[TestStep]) {
     out::print_line("");
-    for TestStep { name: what, result: came } in parts {
-        match came {
+    for TestStep { name: what, result } in parts {
+        match result {
             TestStepResult::Passed(time) => out::print_line(&format!("passed   {what}, {}", format_seconds(*time))),
             TestStepResult::Failed(_) => out::print_line(&format!("FAILED   {what}")),
-            TestStepResult::Skipped(why) => out::print_line(&format!("not run  {what}: {why}")),
+            TestStepResult::Skipped(reason) => out::print_line(&format!("skipped  {what}: {reason}")),
         }
     }
 }
@@ -259,16 +259,16 @@ mod tests {
 
     #[test]
     fn both_runners_build_the_scripted_agent_and_take_filters() {
-        let wish = parse_selection(&to_strings(&["a_claim", "a_check"])).unwrap();
+        let selection = parse_selection(&to_strings(&["a_claim", "a_check"])).unwrap();
         let expected = "cargo nextest run --workspace --profile ci --features=ralph/testing a_claim a_check";
-        assert_eq!(nextest_command(&wish).to_shell_text(), expected);
+        assert_eq!(nextest_command(&selection).to_shell_text(), expected);
         let expected = "cargo test --workspace --no-fail-fast --lib --bins --tests --features=ralph/testing -- \
                         a_claim --skip real::more::";
-        assert_eq!(cargo_test_command(&wish, wish.filters.first()).to_shell_text(), expected);
+        assert_eq!(cargo_test_command(&selection, selection.filters.first()).to_shell_text(), expected);
     }
 
     #[test]
-    fn all_agents_are_run_where_they_are_asked_for_and_named_where_they_are_not() {
+    fn extra_agents_run_on_request_and_are_otherwise_reported_as_skipped() {
         let all = parse_selection(&to_strings(&["--all-agents"])).unwrap();
         assert!(
             nextest_command(&all).to_shell_text().contains("--profile all-agents"),
@@ -276,31 +276,32 @@ mod tests {
             nextest_command(&all).to_shell_text()
         );
         assert!(!cargo_test_command(&all, None).to_shell_text().contains("--skip"));
-        let names = |wish: &TestSelection| -> String {
-            skipped_steps(TestRunner::Nextest, wish).iter().map(|part| part.name.as_str()).collect()
+        let names = |selection: &TestSelection| -> String {
+            skipped_steps(TestRunner::Nextest, selection).iter().map(|part| part.name.as_str()).collect()
         };
         assert!(names(&TestSelection::default()).contains("goose"));
         assert!(!names(&all).contains("goose"));
     }
 
     #[test]
-    fn agents_that_could_not_be_installed_fail_the_whole_but_not_a_part_that_was_asked_for() {
-        let part =
-            |wish: &TestSelection| missing_agents_step(&agents::STANDARD_AGENTS, XtaskError::new("no npm"), wish);
+    fn missing_agents_fail_a_full_run_but_not_a_filtered_one() {
+        let part = |selection: &TestSelection| {
+            missing_agents_step(&agents::STANDARD_AGENTS, XtaskError::new("no npm"), selection)
+        };
         assert!(first_failure(vec![part(&TestSelection::default())]).is_err());
         assert!(first_failure(vec![part(&parse_selection(&to_strings(&["a_claim"])).unwrap())]).is_ok());
     }
 
     #[test]
     fn an_option_is_refused_with_a_hint() {
-        let said = main(&to_strings(&["--fast"])).unwrap_err().to_string();
-        assert!(said.contains("no option --fast\nhint: "), "{said}");
+        let message = main(&to_strings(&["--fast"])).unwrap_err().to_string();
+        assert!(message.contains("unknown option --fast for test\nhint: "), "{message}");
     }
 
     #[test]
-    fn one_failed_part_fails_the_whole() {
-        let part = |came| TestStep { name: String::new(), result: came };
-        let failed = TestStepResult::Failed(XtaskError::new("cargo ended badly"));
+    fn one_failed_step_fails_the_run() {
+        let part = |result| TestStep { name: String::new(), result };
+        let failed = TestStepResult::Failed(XtaskError::new("cargo failed"));
         assert!(first_failure(vec![part(TestStepResult::Passed(Duration::ZERO)), part(failed)]).is_err());
         assert!(
             first_failure(vec![
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn every_library_has_its_doc_tests_run() {
+    fn doc_tests_run_for_every_library() {
         assert!(library_crates().contains(&"ralph-core".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Amp. Its output has Claude's shape, without a cost.
+//! Amp. Its output has the same format as Claude's, without a cost.
 use super::claude;
 use super::launch::{AgentInvocation, LaunchRequest};
 use super::output_format::OutputFormat;
@@ -21,7 +21,7 @@ const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@sourcegraph/amp"),
     tested_version: Some("0.0.1790142911"),
     install_hint: "install it with `npm install -g @sourcegraph/amp`, or choose another with --agent",
-    login_hint: "set AMP_API_KEY in the environment, or under `env:` of the agent in your own configuration",
+    login_hint: "set AMP_API_KEY in the environment, or under `env:` of the agent in your configuration",
     login_variables: &["AMP_API_KEY"],
     login_files: &[],
     reports_cost: false,
@@ -47,16 +47,18 @@ impl Agent for AmpAgent {
         &SPEC
     }
 
-    /// What it calls a mode (low, medium, high, ultra) chooses its model. A thread is resumed by a command in front.
+    /// `-m` takes a mode (low, medium, high, ultra), which selects the model. A thread is resumed with a leading
+    /// subcommand.
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let mut start = self.base_invocation(request).with_flag("-m", request.model).with_user_additions(request, &[]);
+        let mut invocation =
+            self.base_invocation(request).with_flag("-m", request.model).with_user_additions(request, &[]);
         if let Some(thread) = request.resume_session {
-            start.args.splice(0..0, ["threads", "continue", thread].map(str::to_owned));
+            invocation.args.splice(0..0, ["threads", "continue", thread].map(str::to_owned));
         }
-        start
+        invocation
     }
 
-    /// Without a key it asks for one, and waits for ever.
+    /// Without a key, amp prompts for a login and waits forever.
     fn launch_blocker(
         &self,
         _request: &LaunchRequest<'_>,
@@ -65,7 +67,7 @@ impl Agent for AmpAgent {
         let is_missing = !(environment.has_variable)(API_KEY_VARIABLE);
         is_missing.then(|| {
             LaunchBlocker::new(
-                format!("amp needs {API_KEY_VARIABLE}: without it, it waits for a login that nobody can give"),
+                format!("amp needs {API_KEY_VARIABLE}: without it, amp waits for an interactive login"),
                 PROFILE.login_hint,
             )
         })
@@ -86,10 +88,10 @@ mod tests {
     }
 
     #[test] // spec: A1, L5
-    fn without_a_key_it_is_not_started() {
-        let around = |is_set| LaunchEnvironment { is_root: false, has_variable: is_set };
-        assert!(AmpAgent.launch_blocker(&LaunchRequest::default(), &around(&|_| true)).is_none());
-        let obstacle = AmpAgent.launch_blocker(&LaunchRequest::default(), &around(&|_| false)).unwrap();
-        assert!(obstacle.problem.contains("AMP_API_KEY"), "{obstacle}");
+    fn amp_is_not_started_without_an_api_key() {
+        let environment = |is_set| LaunchEnvironment { is_root: false, has_variable: is_set };
+        assert!(AmpAgent.launch_blocker(&LaunchRequest::default(), &environment(&|_| true)).is_none());
+        let blocker = AmpAgent.launch_blocker(&LaunchRequest::default(), &environment(&|_| false)).unwrap();
+        assert!(blocker.problem.contains("AMP_API_KEY"), "{blocker}");
     }
 }

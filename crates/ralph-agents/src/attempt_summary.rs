@@ -1,18 +1,18 @@
-//! What a whole output comes to: one line about the attempt. Nothing here grows with the output.
+//! Summarizes the whole output of an attempt in one record. Memory use does not grow with the output.
 use jiff::Zoned;
 use ralph_core::attempt::AgentErrorKind;
 use serde::Serialize;
 
-use super::event::AgentEvent;
-use super::infer_failure::{AgentExit, ExitContext, FinalRecord, infer_failure};
+use super::event::{AgentEvent, AgentFailure};
+use super::infer_failure::{AgentExit, ExitContext, FinalRecord, infer_agent_failure};
 use super::limit_reset::LimitReset;
 use super::parser::RecordCounts;
 use super::registry::Agent;
 
-/// How much of the final message is kept; of a longer one, the end.
+/// How much of the final message is kept. A longer message keeps its end.
 const MAX_FINAL_TEXT_BYTES: usize = 1 << 20;
 
-/// What an attempt came to, as `ralph agents parse` prints it. `None` is unknown.
+/// The result of an attempt, as `ralph agents parse` prints it. `None` means unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename = "attempt")]
 pub struct AttemptSummary {
@@ -30,11 +30,11 @@ pub struct AttemptSummary {
 pub struct AttemptError {
     pub kind: AgentErrorKind,
     pub message: String,
-    /// Seconds since 1970.
+    /// Unix timestamp in seconds.
     pub reset_at: Option<i64>,
 }
 
-/// Adds up the events of one attempt.
+/// Accumulates the events of one attempt.
 #[derive(Debug, Default)]
 pub struct AttemptSummaryBuilder {
     session: Option<String>,
@@ -43,8 +43,8 @@ pub struct AttemptSummaryBuilder {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cost_usd: Option<f64>,
-    fatal_error: Option<(AgentErrorKind, String)>,
-    /// When the last limit ends, and the moment that this was told.
+    fatal_error: Option<AgentFailure>,
+    /// When the last reported rate limit ends.
     reset: Option<LimitReset>,
     final_record: FinalRecord,
 }
@@ -68,7 +68,7 @@ impl AttemptSummaryBuilder {
                 self.fatal_error = None;
             }
             AgentEvent::Prompted => self.final_message = FinalMessage::default(),
-            // What it said last is not known.
+            // The skipped record may have been the final message.
             AgentEvent::Unread => self.final_message = FinalMessage::default(),
             AgentEvent::Usage { input_tokens, output_tokens, cost_usd } => {
                 self.input_tokens = add_known(self.input_tokens, *input_tokens, u64::saturating_add);
@@ -77,7 +77,7 @@ impl AttemptSummaryBuilder {
             }
             AgentEvent::RateLimit { reset, .. } => self.reset = Some(reset.clone()),
             AgentEvent::Error { kind, message, fatal: true } => {
-                self.fatal_error = Some((*kind, message.clone()));
+                self.fatal_error = Some(AgentFailure::new(*kind, message.clone()));
             }
             AgentEvent::Error { fatal: false, .. }
             | AgentEvent::Finished { .. }
@@ -88,12 +88,12 @@ impl AttemptSummaryBuilder {
         }
     }
 
-    /// Returns the sum. `now` gives times of day and times to wait their meaning.
+    /// Returns the summary. Reset times that are relative or a time of day are resolved against `now`.
     #[must_use]
     pub fn into_summary(self, agent: &dyn Agent, counts: RecordCounts, exit: AgentExit, now: &Zoned) -> AttemptSummary {
         let failure = self.find_failure(agent, counts, exit);
         let reset = self.reset.as_ref().and_then(|reset| reset.resolve_timestamp(now));
-        let error = failure.map(|(kind, message)| AttemptError {
+        let error = failure.map(|AgentFailure { kind, message }| AttemptError {
             kind,
             message,
             reset_at: reset.filter(|_| kind == AgentErrorKind::RateLimit),
@@ -110,34 +110,29 @@ impl AttemptSummaryBuilder {
         }
     }
 
-    /// What the agent says about itself counts most, then what its exit means, then what is missing.
-    fn find_failure(
-        &self,
-        agent: &dyn Agent,
-        counts: RecordCounts,
-        exit: AgentExit,
-    ) -> Option<(AgentErrorKind, String)> {
-        if let Some(trouble) = &self.fatal_error {
-            return Some(trouble.clone());
+    /// Prefers an error that the agent reported, then the meaning of its exit, then missing records.
+    fn find_failure(&self, agent: &dyn Agent, counts: RecordCounts, exit: AgentExit) -> Option<AgentFailure> {
+        if let Some(failure) = &self.fatal_error {
+            return Some(failure.clone());
         }
         let format = agent.output_format();
-        let is_well = matches!(exit, AgentExit::Code(0) | AgentExit::Unknown);
-        if is_well && format.is_json() && counts.recognised == 0 {
-            let message = "no line of the output is a record of the agent's format";
-            return Some((AgentErrorKind::Format, message.to_owned()));
+        let exited_cleanly = matches!(exit, AgentExit::Code(0) | AgentExit::Unknown);
+        if exited_cleanly && format.is_json() && counts.recognised == 0 {
+            let message = "the output contains no record in the agent's format";
+            return Some(AgentFailure::new(AgentErrorKind::Format, message));
         }
-        let outside = ExitContext { format, exit, stderr: "", stray_line: "", final_record: self.final_record };
-        infer_failure(agent, &outside).or_else(|| failure_from_exit(exit))
+        let context = ExitContext { format, exit, stderr: "", stray_line: "", final_record: self.final_record };
+        infer_agent_failure(agent, &context).or_else(|| failure_from_exit(exit))
     }
 }
 
-fn failure_from_exit(exit: AgentExit) -> Option<(AgentErrorKind, String)> {
+fn failure_from_exit(exit: AgentExit) -> Option<AgentFailure> {
     let message = match exit {
         AgentExit::Code(0) | AgentExit::Unknown => return None,
         AgentExit::Code(code) => format!("the agent exited with code {code}"),
         AgentExit::Signal(signal) => format!("the agent was killed by signal {signal}"),
     };
-    Some((AgentErrorKind::Crash, message))
+    Some(AgentFailure::new(AgentErrorKind::Crash, message))
 }
 
 impl FinalMessage {
@@ -182,9 +177,9 @@ mod tests {
 
     #[test] // spec: A8
     fn exit_code_0_without_a_final_record_is_a_failure() {
-        let cut = summarize_stream("claude", ASSISTANT_LINE, AgentExit::Code(0));
-        assert_eq!((cut.ok, error_kind(&cut)), (false, Some(AgentErrorKind::Crash)));
-        assert_eq!(cut.final_text.as_deref(), Some("hello"));
+        let truncated = summarize_stream("claude", ASSISTANT_LINE, AgentExit::Code(0));
+        assert_eq!((truncated.ok, error_kind(&truncated)), (false, Some(AgentErrorKind::Crash)));
+        assert_eq!(truncated.final_text.as_deref(), Some("hello"));
         let whole = format!("{ASSISTANT_LINE}\n{{\"type\":\"result\",\"is_error\":false}}");
         assert!(summarize_stream("claude", &whole, AgentExit::Code(0)).ok);
         assert!(summarize_stream("claude", &whole, AgentExit::Unknown).ok);
@@ -198,7 +193,7 @@ mod tests {
             let attempt = summarize_stream("codex", stream, AgentExit::Code(0));
             assert_eq!((attempt.ok, error_kind(&attempt)), (false, Some(AgentErrorKind::Format)), "{stream:?}");
         }
-        assert!(summarize_stream("text", "", AgentExit::Code(0)).ok, "a plain program may be silent");
+        assert!(summarize_stream("text", "", AgentExit::Code(0)).ok, "a plain program may print nothing");
     }
 
     #[test] // spec: A8

@@ -1,9 +1,9 @@
-//! What of an agent's events matters for its claims. It judges nothing.
+//! Forwards the events that matter for claims to the claim finder. It decides nothing.
 use ralph_core::claim::{ClaimFinder, TranscriptEvent};
 
 use super::event::AgentEvent;
 
-/// Passes on what matters for claims.
+/// Forwards an event to the claim finder if it matters for claims.
 pub fn feed_claim_finder(finder: &mut ClaimFinder, event: &AgentEvent) {
     match event {
         AgentEvent::Text { message, text } => {

@@ -1,8 +1,8 @@
-//! Reads the kind of a failure from an HTTP status or from the words of an error record. Never used on an
-//! agent's prose: people write about rate limits too.
+//! Classifies a failure by its HTTP status or by the message of an error record. Never applied to agent text, which may
+//! mention rate limits without being an error.
 use super::event::AgentErrorKind;
 
-/// Words and what they mean, the most particular first. Codes match only as whole numbers.
+/// Message patterns and the error kind that they indicate, the most specific first. Codes match only as whole numbers.
 const MESSAGE_PATTERNS: &[(&str, AgentErrorKind)] = &[
     ("daily quota", AgentErrorKind::RateLimit),
     ("maximum budget", AgentErrorKind::Budget),
@@ -75,21 +75,21 @@ const MESSAGE_PATTERNS: &[(&str, AgentErrorKind)] = &[
     ("504", AgentErrorKind::Network),
 ];
 
-/// Returns the kind of a failure that only words describe.
+/// Returns the error kind for a message without a status.
 pub(super) fn kind_from_message(message: &str) -> AgentErrorKind {
     let message = message.to_lowercase();
     MESSAGE_PATTERNS
         .iter()
-        .find(|(word, _)| contains_pattern(&message, word))
+        .find(|(pattern, _)| contains_pattern(&message, pattern))
         .map_or(AgentErrorKind::Unknown, |(_, kind)| *kind)
 }
 
-/// Returns the kind of a failure that a line of stderr tells of.
+/// Returns the error kind for a line of stderr.
 pub fn kind_from_stderr_line(line: &str) -> AgentErrorKind {
     kind_from_message(line)
 }
 
-/// Returns the kind of a failure with an HTTP status. Where the status says little, the words decide.
+/// Returns the error kind for an HTTP status. If the status is ambiguous or missing, the message decides.
 pub(super) fn kind_from_status(status: Option<u64>, message: &str) -> AgentErrorKind {
     match (status, kind_from_message(message)) {
         (Some(400 | 413 | 422), kind @ (AgentErrorKind::Context | AgentErrorKind::Budget | AgentErrorKind::Model)) => {
@@ -106,8 +106,8 @@ pub(super) fn kind_from_status(status: Option<u64>, message: &str) -> AgentError
     }
 }
 
-/// Returns the kind of a failure after which the agent asks again. A quota that is worth it is a limit, and what is not
-/// known was no answer at all.
+/// Returns the error kind of a failed request that the agent retries. A quota that is retried is a rate limit; an
+/// unknown failure counts as a network error.
 pub(super) fn kind_of_retried_failure(message: &str) -> AgentErrorKind {
     match kind_from_message(message) {
         AgentErrorKind::RateLimit | AgentErrorKind::Budget => AgentErrorKind::RateLimit,
@@ -119,10 +119,10 @@ pub(super) fn kind_of_retried_failure(message: &str) -> AgentErrorKind {
 /// Returns whether a failure means that the session to resume is gone.
 pub fn is_lost_session_message(message: &str) -> bool {
     let message = message.to_lowercase();
-    LOST_SESSION_PATTERNS.iter().any(|words| message.contains(words))
+    LOST_SESSION_PATTERNS.iter().any(|pattern| message.contains(pattern))
 }
 
-/// What agents say, each in its own words, of a session that is not there.
+/// How the agents report a session that does not exist.
 const LOST_SESSION_PATTERNS: &[&str] = &[
     "no conversation found",
     "session not found",
@@ -134,11 +134,11 @@ const LOST_SESSION_PATTERNS: &[&str] = &[
     "no session found",
 ];
 
-fn contains_pattern(message: &str, word: &str) -> bool {
-    if !word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return message.contains(word);
+fn contains_pattern(message: &str, pattern: &str) -> bool {
+    if !pattern.bytes().all(|byte| byte.is_ascii_digit()) {
+        return message.contains(pattern);
     }
-    message.split(|character: char| !character.is_ascii_alphanumeric()).any(|token| token == word)
+    message.split(|character: char| !character.is_ascii_alphanumeric()).any(|token| token == pattern)
 }
 
 #[cfg(test)]
@@ -197,8 +197,8 @@ mod tests {
             "No saved session found with ID 9999. Run `qwen --resume` without an ID",
             "Error: No session, task, or name matched '9999'.",
         ];
-        for words in lost {
-            assert!(is_lost_session_message(words), "{words}");
+        for message in lost {
+            assert!(is_lost_session_message(message), "{message}");
         }
         assert!(!is_lost_session_message("Reached maximum number of turns (2)"));
     }

@@ -1,5 +1,5 @@
-//! The built-in scripted agent: this binary plays one, so that everything can be tried without an account.
-//! It speaks Claude's format. What it does is written where the command lives; here is only how to start it.
+//! The built-in scripted agent: ralph's own binary acts as an agent, so that ralph can be tried without an account. It
+//! prints Claude's format. This file only describes how to invocation it; the `demo-agent` command implements it.
 use super::launch::{AgentInvocation, LaunchRequest};
 use super::output_format::OutputFormat;
 use super::permission::PermissionGrants;
@@ -12,7 +12,7 @@ const DEFAULT_ARGS: &[&str] = &["demo-agent"];
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: None,
     tested_version: None,
-    install_hint: "it is part of ralph itself",
+    install_hint: "it is built into ralph",
     login_hint: "it needs no account",
     login_variables: &[],
     login_files: &[],
@@ -26,7 +26,7 @@ const SPEC: AgentSpec = AgentSpec {
     default_args: DEFAULT_ARGS,
     grants: PermissionGrants::unsupported(
         "the demo agent takes no permissions from ralph",
-        "edits files of its own demonstration only",
+        "edits only the files of the demonstration",
     ),
     session_support: SessionSupport::Unsupported,
     profile: PROFILE,
@@ -49,14 +49,14 @@ mod tests {
     use super::*;
 
     #[test] // spec: A9
-    fn the_demo_agent_is_this_binary_in_another_role() {
-        let start = DemoAgent.build_invocation(&LaunchRequest {
+    fn the_demo_agent_is_started_as_a_subcommand_of_this_binary() {
+        let invocation = DemoAgent.build_invocation(&LaunchRequest {
             program_override: Some("/opt/ralph"),
             prompt: "go",
             ..LaunchRequest::default()
         });
         assert_eq!(
-            (start.program.as_str(), start.args.as_slice()),
+            (invocation.program.as_str(), invocation.args.as_slice()),
             ("/opt/ralph", ["demo-agent".to_owned()].as_slice())
         );
         assert_eq!(DemoAgent.output_format(), OutputFormat::Claude);

@@ -1,5 +1,5 @@
-//! Which agents are on this machine, found without starting any: the file on PATH, and the version that its package
-//! names.
+//! Detects which agents are installed without starting them: the executable on PATH, and the version in its npm
+//! package.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,31 +9,31 @@ use crate::{Agent, AgentProgram};
 use ralph_process as process;
 use ralph_process::SpawnError;
 
-/// How far above a program its package may begin.
+/// How many folders above an executable are searched for its package.json.
 const MAX_PACKAGE_DEPTH: usize = 6;
-/// Longer files are no packages.
+/// Larger files are ignored.
 const MAX_PACKAGE_JSON_BYTES: u64 = 1 << 20;
 
-/// Where an agent is.
+/// Whether and where an agent is installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentPresence {
-    /// On PATH. The version is known where a package beside it tells.
+    /// On PATH. The version is known if the executable belongs to an npm package.
     Installed {
         path: PathBuf,
         version: Option<String>,
     },
     Missing,
-    /// On PATH is a file of its name, but no program that runs here.
+    /// PATH has a file with that name, but it cannot be executed.
     Broken {
         reason: String,
     },
-    /// It is part of ralph.
+    /// Part of ralph.
     BuiltIn,
-    /// The user names the program.
+    /// The user must name the program.
     UserProvided,
 }
 
-/// Looks for an agent's program as it would be started from a folder.
+/// Finds an agent's executable as a start from `folder` would find it.
 #[must_use]
 pub fn detect_agent(agent: &dyn Agent, folder: &Path) -> AgentPresence {
     match agent.program() {
@@ -56,7 +56,8 @@ struct NpmPackage {
     version: String,
 }
 
-/// Returns the version of the package that the program is part of. Parts for one machine have longer names.
+/// Returns the version of the npm package that contains the executable. Platform-specific packages have the package
+/// name as a prefix.
 #[must_use]
 pub fn npm_package_version(program: &Path, package: &str) -> Option<String> {
     let file = fs::canonicalize(program).ok()?;
@@ -66,8 +67,9 @@ pub fn npm_package_version(program: &Path, package: &str) -> Option<String> {
 }
 
 fn read_package_json(path: &Path) -> Option<NpmPackage> {
-    let is_sane = fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.len() < MAX_PACKAGE_JSON_BYTES);
-    is_sane.then(|| serde_json::from_slice(&fs::read(path).ok()?).ok())?
+    let is_plausible =
+        fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < MAX_PACKAGE_JSON_BYTES);
+    is_plausible.then(|| serde_json::from_slice(&fs::read(path).ok()?).ok())?
 }
 
 #[cfg(test)]
@@ -85,7 +87,11 @@ mod tests {
         let link = temp.path().join("codex");
         std::os::unix::fs::symlink(package.join("bin/codex.js"), &link).unwrap();
         assert_eq!(npm_package_version(&link, "@openai/codex").as_deref(), Some("0.166.0"));
-        assert_eq!(npm_package_version(&link, "@google/gemini-cli"), None, "the project's own package is another");
+        assert_eq!(
+            npm_package_version(&link, "@google/gemini-cli"),
+            None,
+            "a package.json of the project is a different package"
+        );
         assert_eq!(npm_package_version(&temp.path().join("gone"), "@openai/codex"), None);
     }
 }

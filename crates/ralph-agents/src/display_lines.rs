@@ -1,12 +1,12 @@
-//! Cuts an agent's output into the lines that the user's display filter turns into what is shown. The filter runs
-//! elsewhere; what it cannot follow is not shown.
+//! Splits an agent's output into lines for the user's display filter. The filter runs in another process; lines that
+//! exceed its queue are dropped.
 use std::collections::VecDeque;
 
 use super::line_splitter::{LineSplitter, SplitLine};
 
-/// How much may wait for the filter.
+/// Size limit of the lines that wait for the filter.
 const MAX_WAITING_BYTES: usize = 4 << 20;
-/// What a line that waits costs beside its bytes.
+/// Memory overhead of a waiting line in addition to its bytes.
 const LINE_OVERHEAD_BYTES: usize = 64;
 
 #[derive(Default)]
@@ -17,27 +17,27 @@ pub struct DisplayLines {
 }
 
 impl DisplayLines {
-    /// Returns the whole lines among these bytes for which there is room.
+    /// Returns the complete lines in `bytes` that fit into the queue.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut asked = Vec::new();
-        let Self { splitter: lines, waiting_sizes: waiting, waiting_bytes } = self;
-        lines.push(bytes, &mut |line| match line {
+        let mut forwarded = Vec::new();
+        let Self { splitter, waiting_sizes, waiting_bytes } = self;
+        splitter.push(bytes, &mut |line| match line {
             SplitLine::Whole(line) if *waiting_bytes + line.len() + LINE_OVERHEAD_BYTES <= MAX_WAITING_BYTES => {
-                asked.extend_from_slice(line);
-                asked.push(b'\n');
-                waiting.push_back(line.len() + LINE_OVERHEAD_BYTES);
+                forwarded.extend_from_slice(line);
+                forwarded.push(b'\n');
+                waiting_sizes.push_back(line.len() + LINE_OVERHEAD_BYTES);
                 *waiting_bytes += line.len() + LINE_OVERHEAD_BYTES;
             }
             SplitLine::Whole(_) | SplitLine::Cut { .. } => {}
         });
-        asked
+        forwarded
     }
 
     pub fn is_waiting(&self) -> bool {
         !self.waiting_sizes.is_empty()
     }
 
-    /// Makes room: the line that has waited longest was answered.
+    /// Removes the oldest waiting line from the queue after the filter has answered it.
     pub fn release_answered_line(&mut self) {
         self.waiting_bytes -= self.waiting_sizes.pop_front().unwrap_or(0);
     }

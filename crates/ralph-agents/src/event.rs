@@ -1,44 +1,57 @@
-//! What an agent did, in the same words for every agent.
+//! The events that every output parser produces, independent of the agent.
 pub use ralph_core::attempt::AgentErrorKind;
 use serde::Serialize;
 
 use super::limit_reset::LimitReset;
 
-/// One fact read from an agent's output.
+/// One event read from an agent's output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum AgentEvent {
-    /// The agent named its session or its model. It may do so again; what it knows by then is repeated.
+    /// The agent named its session or its model. A later event repeats the known values.
     Started { session: Option<String>, model: Option<String> },
-    /// The agent's own words. The same number again means the same message, continued.
+    /// Text of the agent. Events with the same message number belong to one message.
     Text { message: u64, text: String },
     /// An excerpt of its private reasoning.
     Thinking { text: String },
-    /// A tool call: its name and one short line about it.
+    /// A tool call: the tool's name and a one-line summary.
     ToolCall { name: String, detail: String },
-    /// An excerpt of what a tool answered, never the whole.
+    /// An excerpt of a tool's output, never all of it.
     ToolResult { ok: bool, excerpt: String },
-    /// It used a tool, or thought, and nobody looks: that it got on is all that is told.
+    /// The agent used a tool or reasoned. Replaces the detailed events when nothing is displayed.
     AtWork,
-    /// A record was too long to be read; it may have held words of the agent's.
+    /// A record exceeded the size limit and was skipped. It may have contained agent text.
     Unread,
-    /// Somebody else spoke: whatever the agent said before belongs to an earlier turn.
+    /// The agent received a prompt: its earlier text belongs to a previous turn.
     Prompted,
-    /// What to add to the spend. `None` is unknown, which is not zero.
+    /// Usage to add to the total. `None` means unknown, not zero.
     Usage { input_tokens: Option<u64>, output_tokens: Option<u64>, cost_usd: Option<f64> },
-    /// The provider refuses further requests until then.
+    /// The provider refuses further requests until the reset.
     RateLimit {
         #[serde(flatten)]
         reset: LimitReset,
         message: String,
     },
-    /// Something went wrong. Only a fatal error ends the attempt.
+    /// A failure. Only a fatal error ends the attempt.
     Error { kind: AgentErrorKind, message: String, fatal: bool },
-    /// The agent's own final record. More may follow; then the last one counts.
+    /// The agent's final record. If several follow, the last one counts.
     Finished { ok: bool },
 }
 
-/// Says that the agent got on, once for whatever comes in a row.
+/// Why an attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFailure {
+    pub kind: AgentErrorKind,
+    pub message: String,
+}
+
+impl AgentFailure {
+    pub(super) fn new(kind: AgentErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+/// Appends [`AgentEvent::AtWork`] unless it is already the last event.
 pub(super) fn push_at_work_once(out: &mut Vec<AgentEvent>) {
     if out.last() != Some(&AgentEvent::AtWork) {
         out.push(AgentEvent::AtWork);

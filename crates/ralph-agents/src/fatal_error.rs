@@ -1,9 +1,9 @@
-//! How a parser tells that an attempt has failed.
+//! How a parser reports that an attempt has failed.
 use super::event::{AgentErrorKind, AgentEvent};
 use super::limit_reset::LimitReset;
 
-/// Appends a fatal failure; before it, where it is a limit whose words say when it ends, that. A quota that says when
-/// it is back is such a limit.
+/// Appends a fatal error, preceded by a rate limit event if the message says when the limit ends. A quota with a reset
+/// time counts as a rate limit.
 pub(super) fn push_fatal_error(kind: AgentErrorKind, message: String, out: &mut Vec<AgentEvent>) {
     let reset = match kind {
         AgentErrorKind::RateLimit | AgentErrorKind::Budget => LimitReset::parse_message(&message),
@@ -19,7 +19,7 @@ pub(super) fn push_fatal_error(kind: AgentErrorKind, message: String, out: &mut 
     push_fatal_error_with_reset(reset, kind, message, out);
 }
 
-/// The same where a member of the record says when the limit ends.
+/// Same as [`push_fatal_error`], with a reset time that was read from the record instead of the message.
 pub(super) fn push_fatal_error_with_reset(
     reset: LimitReset,
     kind: AgentErrorKind,

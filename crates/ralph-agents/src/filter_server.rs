@@ -1,5 +1,5 @@
-//! The other side of a filter that runs in a process of its own: a line comes, its answer goes. One line of JSON
-//! answers one line, an empty one where the filter has nothing to say.
+//! The child-process side of a filter: reads lines and answers each with one line of JSON, which is empty if the filter
+//! yields nothing.
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 use super::jq_filter::{FilterOutput, JqFilter};
@@ -18,11 +18,11 @@ pub fn serve_filter(filter: &JqFilter, input: impl Read, output: impl Write) -> 
             return answers.flush();
         }
         let answer = filter.apply_to_line(&line);
-        let says_something = !answer.is_empty();
+        let has_output = !answer.is_empty();
         answers.write_all(answer.encode_line().as_bytes())?;
         answers.write_all(b"\n")?;
-        // The next line may take for ever: what was said so far must not be lost with it.
-        if says_something || !lines.buffer().contains(&b'\n') {
+        // The filter may hang on the next line, so flush the answers before it.
+        if has_output || !lines.buffer().contains(&b'\n') {
             answers.flush()?;
         }
     }
@@ -37,7 +37,7 @@ impl FilterOutput {
         if self.is_empty() { String::new() } else { serde_json::to_string(self).unwrap_or_default() }
     }
 
-    /// Reads an answer; `None` where it is none.
+    /// Parses an answer. Returns `None` if it is malformed.
     pub fn decode_line(line: &[u8]) -> Option<Self> {
         if line.is_empty() { Some(Self::default()) } else { serde_json::from_slice(line).ok() }
     }
@@ -60,7 +60,7 @@ mod tests {
             .collect();
         assert_eq!(read[0], FilterOutput { values: vec!["x\ny".into()], error: None });
         assert_eq!(read[1], FilterOutput::default());
-        assert!(read[2].error.as_deref().is_some_and(|why| why.contains("cannot index")), "{:?}", read[2]);
+        assert!(read[2].error.as_deref().is_some_and(|error| error.contains("cannot index")), "{:?}", read[2]);
         assert_eq!(read[3], FilterOutput::default());
     }
 }

@@ -1,4 +1,4 @@
-//! Filters as people write them, and as they should not.
+//! Valid and invalid filters as users write them.
 use super::*;
 
 fn filter_values(filter: &str, line: &str) -> Vec<String> {
@@ -13,7 +13,7 @@ const SAMPLE_LINE: &str = r#"{"type":"assistant","message":{"content":[{"type":"
 const SAMPLE_EXPRESSION: &str = r#"select(.type=="assistant") | .message.content[].text"#;
 
 #[test] // spec: A2
-fn a_bare_expression_and_the_written_command_mean_the_same() {
+fn a_bare_expression_and_a_jq_command_line_are_equivalent() {
     let forms = [
         SAMPLE_EXPRESSION.to_owned(),
         format!("'{SAMPLE_EXPRESSION}'"),
@@ -47,10 +47,10 @@ fn other_commands_are_refused_with_a_hint() {
 fn an_invalid_expression_is_refused_with_its_problem() {
     assert_eq!(
         expect_refused(".a | nosuch").to_string(),
-        "the filter is no jq expression: there is no filter \"nosuch\""
+        "the filter is not a valid jq expression: undefined filter \"nosuch\""
     );
-    assert!(expect_refused(".a | )").to_string().contains("cannot be read at"));
-    assert!(expect_refused("import \"x\" as x; .").to_string().contains("no jq expression"));
+    assert!(expect_refused(".a | )").to_string().contains("syntax error at"));
+    assert!(expect_refused("import \"x\" as x; .").to_string().contains("not a valid jq expression"));
 }
 
 #[test] // spec: A2
@@ -59,7 +59,7 @@ fn values_that_are_not_strings_are_written_as_json() {
 }
 
 #[test] // spec: A2
-fn a_line_that_does_not_fit_yields_nothing() {
+fn a_line_that_is_not_one_json_value_yields_nothing() {
     let filter = JqFilter::compile(".a.b").unwrap();
     assert_eq!(filter.apply_to_line(b"not json"), FilterOutput::default());
     assert_eq!(filter.apply_to_line(b"{} {}"), FilterOutput::default());
@@ -67,21 +67,21 @@ fn a_line_that_does_not_fit_yields_nothing() {
 }
 
 #[test] // spec: A2
-fn a_filter_that_fails_on_a_line_says_why() {
-    let said = JqFilter::compile(".a.b").unwrap().apply_to_line(br#"{"a":7}"#);
-    assert_eq!(said, FilterOutput { values: Vec::new(), error: Some("cannot index 7 with \"b\"".into()) });
-    let said = JqFilter::compile(".x, error(\"no\"), .y").unwrap().apply_to_line(br#"{"x":"1","y":"2"}"#);
-    assert_eq!(said, FilterOutput { values: vec!["1".into()], error: Some("\"no\"".into()) });
+fn a_filter_that_fails_on_a_line_reports_the_error() {
+    let output = JqFilter::compile(".a.b").unwrap().apply_to_line(br#"{"a":7}"#);
+    assert_eq!(output, FilterOutput { values: Vec::new(), error: Some("cannot index 7 with \"b\"".into()) });
+    let output = JqFilter::compile(".x, error(\"no\"), .y").unwrap().apply_to_line(br#"{"x":"1","y":"2"}"#);
+    assert_eq!(output, FilterOutput { values: vec!["1".into()], error: Some("\"no\"".into()) });
 }
 
 #[test] // spec: A2, A4
-fn what_one_line_yields_is_bounded() {
+fn the_output_of_one_line_is_bounded() {
     assert_eq!(filter_values("repeat(.)", "1").len(), MAX_VALUES_PER_LINE);
     assert_eq!(filter_values(r#""x" * 700000, "y" * 700000"#, "1").len(), 1);
 }
 
 #[test] // spec: X3, A2
-fn a_filter_reaches_nothing_but_its_line() {
+fn a_filter_has_no_access_beyond_its_line() {
     assert_eq!(filter_values("env, now, halt, (1|halt_error), \"on\"", "1"), ["{}", "on"]);
     assert_eq!(filter_values("1 | stderr | debug | debug(2)", "1"), ["1"]);
     assert!(JqFilter::compile("$ENV.HOME").is_err());
@@ -89,7 +89,7 @@ fn a_filter_reaches_nothing_but_its_line() {
 }
 
 #[test]
-fn a_filter_may_move_between_threads() {
+fn a_filter_can_move_between_threads() {
     fn assert_send<T: Send>() {}
     assert_send::<JqFilter>();
 }

@@ -1,16 +1,16 @@
-//! Reads an agent's output when the user's response filter says what the agent's own text is: what the filter
-//! yields, and no other. The filter itself runs elsewhere and answers later, so each line waits here for its answer.
+//! Reads an agent's output when a response filter is configured: only the values that the filter yields are agent text.
+//! The filter runs in another process and answers later, so each line is queued until its answer arrives.
 use std::collections::VecDeque;
 
 use super::event::AgentEvent;
 use super::line_splitter::{LineSplitter, SplitLine};
 use super::parser::{RecordCounts, StreamParser};
 
-/// What a line that waits costs beside its bytes.
+/// Memory overhead of a waiting line in addition to its bytes.
 const LINE_OVERHEAD_BYTES: usize = 64;
 
-/// Wraps another parser and replaces its text. Each value of the filter is a message of its own, so the last
-/// value is the final message.
+/// Wraps another parser and replaces its text. Each value of the filter is a separate message, so the last value is the
+/// final message.
 pub struct FilteredReader {
     inner: Box<dyn StreamParser>,
     splitter: LineSplitter,
@@ -18,12 +18,12 @@ pub struct FilteredReader {
     message_count: u64,
     waiting_lines: VecDeque<WaitingLine>,
     waiting_bytes: usize,
-    /// What comes before the next answer.
+    /// Events that precede the next answer.
     queued_events: Vec<AgentEvent>,
 }
 
-/// A line whose answer has not come. What the record reports comes behind its words: an error or the end must not
-/// look outdated.
+/// A line whose answer is pending. Its other events are emitted after its text, because text would clear an error or
+/// reopen the attempt.
 struct WaitingLine {
     bytes: usize,
     events: Vec<AgentEvent>,
@@ -43,24 +43,24 @@ impl FilteredReader {
         }
     }
 
-    /// Reads the next bytes and returns the whole lines among them, which the filter must answer one by one.
+    /// Reads the next bytes and returns the complete lines in them. The filter must answer each of these lines.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut asked = Vec::with_capacity(bytes.len());
-        let mut lines = std::mem::take(&mut self.splitter);
-        lines.push(bytes, &mut |line| self.queue_line(line, &mut asked));
-        self.splitter = lines;
-        asked
+        let mut forwarded = Vec::with_capacity(bytes.len());
+        let mut splitter = std::mem::take(&mut self.splitter);
+        splitter.push(bytes, &mut |line| self.queue_line(line, &mut forwarded));
+        self.splitter = splitter;
+        forwarded
     }
 
-    /// Reads what is left when the output has ended.
+    /// Returns the rest of the output after it has ended.
     pub fn finish(&mut self) -> Vec<u8> {
-        let mut asked = Vec::new();
-        let mut lines = std::mem::take(&mut self.splitter);
-        lines.finish(&mut |line| self.queue_line(line, &mut asked));
-        asked
+        let mut forwarded = Vec::new();
+        let mut splitter = std::mem::take(&mut self.splitter);
+        splitter.finish(&mut |line| self.queue_line(line, &mut forwarded));
+        forwarded
     }
 
-    fn queue_line(&mut self, line: SplitLine<'_>, asked: &mut Vec<u8>) {
+    fn queue_line(&mut self, line: SplitLine<'_>, forwarded: &mut Vec<u8>) {
         let line = match line {
             SplitLine::Whole(line) => line,
             SplitLine::Cut { .. } => {
@@ -68,18 +68,18 @@ impl FilteredReader {
                 return self.queue_event(AgentEvent::Unread);
             }
         };
-        asked.extend_from_slice(line);
-        asked.push(b'\n');
-        let mut reports = Vec::new();
-        self.inner.push(line, &mut reports);
-        self.inner.push(b"\n", &mut reports);
-        reports.retain(is_not_text);
+        forwarded.extend_from_slice(line);
+        forwarded.push(b'\n');
+        let mut events = Vec::new();
+        self.inner.push(line, &mut events);
+        self.inner.push(b"\n", &mut events);
+        events.retain(is_not_text);
         let bytes = line.len() + LINE_OVERHEAD_BYTES;
         self.waiting_bytes += bytes;
-        self.waiting_lines.push_back(WaitingLine { bytes, events: reports });
+        self.waiting_lines.push_back(WaitingLine { bytes, events });
     }
 
-    /// Tells something behind the lines that wait, and before those that come.
+    /// Queues an event after the lines that wait and before later lines.
     fn queue_event(&mut self, event: AgentEvent) {
         match self.waiting_lines.back_mut() {
             Some(line) => line.events.push(event),
@@ -87,7 +87,7 @@ impl FilteredReader {
         }
     }
 
-    /// Takes the filter's answer for the line that has waited longest.
+    /// Accepts the filter's answer for the oldest waiting line.
     pub fn accept_answer(&mut self, values: Vec<String>, out: &mut Vec<AgentEvent>) {
         out.append(&mut self.queued_events);
         for text in values {
@@ -104,7 +104,7 @@ impl FilteredReader {
         }
     }
 
-    /// Goes on without answers.
+    /// Emits the events of all waiting lines without their text, after the filter has failed.
     pub fn release_all(&mut self, out: &mut Vec<AgentEvent>) {
         out.append(&mut self.queued_events);
         while !self.waiting_lines.is_empty() {
@@ -112,24 +112,24 @@ impl FilteredReader {
         }
     }
 
-    /// Reads what the format reports at its end; every line must have been answered or released.
+    /// Finishes the wrapped parser. Every line must have been answered or released before.
     pub fn finish_format(&mut self, out: &mut Vec<AgentEvent>) {
-        let mut reports = Vec::new();
-        self.inner.finish(&mut reports);
-        out.extend(reports.into_iter().filter(is_not_text));
+        let mut events = Vec::new();
+        self.inner.finish(&mut events);
+        out.extend(events.into_iter().filter(is_not_text));
     }
 
-    /// Returns the parser of the agent's format, which talks with the agent where that is one's way.
+    /// Returns the parser of the agent's format, for example to exchange messages with the agent.
     pub fn inner_parser(&mut self) -> &mut dyn StreamParser {
         self.inner.as_mut()
     }
 
-    /// See [`Parser::is_over`].
+    /// See [`StreamParser::is_conversation_over`].
     pub fn is_conversation_over(&self) -> bool {
         self.inner.is_conversation_over()
     }
 
-    /// Returns how much memory the lines without an answer take, roughly.
+    /// Returns the approximate memory use of the waiting lines.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }
@@ -156,10 +156,10 @@ mod tests {
     fn read_filtered(format: OutputFormat, filter: &str, stream: &str) -> (Vec<AgentEvent>, RecordCounts) {
         let filter = JqFilter::compile(filter).unwrap();
         let mut reader = FilteredReader::new(parser_for_format(format));
-        let mut asked: Vec<u8> = stream.as_bytes().chunks(7).flat_map(|chunk| reader.push(chunk)).collect();
-        asked.extend(reader.finish());
+        let mut forwarded: Vec<u8> = stream.as_bytes().chunks(7).flat_map(|chunk| reader.push(chunk)).collect();
+        forwarded.extend(reader.finish());
         let mut out = Vec::new();
-        for line in asked.split_inclusive(|byte| *byte == b'\n') {
+        for line in forwarded.split_inclusive(|byte| *byte == b'\n') {
             reader.accept_answer(filter.apply_to_line(line).values, &mut out);
         }
         assert!(!reader.is_waiting());
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test] // spec: A2
-    fn each_value_of_the_filter_is_a_message_of_its_own() {
+    fn each_value_of_the_filter_is_a_separate_message() {
         let stream = "{\"say\":[\"one\",\"two\"]}\nnoise\n{\"say\":[\"three\"]}";
         let (events, _) = read_filtered(OutputFormat::Text, ".say[]", stream);
         assert_eq!(events, [text_event(1, "one"), text_event(2, "two"), text_event(3, "three")]);
     }
 
     #[test] // spec: A2, A5
-    fn the_format_s_own_text_is_replaced_and_all_else_is_kept() {
+    fn the_text_of_the_format_is_replaced_and_other_events_are_kept() {
         let stream = concat!(
             r#"{"type":"assistant","message":{"content":[{"type":"text","text":"<promise>X</promise>"}]}}"#,
             "\n",
@@ -202,8 +202,8 @@ mod tests {
     #[test] // spec: A2
     fn unanswered_lines_keep_their_other_events() {
         let mut reader = FilteredReader::new(parser_for_format(OutputFormat::Claude));
-        let asked = reader.push(b"{\"type\":\"result\",\"is_error\":false,\"result\":\"x\"}\n");
-        assert!(!asked.is_empty() && reader.waiting_bytes() > asked.len());
+        let forwarded = reader.push(b"{\"type\":\"result\",\"is_error\":false,\"result\":\"x\"}\n");
+        assert!(!forwarded.is_empty() && reader.waiting_bytes() > forwarded.len());
         let mut out = Vec::new();
         reader.release_all(&mut out);
         assert_eq!(out, [AgentEvent::Finished { ok: true }]);
@@ -211,12 +211,12 @@ mod tests {
     }
 
     #[test] // spec: A2, S8
-    fn an_unread_line_keeps_its_place_between_texts() {
+    fn an_oversized_line_keeps_its_position_between_texts() {
         let long = "x".repeat(crate::line_splitter::MAX_LINE_BYTES + 1);
         let mut reader = FilteredReader::new(parser_for_format(OutputFormat::Text));
         let mut out = Vec::new();
-        let asked = reader.push(format!("one\n{long}\ntwo\n").as_bytes());
-        assert_eq!(asked, b"one\ntwo\n");
+        let forwarded = reader.push(format!("one\n{long}\ntwo\n").as_bytes());
+        assert_eq!(forwarded, b"one\ntwo\n");
         reader.accept_answer(vec!["one".into()], &mut out);
         assert!(reader.push(format!("{long}\n").as_bytes()).is_empty());
         reader.accept_answer(vec!["two".into()], &mut out);

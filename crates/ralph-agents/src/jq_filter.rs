@@ -1,5 +1,5 @@
-//! The user's own filters: jq expressions, run in this process on one line at a time. They see the line and
-//! nothing else: no environment, no clock, no terminal, and `halt` only ends the filter.
+//! The user's filters: jq expressions that are applied to one line at a time. They have no access to the environment,
+//! the clock or the terminal, and `halt` only ends the filter.
 use jaq_core::data::JustLut;
 use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, compile};
@@ -10,25 +10,25 @@ use super::tool_summary::to_one_line;
 use ralph_util::json::JsonCursor;
 use ralph_util::shell_words;
 
-/// What jq can reach beyond its input is hidden behind definitions of the same names.
+/// Overrides the jq functions that reach beyond their input.
 const SANDBOX_DEFINITIONS: &str = "def env: {}; def now: null; def stderr: .; def debug: .; def debug(f): .; \
     def halt: empty; def halt(f): empty; def halt_error: empty; def halt_error(f): empty; ";
 
-/// The command of this very binary that runs a filter in a process of its own, and what it may need there.
+/// The hidden ralph subcommand that runs a filter in a separate process, and the memory limit of that process.
 pub const FILTER_SUBCOMMAND: &str = "filter-lines";
 pub const FILTER_MEMORY_MB: u64 = 512;
 
-/// How much of a filter's own error is told.
+/// Maximum length of a reported jq error.
 const MAX_ERROR_CHARS: usize = 160;
 
-/// How many brackets of a filter may be open at once.
+/// Maximum nesting depth of brackets in a filter.
 const MAX_BRACKET_DEPTH: usize = 200;
 
-/// How much one line may yield.
+/// Output limits for one line.
 const MAX_VALUES_PER_LINE: usize = 1_000;
 const MAX_BYTES_PER_LINE: usize = 1 << 20;
 
-/// Flags of `jq` that change only how it prints, which is not its business here.
+/// Flags of `jq` that only affect its output formatting. They are accepted and ignored.
 const PRINT_ONLY_FLAGS: &[&str] =
     &["--raw-output", "--join-output", "--compact-output", "--unbuffered", "--monochrome-output", "--ascii-output"];
 const PRINT_ONLY_LETTERS: &str = "rjcMa";
@@ -42,12 +42,12 @@ pub struct JqFilter {
     program: jaq_core::Filter<JaqDataKind>,
 }
 
-/// What a filter makes of one line.
+/// The output of a filter for one line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterOutput {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
-    /// Why the filter stopped half-way.
+    /// The error that stopped the filter, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -56,20 +56,20 @@ pub struct FilterOutput {
 pub enum FilterError {
     #[error("the filter is empty")]
     Empty,
-    #[error("the filter uses `jq {option}`, which means nothing for single lines")]
+    #[error("the filter uses `jq {option}`, which is not supported for single lines")]
     UnsupportedOption { option: String },
-    #[error("the filter has {word:?} after the jq expression")]
+    #[error("unexpected {word:?} after the jq expression")]
     TrailingWord { word: String },
-    #[error("the filter has a quote that is not closed")]
+    #[error("the filter has an unclosed quote")]
     UnclosedQuote,
-    #[error("the filter nests too deep")]
+    #[error("the filter is nested too deeply")]
     NestedTooDeep,
-    #[error("the filter is no jq expression: {problem}")]
+    #[error("the filter is not a valid jq expression: {problem}")]
     InvalidExpression { problem: String },
 }
 
 impl FilterError {
-    /// Says what to write instead.
+    /// Returns a hint that describes valid filters.
     pub fn hint(&self) -> &'static str {
         FILTER_HINT
     }
@@ -87,35 +87,35 @@ impl JqFilter {
         Ok(Self { program })
     }
 
-    /// Returns the values for one line, strings as they are and everything else as JSON. `null` and empty strings
-    /// are left out, and a line that is no JSON yields nothing.
+    /// Returns the values for one line: strings unchanged, everything else as JSON. `null` and empty strings are
+    /// omitted, and a line that is not JSON yields nothing.
     pub fn apply_to_line(&self, line: &[u8]) -> FilterOutput {
-        let mut said = FilterOutput::default();
-        let Some(input) = parse_line(line) else { return said };
+        let mut output = FilterOutput::default();
+        let Some(input) = parse_line(line) else { return output };
         let context = Ctx::<JaqDataKind>::new(&self.program.lut, Vars::new([]));
         let mut left = MAX_BYTES_PER_LINE;
         for value in self.program.id.run((context, input)).take(MAX_VALUES_PER_LINE) {
             let text = match value.map(value_to_text) {
                 Ok(text) => text,
                 Err(error) => {
-                    said.error = error.get_err().ok().map(|error| to_one_line(&error.to_string(), MAX_ERROR_CHARS));
+                    output.error = error.get_err().ok().map(|error| to_one_line(&error.to_string(), MAX_ERROR_CHARS));
                     break;
                 }
             };
             let Some(rest) = left.checked_sub(text.len()) else { break };
             left = rest;
             if !text.is_empty() {
-                said.values.push(text);
+                output.values.push(text);
             }
         }
-        said
+        output
     }
 }
 
-/// Reads a line. jaq reads recursively, so a line that nests too deep must not reach it.
+/// Parses a line. jaq parses recursively, so lines that are nested too deeply are rejected first.
 fn parse_line(line: &[u8]) -> Option<Val> {
-    let mut shape = JsonCursor::new(line);
-    shape.skip_value().and_then(|()| shape.expect_end()).ok()?;
+    let mut cursor = JsonCursor::new(line);
+    cursor.skip_value().and_then(|()| cursor.expect_end()).ok()?;
     read::parse_single(line).ok()
 }
 
@@ -128,25 +128,25 @@ fn value_to_text(value: Val) -> String {
 }
 
 fn syntax_error(errors: load::Errors<&str, ()>) -> FilterError {
-    let place = errors.into_iter().find_map(|(_, error)| match error {
+    let position = errors.into_iter().find_map(|(_, error)| match error {
         load::Error::Io(found) => found.first().map(|(path, _)| (*path).to_owned()),
         load::Error::Lex(found) => found.first().map(|(_, rest)| (*rest).to_owned()),
         load::Error::Parse(found) => found.first().map(|(_, rest)| (*rest).to_owned()),
     });
-    let problem = match place.map(|place| to_one_line(&place, 40)) {
-        Some(place) if !place.is_empty() => format!("it cannot be read at {place:?}"),
-        Some(_) | None => "it ends too early".to_owned(),
+    let problem = match position.map(|rest| to_one_line(&rest, 40)) {
+        Some(rest) if !rest.is_empty() => format!("syntax error at {rest:?}"),
+        Some(_) | None => "unexpected end".to_owned(),
     };
     FilterError::InvalidExpression { problem }
 }
 
 fn undefined_name_error(errors: compile::Errors<&str, ()>) -> FilterError {
     let first = errors.into_iter().flat_map(|(_, found)| found).next();
-    let problem = first.map_or_else(String::new, |(name, kind)| format!("there is no {} {name:?}", kind.as_str()));
+    let problem = first.map_or_else(String::new, |(name, kind)| format!("undefined {} {name:?}", kind.as_str()));
     FilterError::InvalidExpression { problem }
 }
 
-/// Refuses an expression with more open brackets than people write: jaq reads recursively.
+/// Rejects an expression that is nested too deeply, because jaq parses recursively.
 fn ensure_shallow(expression: String) -> Result<String, FilterError> {
     let mut open = 0_usize;
     for byte in expression.bytes() {
@@ -162,7 +162,7 @@ fn ensure_shallow(expression: String) -> Result<String, FilterError> {
     Ok(expression)
 }
 
-/// Returns the expression inside the written form.
+/// Returns the expression in `source`, which may be a bare expression, a quoted one, or a `jq` command line.
 fn extract_expression(source: &str) -> Result<String, FilterError> {
     let source = source.trim();
     if source.is_empty() {

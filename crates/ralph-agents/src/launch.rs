@@ -1,9 +1,9 @@
-//! What an agent is asked to do, and how it is started for that.
+//! The input for starting an agent ([`LaunchRequest`]) and the resulting process invocation ([`AgentInvocation`]).
 use super::permission::{PermissionGrants, PermissionLevel};
 use super::registry::AgentProgram;
 
-/// Variables by which coding agents notice that they run inside one another. A nested agent that sees them
-/// joins the outer session, refuses to start or believes itself sandboxed. Logins are not among them.
+/// Variables by which coding agents detect that they run inside another agent. A nested agent that sees them joins the
+/// outer session, refuses to start, or assumes that it is sandboxed. None of them is a login.
 const NESTED_SESSION_VARIABLES: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -23,42 +23,44 @@ const NESTED_SESSION_VARIABLES: &[&str] = &[
     "QWEN_CODE",
 ];
 
-/// Variables that every command has which an agent runs in a session of its own. A person at a terminal has none of them.
+/// Variables that agents set for the commands they run in a session. They are not set in a user's terminal.
 const SESSION_SHELL_VARIABLES: &[&str] =
     &["CLAUDECODE", "CODEX_THREAD_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_CLI", "OPENCODE", "QWEN_CODE"];
 
-/// Tells whether an agent has started us in a session of its own.
+/// Returns whether ralph was started by an agent inside a session.
 #[must_use]
 pub fn is_inside_agent_session(is_set: impl Fn(&str) -> bool) -> bool {
     SESSION_SHELL_VARIABLES.iter().any(|name| is_set(name))
 }
 
-/// One start of an agent.
+/// The input for one start of an agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LaunchRequest<'a> {
     pub prompt: &'a str,
     pub model: Option<&'a str>,
-    /// Added behind all other arguments.
+    /// Appended to all other arguments.
     pub extra_args: &'a [String],
-    /// The agent's own session to resume.
+    /// The session to resume.
     pub resume_session: Option<&'a str>,
-    /// The id for a new session, where the agent takes one ([`Sessions::Chosen`](super::Sessions)) and none is
-    /// resumed: a UUID of version 4 that was never used, for every start another.
+    /// The id for a new session, if the agent accepts one ([`SessionSupport::CallerAssignedId`]) and no session is
+    /// resumed: a fresh version 4 UUID for every start.
+    ///
+    /// [`SessionSupport::CallerAssignedId`]: super::SessionSupport::CallerAssignedId
     pub new_session_id: Option<&'a str>,
-    /// What the agent may do unasked. `None` leaves it to the preset.
+    /// The requested permission level. `None` uses the preset.
     pub permission: Option<PermissionLevel>,
-    /// The program to start instead of the preset's.
+    /// Replaces the preset's program.
     pub program_override: Option<&'a str>,
-    /// Arguments in place of the preset's.
+    /// Replaces the preset's arguments.
     pub args_override: Option<&'a [String]>,
-    /// A file where the agent may leave what it has used, where it tells that nowhere else
-    /// ([`Agent::writes_usage`](super::Agent::writes_usage)).
+    /// A file to which the agent can write its token usage, if its output does not contain it
+    /// ([`Agent::writes_usage_file`](super::Agent::writes_usage_file)).
     pub usage_file: Option<&'a str>,
-    /// Variables from the user. They win over the adapter's own.
+    /// Variables set by the user. They take precedence over the adapter's variables.
     pub env: &'a [(String, String)],
 }
 
-/// How to start the process. First take `env_remove` out of our own environment, then set `env`.
+/// How to start the process. Remove `env_remove` from the inherited environment first, then set `env`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentInvocation {
     pub program: String,
@@ -68,12 +70,12 @@ pub struct AgentInvocation {
     pub stdin: StdinText,
 }
 
-/// The prompt. It goes by standard input, never by the command line, where every user of the machine reads it.
+/// The prompt. It is passed on stdin, never on the command line, which every user of the machine can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StdinText(pub String);
 
 impl LaunchRequest<'_> {
-    /// Begins an invocation: the program, the preset's arguments unless the user gave others, the prompt.
+    /// Creates an invocation with the program, the preset's or the user's arguments, and the prompt.
     pub(super) fn base_invocation(&self, program: AgentProgram, preset_args: &[&str]) -> AgentInvocation {
         let args = match self.args_override {
             Some(args) => args.to_vec(),
@@ -90,18 +92,18 @@ impl LaunchRequest<'_> {
 }
 
 impl AgentInvocation {
-    /// Adds what gives the agent its permission. Arguments of the user's own are taken to give one too, unless he
-    /// asks for another.
+    /// Adds the flags and variables that grant the permission. Arguments that replace the preset are assumed to define
+    /// the permission, unless the user also requests one.
     pub(super) fn with_permission(mut self, request: &LaunchRequest<'_>, grants: &PermissionGrants) -> Self {
-        let is_own = request.args_override.is_some() && request.permission.is_none();
-        if let Some(grant) = grants.effective_grant(request.permission).filter(|_| !is_own) {
+        let is_user_defined = request.args_override.is_some() && request.permission.is_none();
+        if let Some(grant) = grants.effective_grant(request.permission).filter(|_| !is_user_defined) {
             self.args.extend(grant.flags.iter().map(|&flag| flag.to_owned()));
             self.env.extend(grant.env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
         }
         self
     }
 
-    /// Adds a flag and its value.
+    /// Adds a flag with a value, if there is a value.
     pub(super) fn with_flag(mut self, name: &str, value: Option<&str>) -> Self {
         if let Some(value) = value {
             self.args.extend([name.to_owned(), value.to_owned()]);
@@ -109,15 +111,15 @@ impl AgentInvocation {
         self
     }
 
-    /// Adds the session to resume, or else the id for a new one.
-    pub(super) fn with_session(self, resume: &str, begin: &str, request: &LaunchRequest<'_>) -> Self {
+    /// Adds the session to resume, or otherwise the id for a new session.
+    pub(super) fn with_session(self, resume_flag: &str, new_flag: &str, request: &LaunchRequest<'_>) -> Self {
         match request.resume_session {
-            Some(session) => self.with_flag(resume, Some(session)),
-            None => self.with_flag(begin, request.new_session_id),
+            Some(session) => self.with_flag(resume_flag, Some(session)),
+            None => self.with_flag(new_flag, request.new_session_id),
         }
     }
 
-    /// Ends an invocation: the adapter's variables, then whatever the user added.
+    /// Adds the adapter's variables, then the user's arguments and variables.
     pub(super) fn with_user_additions(mut self, request: &LaunchRequest<'_>, env: &[(&str, &str)]) -> Self {
         self.args.extend_from_slice(request.extra_args);
         self.env.extend(env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));

@@ -1,5 +1,5 @@
-//! The agents: how each coding program is started, and how its output becomes plain facts.
-//! Pure: this room starts no process, opens no file and reads no clock. It never decides anything.
+//! Adapters for the coding agents: how each agent is started, how its output is parsed into events, and how ralph is
+//! installed into it. The parsers are pure: they start no process, open no file and read no clock.
 mod acp;
 mod amp;
 mod attempt_summary;
@@ -67,7 +67,9 @@ pub use permission::{DefaultGrant, PermissionGrant, PermissionGrants, Permission
 pub use preflight::{LaunchBlocker, LaunchEnvironment};
 pub use preset::{AgentPreset, PresetOverrides};
 pub use profile::{AdvisorySeverity, AgentAdvisory, AgentProfile, AgentVersion, DiagnosticContext};
-pub use registry::{AGENTS, Agent, AgentProgram, GracefulSignal, SessionSupport, UnknownAgent, find_agent};
+pub use registry::{
+    AGENTS, Agent, AgentProgram, ExitMeaning, GracefulSignal, SessionSupport, UnknownAgent, find_agent,
+};
 pub use render::render_event;
 pub use self_test::run_self_test;
 pub use spec::AgentSpec;

@@ -1,5 +1,5 @@
-//! When a provider takes requests again, as agents write it: a moment, a time to wait, or a time of day. No clock is
-//! read here: whoever has one turns it into a moment.
+//! When a rate limit ends, as agents report it: a timestamp, a wait time, or a time of day. Reads no clock: the caller
+//! passes the current time to resolve it. By hand because agents write these times in free text.
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Span, Zoned};
@@ -10,22 +10,21 @@ use serde::{Serialize, Serializer};
 #[serde(untagged)]
 pub enum LimitReset {
     Unknown {},
-    /// At this moment, in seconds since 1970.
+    /// At this Unix timestamp in seconds.
     At {
         reset_at: i64,
     },
-    /// So long after it was said.
+    /// This long after the message.
     After {
         retry_after_ms: u64,
     },
-    /// When a clock shows this.
+    /// At this time of day.
     Clock {
         reset_clock: ClockTime,
     },
 }
 
-/// A time of day: in the zone that is named, else in that of the machine; on the day that is named, else the next
-/// time that it comes.
+/// A time of day, in the named time zone or else the local one, on the named day or else at its next occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockTime {
     day: Option<Date>,
@@ -42,36 +41,36 @@ impl Serialize for ClockTime {
     }
 }
 
-/// Words that stand before a time to wait, in lower case.
+/// Lower-case phrases that precede a wait time.
 const WAIT_MARKERS: &[&str] =
     &["try again in", "retry in", "retry after", "retry-after", "retrydelay", "reset after", "resets in"];
 
-/// Words that stand before a time of day.
+/// Lower-case phrases that precede a time of day.
 const CLOCK_MARKERS: &[&str] = &["try again at", "resets at", "resets"];
 
 const MONTH_PREFIXES: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 impl LimitReset {
-    /// Reads when a limit ends from the words of an error record.
+    /// Parses the reset time in the message of an error record.
     #[must_use]
     pub fn parse_message(message: &str) -> Self {
-        let words = message.to_ascii_lowercase();
-        if let Some(moment) = parse_unix_timestamp(&words) {
-            return Self::At { reset_at: moment };
+        let lower = message.to_ascii_lowercase();
+        if let Some(reset_at) = parse_unix_timestamp(&lower) {
+            return Self::At { reset_at };
         }
-        let wait = WAIT_MARKERS.iter().find_map(|mark| parse_wait_millis(text_after(&words, mark)?));
+        let wait = WAIT_MARKERS.iter().find_map(|marker| parse_wait_millis(text_after(&lower, marker)?));
         if let Some(retry_after_ms) = wait {
             return Self::After { retry_after_ms };
         }
-        // A zone is written as it is, so the original letters are needed too.
-        let clock = CLOCK_MARKERS.iter().find_map(|mark| {
-            let rest = text_after(&words, mark)?;
+        // Time zone names are case-sensitive, so the original text is needed too.
+        let clock = CLOCK_MARKERS.iter().find_map(|marker| {
+            let rest = text_after(&lower, marker)?;
             ClockTime::parse(rest, message.get(message.len() - rest.len()..)?)
         });
         clock.map_or(Self::Unknown {}, |reset_clock| Self::Clock { reset_clock })
     }
 
-    /// Returns the moment in seconds since 1970, seen from the moment at which it was said.
+    /// Returns the reset time as a Unix timestamp in seconds. `now` is the time of the message.
     #[must_use]
     pub fn resolve_timestamp(&self, now: &Zoned) -> Option<i64> {
         match self {
@@ -108,83 +107,82 @@ impl ClockTime {
             return in_zone(day.to_datetime(self.time));
         }
         let today = now.with_time_zone(zone.clone()).date();
-        let moment = in_zone(today.to_datetime(self.time))?;
-        if moment > now.timestamp().as_second() {
-            return Some(moment);
+        let reset_today = in_zone(today.to_datetime(self.time))?;
+        if reset_today > now.timestamp().as_second() {
+            return Some(reset_today);
         }
         in_zone(today.checked_add(Span::new().days(1)).ok()?.to_datetime(self.time))
     }
 }
 
-/// Returns what follows a mark.
-fn text_after<'a>(words: &'a str, mark: &str) -> Option<&'a str> {
-    words.split_once(mark).map(|(_, rest)| rest)
+fn text_after<'a>(text: &'a str, marker: &str) -> Option<&'a str> {
+    text.split_once(marker).map(|(_, rest)| rest)
 }
 
-/// Older programs put the seconds since 1970 behind a bar: `limit reached|1794790000`.
-fn parse_unix_timestamp(words: &str) -> Option<i64> {
-    let rest = text_after(words, "limit reached|")?;
+/// Parses the timestamp that older versions of Claude append after a bar: `limit reached|1794790000`.
+fn parse_unix_timestamp(text: &str) -> Option<i64> {
+    let rest = text_after(text, "limit reached|")?;
     parse_number(rest).filter(|(_, fraction, _)| *fraction == 0).and_then(|(whole, ..)| i64::try_from(whole).ok())
 }
 
-/// Reads `1.2s`, `40 seconds`, `3h25m48s` or `5 days 12 minutes` as milliseconds. A bare number is seconds.
-fn parse_wait_millis(words: &str) -> Option<u64> {
-    let mut rest = words.trim_start_matches(|c: char| !c.is_ascii_digit() && !c.is_ascii_alphabetic());
+/// Parses `1.2s`, `40 seconds`, `3h25m48s` or `5 days 12 minutes` as milliseconds. A bare number is in seconds.
+fn parse_wait_millis(text: &str) -> Option<u64> {
+    let mut rest = text.trim_start_matches(|c: char| !c.is_ascii_digit() && !c.is_ascii_alphabetic());
     let mut sum = None;
-    while let Some((whole, thousandths, behind)) = parse_number(rest) {
-        let (unit_ms, behind) = parse_time_unit(behind);
+    while let Some((whole, thousandths, after)) = parse_number(rest) {
+        let (unit_ms, after) = parse_time_unit(after);
         let added = whole.checked_mul(unit_ms)?.checked_add(thousandths.checked_mul(unit_ms)? / 1_000)?;
         sum = Some(sum.unwrap_or(0_u64).checked_add(added)?);
-        rest = behind.trim_start_matches([' ', ',']);
+        rest = after.trim_start_matches([' ', ',']);
         rest = rest.strip_prefix("and ").unwrap_or(rest);
     }
     sum
 }
 
-/// Returns the number that the words begin with: whole, thousandths, and what follows.
-fn parse_number(words: &str) -> Option<(u64, u64, &str)> {
-    let (whole, rest) = split_digits(words)?;
+/// Parses the number at the start of the text. Returns its integer part, its thousandths, and the rest of the text.
+fn parse_number(text: &str) -> Option<(u64, u64, &str)> {
+    let (whole, rest) = split_digits(text)?;
     let fraction = rest.strip_prefix('.').and_then(split_digits);
-    let Some((fraction, behind)) = fraction else { return Some((whole.parse().ok()?, 0, rest)) };
+    let Some((fraction, after)) = fraction else { return Some((whole.parse().ok()?, 0, rest)) };
     let thousandths = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-    Some((whole.parse().ok()?, thousandths, behind))
+    Some((whole.parse().ok()?, thousandths, after))
 }
 
-fn split_digits(words: &str) -> Option<(&str, &str)> {
-    let end = words.find(|c: char| !c.is_ascii_digit()).unwrap_or(words.len());
-    (end > 0).then(|| words.split_at(end))
+fn split_digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
 }
 
-/// Returns the milliseconds of the unit that the words begin with, and what follows it.
-fn parse_time_unit(words: &str) -> (u64, &str) {
-    let words = words.trim_start();
-    let end = words.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(words.len());
-    let (name, rest) = words.split_at(end);
+/// Parses the time unit at the start of the text. Returns its milliseconds and the rest of the text.
+fn parse_time_unit(text: &str) -> (u64, &str) {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
     match name {
         "ms" => (1, rest),
         "s" | "sec" | "secs" | "second" | "seconds" => (1_000, rest),
         "m" | "min" | "mins" | "minute" | "minutes" => (60_000, rest),
         "h" | "hr" | "hrs" | "hour" | "hours" => (3_600_000, rest),
         "d" | "day" | "days" => (86_400_000, rest),
-        _ => (1_000, words),
+        _ => (1_000, text),
     }
 }
 
-/// Reads `nov 16th, 2026` or `nov 16`.
-fn parse_date(words: &str) -> Option<(Date, &str)> {
-    let words = words.trim_start();
-    let month = MONTH_PREFIXES.iter().position(|name| words.starts_with(name))?;
+/// Parses a date such as `nov 16th, 2026`.
+fn parse_date(text: &str) -> Option<(Date, &str)> {
+    let text = text.trim_start();
+    let month = MONTH_PREFIXES.iter().position(|name| text.starts_with(name))?;
     let month = i8::try_from(month + 1).ok()?;
-    let rest = words.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start();
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start();
     let (day, rest) = split_digits(rest)?;
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == ',').trim_start();
     let (year, rest) = split_digits(rest).filter(|(year, _)| year.len() == 4)?;
     Some((Date::new(year.parse().ok()?, month, day.parse().ok()?).ok()?, rest))
 }
 
-/// Reads `12:46 am`, `3pm` or `15:04`.
-fn parse_time_of_day(words: &str) -> Option<(Time, &str)> {
-    let (hour, rest) = split_digits(words.trim_start_matches([' ', ',']))?;
+/// Parses `12:46 am`, `3pm` or `15:04`.
+fn parse_time_of_day(text: &str) -> Option<(Time, &str)> {
+    let (hour, rest) = split_digits(text.trim_start_matches([' ', ',']))?;
     let hour: i8 = hour.parse().ok()?;
     let minute = rest.strip_prefix(':').and_then(split_digits);
     let (minute, rest) = match minute {
@@ -211,8 +209,8 @@ mod tests {
         "2026-11-15T22:00:00-03:00[-03:00]".parse().unwrap()
     }
 
-    fn resolve_text(words: &str) -> Option<String> {
-        let seconds = LimitReset::parse_message(words).resolve_timestamp(&sample_now())?;
+    fn resolve_text(text: &str) -> Option<String> {
+        let seconds = LimitReset::parse_message(text).resolve_timestamp(&sample_now())?;
         Some(jiff::Timestamp::from_second(seconds).unwrap().to_string())
     }
 
@@ -228,8 +226,8 @@ mod tests {
             ("try again in 1 hour and 5 minutes", 3_900_000),
             ("retry after 250ms", 250),
         ];
-        for (words, expected) in waits {
-            assert_eq!(LimitReset::parse_message(words), LimitReset::After { retry_after_ms: expected }, "{words}");
+        for (text, expected) in waits {
+            assert_eq!(LimitReset::parse_message(text), LimitReset::After { retry_after_ms: expected }, "{text}");
         }
         assert_eq!(resolve_text("Please try again in 1.2s").as_deref(), Some("2026-11-16T01:00:02Z"));
     }
@@ -243,8 +241,8 @@ mod tests {
             ("You've hit your 5-hour limit · resets 12:46am (UTC)", "2026-11-17T00:46:00Z"),
             ("You've hit your limit · resets 3pm (UTC)", "2026-11-16T15:00:00Z"),
         ];
-        for (words, expected) in clocks {
-            assert_eq!(resolve_text(words).as_deref(), Some(expected), "{words}");
+        for (text, expected) in clocks {
+            assert_eq!(resolve_text(text).as_deref(), Some(expected), "{text}");
         }
     }
 
@@ -256,7 +254,7 @@ mod tests {
 
     #[test] // spec: L6
     fn text_without_a_valid_time_gives_no_reset() {
-        let words = [
+        let texts = [
             "exceeded retry limit, last status: 429 Too Many Requests",
             "try again later",
             "try again at the office",
@@ -268,15 +266,15 @@ mod tests {
             "resets 3 (Nowhere/City)",
             "",
         ];
-        for words in words {
-            assert_eq!(resolve_text(words), None, "{words}");
+        for text in texts {
+            assert_eq!(resolve_text(text), None, "{text}");
         }
         assert_eq!(resolve_text("resets 3pm (Nowhere/City)"), None);
     }
 
     #[test] // spec: A8
     fn each_reset_kind_has_its_own_json_key() {
-        let json = |words| serde_json::to_string(&LimitReset::parse_message(words)).unwrap();
+        let json = |text| serde_json::to_string(&LimitReset::parse_message(text)).unwrap();
         assert_eq!(json("x"), "{}");
         assert_eq!(json("limit reached|7"), r#"{"reset_at":7}"#);
         assert_eq!(json("retry in 2s"), r#"{"retry_after_ms":2000}"#);

@@ -1,17 +1,17 @@
-//! Cuts a byte stream into lines with bounded memory. A line that lies whole in one chunk is not copied.
+//! Splits a byte stream into lines with bounded memory. A line that is complete within one chunk is not copied.
 use memchr::memchr;
 
-/// The longest line that is evaluated. Real records are far shorter; what is longer is a tool result.
+/// The longest line that is parsed. Only tool results exceed it.
 pub(super) const MAX_LINE_BYTES: usize = 4 << 20;
 
-/// What is kept of a longer one: it shows what kind of record it was.
+/// How much of an oversized line is kept: enough to recognise the kind of record.
 const CUT_LINE_HEAD_BYTES: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SplitLine<'a> {
     /// A line without its newline.
     Whole(&'a [u8]),
-    /// A line that was longer than the limit. Only its first bytes are left: half a record says nothing reliable.
+    /// A line that exceeded the limit. Only its first bytes are kept, because a truncated record is not reliable.
     Cut { head: &'a [u8] },
 }
 
@@ -20,7 +20,7 @@ pub(super) struct LineSplitter {
     partial: PartialLine,
 }
 
-/// What is kept of the line that has begun.
+/// The incomplete line at the end of the input so far.
 #[derive(Debug)]
 enum PartialLine {
     Buffered(Vec<u8>),
@@ -35,7 +35,7 @@ impl Default for PartialLine {
 }
 
 impl LineSplitter {
-    /// Hands every line that ends in this chunk to `sink`.
+    /// Passes every line that ends in this chunk to `sink`.
     pub(super) fn push(&mut self, mut chunk: &[u8], sink: &mut dyn FnMut(SplitLine<'_>)) {
         while let Some(end) = memchr(b'\n', chunk) {
             let (line, rest) = chunk.split_at(end);
@@ -45,7 +45,7 @@ impl LineSplitter {
         self.hold_partial(chunk);
     }
 
-    /// Hands over the last line if it has no newline.
+    /// Passes the last line to `sink` if it has no newline.
     pub(super) fn finish(&mut self, sink: &mut dyn FnMut(SplitLine<'_>)) {
         match std::mem::take(&mut self.partial) {
             PartialLine::Buffered(part) if part.is_empty() => {}
@@ -73,18 +73,18 @@ impl LineSplitter {
         }
     }
 
-    fn hold_partial(&mut self, begun: &[u8]) {
+    fn hold_partial(&mut self, bytes: &[u8]) {
         match &mut self.partial {
-            PartialLine::Buffered(part) if part.len() + begun.len() > MAX_LINE_BYTES => {
-                self.partial = PartialLine::TooLong(line_head(part, begun));
+            PartialLine::Buffered(part) if part.len() + bytes.len() > MAX_LINE_BYTES => {
+                self.partial = PartialLine::TooLong(line_head(part, bytes));
             }
-            PartialLine::Buffered(part) => part.extend_from_slice(begun),
+            PartialLine::Buffered(part) => part.extend_from_slice(bytes),
             PartialLine::TooLong(_) => {}
         }
     }
 }
 
-/// Returns the beginning of a line that stands in two pieces.
+/// Returns the first bytes of a line that consists of two parts.
 fn line_head(first: &[u8], second: &[u8]) -> Vec<u8> {
     first.iter().chain(second).take(CUT_LINE_HEAD_BYTES).copied().collect()
 }
@@ -95,17 +95,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn split_chunks(chunks: &[&[u8]]) -> Vec<Option<Vec<u8>>> {
-        let mut seen = Vec::new();
-        let mut lines = LineSplitter::default();
+        let mut lines = Vec::new();
+        let mut splitter = LineSplitter::default();
         let mut sink = |line: SplitLine<'_>| match line {
-            SplitLine::Whole(bytes) => seen.push(Some(bytes.to_vec())),
-            SplitLine::Cut { .. } => seen.push(None),
+            SplitLine::Whole(bytes) => lines.push(Some(bytes.to_vec())),
+            SplitLine::Cut { .. } => lines.push(None),
         };
         for chunk in chunks {
-            lines.push(chunk, &mut sink);
+            splitter.push(chunk, &mut sink);
         }
-        lines.finish(&mut sink);
-        seen
+        splitter.finish(&mut sink);
+        lines
     }
 
     #[test] // spec: A5
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test] // spec: A4, S8
-    fn a_line_beyond_the_limit_is_cut_whichever_way_it_arrives() {
+    fn a_line_beyond_the_limit_is_cut_however_it_is_chunked() {
         let mut stream = vec![b'x'; MAX_LINE_BYTES + 1];
         stream.extend_from_slice(b"\nafter");
         let expected = vec![None, Some(b"after".to_vec())];
@@ -133,16 +133,16 @@ mod tests {
 
     #[test] // spec: A4, S8
     fn memory_stays_flat_over_a_line_of_100_megabytes() {
-        let mut lines = LineSplitter::default();
+        let mut splitter = LineSplitter::default();
         let chunk = vec![b'y'; 1 << 20];
         for _ in 0..100 {
-            lines.push(&chunk, &mut |_| panic!("the line has not ended"));
-            let PartialLine::Buffered(part) = &lines.partial else { continue };
+            splitter.push(&chunk, &mut |_| panic!("the line has not ended"));
+            let PartialLine::Buffered(part) = &splitter.partial else { continue };
             assert!(part.capacity() <= 2 * MAX_LINE_BYTES);
         }
-        assert!(matches!(lines.partial, PartialLine::TooLong(_)));
+        assert!(matches!(splitter.partial, PartialLine::TooLong(_)));
         let mut cut = 0;
-        lines.push(b"\n", &mut |line| cut += u32::from(matches!(line, SplitLine::Cut { .. })));
+        splitter.push(b"\n", &mut |line| cut += u32::from(matches!(line, SplitLine::Cut { .. })));
         assert_eq!(cut, 1);
     }
 

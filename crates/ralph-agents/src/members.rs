@@ -1,5 +1,6 @@
-//! Declares the members of a JSON object that a parser needs. All of them, nested objects included, are found
-//! in one pass over the bytes; each is kept as written, and one that stands twice makes the record unreadable.
+//! Macros that declare the members of a JSON object that a parser needs. All members, including those of nested
+//! objects, are found in one pass over the bytes and kept as raw JSON. A duplicate member makes the record malformed.
+//! By hand because it uses the `ralph_util::json` scanner, which skips large tool results without decoding them.
 
 /// `members!(Name { field: b"key", … } nested { field: b"key" => OtherName, … })`
 macro_rules! members {
@@ -16,7 +17,7 @@ macro_rules! members {
         }
 
         impl<'a> $name<'a> {
-            /// Reads the object at the cursor. Any other value has no members.
+            /// Reads the object at the cursor. Any other value is skipped and has no members.
             pub(super) fn read(
                 cursor: &mut ralph_util::json::JsonCursor<'a>,
             ) -> Result<Self, ralph_util::json::MalformedJson> {
@@ -38,7 +39,7 @@ macro_rules! members {
     };
 }
 
-/// Adds to such a declaration how a whole line is read.
+/// Adds a constructor that reads a whole line to a type declared with `members!`.
 macro_rules! whole_line {
     ($name:ident) => {
         impl<'a> $name<'a> {

@@ -1,5 +1,5 @@
-//! OpenCode: how `opencode run` is started, and how its output is read. Its last record is a step that was not ended by
-//! tool calls.
+//! OpenCode: how `opencode run` is started and how its output is parsed. The final record is a step that did not end
+//! with tool calls.
 use super::classify;
 use super::event::{AgentErrorKind, AgentEvent};
 use super::fatal_error::push_fatal_error_with_reset;
@@ -16,27 +16,30 @@ use super::spec::AgentSpec;
 use super::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use ralph_util::json::{self, MalformedJson, RawJson};
 
-/// Requests that it repeats it tells of in its log alone.
+/// OpenCode reports retried requests only in its log, so the log is printed to stderr.
 const DEFAULT_ARGS: &[&str] = &["run", "--format", "json", "--print-logs", "--log-level", "ERROR"];
 
-/// A rule that asks ends the whole run here, because nobody answers; what is denied is merely not there.
+/// A rule that asks ends the run, because no user can answer. A denied tool is just not offered to the agent.
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(
         &[],
-        "may do what its own settings allow (unless you changed them: edit and run commands); a tool that asks ends its turn",
+        "may do what its settings allow (by default: edit files and run commands); a tool that asks ends its turn",
     )),
     edits: Ok(PermissionGrant::from_env(
         &[("OPENCODE_PERMISSION", r#"{"edit":"allow","bash":"deny"}"#)],
         "may edit files in the project; it cannot run commands (tests, git)",
     )),
-    full: Ok(PermissionGrant::from_flags(&["--auto"], "may do everything that its own settings do not deny, unasked")),
+    full: Ok(PermissionGrant::from_flags(
+        &["--auto"],
+        "may do everything that its settings do not deny, without asking",
+    )),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
-/// An update in the middle of a loop changes the program under it.
+/// An automatic update would replace the program during a run.
 const EXTRA_ENV: &[(&str, &str)] = &[("OPENCODE_DISABLE_AUTOUPDATE", "1")];
 
-/// Where plugins of the user's may be.
+/// Where the user's plugins may be installed.
 const PLUGIN_FOLDERS: &[&str] =
     &[".opencode/plugin", ".opencode/plugins", "~/.config/opencode/plugin", "~/.config/opencode/plugins"];
 
@@ -68,8 +71,8 @@ impl Agent for OpencodeAgent {
     }
 
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let start = self.base_invocation(request);
-        start
+        let invocation = self.base_invocation(request);
+        invocation
             .with_flag("--model", request.model)
             .with_flag("--session", request.resume_session)
             .with_user_additions(request, EXTRA_ENV)
@@ -79,8 +82,8 @@ impl Agent for OpencodeAgent {
         let has_plugins = PLUGIN_FOLDERS.iter().any(|path| (context.has_path)(path));
         let plugins = has_plugins.then(|| {
             AgentAdvisory::new_warning(
-                "there is a plugin folder: it starts only when npm has answered, which without a network takes minutes",
-                "remove the folder, or see that npm can reach its registry",
+                "a plugin folder exists: opencode waits for npm when it starts, which takes minutes without a network",
+                "remove the folder, or make sure that npm can reach its registry",
             )
         });
         plugins.into_iter().collect()
@@ -91,11 +94,12 @@ impl Agent for OpencodeAgent {
     }
 }
 
-/// Reads a line of its log: a request failed, and if that is for good a record follows. `small` ones are not its work.
+/// Parses a log line about a failed request. If the failure is final, an error record follows. Requests marked `small`
+/// (such as titles) are not part of the work.
 fn parse_retry_log_line(line: &str) -> Option<AgentEvent> {
-    let is_one = line.contains(" level=ERROR ") && line.contains(" message=\"stream error\" ");
-    let why = line.split_once(" error.error=\"").filter(|_| is_one && line.contains(" small=false "))?.1;
-    let message = why.trim_end().trim_end_matches('"').to_owned();
+    let is_failed_request = line.contains(" level=ERROR ") && line.contains(" message=\"stream error\" ");
+    let error = line.split_once(" error.error=\"").filter(|_| is_failed_request && line.contains(" small=false "))?.1;
+    let message = error.trim_end().trim_end_matches('"').to_owned();
     let kind = classify::kind_of_retried_failure(&message);
     Some(AgentEvent::Error { kind, message, fatal: false })
 }
@@ -131,7 +135,7 @@ pub(super) fn stream_parser() -> impl StreamParser {
 #[derive(Debug, Default)]
 struct OpencodeStreamReader {
     numbering: MessageNumbering,
-    /// The session that spoke first. Another one is a sub-agent's.
+    /// The session of the first record. Other sessions belong to sub-agents.
     main_session: Option<String>,
 }
 
@@ -142,14 +146,14 @@ impl RecordReader for OpencodeStreamReader {
         if !matches!(kind, "step_start" | "step_finish" | "text" | "reasoning" | "tool_use" | "error") {
             return Ok(RecordStatus::Unknown);
         }
-        let is_own = self.check_main_session(record.session, out);
+        let is_main = self.check_main_session(record.session, out);
         let part = record.part.unwrap_or_default();
         match kind {
-            "text" if is_own => self.read_text(&part, out),
-            "reasoning" if is_own => out.extend(thinking_event(&part)),
-            "tool_use" => read_tool_use(&part, is_own, out),
-            "step_finish" => read_step_finish(&part, is_own, out),
-            "error" if is_own => read_error(record.error.unwrap_or_default(), out),
+            "text" if is_main => self.read_text(&part, out),
+            "reasoning" if is_main => out.extend(thinking_event(&part)),
+            "tool_use" => read_tool_use(&part, is_main, out),
+            "step_finish" => read_step_finish(&part, is_main, out),
+            "error" if is_main => read_error(record.error.unwrap_or_default(), out),
             _ => {}
         }
         Ok(RecordStatus::Recognised)
@@ -157,6 +161,7 @@ impl RecordReader for OpencodeStreamReader {
 }
 
 impl OpencodeStreamReader {
+    /// Returns whether a record belongs to the main session, and reports that session when it is first seen.
     fn check_main_session(&mut self, session: Option<RawJson<'_>>, out: &mut Vec<AgentEvent>) -> bool {
         let session = json::decode_string(session);
         if self.main_session.is_none() && session.is_some() {
@@ -177,27 +182,27 @@ fn thinking_event(part: &OpencodePart<'_>) -> Option<AgentEvent> {
     Some(AgentEvent::Thinking { text })
 }
 
-/// How it is told that a tool asked and nobody was there to answer. That ends the turn, and the program exits well.
+/// Marks a tool error that means that a permission request was not answered. It ends the turn with exit code 0.
 const REJECTED_PERMISSION_MARKER: &str = "rejected permission";
 
-/// A tool appears once, when it is done.
-fn read_tool_use(part: &OpencodePart<'_>, is_own: bool, out: &mut Vec<AgentEvent>) {
+/// A tool is reported once, when it has finished.
+fn read_tool_use(part: &OpencodePart<'_>, is_main: bool, out: &mut Vec<AgentEvent>) {
     let state = part.state.unwrap_or_default();
     let name = json::decode_string_prefix(part.tool, 80).unwrap_or_default();
     out.push(AgentEvent::ToolCall { name, detail: tool_summary::summarize_tool_input(state.input) });
     let ok = json::as_name(state.status) != "error";
     out.push(AgentEvent::ToolResult { ok, excerpt: tool_summary::result_excerpt(state.error.or(state.output)) });
-    let why = json::decode_string_prefix(state.error, EXCERPT_CHARS * 2)
-        .filter(|why| is_own && why.contains(REJECTED_PERMISSION_MARKER));
-    if let Some(why) = why {
-        let message = format!("a permission that nobody could give ended the agent's turn: {why}");
+    let rejection = json::decode_string_prefix(state.error, EXCERPT_CHARS * 2)
+        .filter(|error| is_main && error.contains(REJECTED_PERMISSION_MARKER));
+    if let Some(error) = rejection {
+        let message = format!("an unanswered permission request ended the agent's turn: {error}");
         out.push(AgentEvent::Error { kind: AgentErrorKind::Unknown, message, fatal: true });
     }
 }
 
-fn read_step_finish(part: &OpencodePart<'_>, is_own: bool, out: &mut Vec<AgentEvent>) {
+fn read_step_finish(part: &OpencodePart<'_>, is_main: bool, out: &mut Vec<AgentEvent>) {
     out.extend(usage_event(part));
-    if is_own && json::as_name(part.reason) != "tool-calls" {
+    if is_main && json::as_name(part.reason) != "tool-calls" {
         out.push(AgentEvent::Finished { ok: true });
     }
 }
@@ -228,7 +233,7 @@ fn read_error(error: OpencodeError<'_>, out: &mut Vec<AgentEvent>) {
     push_fatal_error_with_reset(reset, kind, message, out);
 }
 
-/// The provider's headers say it best, then its words, then the whole of its answer.
+/// Prefers the provider's headers, then the error message, then the response body.
 fn limit_reset(data: &OpencodeErrorDetails<'_>, message: &str) -> LimitReset {
     let headers = data.headers.unwrap_or_default();
     let number = |raw| json::decode_string(raw)?.parse::<u64>().ok();
@@ -248,7 +253,7 @@ mod tests {
     use crate::tests::parse_events;
 
     #[test] // spec: A5, S2
-    fn a_sub_agent_s_text_is_not_the_agent_s() {
+    fn text_of_a_sub_agent_is_not_agent_text() {
         let stream = concat!(
             r#"{"type":"text","sessionID":"main","part":{"messageID":"m1","text":"mine"}}"#,
             "\n",
@@ -293,7 +298,7 @@ mod tests {
         let message = "AI_APICallError: Rate limit reached".to_owned();
         let expected = AgentEvent::Error { kind: AgentErrorKind::RateLimit, message, fatal: false };
         assert_eq!(parse_retry_log_line(&line("false")), Some(expected));
-        assert_eq!(parse_retry_log_line(&line("true")), None, "a title is not its work");
+        assert_eq!(parse_retry_log_line(&line("true")), None, "a title request is not part of the work");
         assert_eq!(parse_retry_log_line("level=ERROR message=\"no such file\" error.error=\"x\""), None);
     }
 

@@ -1,4 +1,4 @@
-//! The output formats that can be read.
+//! The output formats that ralph can parse.
 use std::fmt;
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use ralph_util::suggest;
 
-/// How an agent writes what it does.
+/// The format of an agent's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputFormat {
@@ -54,20 +54,20 @@ impl OutputFormat {
         }
     }
 
-    /// Tells whether every line is a record. Plain text has none that could be missing.
+    /// Returns whether every line is a JSON record. Plain text has no records.
     #[must_use]
     pub fn is_json(self) -> bool {
         self != Self::Text
     }
 
-    /// Tells whether the agent is talked to over its standard input, instead of finding the prompt there.
+    /// Returns whether ralph exchanges messages with the agent on stdin, instead of writing only the prompt to it.
     #[must_use]
     pub fn is_conversation(self) -> bool {
         self == Self::Acp
     }
 
-    /// Tells whether the agent's last record says that it is done. Where it is missing the agent was cut off, however
-    /// well it exited.
+    /// Returns whether the agent ends its output with a final record. If that record is missing, the output was
+    /// truncated, even if the exit code is 0.
     #[must_use]
     pub fn has_final_record(self) -> bool {
         match self {
@@ -92,7 +92,7 @@ impl fmt::Display for OutputFormat {
     }
 }
 
-/// A format name that means nothing here.
+/// An unknown output format name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no output format named {name:?}")]
 pub struct UnknownOutputFormat {
@@ -100,7 +100,7 @@ pub struct UnknownOutputFormat {
 }
 
 impl UnknownOutputFormat {
-    /// Says what to write instead.
+    /// Returns a hint that suggests a valid name.
     pub fn hint(&self) -> String {
         let names: Vec<_> = OutputFormat::ALL.iter().map(|format| format.name()).collect();
         suggest::suggestion_hint(&self.name, &names)

@@ -1,4 +1,4 @@
-//! The one shape of every parser: bytes in, events out, in chunks of any size.
+//! The interface of all output parsers: bytes in, events out, in chunks of any size.
 use super::event::AgentEvent;
 use super::line_splitter::{LineSplitter, SplitLine};
 use super::output_format::OutputFormat;
@@ -6,50 +6,50 @@ use super::permission::PermissionLevel;
 use super::{acp, amp, claude, cline, codex, copilot, gemini, goose, opencode, qwen, text};
 use ralph_util::json::MalformedJson;
 
-/// Reads one agent process's output, from its first byte to its last.
+/// Parses the output of one agent process.
 pub trait StreamParser: Send {
-    /// Reads the next bytes and appends what they say.
+    /// Parses the next bytes and appends their events.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>);
-    /// Reads what is left when the output has ended.
+    /// Parses the rest after the output has ended.
     fn finish(&mut self, out: &mut Vec<AgentEvent>);
     fn record_counts(&self) -> RecordCounts;
-    /// Returns the beginning of the last line that is no record of this format.
+    /// Returns the start of the last line that is not a record of this format.
     fn stray_line(&self) -> &[u8] {
         &[]
     }
-    /// Says that the agent goes on with a session of its own, and what that had used before. Some agents count over
-    /// a whole session; what they report is then told by what is new.
+    /// Sets the earlier usage of the session that the agent resumes. Some agents report totals of the whole session;
+    /// their usage events then contain only the increase.
     fn continue_session(&mut self, _before: PriorUsage) {}
-    /// Reads the file that the agent left of what it has used: see
-    /// [`Agent::writes_usage`](super::Agent::writes_usage).
+    /// Parses the usage file that the agent wrote: see
+    /// [`Agent::writes_usage_file`](super::Agent::writes_usage_file).
     fn read_usage_file(&mut self, _text: &[u8], _out: &mut Vec<AgentEvent>) {}
-    /// Says that nobody looks: what only people would see (tools, thoughts) need not be told.
+    /// Omits the events that are only displayed (tools, reasoning).
     fn skip_display_events(&mut self) {}
-    /// Begins to talk with the agent, where its format is a talk: see [`Format::is_talk`].
-    fn start_conversation(&mut self, _talk: ConversationRequest) {}
-    /// Takes what the agent is to be told now. Who only listens has nothing to say.
+    /// Starts the conversation with the agent, if the format is one: see [`OutputFormat::is_conversation`].
+    fn start_conversation(&mut self, _request: ConversationRequest) {}
+    /// Takes the bytes to write to the agent's stdin now. Empty unless the format is a conversation.
     fn take_pending_stdin(&mut self) -> PendingStdin {
         PendingStdin::default()
     }
-    /// Tells the agent to give up its turn, where it can be told.
+    /// Asks the agent to cancel its turn, if the format supports it.
     fn interrupt_turn(&mut self) {}
-    /// Tells whether a talk is still at its beginning: the agent has opened no session yet.
+    /// Returns whether the agent has not opened a session of the conversation yet.
     fn is_opening_session(&self) -> bool {
         false
     }
-    /// Tells whether a talk has ended: nothing that the agent prints now is work.
+    /// Returns whether the conversation has ended, so that later output is not part of the work.
     fn is_conversation_over(&self) -> bool {
         false
     }
 }
 
-/// What an agent that is talked to is told.
+/// The input of a conversation with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationRequest {
     pub prompt: String,
-    /// The folder to work in, by its whole path.
+    /// The absolute path of the folder to work in.
     pub folder: String,
-    /// The session to go on with.
+    /// The session to resume.
     pub session: Option<String>,
     pub model: Option<String>,
     pub permission: PermissionLevel,
@@ -62,7 +62,7 @@ pub struct PendingStdin {
     pub disposition: StdinDisposition,
 }
 
-/// Whether more words follow.
+/// Whether stdin stays open after the bytes have been written.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum StdinDisposition {
     #[default]
@@ -70,7 +70,7 @@ pub enum StdinDisposition {
     Close,
 }
 
-/// What a session had used before it was resumed. `None` is unknown.
+/// The usage of a session before it was resumed. `None` means unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PriorUsage {
     pub input_tokens: Option<u64>,
@@ -78,17 +78,17 @@ pub struct PriorUsage {
     pub cost_usd: Option<f64>,
 }
 
-/// How many records were seen. An output without a single recognised one is not what we took it for.
+/// How many records were read. An output without any recognised record is not in the expected format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordCounts {
     pub recognised: u64,
-    /// Lines that are no record of this format. They are skipped.
+    /// Lines that are not a record of this format. They are skipped.
     pub unknown: u64,
-    /// Lines too long to be read.
+    /// Lines that exceeded the size limit. They are skipped.
     pub oversized: u64,
 }
 
-/// Returns a fresh parser for one process's output.
+/// Returns a new parser for the output of one process.
 pub fn parser_for_format(format: OutputFormat) -> Box<dyn StreamParser> {
     match format {
         OutputFormat::Text => Box::new(text::PlainTextParser::default()),
@@ -112,80 +112,82 @@ pub(super) enum RecordStatus {
     Unknown,
 }
 
-/// Reads one line of an NDJSON format. Pushes events only once the whole record has proved well-formed.
+/// Parses one line of an NDJSON format. Appends events only after the whole record has proved well-formed.
 pub(super) trait RecordReader: Send {
     fn read_record(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Result<RecordStatus, MalformedJson>;
-    /// Tells from the first bytes of a record whether it surely holds what a tool said and no word of the agent's.
+    /// Returns whether the first bytes of a record prove that it contains only tool output and no agent text.
     fn is_tool_record(&self, _head: &[u8]) -> bool {
         false
     }
-    /// See [`Parser::continues`].
+    /// See [`StreamParser::continue_session`].
     fn continue_session(&mut self, _before: PriorUsage) {}
-    /// See [`Parser::usage_file`].
+    /// See [`StreamParser::read_usage_file`].
     fn read_usage_file(&mut self, _text: &[u8], _out: &mut Vec<AgentEvent>) {}
-    /// See [`Parser::unwatched`].
+    /// See [`StreamParser::skip_display_events`].
     fn skip_display_events(&mut self) {}
-    /// The output has ended.
+    /// Appends the events that follow from the end of the output.
     fn finish_stream(&mut self, _out: &mut Vec<AgentEvent>) {}
-    /// See [`Parser::converse`].
-    fn start_conversation(&mut self, _talk: ConversationRequest) {}
-    /// See [`Parser::take_words`].
+    /// See [`StreamParser::start_conversation`].
+    fn start_conversation(&mut self, _request: ConversationRequest) {}
+    /// See [`StreamParser::take_pending_stdin`].
     fn take_pending_stdin(&mut self) -> PendingStdin {
         PendingStdin::default()
     }
-    /// See [`Parser::interrupt`].
+    /// See [`StreamParser::interrupt_turn`].
     fn interrupt_turn(&mut self) {}
-    /// See [`Parser::is_opening`].
+    /// See [`StreamParser::is_opening_session`].
     fn is_opening_session(&self) -> bool {
         false
     }
-    /// See [`Parser::is_over`].
+    /// See [`StreamParser::is_conversation_over`].
     fn is_conversation_over(&self) -> bool {
         false
     }
 }
 
-/// The parser of every format with one JSON record a line.
+/// The parser of every format with one JSON record per line.
 #[derive(Debug, Default)]
 pub(super) struct JsonLinesParser<R> {
     splitter: LineSplitter,
-    record_counts: RecordCounts,
-    stray_line: Vec<u8>,
+    line_log: LineLog,
     reader: R,
 }
 
-/// How much of a line that is no record is kept.
+/// Counts the lines so far.
+#[derive(Debug, Default)]
+struct LineLog {
+    counts: RecordCounts,
+    /// The start of the last line that is not a record.
+    stray_line: Vec<u8>,
+}
+
+/// How much of a line that is not a record is kept.
 const MAX_STRAY_LINE_BYTES: usize = 300;
 
 impl<R> JsonLinesParser<R> {
     pub(super) fn with_reader(reader: R) -> Self {
-        Self {
-            splitter: LineSplitter::default(),
-            record_counts: RecordCounts::default(),
-            stray_line: Vec::new(),
-            reader,
-        }
+        Self { splitter: LineSplitter::default(), line_log: LineLog::default(), reader }
     }
 }
 
 impl<R: RecordReader> StreamParser for JsonLinesParser<R> {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<AgentEvent>) {
-        let Self { splitter: lines, record_counts: counts, stray_line, reader: records } = self;
-        lines.push(bytes, &mut |line| read_line(records, (counts, stray_line), line, out));
+        let Self { splitter, line_log, reader } = self;
+        splitter.push(bytes, &mut |line| line_log.read_line(reader, line, out));
     }
 
     fn finish(&mut self, out: &mut Vec<AgentEvent>) {
-        let Self { splitter: lines, record_counts: counts, stray_line, reader: records } = self;
-        lines.finish(&mut |line| read_line(records, (counts, stray_line), line, out));
-        records.finish_stream(out);
+        let Self { splitter, line_log, reader } = self;
+        splitter.finish(&mut |line| line_log.read_line(reader, line, out));
+        reader.finish_stream(out);
     }
 
     fn record_counts(&self) -> RecordCounts {
-        self.record_counts
+        self.line_log.counts
     }
 
     fn stray_line(&self) -> &[u8] {
-        &self.stray_line
+        &self.line_log.stray_line
     }
 
     fn continue_session(&mut self, before: PriorUsage) {
@@ -200,8 +202,8 @@ impl<R: RecordReader> StreamParser for JsonLinesParser<R> {
         self.reader.skip_display_events();
     }
 
-    fn start_conversation(&mut self, talk: ConversationRequest) {
-        self.reader.start_conversation(talk);
+    fn start_conversation(&mut self, request: ConversationRequest) {
+        self.reader.start_conversation(request);
     }
 
     fn take_pending_stdin(&mut self) -> PendingStdin {
@@ -221,27 +223,24 @@ impl<R: RecordReader> StreamParser for JsonLinesParser<R> {
     }
 }
 
-fn read_line(
-    records: &mut impl RecordReader,
-    (counts, stray_line): (&mut RecordCounts, &mut Vec<u8>),
-    line: SplitLine<'_>,
-    out: &mut Vec<AgentEvent>,
-) {
-    match line {
-        SplitLine::Cut { head } => {
-            counts.oversized += 1;
-            if !records.is_tool_record(head) {
-                out.push(AgentEvent::Unread);
+impl LineLog {
+    fn read_line(&mut self, reader: &mut impl RecordReader, line: SplitLine<'_>, out: &mut Vec<AgentEvent>) {
+        match line {
+            SplitLine::Cut { head } => {
+                self.counts.oversized += 1;
+                if !reader.is_tool_record(head) {
+                    out.push(AgentEvent::Unread);
+                }
             }
+            SplitLine::Whole(line) if line.trim_ascii().is_empty() => {}
+            SplitLine::Whole(line) => match reader.read_record(line, out) {
+                Ok(RecordStatus::Recognised) => self.counts.recognised += 1,
+                Ok(RecordStatus::Unknown) | Err(MalformedJson) => {
+                    self.counts.unknown += 1;
+                    self.stray_line.clear();
+                    self.stray_line.extend(line.trim_ascii().iter().take(MAX_STRAY_LINE_BYTES));
+                }
+            },
         }
-        SplitLine::Whole(line) if line.trim_ascii().is_empty() => {}
-        SplitLine::Whole(line) => match records.read_record(line, out) {
-            Ok(RecordStatus::Recognised) => counts.recognised += 1,
-            Ok(RecordStatus::Unknown) | Err(MalformedJson) => {
-                counts.unknown += 1;
-                stray_line.clear();
-                stray_line.extend(line.trim_ascii().iter().take(MAX_STRAY_LINE_BYTES));
-            }
-        },
     }
 }

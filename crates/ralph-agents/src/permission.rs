@@ -1,4 +1,4 @@
-//! What an agent may do unasked: our three words for it, and what each means to one agent.
+//! Permissions: ralph's three levels of what an agent may do without asking, and how each is granted to an agent.
 use std::fmt;
 use std::str::FromStr;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use ralph_util::suggest;
 
-/// What an agent may do without asking.
+/// The level of what an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PermissionLevel {
-    /// Only what its own settings allow. Nobody is there to answer, so what it asks for is refused.
+    /// Only what its own settings allow. No user is present to answer, so every permission request is refused.
     Ask,
     /// Edit files in the project.
     Edits,
@@ -18,29 +18,29 @@ pub enum PermissionLevel {
     Full,
 }
 
-/// How one agent is given a permission.
+/// How a permission is granted to one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermissionGrant {
     pub flags: &'static [&'static str],
     pub env: &'static [(&'static str, &'static str)],
-    /// What it really allows, for people: the end of a sentence that begins with the agent.
+    /// Describes the grant for display: a sentence without its subject, the agent.
     pub description: &'static str,
 }
 
-/// What each permission means to one agent, or why it cannot be had.
+/// How each permission level is granted to one agent, or why it is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermissionGrants {
     pub ask: Result<PermissionGrant, &'static str>,
     pub edits: Result<PermissionGrant, &'static str>,
     pub full: Result<PermissionGrant, &'static str>,
-    /// What holds where the user says nothing.
+    /// The default if the user sets no permission.
     pub default_grant: DefaultGrant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultGrant {
     Level(PermissionLevel),
-    /// The agent's own settings decide; this is what people should know about them.
+    /// The agent's own settings decide. Contains a description of them for the user.
     AgentSettings(&'static str),
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for PermissionLevel {
     }
 }
 
-/// A permission that means nothing here.
+/// An unknown permission level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no permission named {name:?}; {}", suggest::suggestion_hint(name, &["ask", "edits", "full"]))]
 pub struct UnknownPermissionLevel {
@@ -90,7 +90,7 @@ impl PermissionGrant {
 }
 
 impl PermissionGrants {
-    /// An agent that takes no permissions from us.
+    /// Creates the grants of an agent that supports no permission levels.
     pub(super) const fn unsupported(reason: &'static str, settings: &'static str) -> Self {
         Self {
             ask: Err(reason),
@@ -100,7 +100,7 @@ impl PermissionGrants {
         }
     }
 
-    /// Returns how the permission is given, or why it cannot be.
+    /// Returns how a permission is granted, or why it is not supported.
     pub fn grant_for(&self, permission: PermissionLevel) -> Result<PermissionGrant, &'static str> {
         match permission {
             PermissionLevel::Ask => self.ask,
@@ -109,23 +109,23 @@ impl PermissionGrants {
         }
     }
 
-    /// Returns what the agent may do, in words.
+    /// Returns a description of what the agent may do.
     #[must_use]
     pub fn describe_grant(&self, requested: Option<PermissionLevel>) -> &'static str {
-        let given = requested.or(match self.default_grant {
+        let level = requested.or(match self.default_grant {
             DefaultGrant::Level(permission) => Some(permission),
             DefaultGrant::AgentSettings(_) => None,
         });
-        match (given.map(|permission| self.grant_for(permission)), self.default_grant) {
+        match (level.map(|permission| self.grant_for(permission)), self.default_grant) {
             (Some(Ok(grant)), _) => grant.description,
-            (Some(Err(why)), _) => why,
+            (Some(Err(reason)), _) => reason,
             (None, DefaultGrant::AgentSettings(settings)) => settings,
             (None, DefaultGrant::Level(_)) => "",
         }
     }
 
-    /// Returns the permission that holds where the user asked for this. Where the agent's own settings decide, what it
-    /// asks for is refused.
+    /// Returns the requested permission level or the default. If the agent's own settings decide, that is
+    /// [`PermissionLevel::Ask`]: its permission requests are refused.
     #[must_use]
     pub fn effective_level(&self, requested: Option<PermissionLevel>) -> PermissionLevel {
         requested.unwrap_or(match self.default_grant {
@@ -134,7 +134,7 @@ impl PermissionGrants {
         })
     }
 
-    /// Returns what to start with where the user asked for this.
+    /// Returns the grant for the requested permission level or the default.
     pub(super) fn effective_grant(&self, requested: Option<PermissionLevel>) -> Option<PermissionGrant> {
         match (requested, self.default_grant) {
             (Some(permission), _) | (None, DefaultGrant::Level(permission)) => self.grant_for(permission).ok(),

@@ -1,15 +1,15 @@
-//! What is surely in the way of a start, told before it: some agents hang, or fail without saying why.
+//! Problems that are detected before a start, because the agent would hang or fail without a reason.
 
-/// What an adapter must know about the world around the agent. Whoever calls looks it up.
+/// The facts about the agent's environment that an adapter needs. The caller looks them up.
 #[derive(Clone, Copy)]
 pub struct LaunchEnvironment<'a> {
-    /// Whether we are root.
+    /// Whether ralph runs as root.
     pub is_root: bool,
-    /// Whether a variable will be set, and not empty, for the agent.
+    /// Returns whether a variable will be set and not empty for the agent.
     pub has_variable: &'a dyn Fn(&str) -> bool,
 }
 
-/// Why a start cannot succeed, and what to do about it.
+/// Why a start cannot succeed, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct LaunchBlocker {
@@ -18,7 +18,7 @@ pub struct LaunchBlocker {
 }
 
 impl LaunchBlocker {
-    pub(super) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { problem: what.into(), hint: hint.into() }
+    pub(super) fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { problem: problem.into(), hint: hint.into() }
     }
 }

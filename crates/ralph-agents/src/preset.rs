@@ -1,21 +1,21 @@
-//! What an agent type gives by default. A user may replace each part alone; what is written always wins.
+//! The default settings of an agent type. The user can override each of them separately.
 use super::output_format::OutputFormat;
 use super::permission::PermissionGrants;
 
 /// The settings of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPreset {
-    /// The program. `None` where the user must name it.
+    /// The program. `None` if the user must name it.
     pub cli: Option<String>,
     pub args: Vec<String>,
     pub output_format: OutputFormat,
-    /// A jq expression whose values are the agent's own text.
+    /// A jq expression whose values are the agent's text.
     pub response_filter: Option<String>,
-    /// A jq expression whose values are what people see.
+    /// A jq expression whose values are displayed.
     pub display_filter: Option<String>,
 }
 
-/// What the user wrote. `None` keeps the preset's part.
+/// The user's settings. `None` keeps the preset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PresetOverrides {
     pub cli: Option<String>,
@@ -31,7 +31,7 @@ impl AgentPreset {
         Self { cli: None, args, output_format, response_filter: None, display_filter: None }
     }
 
-    /// Adds the flags of what the agent may do where the user says nothing.
+    /// Adds the flags of the default permission.
     pub(super) fn with_default_grant(mut self, grants: &PermissionGrants) -> Self {
         let flags = grants.effective_grant(None).map_or(&[][..], |grant| grant.flags);
         self.args.extend(flags.iter().map(|&flag| flag.to_owned()));
@@ -42,7 +42,7 @@ impl AgentPreset {
         Self { cli: Some(cli.to_owned()), ..self }
     }
 
-    /// Returns these settings with the user's own in place of those he named.
+    /// Returns these settings with the user's overrides applied.
     pub fn overridden_by(self, user: &PresetOverrides) -> Self {
         let user = user.clone();
         Self {

@@ -1,36 +1,36 @@
-//! What is known about an agent beside how it is started and read: where it comes from, how one logs in, and what is
-//! odd about which version.
+//! Facts profile an agent that are not needed to start or parse it: how to install it, how to log in, and known
+//! problems of its versions.
 use super::preflight::LaunchEnvironment;
 
-/// The facts that never change while ralph runs.
+/// Static facts profile an agent.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentProfile {
-    /// The npm package that it comes in, if it does.
+    /// The npm package that contains it, if any.
     pub npm_package: Option<&'static str>,
-    /// The version that the recordings are from.
+    /// The version that the recordings were made with.
     pub tested_version: Option<&'static str>,
-    /// Says how to get the program when it is missing.
+    /// How to install the program if it is missing.
     pub install_hint: &'static str,
-    /// Says how to log in.
+    /// How to log in.
     pub login_hint: &'static str,
-    /// Variables, each of which is a login.
+    /// Environment variables, each of which is a login.
     pub login_variables: &'static [&'static str],
-    /// Files, each of which is a sign of a login. They begin with `~/` or with a variable, `$NAME/`.
+    /// Files, each of which indicates a login. They start with `~/` or with a variable, `$NAME/`.
     pub login_files: &'static [&'static str],
-    /// Whether it can tell what it costs. Whether it does may depend on its provider.
+    /// Whether it can report cost. Whether it does may depend on its provider.
     pub reports_cost: bool,
 }
 
-/// What an adapter may look at to tell what is odd here.
+/// The facts that an adapter can inspect to find known problems on this machine.
 #[derive(Clone, Copy)]
 pub struct DiagnosticContext<'a> {
     pub version: Option<&'a AgentVersion>,
     pub environment: LaunchEnvironment<'a>,
-    /// Tells whether something is there: a path from the project's root, or from home where it begins with `~/`.
+    /// Returns whether a path exists. It is relative to the project root, or to the home folder if it starts with `~/`.
     pub has_path: &'a dyn Fn(&str) -> bool,
 }
 
-/// Something that people should know about an agent on this machine.
+/// Something that the user should know profile an agent on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentAdvisory {
     pub severity: AdvisorySeverity,
@@ -40,19 +40,19 @@ pub struct AgentAdvisory {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdvisorySeverity {
-    /// It is so, and ralph copes with it.
+    /// A limitation that ralph handles.
     Note,
-    /// It may go wrong.
+    /// A possible cause of failures.
     Warning,
 }
 
 impl AgentAdvisory {
-    pub(super) fn new_note(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: AdvisorySeverity::Note, message: what.into(), hint: hint.into() }
+    pub(super) fn new_note(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: AdvisorySeverity::Note, message: message.into(), hint: hint.into() }
     }
 
-    pub(super) fn new_warning(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { severity: AdvisorySeverity::Warning, message: what.into(), hint: hint.into() }
+    pub(super) fn new_warning(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { severity: AdvisorySeverity::Warning, message: message.into(), hint: hint.into() }
     }
 }
 
@@ -61,7 +61,7 @@ impl AgentAdvisory {
 pub struct AgentVersion(Vec<u64>);
 
 impl AgentVersion {
-    /// Returns the first version that stands in a text: numbers with dots between them.
+    /// Returns the first version in a text: numbers separated by dots.
     #[must_use]
     pub fn find_in_text(text: &str) -> Option<Self> {
         let words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
@@ -80,15 +80,15 @@ impl std::fmt::Display for AgentVersion {
 }
 
 impl AgentProfile {
-    /// Warns of a version that is older than the one whose recordings we have.
+    /// Returns a warning if the version is older than the tested one.
     pub(super) fn outdated_version_advisory(&self, context: &DiagnosticContext<'_>) -> Option<AgentAdvisory> {
         let (found, tested) = (context.version?, AgentVersion::find_in_text(self.tested_version?)?);
         let update = self.npm_package.map(|package| {
-            format!("npm install -g {package}@{tested} (on an old node, npm quietly installs an old version)")
+            format!("npm install -g {package}@{tested} (with an old Node.js, npm silently installs an old version)")
         });
         (*found < tested).then(|| {
             AgentAdvisory::new_warning(
-                format!("version {found} is older than {tested}, the one that ralph is tested with"),
+                format!("version {found} is older than {tested}, the version that ralph is tested with"),
                 update.unwrap_or_else(|| self.install_hint.to_owned()),
             )
         })
@@ -123,11 +123,11 @@ mod tests {
     #[test] // spec: A8
     fn every_program_has_install_and_login_hints() {
         for agent in AGENTS {
-            let about = agent.profile();
-            assert!(!about.install_hint.is_empty() && !about.login_hint.is_empty(), "{}", agent.name());
+            let profile = agent.profile();
+            assert!(!profile.install_hint.is_empty() && !profile.login_hint.is_empty(), "{}", agent.name());
             if let AgentProgram::OnPath(_) = agent.program() {
-                assert!(about.tested_version.is_some(), "{}", agent.name());
-                assert!(!about.login_variables.is_empty() || !about.login_files.is_empty(), "{}", agent.name());
+                assert!(profile.tested_version.is_some(), "{}", agent.name());
+                assert!(!profile.login_variables.is_empty() || !profile.login_files.is_empty(), "{}", agent.name());
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Qwen Code. Its output has Claude's shape, without a cost; what the API refuses it also writes as if it were the
-//! agent's words.
+//! Qwen Code. Its output has the same format as Claude's, without a cost. It also writes API errors as if they were
+//! agent text.
 use super::claude;
 use super::event::AgentErrorKind;
 use super::launch::{AgentInvocation, LaunchRequest};
@@ -7,7 +7,7 @@ use super::output_format::OutputFormat;
 use super::parser::StreamParser;
 use super::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
 use super::profile::AgentProfile;
-use super::registry::{Agent, AgentProgram, SessionSupport};
+use super::registry::{Agent, AgentProgram, ExitMeaning, SessionSupport};
 use super::spec::AgentSpec;
 
 const DEFAULT_ARGS: &[&str] = &["-o", "stream-json"];
@@ -15,13 +15,13 @@ const DEFAULT_ARGS: &[&str] = &["-o", "stream-json"];
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(
         &["--approval-mode", "default"],
-        "may read; tools that edit or run commands are not there",
+        "may read; tools that edit files or run commands are not available",
     )),
     edits: Ok(PermissionGrant::from_flags(
         &["--approval-mode", "auto-edit"],
         "may edit files; it cannot run commands (tests, git)",
     )),
-    full: Ok(PermissionGrant::from_flags(&["--approval-mode", "yolo"], "may do everything, unasked")),
+    full: Ok(PermissionGrant::from_flags(&["--approval-mode", "yolo"], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
@@ -32,7 +32,7 @@ pub(super) fn stream_parser() -> impl StreamParser {
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@qwen-code/qwen-code"),
     tested_version: Some("0.24.4"),
-    install_hint: "install it with `npm install -g @qwen-code/qwen-code` (node 22 or newer), or choose another with --agent",
+    install_hint: "install it with `npm install -g @qwen-code/qwen-code` (Node.js 22 or newer), or choose another with --agent",
     login_hint: "run `qwen` once and log in, or set OPENAI_API_KEY (and OPENAI_BASE_URL, OPENAI_MODEL)",
     login_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
     login_files: &["~/.qwen/oauth_creds.json"],
@@ -57,14 +57,14 @@ impl Agent for QwenAgent {
     }
 
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let start = self.base_invocation(request).with_flag("-m", request.model);
-        start.with_session("--resume", "--session-id", request).with_user_additions(request, &[])
+        let invocation = self.base_invocation(request).with_flag("-m", request.model);
+        invocation.with_session("--resume", "--session-id", request).with_user_additions(request, &[])
     }
 
-    fn exit_meaning(&self, code: i32) -> Option<(AgentErrorKind, &'static str)> {
+    fn exit_meaning(&self, code: i32) -> Option<ExitMeaning> {
         match code {
-            53 => Some((AgentErrorKind::Budget, "it reached its own limit of turns")),
-            55 => Some((AgentErrorKind::Budget, "it reached its own limit of time or tool calls")),
+            53 => Some(ExitMeaning::new(AgentErrorKind::Budget, "it reached its turn limit")),
+            55 => Some(ExitMeaning::new(AgentErrorKind::Budget, "it reached its limit of time or tool calls")),
             _ => None,
         }
     }
@@ -77,19 +77,19 @@ mod tests {
     use crate::{AgentEvent, PriorUsage};
 
     #[test] // spec: A5, S2
-    fn an_api_refusal_is_not_agent_text() {
-        let said = |text: &str| {
+    fn an_api_error_is_not_agent_text() {
+        let assistant_line = |text: &str| {
             r#"{"type":"assistant","message":{"content":[{"type":"text","text":"SAID"}]}}"#.replace("SAID", text)
         };
         let result = r#"{"type":"result","subtype":"error_during_execution","is_error":true}"#;
-        let found = parse_events(OutputFormat::Qwen, &[&said("[API Error: 401 no key]"), result].join("\n"));
+        let found = parse_events(OutputFormat::Qwen, &[&assistant_line("[API Error: 401 no key]"), result].join("\n"));
         assert_eq!(final_text(&found), "");
         assert!(found.contains(&AgentEvent::Error {
             kind: AgentErrorKind::Auth,
             message: "error_during_execution".into(),
             fatal: true
         }));
-        let found = parse_events(OutputFormat::Qwen, &said("I saw [API Error: 401] in the log"));
+        let found = parse_events(OutputFormat::Qwen, &assistant_line("I saw [API Error: 401] in the log"));
         assert_eq!(final_text(&found), "I saw [API Error: 401] in the log");
     }
 
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test] // spec: A1, A6
-    fn a_new_session_gets_our_id_and_an_old_one_is_resumed() {
+    fn a_new_session_gets_the_given_id_and_an_old_one_is_resumed() {
         let new = QwenAgent.build_invocation(&LaunchRequest { new_session_id: Some("u"), ..LaunchRequest::default() });
         assert_eq!(new.args.join(" "), "-o stream-json --approval-mode auto-edit --session-id u");
         let old = QwenAgent.build_invocation(&LaunchRequest {

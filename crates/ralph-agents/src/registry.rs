@@ -1,4 +1,4 @@
-//! The agents we know. A new one is a file beside this one and a line in [`AGENTS`].
+//! The supported agents. To add one, add its module and a line in [`AGENTS`].
 use super::acp::AcpAgent;
 use super::amp::AmpAgent;
 use super::claude::ClaudeAgent;
@@ -38,18 +38,18 @@ pub const AGENTS: &[&dyn Agent] = &[
     &DemoAgent,
 ];
 
-/// Everything that is particular to one coding agent.
+/// Everything that is specific to one coding agent.
 pub trait Agent: Sync {
-    /// Returns what is fixed about it.
+    /// Returns its static description.
     fn spec(&self) -> &'static AgentSpec;
 
-    /// Returns how to start it for this job.
+    /// Returns how to start it for this request.
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation;
 
-    /// Begins an invocation: the program, its arguments, and what gives it its permission.
+    /// Creates an invocation with the program, its arguments, and its permission.
     fn base_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let card = self.spec();
-        request.base_invocation(card.program, card.default_args).with_permission(request, &card.grants)
+        let spec = self.spec();
+        request.base_invocation(spec.program, spec.default_args).with_permission(request, &spec.grants)
     }
 
     fn name(&self) -> &'static str {
@@ -76,33 +76,33 @@ pub trait Agent: Sync {
         self.spec().output_format
     }
 
-    /// Returns the settings that the user may override.
+    /// Returns the settings that the user can override.
     fn preset(&self) -> AgentPreset {
         self.spec().to_preset()
     }
 
-    /// Returns how to ask it one question without any tools, in a conversation that is forgotten; `None` where it
-    /// cannot be asked so. Permission, session and extra arguments of the job mean nothing here.
+    /// Returns how to ask it one question without tools, in a session that is not stored. `None` if it does not support
+    /// this. Ignores the permission, the session and the extra arguments of the request.
     fn build_one_shot(&self, _request: &LaunchRequest<'_>) -> Option<AgentInvocation> {
         None
     }
 
-    /// Returns a model that costs little, where one is known by a lasting name.
+    /// Returns the stable name of a cheap model, if there is one.
     fn cheap_model(&self) -> Option<&'static str> {
         None
     }
 
-    /// Returns what people should know about it on this machine.
+    /// Returns what the user should know about it on this machine.
     fn advisories(&self, context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
         self.profile().outdated_version_advisory(context).into_iter().chain(self.known_quirks(context)).collect()
     }
 
-    /// Returns what is odd about it, beside its age.
+    /// Returns its known problems and limitations, apart from an outdated version.
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
         Vec::new()
     }
 
-    /// Tells whether [`Job::session`] means something to it.
+    /// Returns whether it supports [`LaunchRequest::resume_session`].
     fn can_resume(&self) -> bool {
         match self.session_support() {
             SessionSupport::Unsupported => false,
@@ -110,22 +110,22 @@ pub trait Agent: Sync {
         }
     }
 
-    /// Returns what an exit code means, where the agent gives it a meaning of its own.
-    fn exit_meaning(&self, _code: i32) -> Option<(AgentErrorKind, &'static str)> {
+    /// Returns the meaning of an exit code that is specific to this agent.
+    fn exit_meaning(&self, _code: i32) -> Option<ExitMeaning> {
         None
     }
 
-    /// Returns what to do about a start that was refused for want of a login.
+    /// Returns how to fix a start that failed because of a missing login.
     fn login_remedy(&self, _exit: AgentExit) -> &'static str {
         self.profile().login_hint
     }
 
-    /// Returns what a line of stderr tells of a request that the agent will repeat, where it tells that nowhere else.
+    /// Returns the event for a stderr line about a request that the agent retries, if its records do not report that.
     fn parse_stderr_notice(&self, _line: &str) -> Option<AgentEvent> {
         None
     }
 
-    /// Returns what would make this start fail or hang for sure.
+    /// Returns a problem that is certain to make this start fail or hang.
     fn launch_blocker(
         &self,
         _request: &LaunchRequest<'_>,
@@ -134,7 +134,7 @@ pub trait Agent: Sync {
         None
     }
 
-    /// Tells whether it writes what it has used into [`Job::usage_file`] when it ends.
+    /// Returns whether it writes its token usage to [`LaunchRequest::usage_file`] when it exits.
     fn writes_usage_file(&self) -> bool {
         false
     }
@@ -143,25 +143,25 @@ pub trait Agent: Sync {
         parser_for_format(self.output_format())
     }
 
-    /// Returns the signal on which it stops its own children too.
+    /// Returns the signal on which it also stops its child processes.
     fn graceful_signal(&self) -> GracefulSignal {
         GracefulSignal::Term
     }
 }
 
-/// The program behind an agent.
+/// The executable of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentProgram {
     /// Found on PATH under this name.
     OnPath(&'static str),
-    /// This very binary: whoever starts it knows its path and gives it in [`Job::program`].
+    /// ralph's own binary. The caller passes its path in [`LaunchRequest::program_override`].
     OwnBinary,
-    /// The user must name one, in [`Job::program`].
+    /// The user must name the program, in [`LaunchRequest::program_override`].
     UserProvided,
 }
 
 impl AgentProgram {
-    /// Returns the name to look for on PATH; empty where there is none to look for.
+    /// Returns the name to look up on PATH, or an empty string if the user must name the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::OnPath(name) => name,
@@ -171,15 +171,28 @@ impl AgentProgram {
     }
 }
 
-/// Where the id of a session comes from.
+/// The meaning of an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExitMeaning {
+    pub kind: AgentErrorKind,
+    pub description: &'static str,
+}
+
+impl ExitMeaning {
+    pub(super) const fn new(kind: AgentErrorKind, description: &'static str) -> Self {
+        Self { kind, description }
+    }
+}
+
+/// Whether an agent can resume sessions, and who assigns their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionSupport {
-    /// Every start is a new conversation.
+    /// Every start is a new session.
     Unsupported,
-    /// The agent names its session in its output, and that name resumes it.
+    /// The agent reports its session id in its output.
     AgentAssignedId,
-    /// The agent takes the id of a new session from us ([`Job::new_session`]); it may not name it itself, or only
-    /// at the end, so whoever chose the id must remember it.
+    /// The caller passes the id of a new session ([`LaunchRequest::new_session_id`]) and must remember it: the agent
+    /// reports it only at the end, or not at all.
     CallerAssignedId,
 }
 
@@ -189,7 +202,7 @@ pub enum GracefulSignal {
     Int,
 }
 
-/// An agent name that means nothing here.
+/// An unknown agent name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no agent named {name:?}")]
 pub struct UnknownAgent {
@@ -197,14 +210,14 @@ pub struct UnknownAgent {
 }
 
 impl UnknownAgent {
-    /// Says what to write instead.
+    /// Returns a hint that suggests a valid name.
     pub fn hint(&self) -> String {
         let names: Vec<_> = AGENTS.iter().map(|agent| agent.name()).collect();
         suggest::suggestion_hint(&self.name, &names)
     }
 }
 
-/// Returns the agent of that name.
+/// Returns the agent with this name.
 pub fn find_agent(name: &str) -> Result<&'static dyn Agent, UnknownAgent> {
     let found = AGENTS.iter().copied().find(|agent| agent.name() == name);
     found.ok_or_else(|| UnknownAgent { name: name.to_owned() })
@@ -215,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1
-    fn every_agent_is_found_by_its_own_name_and_no_two_share_one() {
+    fn every_agent_is_found_by_its_name_and_names_are_unique() {
         for (at, agent) in AGENTS.iter().enumerate() {
             assert_eq!(find_agent(agent.name()).unwrap().name(), agent.name());
             assert!(AGENTS.iter().skip(at + 1).all(|other| other.name() != agent.name()));
@@ -240,10 +253,10 @@ mod tests {
             ..LaunchRequest::default()
         };
         for agent in AGENTS {
-            let start = agent.build_invocation(&request);
-            assert_eq!(start.stdin.0, "SECRET PLAN");
-            assert!(start.args.iter().all(|arg| !arg.contains("SECRET")), "{}", agent.name());
-            assert!(start.env.iter().all(|(_, value)| !value.contains("SECRET")), "{}", agent.name());
+            let invocation = agent.build_invocation(&request);
+            assert_eq!(invocation.stdin.0, "SECRET PLAN");
+            assert!(invocation.args.iter().all(|arg| !arg.contains("SECRET")), "{}", agent.name());
+            assert!(invocation.env.iter().all(|(_, value)| !value.contains("SECRET")), "{}", agent.name());
             let Some(question) = agent.build_one_shot(&request) else { continue };
             assert_eq!(question.stdin.0, "SECRET PLAN");
             assert!(question.args.iter().all(|arg| !arg.contains("SECRET")), "{}", agent.name());
@@ -259,9 +272,9 @@ mod tests {
             extra_args: &extra,
             ..LaunchRequest::default()
         };
-        let able: Vec<_> = AGENTS.iter().filter(|agent| agent.build_one_shot(&request).is_some()).collect();
-        assert_eq!(able.iter().map(|agent| agent.name()).collect::<Vec<_>>(), ["claude", "codex", "text"]);
-        for agent in able {
+        let supporting: Vec<_> = AGENTS.iter().filter(|agent| agent.build_one_shot(&request).is_some()).collect();
+        assert_eq!(supporting.iter().map(|agent| agent.name()).collect::<Vec<_>>(), ["claude", "codex", "text"]);
+        for agent in supporting {
             let args = agent.build_one_shot(&request).unwrap().args;
             assert!(!args.iter().any(|arg| arg == "abc" || arg.contains("dangerously")), "{args:?}");
             assert!(!args.contains(&"--extra".to_owned()), "{args:?}");
@@ -269,7 +282,7 @@ mod tests {
     }
 
     #[test] // spec: A2, A6
-    fn what_the_user_sets_wins_for_every_agent() {
+    fn user_settings_take_precedence_for_every_agent() {
         let (args, extra) = (["--own".to_owned()], ["--extra".to_owned()]);
         let env = [("FOO".to_owned(), "bar".to_owned())];
         let request = LaunchRequest {
@@ -280,19 +293,19 @@ mod tests {
             ..LaunchRequest::default()
         };
         for agent in AGENTS {
-            let start = agent.build_invocation(&request);
-            assert_eq!(start.program, "./mine");
-            assert_eq!(start.args, ["--own", "--extra"], "{}", agent.name());
-            assert_eq!(start.env.last(), Some(&env[0]));
+            let invocation = agent.build_invocation(&request);
+            assert_eq!(invocation.program, "./mine");
+            assert_eq!(invocation.args, ["--own", "--extra"], "{}", agent.name());
+            assert_eq!(invocation.env.last(), Some(&env[0]));
         }
     }
 
     #[test] // spec: A6
     fn no_agent_detects_that_it_runs_inside_another() {
         for agent in AGENTS {
-            let start = agent.build_invocation(&LaunchRequest::default());
+            let invocation = agent.build_invocation(&LaunchRequest::default());
             for name in ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"] {
-                assert!(start.env_remove.iter().any(|removed| removed == name), "{} {name}", agent.name());
+                assert!(invocation.env_remove.iter().any(|removed| removed == name), "{} {name}", agent.name());
             }
         }
     }

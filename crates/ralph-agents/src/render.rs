@@ -1,16 +1,16 @@
-//! Turns events into plain lines for people. Everything an agent wrote is made harmless first; colours and
-//! layout are the business of whoever prints.
+//! Renders events as plain lines for display. All agent output is sanitized first; colours and layout are up to the
+//! caller.
 use super::event::AgentEvent;
 use ralph_util::sanitize::sanitize_text;
 
-/// How much of one event is shown.
+/// Display limits for one event.
 const MAX_LINES_PER_EVENT: usize = 400;
 const MAX_LINE_CHARS: usize = 2_000;
 
 const UNREAD_RECORD_MESSAGE: &str =
-    "a record was too long to be read; if it held words of the agent, only the raw log has them";
+    "a record was too long and was skipped; if it contained agent text, only the raw log has it";
 
-/// Returns the lines that show an event; none for those that only feed the books.
+/// Returns the lines that display an event. Events that are only counted have none.
 pub fn render_event(event: &AgentEvent) -> Vec<String> {
     match event {
         AgentEvent::Text { text, .. } => render_text(text),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test] // spec: A4
-    fn no_control_sequence_of_the_agent_passes_through_any_event() {
+    fn control_sequences_are_removed_from_every_event() {
         let evil = "a\x1b]52;c;eA==\x07\x1b[2J\u{202e}b\x1b]8;;u\x1b\\c";
         let events = [
             AgentEvent::Text { message: 1, text: evil.into() },

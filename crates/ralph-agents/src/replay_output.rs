@@ -1,4 +1,4 @@
-//! Reads a whole recorded output: the same parsers and the same claim finder that listen to a running agent.
+//! Parses a recorded output with the same parsers and claim finder that are used for a running agent.
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use crate::{AgentEvent, OutputFormat, RecordCounts, feed_claim_finder, parser_fo
 
 const READ_BUFFER_BYTES: usize = 256 * 1024;
 
-/// Reads an agent's output to its end and says what it claims.
+/// Reads an agent's output to its end and returns its claim.
 pub fn read_output_claim(
     format: OutputFormat,
     rules: ClaimRules,
@@ -23,7 +23,7 @@ pub fn read_output_claim(
     Ok(finder.finish())
 }
 
-/// Reads an agent's output and hands over what it says, piece by piece, until it ends or nobody wants more.
+/// Reads an agent's output and passes its events to `sink` chunk by chunk, until the output ends or `sink` breaks.
 pub fn read_events(
     format: OutputFormat,
     output: &mut dyn Read,
@@ -31,13 +31,13 @@ pub fn read_events(
 ) -> io::Result<RecordCounts> {
     let mut parser = parser_for_format(format);
     let mut events = Vec::new();
-    let mut piece = vec![0; READ_BUFFER_BYTES];
+    let mut buffer = vec![0; READ_BUFFER_BYTES];
     loop {
-        let count = match output.read(&mut piece) {
+        let count = match output.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
-        match piece.get(..count).filter(|bytes| !bytes.is_empty()) {
+        match buffer.get(..count).filter(|bytes| !bytes.is_empty()) {
             Some(bytes) => parser.push(bytes, &mut events),
             None => parser.finish(&mut events),
         }

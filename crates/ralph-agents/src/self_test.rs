@@ -1,4 +1,4 @@
-//! A few recordings inside of the binary, so that every machine can show that its ralph reads them as it should.
+//! Recordings that are built into the binary, so that `ralph doctor` can check the parsers on any machine.
 use jiff::Zoned;
 use ralph_core::attempt::AgentErrorKind;
 
@@ -7,7 +7,7 @@ use super::infer_failure::AgentExit;
 use super::parser::parser_for_format;
 use super::registry::Agent;
 
-/// What a recording comes to.
+/// The expected result of a recording.
 enum ExpectedResult {
     /// The agent claims completion.
     Claim,
@@ -39,14 +39,15 @@ const RECORDINGS: &[(&str, &str, ExpectedResult)] = &[
     ("acp", recorded!("acp/gemini-401"), ExpectedResult::Failure(AgentErrorKind::Auth)),
 ];
 
-/// Reads the recordings of an agent. Returns how many there are, or what was read wrongly.
+/// Parses the recordings of an agent. Returns how many there are, or a description of the first mismatch.
 pub fn run_self_test(agent: &dyn Agent) -> Result<usize, String> {
-    let own = RECORDINGS.iter().filter(|(name, ..)| *name == agent.name());
-    own.map(|(_, output, comes)| check_recording(agent, output, comes))
-        .try_fold(0, |count, read| read.map(|()| count + 1))
+    let recordings = RECORDINGS.iter().filter(|(name, ..)| *name == agent.name());
+    recordings
+        .map(|(_, output, expected)| check_recording(agent, output, expected))
+        .try_fold(0, |count, checked| checked.map(|()| count + 1))
 }
 
-fn check_recording(agent: &dyn Agent, output: &str, comes: &ExpectedResult) -> Result<(), String> {
+fn check_recording(agent: &dyn Agent, output: &str, expected: &ExpectedResult) -> Result<(), String> {
     let (mut parser, mut events, mut summary) =
         (parser_for_format(agent.output_format()), Vec::new(), AttemptSummaryBuilder::default());
     parser.push(output.as_bytes(), &mut events);
@@ -56,13 +57,13 @@ fn check_recording(agent: &dyn Agent, output: &str, comes: &ExpectedResult) -> R
     let attempt = summary.into_summary(agent, parser.record_counts(), AgentExit::Unknown, &now);
     let claims = attempt.final_text.as_deref().is_some_and(|text| text.ends_with("<promise>COMPLETE</promise>"));
     let kind = attempt.error.map(|error| error.kind);
-    match comes {
+    match expected {
         ExpectedResult::Claim if claims && kind.is_none() => Ok(()),
         ExpectedResult::Failure(expected) if kind == Some(*expected) => Ok(()),
-        ExpectedResult::Claim => Err("a recorded claim was not read".to_owned()),
+        ExpectedResult::Claim => Err("a recorded claim was not recognised".to_owned()),
         ExpectedResult::Failure(expected) => {
-            let read = kind.map_or("no failure", AgentErrorKind::name);
-            Err(format!("a recorded failure ({}) was read as {read}", expected.name()))
+            let found = kind.map_or("no failure", AgentErrorKind::name);
+            Err(format!("a recorded failure ({}) was classified as {found}", expected.name()))
         }
     }
 }
@@ -73,7 +74,7 @@ mod tests {
     use crate::{AGENTS, find_agent};
 
     #[test] // spec: A8
-    fn every_agent_reads_its_recordings() {
+    fn every_agent_parses_its_recordings_correctly() {
         for agent in AGENTS {
             let count = run_self_test(*agent).unwrap();
             let has_none = ["amp", "text", "demo"].contains(&agent.name());
@@ -85,8 +86,8 @@ mod tests {
     fn a_misread_recording_is_reported() {
         let claude = find_agent("claude").unwrap();
         let wrong = check_recording(claude, recorded!("codex/text"), &ExpectedResult::Claim);
-        assert_eq!(wrong, Err("a recorded claim was not read".to_owned()));
+        assert_eq!(wrong, Err("a recorded claim was not recognised".to_owned()));
         let wrong = check_recording(claude, recorded!("claude/text"), &ExpectedResult::Failure(AgentErrorKind::Auth));
-        assert_eq!(wrong, Err("a recorded failure (auth) was read as no failure".to_owned()));
+        assert_eq!(wrong, Err("a recorded failure (auth) was classified as no failure".to_owned()));
     }
 }

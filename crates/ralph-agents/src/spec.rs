@@ -1,4 +1,4 @@
-//! What is fixed about an agent: the part of its adapter that is data.
+//! The static description of an agent: the part of its adapter that is data.
 use super::output_format::OutputFormat;
 use super::permission::PermissionGrants;
 use super::preset::AgentPreset;
@@ -8,21 +8,21 @@ use super::registry::{AgentProgram, SessionSupport};
 #[derive(Debug, Clone, Copy)]
 pub struct AgentSpec {
     pub name: &'static str,
-    /// What is started when the user names nothing else.
+    /// The default program.
     pub program: AgentProgram,
     pub output_format: OutputFormat,
-    /// The arguments that the user may replace.
+    /// The default arguments, which the user can replace.
     pub default_args: &'static [&'static str],
-    /// What it may do unasked, by permission.
+    /// How each permission level is granted.
     pub grants: PermissionGrants,
-    /// How one start can go on with the conversation of an earlier one.
+    /// Whether and how an earlier session can be resumed.
     pub session_support: SessionSupport,
-    /// Where it comes from and how one logs in.
+    /// How to install it and log in.
     pub profile: AgentProfile,
 }
 
 impl AgentSpec {
-    /// Returns the settings that the user may override.
+    /// Returns the settings that the user can override.
     pub(super) fn to_preset(self) -> AgentPreset {
         let preset = AgentPreset::new(self.output_format, self.default_args).with_default_grant(&self.grants);
         match self.program {

@@ -1,4 +1,4 @@
-//! The plain adapter: any command that reads a prompt and prints. All it prints is the agent's own text.
+//! The adapter for any program that reads a prompt on stdin. Everything that it prints is agent text.
 use memchr::memchr_iter;
 
 use super::event::AgentEvent;
@@ -14,7 +14,7 @@ const PROFILE: AgentProfile = AgentProfile {
     npm_package: None,
     tested_version: None,
     install_hint: "name the program with --agent-cmd PATH",
-    login_hint: "it needs none that ralph knows of",
+    login_hint: "ralph does not know how the program logs in",
     login_variables: &[],
     login_files: &[],
     reports_cost: false,
@@ -27,7 +27,7 @@ const SPEC: AgentSpec = AgentSpec {
     default_args: &[],
     grants: PermissionGrants::unsupported(
         "a plain program takes no permissions from ralph",
-        "does whatever the program does: ralph cannot limit it",
+        "may do whatever the program does: ralph cannot limit it",
     ),
     session_support: SessionSupport::Unsupported,
     profile: PROFILE,
@@ -40,22 +40,22 @@ impl Agent for TextAgent {
         &SPEC
     }
 
-    /// A plain command has no flags that we know: model, permission and session mean nothing to it.
+    /// The flags of a plain program are unknown, so model, permission and session are ignored.
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
         self.base_invocation(request).with_user_additions(request, &[])
     }
 
-    /// Whether it has tools only the user knows, who made it a judge.
+    /// Whether the program uses tools is the responsibility of the user, who configured it as a judge.
     fn build_one_shot(&self, request: &LaunchRequest<'_>) -> Option<AgentInvocation> {
         let request = LaunchRequest { extra_args: &[], ..*request };
         Some(self.build_invocation(&request))
     }
 }
 
-/// Reads everything as message 1.
+/// Treats the whole output as message 1.
 #[derive(Debug, Default)]
 pub(super) struct PlainTextParser {
-    /// The first bytes of a character that the next chunk completes. Never more than three.
+    /// The first bytes of a character that the next chunk completes, at most three.
     partial_char: Vec<u8>,
     newline_count: u64,
     has_open_line: bool,
@@ -72,8 +72,8 @@ impl StreamParser for PlainTextParser {
             joined = [std::mem::take(&mut self.partial_char).as_slice(), bytes].concat();
             bytes = &joined;
         }
-        let (whole, begun) = bytes.split_at(bytes.len() - incomplete_char_len(bytes));
-        self.partial_char = begun.to_vec();
+        let (whole, partial) = bytes.split_at(bytes.len() - incomplete_char_len(bytes));
+        self.partial_char = partial.to_vec();
         push_text_event(whole, out);
     }
 
@@ -91,12 +91,12 @@ fn push_text_event(bytes: &[u8], out: &mut Vec<AgentEvent>) {
         return;
     }
     let text = String::from_utf8_lossy(bytes).into_owned();
-    // A NUL is legal text, but neither databases nor C programs take it.
+    // NUL is a valid character, but databases and C programs reject it.
     let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
     out.push(AgentEvent::Text { message: 1, text });
 }
 
-/// Returns how many bytes at the end begin a character whose rest may still come.
+/// Returns the length of an incomplete character at the end of the bytes.
 fn incomplete_char_len(bytes: &[u8]) -> usize {
     let tail = bytes.get(bytes.len().saturating_sub(3)..).unwrap_or_default();
     for length in 1..=tail.len() {

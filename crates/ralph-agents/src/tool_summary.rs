@@ -1,11 +1,11 @@
-//! Short lines for display: what a tool call is about, and the beginning of what came back.
+//! One-line summaries for display: the subject of a tool call, and the start of its result.
 use ralph_util::json::{self, JsonCursor, MalformedJson, RawJson};
 
-/// How much of a thought or a tool result is kept.
+/// Maximum length of an excerpt of reasoning or of a tool result.
 pub(super) const EXCERPT_CHARS: usize = 120;
 const DETAIL_CHARS: usize = 160;
 
-/// The members that say most about a tool call, the best first.
+/// The members of a tool's input that describe the call, the most descriptive first.
 const DESCRIPTIVE_KEYS: &[&str] = &[
     "command",
     "cmd",
@@ -22,7 +22,7 @@ const DESCRIPTIVE_KEYS: &[&str] = &[
     "prompt",
 ];
 
-/// Returns one line about a tool's input: its command, file or the like.
+/// Returns a one-line summary of a tool's input, such as its command or file.
 pub(super) fn summarize_tool_input(input: Option<RawJson<'_>>) -> String {
     input.and_then(|input| most_descriptive_member(input).ok().flatten()).map(value_to_line).unwrap_or_default()
 }
@@ -32,7 +32,7 @@ fn most_descriptive_member(input: RawJson<'_>) -> Result<Option<RawJson<'_>>, Ma
     JsonCursor::new(input).visit_object(|cursor, key| {
         let value = cursor.take_raw()?;
         let rank = DESCRIPTIVE_KEYS.iter().position(|name| name.as_bytes() == key);
-        if let Some(rank) = rank.filter(|rank| best.is_none_or(|(so_far, _)| *rank < so_far)) {
+        if let Some(rank) = rank.filter(|rank| best.is_none_or(|(best_rank, _)| *rank < best_rank)) {
             best = Some((rank, value));
         }
         Ok(())
@@ -40,7 +40,7 @@ fn most_descriptive_member(input: RawJson<'_>) -> Result<Option<RawJson<'_>>, Ma
     Ok(best.map(|(_, value)| value))
 }
 
-/// Returns one line of a value that is known to be telling.
+/// Returns a value as one line, or an empty string if it is missing.
 pub(super) fn summarize_value(value: Option<RawJson<'_>>) -> String {
     value.map(value_to_line).unwrap_or_default()
 }
@@ -56,7 +56,7 @@ fn value_to_line(value: RawJson<'_>) -> String {
     }
 }
 
-/// Returns the beginning of a tool result: a string, a list of text blocks, or whatever else it is.
+/// Returns the start of a tool result: a string, a list of text blocks, or any other JSON.
 pub(super) fn result_excerpt(value: Option<RawJson<'_>>) -> String {
     let Some(value) = value else { return String::new() };
     let text = json::decode_string_prefix(Some(value), EXCERPT_CHARS * 2).or_else(|| first_text_block(value));
@@ -80,7 +80,7 @@ fn lossy_prefix(value: RawJson<'_>) -> String {
     String::from_utf8_lossy(value.get(..EXCERPT_CHARS * 4).unwrap_or(value)).into_owned()
 }
 
-/// Returns the text as one line of at most `limit` characters. It looks at no more of the text than it needs.
+/// Returns the text as one line of at most `limit` characters. Reads no more of the text than necessary.
 pub(super) fn to_one_line(text: &str, limit: usize) -> String {
     let text = text.trim();
     let mut line = String::with_capacity(text.len().min(limit * 2));

@@ -1,4 +1,4 @@
-//! Tokens of agents that count over a whole session. What an attempt used is what was added.
+//! Token totals of agents that report the usage of a whole session. An attempt used the increase.
 use super::event::AgentEvent;
 use super::parser::PriorUsage;
 
@@ -15,12 +15,12 @@ impl Default for UsageTotals {
 }
 
 impl UsageTotals {
-    /// Takes over what the session had used before.
+    /// Sets the totals to the usage of the session before it was resumed.
     pub(super) fn continue_from(&mut self, before: PriorUsage) {
         *self = Self { input_tokens: before.input_tokens, output_tokens: before.output_tokens };
     }
 
-    /// Takes the new totals, and returns what they add. What nobody knows to start from adds an unknown number.
+    /// Updates the totals and returns the increase, which is unknown if the previous total is unknown.
     pub(super) fn advance_to(&mut self, input: Option<u64>, output: Option<u64>) -> Option<AgentEvent> {
         let added = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let (input_tokens, output_tokens) = (added(input, self.input_tokens), added(output, self.output_tokens));

@@ -1,5 +1,5 @@
-//! Takes away the raw logs, the session logs and the notes of runs, and nothing else: never through a link. Mends logs that a killed
-//! process left in pieces.
+//! Removes raw logs, session logs and notes of runs without following links, and joins logs that a killed process left
+//! in pieces.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ralph_util::private_files;
 
-/// The folder in which each run has its own.
+/// The folder that contains a folder for each run.
 #[derive(Debug)]
 pub struct RunFolders {
     path: PathBuf,
@@ -16,16 +16,16 @@ pub struct RunFolders {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
-    #[error("{} is not a folder of ralph's own but a link or a file", path.display())]
+    #[error("{} is a link or a file, not a folder that ralph created", path.display())]
     NotOwnFolder { path: PathBuf },
-    #[error("{} cannot be removed", path.display())]
+    #[error("cannot remove {}", path.display())]
     CannotRemove { path: PathBuf, source: io::Error },
-    #[error("the end of {} cannot be put behind it", path.display())]
+    #[error("cannot append the saved tail to {}", path.display())]
     CannotJoin { path: PathBuf, source: io::Error },
 }
 
 impl RunFolders {
-    /// Finds the folder. Where there is none, no run has one of its own.
+    /// Finds the folder of the runs below the state folder. It need not exist.
     pub fn find(state: &Path) -> Result<Self, RetentionError> {
         let path = state.join("runs");
         match fs::symlink_metadata(&path) {
@@ -34,7 +34,7 @@ impl RunFolders {
         }
     }
 
-    /// Returns how many bytes the logs of a run take, if it has any.
+    /// Returns the size of the logs of a run in bytes, if it has any.
     pub fn logs_size(&self, run: &str) -> Result<Option<u64>, RetentionError> {
         let Some(path) = self.run_folder(run) else { return Ok(None) };
         match fs::symlink_metadata(&path) {
@@ -44,7 +44,7 @@ impl RunFolders {
         }
     }
 
-    /// Removes the folder of a run. Links in it are removed, not followed.
+    /// Removes the folder of a run. Removes links without following them.
     pub fn remove_run_folder(&self, run: &str) -> Result<(), RetentionError> {
         let Some(path) = self.run_folder(run) else { return Ok(()) };
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
@@ -53,7 +53,7 @@ impl RunFolders {
         fs::remove_dir_all(&path).map_err(|source| RetentionError::CannotRemove { path, source })
     }
 
-    /// Puts the ends of logs that a killed process left in pieces behind their logs. Returns how many logs got one.
+    /// Appends the pieces that a killed process left to their logs. Returns the number of changed logs.
     pub fn join_log_tails(&self, run: &str) -> Result<u64, RetentionError> {
         let logs = self.unjoined_logs(run);
         for (log, pieces) in &logs {
@@ -62,13 +62,13 @@ impl RunFolders {
         Ok(logs.len() as u64)
     }
 
-    /// Returns how many logs [`RunFolders::join_ends`] would change.
+    /// Returns how many logs [`RunFolders::join_log_tails`] would change.
     #[must_use]
     pub fn count_unjoined_tails(&self, run: &str) -> u64 {
         self.unjoined_logs(run).len() as u64
     }
 
-    /// Returns the logs whose end lies beside them, and the numbers of its pieces in their order.
+    /// Returns the logs that have pieces, with the piece numbers in order.
     fn unjoined_logs(&self, run: &str) -> BTreeMap<PathBuf, BTreeSet<u64>> {
         let folder = self.run_folder(run).filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()));
         let files = folder.into_iter().flat_map(fs::read_dir).flatten().flatten();
@@ -80,20 +80,20 @@ impl RunFolders {
         logs
     }
 
-    /// An id that is none could lead anywhere.
+    /// Returns the folder of a run; `None` if the id is not a UUID and could be an arbitrary path.
     fn run_folder(&self, run: &str) -> Option<PathBuf> {
         run.parse::<uuid::Uuid>().ok().map(|_| self.path.join(run))
     }
 }
 
-/// Returns the log that a file is a piece of, and its number, if it is named like one.
+/// Parses the name of a piece into the path of its log and the number of the piece.
 fn parse_piece_name(path: &Path) -> Option<(PathBuf, u64)> {
     let (log, number) = path.file_name()?.to_str()?.rsplit_once(PIECE_NAME_INFIX)?;
     let number = number.parse().ok().filter(|parsed: &u64| parsed.to_string() == number)?;
     Some((path.with_file_name(log), number))
 }
 
-/// What stands between the name of a log and the number of a piece.
+/// Separates the name of a log from the number of a piece.
 const PIECE_NAME_INFIX: &str = ".tail-";
 
 fn join_pieces(log: &Path, pieces: &BTreeSet<u64>) -> io::Result<()> {
@@ -111,27 +111,27 @@ fn join_pieces(log: &Path, pieces: &BTreeSet<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// Nobody knows what was thrown away before: the process that counted it is dead.
+/// The number of lost bytes is unknown, because the process that counted them is dead.
 const KILLED_MARKER: &str =
-    "[ralph: it was killed here; bytes may be missing, or repeated, before the end of the log that follows]";
+    "[ralph: the process was killed here; bytes may be missing or repeated before the tail that follows]";
 
-/// Returns how many bytes a file takes, if it is one in a real folder.
+/// Returns the size of a regular file in bytes; 0 for anything else.
 #[must_use]
 pub fn file_size(file: &Path) -> u64 {
     private_files::open_regular_file(file).and_then(|file| file.metadata()).map_or(0, |found| found.len())
 }
 
-/// Removes the notes of a run. A link in their place goes, and what it leads to stays.
+/// Removes the notes of a run. Removes a link without following it.
 pub fn remove_notes(notes: &Path) -> Result<(), RetentionError> {
     remove_file(notes)
 }
 
-/// Removes session logs of a run. Links in their place go, and what they lead to stays.
+/// Removes session logs of a run. Removes links without following them.
 pub fn remove_session_logs(logs: &[PathBuf]) -> Result<(), RetentionError> {
     logs.iter().try_for_each(|log| remove_file(log))
 }
 
-/// Removes the old execution log, if nothing was written to it for so long. Returns its size.
+/// Removes the old execution log if it has not been written to for `older_than`. Returns its size.
 pub fn remove_old_execution_log(log: &Path, older_than: Duration, mode: RemovalMode) -> Result<u64, RetentionError> {
     let Ok(found) = private_files::open_regular_file(log).and_then(|file| file.metadata()) else {
         return Ok(0);
@@ -146,14 +146,14 @@ pub fn remove_old_execution_log(log: &Path, older_than: Duration, mode: RemovalM
     }
 }
 
-/// Whether something is removed, or only counted.
+/// Whether to remove files or only count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalMode {
     Remove,
     DryRun,
 }
 
-/// Removes a file that may be gone already. The folder that it lies in must be a real one.
+/// Removes a file, if it exists. Its folder must not be a link.
 fn remove_file(file: &Path) -> Result<(), RetentionError> {
     let path = file.to_path_buf();
     let folder = file.parent().map(fs::symlink_metadata);
@@ -207,7 +207,7 @@ mod tests {
     // fault: 41
     // spec: D5
     #[test]
-    fn the_pieces_that_a_killed_process_left_become_the_end_of_their_log_in_their_order() {
+    fn pieces_of_a_killed_process_are_appended_to_their_log_in_order() {
         let (temp, run) = sample_state();
         for (name, text) in [("iteration-001.ndjson.tail-9", "abc"), ("a.stderr", "x"), ("a.stderr.tail-1", "y")] {
             fs::write(run.join(name), text).unwrap();
@@ -223,13 +223,13 @@ mod tests {
         let mark = "{\"type\":\"ralph.cut\",\"missing_bytes\":null}";
         assert_eq!(text("iteration-001.ndjson"), format!("12345\n{mark}\nabc678"));
         assert_eq!(text("a.stderr"), format!("x\n{KILLED_MARKER}\ny"));
-        assert_eq!(fs::read_dir(&run).unwrap().count(), 3, "the pieces are gone");
+        assert_eq!(fs::read_dir(&run).unwrap().count(), 3, "the pieces are removed");
     }
 
     // fault: 62
     // spec: D5, L16
     #[test]
-    fn notes_go_with_their_run_and_never_what_a_link_leads_to() {
+    fn notes_are_removed_without_following_links() {
         let temp = tempfile::tempdir().unwrap();
         let (folder, outside) = (temp.path().join("notes"), temp.path().join("precious"));
         fs::create_dir(&folder).unwrap();
@@ -254,7 +254,7 @@ mod tests {
     // fault: 62
     // spec: D5
     #[test]
-    fn links_are_never_followed_out_of_the_state() {
+    fn links_out_of_the_state_folder_are_not_followed() {
         let (temp, run) = sample_state();
         let outside = temp.path().join("precious");
         fs::create_dir(&outside).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     // fault: 62
     // spec: D5
     #[test]
-    fn a_folder_of_runs_that_leads_elsewhere_is_refused_and_an_id_is_no_path() {
+    fn a_linked_runs_folder_is_refused_and_an_id_is_not_used_as_a_path() {
         let (temp, _) = sample_state();
         let folders = RunFolders::find(temp.path()).unwrap();
         for id in ["..", "../runs", "", "/", "."] {

@@ -1,5 +1,5 @@
-//! The stories of the process room, told with real programs.
-//! The keeper must be forked before the first thread, so this file has its own small `main` instead of the harness.
+//! Tests of `ralph-process` with real programs.
+//! By hand instead of the test harness because the keeper must be forked before the first thread.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test runner reports on stdout")]
 
@@ -11,14 +11,14 @@ mod disasters;
 mod endings;
 #[path = "process_room/errors.rs"]
 mod errors;
+#[path = "process_room/fixture.rs"]
+mod fixture;
 #[path = "process_room/helper.rs"]
 mod helper;
 #[path = "process_room/library.rs"]
 mod library;
 #[path = "process_room/memory.rs"]
 mod memory;
-#[path = "process_room/scene.rs"]
-mod scene;
 #[path = "process_room/stopping.rs"]
 mod stopping;
 #[path = "process_room/surroundings.rs"]
@@ -32,98 +32,97 @@ use std::time::Duration;
 
 use ralph_process::Keeper;
 
-use scene::Scene;
+use fixture::Fixture;
 
-type Telling = Pin<Box<dyn Future<Output = ()>>>;
+type TestFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// One test: its name is a sentence.
-struct Story {
+struct TestCase {
     name: &'static str,
-    tell: fn(Scene) -> Telling,
+    run: fn(Fixture) -> TestFuture,
 }
 
-/// Lists the stories of a file.
-macro_rules! stories {
+/// Lists the test cases of a file.
+macro_rules! test_cases {
     ($($name:ident),* $(,)?) => {
-        pub(crate) const STORIES: &[crate::Story] =
-            &[$(crate::Story { name: stringify!($name), tell: |scene| Box::pin($name(scene)) }),*];
+        pub(crate) const TEST_CASES: &[crate::TestCase] =
+            &[$(crate::TestCase { name: stringify!($name), run: |fixture| Box::pin($name(fixture)) }),*];
     };
 }
-pub(crate) use stories;
+pub(crate) use test_cases;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [first, rest @ ..] = arguments.as_slice()
         && first == helper::FLAG
     {
-        return helper::act(rest);
+        return helper::run(rest);
     }
-    let chosen = choose(&arguments);
+    let selected = select_test_cases(&arguments);
     if arguments.iter().any(|argument| argument == "--list") {
-        return list(&arguments, &chosen);
+        return list_test_cases(&arguments, &selected);
     }
-    run(&chosen)
+    run_test_cases(&selected)
 }
 
-fn choose(arguments: &[String]) -> Vec<&'static Story> {
+fn select_test_cases(arguments: &[String]) -> Vec<&'static TestCase> {
     let all = [
-        deaths::STORIES,
-        disasters::STORIES,
-        endings::STORIES,
-        errors::STORIES,
-        library::STORIES,
-        memory::STORIES,
-        stopping::STORIES,
-        surroundings::STORIES,
+        deaths::TEST_CASES,
+        disasters::TEST_CASES,
+        endings::TEST_CASES,
+        errors::TEST_CASES,
+        library::TEST_CASES,
+        memory::TEST_CASES,
+        stopping::TEST_CASES,
+        surroundings::TEST_CASES,
     ];
     let filter = arguments.iter().find(|argument| !argument.starts_with('-') && *argument != "terse");
     let exact = arguments.iter().any(|argument| argument == "--exact");
-    let fits = |story: &&Story| match filter {
-        Some(filter) if exact => story.name == filter,
-        Some(filter) => story.name.contains(filter.as_str()),
+    let matches_filter = |test: &&TestCase| match filter {
+        Some(filter) if exact => test.name == filter,
+        Some(filter) => test.name.contains(filter.as_str()),
         None => true,
     };
-    all.into_iter().flatten().filter(fits).collect()
+    all.into_iter().flatten().filter(matches_filter).collect()
 }
 
-fn list(arguments: &[String], chosen: &[&Story]) -> ExitCode {
-    // No story is ever ignored, and a runner asks for those separately.
+fn list_test_cases(arguments: &[String], selected: &[&TestCase]) -> ExitCode {
+    // No test is ignored, and a runner lists ignored tests separately.
     if !arguments.iter().any(|argument| argument == "--ignored") {
-        chosen.iter().for_each(|story| println!("{}: test", story.name));
+        selected.iter().for_each(|test| println!("{}: test", test.name));
     }
     ExitCode::SUCCESS
 }
 
-/// Tells each story in a process of its own, so that none can disturb another.
-fn run(chosen: &[&Story]) -> ExitCode {
-    if let [story] = chosen {
-        return tell(story);
+/// Runs each test in a separate process, so that they cannot affect each other.
+fn run_test_cases(selected: &[&TestCase]) -> ExitCode {
+    if let [test] = selected {
+        return run_test_case(test);
     }
     let own = std::env::current_exe().unwrap();
-    let told = |story: &&&Story| Command::new(&own).args([story.name, "--exact"]).status().unwrap().success();
-    let passed = chosen.iter().filter(told).count();
-    let failed = chosen.len() - passed;
+    let passes = |test: &&&TestCase| Command::new(&own).args([test.name, "--exact"]).status().unwrap().success();
+    let passed = selected.iter().filter(passes).count();
+    let failed = selected.len() - passed;
     println!("{passed} passed, {failed} failed");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn tell(story: &Story) -> ExitCode {
-    // Stands for a descriptor that ralph inherited: it must not reach a job.
+fn run_test_case(test: &TestCase) -> ExitCode {
+    // Simulates a descriptor that ralph inherited: it must not reach a job.
     let _inherited = rustix::io::dup(std::io::stdout()).unwrap();
     let keeper = Keeper::start().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let scene = Scene::new(&keeper);
-    let run_id = scene.run_id.clone();
-    let telling = (story.tell)(scene);
-    let told =
-        catch_unwind(AssertUnwindSafe(|| runtime.block_on(async { tokio::time::timeout(PATIENCE, telling).await })));
-    let ok = matches!(told, Ok(Ok(())));
+    let fixture = Fixture::new(&keeper);
+    let run_id = fixture.run_id.clone();
+    let future = (test.run)(fixture);
+    let result =
+        catch_unwind(AssertUnwindSafe(|| runtime.block_on(async { tokio::time::timeout(TEST_TIMEOUT, future).await })));
+    let ok = matches!(result, Ok(Ok(())));
     if !ok {
-        // A story that failed leaves nothing behind either.
+        // A failed test must not leave processes behind either.
         drop(ralph_process::kill_run_processes(&run_id));
     }
-    println!("test {} ... {}", story.name, if ok { "ok" } else { "FAILED" });
+    println!("test {} ... {}", test.name, if ok { "ok" } else { "FAILED" });
     if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,5 +1,5 @@
-//! What one start of the agent came to, and whether that was a good attempt. Exit 0 alone is no success, and
-//! a failure that cannot improve is not tried again.
+//! The result of one attempt, and whether it succeeded. Exit code 0 alone is not a success, and a failure that cannot
+//! improve is not retried.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,47 +10,47 @@ use crate::claim::ClaimReading;
 use crate::event::UnixMillis;
 use crate::text::describe_signal;
 
-/// Everything the driver saw of one attempt.
+/// Everything the driver observed of one attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptReport {
     pub ending: AttemptEnding,
     pub stream: OutputParseStatus,
-    /// Lines that are no record of the expected format; they were passed over.
+    /// Lines that are not records of the expected format. They were skipped.
     pub unknown_records: u64,
-    /// The last of those lines, for people.
+    /// The last of those lines, for the reason.
     pub stray_line: String,
-    /// How long the agent lived.
+    /// How long the agent ran.
     pub lived_ms: u64,
-    /// The fatal error that the agent's own output reported.
+    /// The fatal error that the agent reported in its output.
     pub error: Option<AgentReportedError>,
-    /// The error over which the agent was repeating requests when it ended, without having got on since.
+    /// The error of the requests that the agent was still retrying when it ended.
     pub repeating: Option<AgentReportedError>,
     pub reading: ClaimReading,
     pub spend: ModelSpend,
-    /// The agent's own name for its session.
+    /// The session id that the agent reported.
     pub session: Option<String>,
-    /// What becomes of that session.
+    /// Whether that session can be resumed.
     pub resumability: SessionResumability,
     pub model: Option<String>,
-    /// How many messages the agent wrote, where its format parts them.
+    /// How many messages the agent wrote, if its format separates them.
     pub messages: Option<u32>,
-    /// The last lines of stderr, for people.
+    /// The last lines of stderr.
     pub stderr_tail: String,
     pub leftovers: LeftoverProcesses,
-    /// Whether files or the commit changed while it worked; `None` where nobody looked.
+    /// Whether files or the commit changed during the attempt; `None` if no snapshot was taken.
     #[serde(default)]
     pub has_moved: Option<bool>,
 }
 
-/// Whether a session can go on.
+/// Whether a session can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionResumability {
     /// The agent can resume it.
     Resumable,
-    /// The agent keeps no sessions, or cannot resume them.
+    /// The agent has no sessions, or cannot resume them.
     None,
-    /// It was asked to resume one that is not there any more.
+    /// The session that the agent should have resumed no longer exists.
     Lost,
 }
 
@@ -68,18 +68,18 @@ pub enum AttemptEnding {
         why: String,
         hope: RetryAdvice,
     },
-    /// The process that watches over the agent was killed; the tree was swept.
+    /// The supervisor process was killed; the descendants of the agent were killed too.
     Unwatched,
-    /// The agent and its descendants together used more memory than allowed, so the whole tree was killed.
+    /// The agent and its descendants used more memory than allowed, so all of them were killed.
     OverMemory {
         used_mb: u64,
         limit_mb: u64,
     },
-    /// Nobody saw the end: ralph, or the part of it that watched, ended first.
+    /// The exit was not observed: ralph, or its supervising part, ended first.
     Unseen,
 }
 
-/// Whether trying again can help.
+/// Whether a retry can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAdvice {
@@ -87,21 +87,21 @@ pub enum RetryAdvice {
     None,
 }
 
-/// Whether the agent's output was in the format that it should speak.
+/// Whether the agent's output was in the expected format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputParseStatus {
     Understood,
-    /// Output came, or should have come, but not one record was recognised.
+    /// No record was recognised, although there was output or should have been.
     NotUnderstood,
 }
 
-/// An error that the agent reported about itself.
+/// An error that the agent reported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReportedError {
     pub kind: AgentErrorKind,
     pub message: String,
-    /// When a rate limit is over, by the clock on the wall, if the provider told.
+    /// When a rate limit ends, by the wall clock, if the provider reported it.
     pub reset_at: Option<UnixMillis>,
 }
 
@@ -111,9 +111,9 @@ pub enum AgentErrorKind {
     /// Not logged in, or the key is wrong.
     Auth,
     RateLimit,
-    /// The account is out of money, or the agent's own spending limit was reached.
+    /// The account has no credit left, or the agent reached a spending limit.
     Budget,
-    /// The conversation no longer fits the model.
+    /// The conversation exceeds the context window of the model.
     Context,
     /// The model does not exist.
     Model,
@@ -142,7 +142,7 @@ impl AgentErrorKind {
         }
     }
 
-    /// Tells whether the same start could go better.
+    /// Returns whether the same attempt could succeed on a retry.
     #[must_use]
     pub fn retry_advice(self) -> RetryAdvice {
         match self {
@@ -158,7 +158,7 @@ impl AgentErrorKind {
     }
 }
 
-/// What an attempt used. Unknown is unknown, never zero.
+/// Tokens and cost of an attempt. `None` is unknown, which is not the same as zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelSpend {
     pub input_tokens: Option<u64>,
@@ -168,7 +168,7 @@ pub struct ModelSpend {
     pub cost_micros: Option<u64>,
 }
 
-/// Money is stored and printed in dollars, as everybody writes it.
+/// Serialises costs as dollars.
 mod dollars {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -179,13 +179,13 @@ mod dollars {
         micros as f64 / MICROS_PER_DOLLAR
     }
 
-    pub(super) fn serialize<S: Serializer>(micros: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-        micros.map(micros_to_dollars).serialize(to)
+    pub(super) fn serialize<S: Serializer>(micros: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        micros.map(micros_to_dollars).serialize(serializer)
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative becomes zero")]
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-        let dollars = Option::<f64>::deserialize(from)?;
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        let dollars = Option::<f64>::deserialize(deserializer)?;
         Ok(dollars.map(|dollars| (dollars * MICROS_PER_DOLLAR + 0.5) as u64))
     }
 }
@@ -196,7 +196,7 @@ impl ModelSpend {
         self.cost_micros.map(dollars::micros_to_dollars)
     }
 
-    /// Returns the tokens in and out together, as far as they are known.
+    /// Returns input plus output tokens, as far as they are known.
     #[must_use]
     pub fn total_tokens(self) -> Option<u64> {
         match (self.input_tokens, self.output_tokens) {
@@ -205,7 +205,7 @@ impl ModelSpend {
         }
     }
 
-    /// Adds what is known; a side that is unknown changes nothing.
+    /// Adds known values; an unknown value counts as zero unless both are unknown.
     #[must_use]
     pub fn add_known(self, other: Self) -> Self {
         fn add_optional(a: Option<u64>, b: Option<u64>) -> Option<u64> {
@@ -223,7 +223,7 @@ impl ModelSpend {
 }
 
 impl ModelSpend {
-    /// Adds both where both are known; a sum with something unknown is unknown.
+    /// Adds values if both are known; a sum with an unknown value is unknown.
     #[must_use]
     pub fn add_strict(self, other: Self) -> Self {
         let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
@@ -235,16 +235,16 @@ impl ModelSpend {
     }
 }
 
-/// What the agent left behind when it ended.
+/// Processes that outlived the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftoverProcesses {
-    /// Descendants that outlived the agent and were killed.
+    /// Descendants that were still running and were killed.
     pub killed: u32,
     /// Descendants that could not be killed, as `name (pid)`.
     pub leaked: Vec<String>,
 }
 
-/// What an attempt is worth.
+/// Whether an attempt succeeded, and if not, why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptAssessment {
     Succeeded,
@@ -252,32 +252,33 @@ pub enum AttemptAssessment {
         reason: String,
         retry: RetryAdvice,
     },
-    /// The provider refuses requests for some time. That is nobody's failure.
+    /// The provider refuses requests for some time. This does not count as a failure.
     RateLimited {
         reason: String,
         reset_at: Option<UnixMillis>,
     },
-    /// The session cannot go on: it is lost, or no longer fits the model.
+    /// The session cannot be resumed: it is lost, or exceeds the context window.
     SessionEnded {
         reason: String,
     },
 }
 
-/// An agent that lived no longer than this has not begun to work.
+/// An agent that ran for less time than this failed at startup.
 const STARTUP_PERIOD_MS: u64 = 10_000;
 
-/// What a shell exits with when it can find a command but not execute it, and when it cannot find it.
+/// Exit code of a shell that cannot execute a command.
 const EXIT_NOT_EXECUTABLE: i32 = 126;
+/// Exit code of a shell that cannot find a command.
 const EXIT_COMMAND_NOT_FOUND: i32 = 127;
 
 impl AttemptReport {
-    /// Tells whether the agent ended before it can have done anything.
+    /// Returns whether the agent ended before it can have done any work.
     #[must_use]
     pub fn has_ended_at_startup(&self) -> bool {
         self.lived_ms < STARTUP_PERIOD_MS
     }
 
-    /// Judges an attempt that ended by itself.
+    /// Assesses an attempt that ended by itself.
     #[must_use]
     pub fn assess(&self) -> AttemptAssessment {
         let exit_failure = match &self.ending {
@@ -285,34 +286,36 @@ impl AttemptReport {
             AttemptEnding::Exited { code } => Some(describe_exit_failure(*code)),
             AttemptEnding::Signalled { signal } => Some((describe_signal_death(*signal), RetryAdvice::Retry)),
             AttemptEnding::Unwatched => Some(("the agent's supervisor was killed".to_string(), RetryAdvice::Retry)),
-            AttemptEnding::Unseen => Some(("nobody saw how the agent ended".to_string(), RetryAdvice::Retry)),
-            AttemptEnding::NotStarted { why, hope } => {
-                return AttemptAssessment::Failed { reason: why.clone(), retry: *hope };
+            AttemptEnding::Unseen => Some(("the exit of the agent was not observed".to_string(), RetryAdvice::Retry)),
+            AttemptEnding::NotStarted { why: reason, hope: retry } => {
+                return AttemptAssessment::Failed { reason: reason.clone(), retry: *retry };
             }
-            // We ended it ourselves and know why; what it reported before is not what ended it.
+            // ralph killed the agent, so an error that the agent reported before is not the reason.
             AttemptEnding::OverMemory { used_mb, limit_mb } => {
-                let why = format!("the agent used {used_mb} MB, more than the {limit_mb} MB allowed");
-                return AttemptAssessment::Failed { reason: why, retry: RetryAdvice::Retry };
+                let reason = format!("the agent used {used_mb} MB, more than the {limit_mb} MB allowed");
+                return AttemptAssessment::Failed { reason, retry: RetryAdvice::Retry };
             }
         };
         match (&self.error, exit_failure) {
-            (Some(trouble), _) if self.resumability == SessionResumability::Lost => {
-                AttemptAssessment::SessionEnded { reason: trouble.message.clone() }
+            (Some(error), _) if self.resumability == SessionResumability::Lost => {
+                AttemptAssessment::SessionEnded { reason: error.message.clone() }
             }
-            (None, Some((why, _))) if self.resumability == SessionResumability::Lost => {
-                AttemptAssessment::SessionEnded { reason: why }
+            (None, Some((reason, _))) if self.resumability == SessionResumability::Lost => {
+                AttemptAssessment::SessionEnded { reason }
             }
-            (Some(trouble), _) => trouble.assess(),
-            (None, Some((why, hope))) => AttemptAssessment::Failed { reason: self.append_stray_line(why), retry: hope },
+            (Some(error), _) => error.assess(),
+            (None, Some((reason, retry))) => {
+                AttemptAssessment::Failed { reason: self.append_stray_line(reason), retry }
+            }
             (None, None) => self.assess_output(),
         }
     }
 
-    /// Judges an attempt that ralph ended after the agent's final record: how it exited means nothing.
+    /// Assesses an attempt by its output alone, for an agent that ralph stopped after its final record.
     #[must_use]
     pub fn assess_output(&self) -> AttemptAssessment {
         match (&self.error, self.stream) {
-            (Some(trouble), OutputParseStatus::Understood | OutputParseStatus::NotUnderstood) => trouble.assess(),
+            (Some(error), OutputParseStatus::Understood | OutputParseStatus::NotUnderstood) => error.assess(),
             (None, OutputParseStatus::NotUnderstood) => {
                 AttemptAssessment::Failed { reason: self.describe_unreadable_output(), retry: RetryAdvice::Retry }
             }
@@ -320,51 +323,51 @@ impl AttemptReport {
         }
     }
 
-    /// Judges an attempt that ralph ended because the agent only repeated requests: the error that it could not
-    /// overcome decides, whatever it said of its end.
+    /// Assesses an attempt that ralph stopped because the agent only retried failed requests. The error of those
+    /// requests decides, not the one reported at exit.
     #[must_use]
     pub fn assess_repeats(&self) -> AttemptAssessment {
         match self.repeating.as_ref().or(self.error.as_ref()) {
-            Some(trouble) => trouble.assess().with_cause("the agent only repeated failed requests"),
+            Some(error) => error.assess().with_cause("the agent only retried failed requests"),
             None => AttemptAssessment::Failed {
-                reason: "the agent only repeated failed requests".to_string(),
+                reason: "the agent only retried failed requests".to_string(),
                 retry: RetryAdvice::Retry,
             },
         }
     }
 
-    /// Judges an attempt that ralph ended because the agent was silent. Where its last word was that a limit refused it,
-    /// it waits for that; any other silence is a time-out, which has no judgement.
+    /// Assesses an attempt that ralph stopped because the agent was silent. If its last report was a rate limit, the
+    /// run waits for it; any other silence is a timeout, which returns `None`.
     #[must_use]
     pub fn assess_silence(&self) -> Option<AttemptAssessment> {
-        let limit = self.repeating.as_ref().filter(|trouble| trouble.kind == AgentErrorKind::RateLimit)?;
-        Some(limit.assess().with_cause("the agent was refused, and silent for too long"))
+        let limit = self.repeating.as_ref().filter(|error| error.kind == AgentErrorKind::RateLimit)?;
+        Some(limit.assess().with_cause("the agent was rate limited and then silent for too long"))
     }
 
-    /// Judges an attempt that ralph ended because the agent opened no session: why it did not is known as far as it told.
+    /// Assesses an attempt that ralph stopped because the agent did not open a session in time.
     #[must_use]
     pub fn assess_handshake(&self) -> AttemptAssessment {
-        let cause = "the agent opened no session in time";
+        let cause = "the agent did not open a session in time";
         match &self.error {
-            Some(trouble) => trouble.assess().with_cause(cause),
+            Some(error) => error.assess().with_cause(cause),
             None => AttemptAssessment::Failed { reason: cause.to_string(), retry: RetryAdvice::Retry },
         }
     }
 
     fn describe_unreadable_output(&self) -> String {
-        let what = match self.unknown_records {
-            0 => "it printed no record at all".to_string(),
-            1 => "its only line is no record of the expected format".to_string(),
+        let problem = match self.unknown_records {
+            0 => "it printed no records".to_string(),
+            1 => "its only line is not a record of the expected format".to_string(),
             lines => format!("none of its {lines} lines is a record of the expected format"),
         };
-        let why = format!("the agent's output was not understood: {what}; was the agent updated?");
+        let reason = format!("the agent's output was not understood: {problem}; was the agent updated?");
         match self.stray_line.as_str() {
-            "" => why,
-            line => format!("{why} The last line is: {line}"),
+            "" => reason,
+            line => format!("{reason} The last line is: {line}"),
         }
     }
 
-    /// Adds what the agent printed in place of records: that may be why it gave up.
+    /// Appends the last line that the agent printed instead of records, which is often an error message.
     fn append_stray_line(&self, reason: String) -> String {
         match (self.stream, self.stray_line.as_str()) {
             (OutputParseStatus::Understood, _) | (OutputParseStatus::NotUnderstood, "") => reason,
@@ -375,10 +378,10 @@ impl AttemptReport {
 
 impl AgentReportedError {
     fn assess(&self) -> AttemptAssessment {
-        let why = self.message.clone();
+        let reason = self.message.clone();
         match self.kind {
-            AgentErrorKind::RateLimit => AttemptAssessment::RateLimited { reason: why, reset_at: self.reset_at },
-            AgentErrorKind::Context => AttemptAssessment::SessionEnded { reason: why },
+            AgentErrorKind::RateLimit => AttemptAssessment::RateLimited { reason, reset_at: self.reset_at },
+            AgentErrorKind::Context => AttemptAssessment::SessionEnded { reason },
             AgentErrorKind::Auth
             | AgentErrorKind::Budget
             | AgentErrorKind::Model
@@ -386,43 +389,42 @@ impl AgentReportedError {
             | AgentErrorKind::Network
             | AgentErrorKind::Format
             | AgentErrorKind::Crash
-            | AgentErrorKind::Unknown => AttemptAssessment::Failed { reason: why, retry: self.kind.retry_advice() },
+            | AgentErrorKind::Unknown => AttemptAssessment::Failed { reason, retry: self.kind.retry_advice() },
         }
     }
 }
 
 impl AttemptAssessment {
-    /// Says first what ralph saw of it.
+    /// Prepends the reason why ralph stopped the agent.
     fn with_cause(self, cause: &str) -> Self {
         match self {
             Self::Succeeded => Self::Succeeded,
-            Self::Failed { reason: why, retry: hope } => {
-                Self::Failed { reason: format!("{cause}: {why}"), retry: hope }
+            Self::Failed { reason, retry } => Self::Failed { reason: format!("{cause}: {reason}"), retry },
+            Self::RateLimited { reason, reset_at } => {
+                Self::RateLimited { reason: format!("{cause}: {reason}"), reset_at }
             }
-            Self::RateLimited { reason: why, reset_at } => {
-                Self::RateLimited { reason: format!("{cause}: {why}"), reset_at }
-            }
-            Self::SessionEnded { reason: why } => Self::SessionEnded { reason: format!("{cause}: {why}") },
+            Self::SessionEnded { reason } => Self::SessionEnded { reason: format!("{cause}: {reason}") },
         }
     }
 }
 
-/// A command that a shell could not start is not there a second later either.
+/// Describes a non-zero exit code. A command that a shell could not start is not retried.
 fn describe_exit_failure(code: i32) -> (String, RetryAdvice) {
-    let said = format!("the agent exited with code {code}");
-    let shell = |what: &str| format!("{said}: a shell says so when {what}; correct what starts the agent");
+    let exit = format!("the agent exited with code {code}");
+    let from_shell =
+        |problem: &str| format!("{exit}: shells use this code if {problem}; fix the command that starts the agent");
     match code {
-        EXIT_NOT_EXECUTABLE => (shell("a command cannot be executed"), RetryAdvice::None),
-        EXIT_COMMAND_NOT_FOUND => (shell("a command was not found"), RetryAdvice::None),
-        _ => (said, RetryAdvice::Retry),
+        EXIT_NOT_EXECUTABLE => (from_shell("a command cannot be executed"), RetryAdvice::None),
+        EXIT_COMMAND_NOT_FOUND => (from_shell("a command is not found"), RetryAdvice::None),
+        _ => (exit, RetryAdvice::Retry),
     }
 }
 
 fn describe_signal_death(signal: i32) -> String {
-    let words = format!("the agent was killed by {}", describe_signal(signal));
+    let death = format!("the agent was killed by {}", describe_signal(signal));
     match signal {
-        SIGKILL => format!("{words}; the system does that when memory runs out"),
-        _ => words,
+        SIGKILL => format!("{death}; the system does this if it runs out of memory"),
+        _ => death,
     }
 }
 
@@ -436,30 +438,33 @@ mod tests {
     // fault: 40
     #[test]
     fn unreadable_output_is_reported_with_its_line_count() {
-        let words = |unknown_records| {
+        let assess = |unknown_records| {
             let report = AttemptReport { stream: OutputParseStatus::NotUnderstood, unknown_records, ..quiet_report() };
-            let judgement = report.assess();
-            assert!(matches!(judgement, AttemptAssessment::Failed { retry: RetryAdvice::Retry, .. }), "{judgement:?}");
-            format!("{judgement:?}")
+            let assessment = report.assess();
+            assert!(
+                matches!(assessment, AttemptAssessment::Failed { retry: RetryAdvice::Retry, .. }),
+                "{assessment:?}"
+            );
+            format!("{assessment:?}")
         };
-        assert!(words(0).contains("not understood: it printed no record at all"));
-        assert!(words(1).contains("its only line is no record"));
-        assert!(words(7).contains("none of its 7 lines is a record of the expected format"));
+        assert!(assess(0).contains("not understood: it printed no records"));
+        assert!(assess(1).contains("its only line is not a record"));
+        assert!(assess(7).contains("none of its 7 lines is a record of the expected format"));
     }
 
     // fault: 40
     #[test]
     fn text_printed_in_place_of_records_becomes_the_reason() {
-        let words = |ending, stream| {
+        let assess = |ending, stream| {
             let stray_line = "error: no provider".to_string();
             format!("{:?}", AttemptReport { ending, stream, stray_line, unknown_records: 1, ..quiet_report() }.assess())
         };
-        let failed = words(AttemptEnding::Exited { code: 1 }, OutputParseStatus::NotUnderstood);
+        let failed = assess(AttemptEnding::Exited { code: 1 }, OutputParseStatus::NotUnderstood);
         assert!(failed.contains("the agent exited with code 1: error: no provider"), "{failed}");
-        let odd = words(AttemptEnding::Exited { code: 0 }, OutputParseStatus::NotUnderstood);
+        let odd = assess(AttemptEnding::Exited { code: 0 }, OutputParseStatus::NotUnderstood);
         assert!(odd.contains("was the agent updated? The last line is: error: no provider"), "{odd}");
-        let other = words(AttemptEnding::Exited { code: 1 }, OutputParseStatus::Understood);
-        assert!(!other.contains("no provider"), "it speaks by its records: {other}");
+        let other = assess(AttemptEnding::Exited { code: 1 }, OutputParseStatus::Understood);
+        assert!(!other.contains("no provider"), "its records decide: {other}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The pause before a retry: 1, 2, 4 … seconds, at most 60, spread by dice so that many loops do not retry in
-//! step.
+//! The delay before a retry: 1, 2, 4 … seconds, at most 60, with jitter so that many loops do not retry at the same
+//! time.
 
 const FIRST_DELAY_MS: u64 = 1_000;
 const MAX_DELAY_MS: u64 = 60_000;
 
-/// Returns the pause before retry number `retry` (from 1), between half and the whole of the doubled delay.
+/// Returns the delay before retry number `retry` (from 1): a random value between half and all of the doubled delay.
 #[must_use]
 pub fn retry_delay_ms(retry: u32, random: u32) -> u64 {
     let doublings = retry.saturating_sub(1).min(16);
@@ -29,7 +29,7 @@ mod tests {
 
     // spec: L5
     #[test]
-    fn jitter_takes_off_at_most_half() {
+    fn jitter_shortens_a_delay_by_at_most_half() {
         assert_eq!(retry_delay_ms(3, 0), 2_000);
         assert!(retry_delay_ms(3, u32::MAX / 2) > 2_000);
         assert!(retry_delay_ms(3, u32::MAX / 2) < 4_000);

@@ -1,5 +1,5 @@
-//! What external checks say before any work is done. One that passes already proves nothing; one that cannot be evaluated
-//! would waste everything that is spent on the agent.
+//! The results of the external checks before any work is done. A check that already passes proves nothing; one that
+//! cannot be evaluated would waste the spending on the agent.
 use alloc::format;
 use alloc::string::String;
 
@@ -14,23 +14,23 @@ pub struct BaselineTrial {
     pub lack: BaselineProblem,
 }
 
-/// What stood in the way of a check that could not be evaluated.
+/// Why a check could not be evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineProblem {
-    /// Something inside the work tree is missing: the agent may write it.
+    /// A file of the work tree is missing. The agent may create it.
     MissingFromWorkTree,
-    /// The agent cannot be expected to mend it.
+    /// The agent cannot be expected to fix it.
     NotFixableByAgent,
 }
 
-/// What a check is worth.
+/// The status of a check before the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineStatus {
-    /// It fails, as a check of undone work should.
+    /// It fails, as it should before the work is done.
     Fails,
-    /// It passes already.
+    /// It already passes.
     ProvesNothing,
     CannotRun,
 }
@@ -56,7 +56,7 @@ impl BaselineCheck {
         Self { standing, evidence }
     }
 
-    /// Returns what people read of it.
+    /// Returns the line that reports print.
     #[must_use]
     pub fn describe(&self) -> String {
         let check = self.evidence.display_name();
@@ -68,11 +68,11 @@ impl BaselineCheck {
     }
 }
 
-/// Returns why the work should not begin: a check that must pass can never be evaluated.
+/// Returns why the run must not start: a required check cannot be evaluated.
 #[must_use]
 pub fn blocking_reason(checks: &[BaselineCheck]) -> Option<String> {
-    let blind = checks.iter().find(|check| check.standing == BaselineStatus::CannotRun && check.evidence.required)?;
-    Some(format!("before any work, {}", blind.describe()))
+    let check = checks.iter().find(|check| check.standing == BaselineStatus::CannotRun && check.evidence.required)?;
+    Some(format!("before any work, {}", check.describe()))
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
 
     // spec: V8
     #[test]
-    fn a_check_that_already_passes_proves_nothing_and_stops_nothing() {
+    fn a_check_that_already_passes_proves_nothing_and_does_not_block_the_run() {
         let check = baseline_check(Verdict::Accepted, BaselineProblem::NotFixableByAgent);
         assert_eq!(check.describe(), "`make test` passes already: this check proves nothing");
         assert_eq!(blocking_reason(&[check]), None);
@@ -100,7 +100,7 @@ mod tests {
 
     // spec: V8
     #[test]
-    fn a_check_with_a_name_is_called_by_it_before_the_work_too() {
+    fn a_baseline_check_is_reported_by_its_name() {
         let mut check = baseline_check(Verdict::Accepted, BaselineProblem::NotFixableByAgent);
         check.evidence.name = Some("unit".to_string());
         assert_eq!(check.describe(), "`unit` passes already: this check proves nothing");
@@ -108,7 +108,7 @@ mod tests {
 
     // spec: V8
     #[test]
-    fn a_missing_program_of_the_work_tree_is_merely_a_failing_check() {
+    fn a_program_missing_from_the_work_tree_makes_the_check_fail() {
         assert_eq!(
             baseline_check(Verdict::CouldNotEvaluate, BaselineProblem::MissingFromWorkTree).standing,
             BaselineStatus::Fails
@@ -122,13 +122,16 @@ mod tests {
 
     // spec: V8, V7
     #[test]
-    fn a_check_that_cannot_be_evaluated_is_an_obstacle_unless_it_is_optional() {
-        let blind = baseline_check(Verdict::CouldNotEvaluate, BaselineProblem::NotFixableByAgent);
-        let optional =
-            BaselineCheck { evidence: CheckEvidence { required: false, ..blind.evidence.clone() }, ..blind.clone() };
+    fn a_check_that_cannot_be_evaluated_blocks_the_run_unless_it_is_optional() {
+        let unevaluated = baseline_check(Verdict::CouldNotEvaluate, BaselineProblem::NotFixableByAgent);
+        let optional = BaselineCheck {
+            evidence: CheckEvidence { required: false, ..unevaluated.evidence.clone() },
+            ..unevaluated.clone()
+        };
         assert_eq!(blocking_reason(&[optional]), None);
-        let words =
-            blocking_reason(&[baseline_check(Verdict::Rejected, BaselineProblem::NotFixableByAgent), blind]).unwrap();
-        assert_eq!(words, "before any work, `make test` cannot be evaluated: Command could not run: exit code 127");
+        let reason =
+            blocking_reason(&[baseline_check(Verdict::Rejected, BaselineProblem::NotFixableByAgent), unevaluated])
+                .unwrap();
+        assert_eq!(reason, "before any work, `make test` cannot be evaluated: Command could not run: exit code 127");
     }
 }

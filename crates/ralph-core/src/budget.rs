@@ -1,5 +1,5 @@
-//! What a run may use: money, tokens, time. What is used up stops the next start, and the agent that is using it. Runs of one
-//! task, and of one spec, may have a budget that they share.
+//! Budgets of a run: cost, tokens, time. An exhausted budget stops the running agent and prevents the next attempt. The
+//! runs of a task, a spec or a worker can share a budget.
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -10,27 +10,28 @@ use crate::attempt::ModelSpend;
 use crate::event::UnixMillis;
 use crate::text::format_duration_ms;
 
-/// The limits of a run; what is `None` has no limit.
+/// The limits of a run; `None` is unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Millionths of a dollar.
     pub max_cost_micros: Option<u64>,
-    /// Tokens in and out together.
+    /// Input plus output tokens.
     pub max_tokens: Option<u64>,
-    /// Milliseconds from the start to the end, without the time between a run that was cut short and its resumption.
+    /// Milliseconds of work, without the time between an interruption and the resume.
     pub max_duration_ms: Option<u64>,
-    /// Iterations of all runs that share it; a run has a limit of its own.
+    /// Iterations of all runs that share the budget. The limit of a single run is in its policy.
     pub max_iterations: Option<u32>,
     pub unknown_cost: UnknownCostPolicy,
 }
 
-/// What becomes of a run whose agent does not tell what it costs.
+/// Whether a run continues if its agent does not report its cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownCostPolicy {
-    /// It goes on, and nobody knows what it cost.
+    /// It continues.
     #[default]
-    Bear,
+    #[serde(rename = "bear")]
+    Allow,
     /// It ends.
     Refuse,
 }
@@ -46,16 +47,16 @@ pub struct ScopedBudget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetScope {
-    /// Those of a task.
+    /// The runs of a task.
     Task(String),
-    /// Those of all tasks of a spec.
+    /// The runs of all tasks of a spec.
     Spec(String),
-    /// Those that one worker drives.
+    /// The runs of one worker.
     Worker,
 }
 
 impl BudgetScope {
-    /// Returns what people call it: `task T-1`.
+    /// Returns the display name, such as `task T-1`.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
@@ -66,31 +67,31 @@ impl BudgetScope {
     }
 }
 
-/// Everything that limits a run: its own budget, and those that it shares, with what the others have used of each.
+/// All budgets of a run: its own, and the shared ones with the usage of other runs.
 #[derive(Debug, Clone, Copy)]
 pub struct BudgetView<'a> {
     pub own_budget: &'a Budget,
     pub shared_budgets: &'a [ScopedBudget],
-    /// In the order of `shared`; what is missing is nothing.
+    /// In the order of `shared_budgets`; a missing entry is zero.
     pub used_by_others: &'a [BudgetUsage],
 }
 
 impl<'a> BudgetView<'a> {
-    /// Says why nothing more may be used, if that is so, by a run that has used so much itself.
+    /// Returns why a budget is exhausted, given the usage of this run, or `None` if there is budget left.
     #[must_use]
     pub fn exhaustion_reason(&self, used: BudgetUsage) -> Option<String> {
         let shared = || self.shared_budgets_with_usage(used).find_map(|(shared, used)| shared.exhaustion_reason(used));
         self.own_budget.exhaustion_reason(used).or_else(shared)
     }
 
-    /// Says why no other iteration may begin, if that is so, in a run that has had so many.
+    /// Returns why no other iteration may start, given the iterations of this run, or `None` if one may.
     #[must_use]
     pub fn iteration_limit_reason(&self, own_iterations: u32) -> Option<String> {
         let own = BudgetUsage { iterations: own_iterations, ..BudgetUsage::default() };
         self.shared_budgets_with_usage(own).find_map(|(shared, used)| shared.iteration_limit_reason(used.iterations))
     }
 
-    /// Returns how long the run may still take, where that is limited.
+    /// Returns the time left to the run, or `None` without a time limit.
     #[must_use]
     pub fn remaining_time_ms(&self, used: BudgetUsage) -> Option<u64> {
         let shared = self
@@ -99,16 +100,16 @@ impl<'a> BudgetView<'a> {
         self.own_budget.remaining_time_ms(used.worked_ms).into_iter().chain(shared).min()
     }
 
-    /// Says that the time is over, of that budget which leaves the least.
+    /// Returns the reason of a reached time limit, for the budget with the least time left.
     #[must_use]
     pub fn describe_time_limit(&self, used: BudgetUsage) -> String {
-        let left =
+        let own =
             self.own_budget.remaining_time_ms(used.worked_ms).map(|left| (left, self.own_budget.describe_time_limit()));
         let shared = self.shared_budgets_with_usage(used).filter_map(|(shared, used)| {
             Some((shared.budget.remaining_time_ms(used.worked_ms)?, shared.describe_time_limit()))
         });
-        let least = left.into_iter().chain(shared).min_by_key(|(left, _)| *left);
-        least.map_or_else(|| self.own_budget.describe_time_limit(), |(_, words)| words)
+        let tightest = own.into_iter().chain(shared).min_by_key(|(left, _)| *left);
+        tightest.map_or_else(|| self.own_budget.describe_time_limit(), |(_, reason)| reason)
     }
 
     fn shared_budgets_with_usage(&self, used: BudgetUsage) -> impl Iterator<Item = (&'a ScopedBudget, BudgetUsage)> {
@@ -121,87 +122,86 @@ impl ScopedBudget {
     fn exhaustion_reason(&self, used: BudgetUsage) -> Option<String> {
         let budget = &self.budget;
         let time = || budget.time_limit_reason(used.worked_ms, || self.describe_time_limit());
-        let unknown = || budget.unknown_cost_reason(used.unpriced, "not all of its runs tell what they cost");
+        let unknown = || budget.unknown_cost_reason(used.unpriced, "not all of its runs report their cost");
         budget
             .cost_limit_reason(used.spent)
             .or_else(|| budget.token_limit_reason(used.spent))
-            .map(|why| format!("the budget of {} is used up: {why}", self.scope.describe()))
+            .map(|reason| format!("the budget of {} is used up: {reason}", self.scope.describe()))
             .or_else(time)
             .or_else(unknown)
     }
 
-    fn iteration_limit_reason(&self, begun_iterations: u32) -> Option<String> {
-        let most = self.budget.max_iterations.filter(|most| begun_iterations >= *most)?;
-        let runs = self.scope.describe();
-        Some(format!("the runs of {runs} have had the {most} iterations that they may have (max_iterations)"))
+    fn iteration_limit_reason(&self, started_iterations: u32) -> Option<String> {
+        let limit = self.budget.max_iterations.filter(|limit| started_iterations >= *limit)?;
+        let scope = self.scope.describe();
+        Some(format!("the runs of {scope} have reached their limit of {limit} iterations (max_iterations)"))
     }
 
     fn describe_time_limit(&self) -> String {
-        let most = format_duration_ms(self.budget.max_duration_ms.unwrap_or_default());
-        format!("the runs of {} have taken the {most} that they may take (max_duration)", self.scope.describe())
+        let limit = format_duration_ms(self.budget.max_duration_ms.unwrap_or_default());
+        format!("the runs of {} have reached their time limit of {limit} (max_duration)", self.scope.describe())
     }
 }
 
 impl Budget {
-    /// Says why nothing more may be used, if that is so.
+    /// Returns why the budget is exhausted, or `None` if there is budget left.
     #[must_use]
     pub fn exhaustion_reason(&self, used: BudgetUsage) -> Option<String> {
         let BudgetUsage { spent, worked_ms, unpriced, .. } = used;
         self.cost_limit_reason(spent)
             .or_else(|| self.token_limit_reason(spent))
             .or_else(|| self.time_limit_reason(worked_ms, || self.describe_time_limit()))
-            .or_else(|| self.unknown_cost_reason(unpriced, "the agent does not tell what it costs"))
+            .or_else(|| self.unknown_cost_reason(unpriced, "the agent does not report its cost"))
     }
 
-    /// Tells whether it limits anything.
+    /// Returns whether any limit is set.
     #[must_use]
     pub fn has_limits(&self) -> bool {
-        let is_some = [self.max_cost_micros, self.max_tokens, self.max_duration_ms].iter().any(Option::is_some);
-        is_some || self.max_iterations.is_some()
+        let limits = [self.max_cost_micros, self.max_tokens, self.max_duration_ms];
+        limits.iter().any(Option::is_some) || self.max_iterations.is_some()
     }
 
     fn cost_limit_reason(&self, spent: ModelSpend) -> Option<String> {
-        let (most, used) = (self.max_cost_micros?, spent.cost_micros?);
-        let words = || format!("{} of {} are spent (max_cost_usd)", format_dollars(used), format_dollars(most));
-        (used >= most).then(words)
+        let (limit, used) = (self.max_cost_micros?, spent.cost_micros?);
+        let reason = || format!("{} of {} spent (max_cost_usd)", format_dollars(used), format_dollars(limit));
+        (used >= limit).then(reason)
     }
 
     fn token_limit_reason(&self, spent: ModelSpend) -> Option<String> {
-        let (most, used) = (self.max_tokens?, spent.total_tokens()?);
-        (used >= most).then(|| format!("{used} of {most} tokens are used (max_tokens)"))
+        let (limit, used) = (self.max_tokens?, spent.total_tokens()?);
+        (used >= limit).then(|| format!("{used} of {limit} tokens used (max_tokens)"))
     }
 
     fn time_limit_reason(&self, worked_ms: u64, describe_limit: impl FnOnce() -> String) -> Option<String> {
-        let most = self.max_duration_ms?;
-        (worked_ms >= most).then(describe_limit)
+        let limit = self.max_duration_ms?;
+        (worked_ms >= limit).then(describe_limit)
     }
 
-    /// Says that the time is over.
     fn describe_time_limit(&self) -> String {
-        let most = format_duration_ms(self.max_duration_ms.unwrap_or_default());
-        format!("the run has taken the {most} that it may take (max_duration)")
+        let limit = format_duration_ms(self.max_duration_ms.unwrap_or_default());
+        format!("the run has reached its time limit of {limit} (max_duration)")
     }
 
     fn remaining_time_ms(&self, worked_ms: u64) -> Option<u64> {
-        self.max_duration_ms.map(|most| most.saturating_sub(worked_ms))
+        self.max_duration_ms.map(|limit| limit.saturating_sub(worked_ms))
     }
 
-    fn unknown_cost_reason(&self, unpriced: u32, subject: &str) -> Option<String> {
+    fn unknown_cost_reason(&self, unpriced: u32, problem: &str) -> Option<String> {
         match (self.unknown_cost, unpriced) {
-            (UnknownCostPolicy::Refuse, 1..) => Some(format!("{subject}, and that must be known (require_known_cost)")),
-            (UnknownCostPolicy::Refuse, 0) | (UnknownCostPolicy::Bear, _) => None,
+            (UnknownCostPolicy::Refuse, 1..) => Some(format!("{problem}, but require_known_cost is set")),
+            (UnknownCostPolicy::Refuse, 0) | (UnknownCostPolicy::Allow, _) => None,
         }
     }
 }
 
-/// What a run, or several, have used so far.
+/// The usage of one run, or of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetUsage {
     pub spent: ModelSpend,
     pub worked_ms: u64,
-    /// Finished attempts of which nobody knows the cost.
+    /// Finished attempts with unknown cost.
     pub unpriced: u32,
-    /// Iterations that have begun.
+    /// Iterations that have started.
     #[serde(default)]
     pub iterations: u32,
 }
@@ -217,40 +217,42 @@ impl BudgetUsage {
     }
 }
 
-/// Returns an amount of money as people write it: two digits after the point, more where it is that small.
+/// Formats an amount with two decimals, or more if it is smaller than a cent or not a whole number of cents.
 #[must_use]
 pub fn format_dollars(micros: u64) -> String {
     let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
     let digits = format!("{part:06}");
-    let wanted = digits.trim_end_matches('0').len().max(2);
-    format!("${whole}.{}", digits.get(..wanted).unwrap_or(&digits))
+    let decimals = digits.trim_end_matches('0').len().max(2);
+    format!("${whole}.{}", digits.get(..decimals).unwrap_or(&digits))
 }
 
-/// How long a run has been at work, over all the processes that drove it.
+/// How long a run has worked, over all its drivers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkedTime {
-    /// What earlier drivers brought.
+    /// Time worked under earlier drivers.
     before_ms: u64,
-    /// When this one began, and when it last decided something.
+    /// When the current driver started.
     since: UnixMillis,
-    seen: UnixMillis,
+    /// When the current driver last handled an event.
+    #[serde(rename = "seen")]
+    last_event: UnixMillis,
 }
 
 impl WorkedTime {
-    /// Begins, or goes on after another driver left.
+    /// Starts or resumes the count, without the time since the last driver ended.
     #[must_use]
     pub fn resume_at(self, at: UnixMillis) -> Self {
-        Self { before_ms: self.total_ms(), since: at, seen: at }
+        Self { before_ms: self.total_ms(), since: at, last_event: at }
     }
 
     #[must_use]
     pub fn advance_to(self, at: UnixMillis) -> Self {
-        Self { seen: at, ..self }
+        Self { last_event: at, ..self }
     }
 
     #[must_use]
     pub fn total_ms(self) -> u64 {
-        self.before_ms.saturating_add(self.seen.elapsed_since(self.since))
+        self.before_ms.saturating_add(self.last_event.elapsed_since(self.since))
     }
 }
 
@@ -265,16 +267,16 @@ mod tests {
 
     // spec: L8
     #[test]
-    fn a_budget_is_used_up_when_nothing_of_it_is_left_and_says_which() {
+    fn a_budget_is_exhausted_when_nothing_is_left_and_the_reason_names_its_limit() {
         let money = Budget { max_cost_micros: Some(5_000_000), ..Budget::default() };
         assert_eq!(money.exhaustion_reason(usage_of(4_999_999, 9, 9)), None);
-        let words = money.exhaustion_reason(usage_of(5_250_000, 9, 9));
-        assert_eq!(words.as_deref(), Some("$5.25 of $5.00 are spent (max_cost_usd)"));
+        let reason = money.exhaustion_reason(usage_of(5_250_000, 9, 9));
+        assert_eq!(reason.as_deref(), Some("$5.25 of $5.00 spent (max_cost_usd)"));
         let tokens = Budget { max_tokens: Some(100), ..Budget::default() };
         assert_eq!(tokens.exhaustion_reason(usage_of(9, 99, 9)), None);
         assert_eq!(
             tokens.exhaustion_reason(usage_of(9, 100, 9)).as_deref(),
-            Some("100 of 100 tokens are used (max_tokens)")
+            Some("100 of 100 tokens used (max_tokens)")
         );
         let time = Budget { max_duration_ms: Some(60_000), ..Budget::default() };
         assert_eq!(time.exhaustion_reason(usage_of(9, 9, 59_999)), None);
@@ -284,11 +286,11 @@ mod tests {
 
     // spec: L8
     #[test]
-    fn unknown_cost_uses_up_no_budget_and_is_refused_only_if_cost_must_be_known() {
-        let bears = Budget { max_cost_micros: Some(1), max_tokens: Some(1), ..Budget::default() };
+    fn unknown_cost_counts_against_no_budget_and_ends_the_run_only_if_cost_must_be_known() {
+        let allows = Budget { max_cost_micros: Some(1), max_tokens: Some(1), ..Budget::default() };
         let unknown = BudgetUsage { unpriced: 1, ..BudgetUsage::default() };
-        assert_eq!(bears.exhaustion_reason(unknown), None);
-        let refuses = Budget { unknown_cost: UnknownCostPolicy::Refuse, ..bears };
+        assert_eq!(allows.exhaustion_reason(unknown), None);
+        let refuses = Budget { unknown_cost: UnknownCostPolicy::Refuse, ..allows };
         assert!(refuses.exhaustion_reason(unknown).is_some());
         assert_eq!(refuses.exhaustion_reason(usage_of(0, 0, 0)), None);
     }
@@ -307,19 +309,16 @@ mod tests {
             scoped_budget(BudgetScope::Task("T-1".into()), few),
             scoped_budget(BudgetScope::Spec("auth".into()), five),
         ];
-        let purse = |others| BudgetView { own_budget: &own, shared_budgets: &shared, used_by_others: others };
+        let view = |others| BudgetView { own_budget: &own, shared_budgets: &shared, used_by_others: others };
         let others = [usage_of(0, 90, 0), usage_of(3_000_000, 0, 0)];
-        assert_eq!(purse(&others).exhaustion_reason(usage_of(1_999_999, 9, 0)), None);
-        let spec = purse(&others).exhaustion_reason(usage_of(2_250_000, 9, 0));
-        assert_eq!(
-            spec.as_deref(),
-            Some("the budget of spec auth is used up: $5.25 of $5.00 are spent (max_cost_usd)")
-        );
-        let task = purse(&others).exhaustion_reason(usage_of(0, 10, 0));
-        assert_eq!(task.as_deref(), Some("the budget of task T-1 is used up: 100 of 100 tokens are used (max_tokens)"));
-        assert_eq!(purse(&[]).exhaustion_reason(usage_of(3_000_000, 9, 0)), None, "nobody else has used anything");
-        let alone = purse(&[]).exhaustion_reason(usage_of(4_000_000, 9, 0));
-        assert_eq!(alone.as_deref(), Some("$4.00 of $4.00 are spent (max_cost_usd)"));
+        assert_eq!(view(&others).exhaustion_reason(usage_of(1_999_999, 9, 0)), None);
+        let spec = view(&others).exhaustion_reason(usage_of(2_250_000, 9, 0));
+        assert_eq!(spec.as_deref(), Some("the budget of spec auth is used up: $5.25 of $5.00 spent (max_cost_usd)"));
+        let task = view(&others).exhaustion_reason(usage_of(0, 10, 0));
+        assert_eq!(task.as_deref(), Some("the budget of task T-1 is used up: 100 of 100 tokens used (max_tokens)"));
+        assert_eq!(view(&[]).exhaustion_reason(usage_of(3_000_000, 9, 0)), None, "no other run has used anything");
+        let alone = view(&[]).exhaustion_reason(usage_of(4_000_000, 9, 0));
+        assert_eq!(alone.as_deref(), Some("$4.00 of $4.00 spent (max_cost_usd)"));
     }
 
     // spec: L8
@@ -328,27 +327,27 @@ mod tests {
         let hours = |hours: u64| Budget { max_duration_ms: Some(hours * 3_600_000), ..Budget::default() };
         let own = hours(12);
         let shared = [scoped_budget(BudgetScope::Task("T-1".into()), hours(3))];
-        let purse =
+        let view =
             BudgetView { own_budget: &own, shared_budgets: &shared, used_by_others: &[usage_of(0, 0, 2 * 3_600_000)] };
-        assert_eq!(purse.remaining_time_ms(usage_of(0, 0, 1_800_000)), Some(1_800_000));
-        let over = "the runs of task T-1 have taken the 3h that they may take (max_duration)";
-        assert_eq!(purse.describe_time_limit(usage_of(0, 0, 3_600_000)), over);
-        assert_eq!(purse.exhaustion_reason(usage_of(0, 0, 3_600_000)).as_deref(), Some(over));
-        let alone = BudgetView { shared_budgets: &[], ..purse };
+        assert_eq!(view.remaining_time_ms(usage_of(0, 0, 1_800_000)), Some(1_800_000));
+        let reason = "the runs of task T-1 have reached their time limit of 3h (max_duration)";
+        assert_eq!(view.describe_time_limit(usage_of(0, 0, 3_600_000)), reason);
+        assert_eq!(view.exhaustion_reason(usage_of(0, 0, 3_600_000)).as_deref(), Some(reason));
+        let alone = BudgetView { shared_budgets: &[], ..view };
         assert_eq!(alone.remaining_time_ms(usage_of(0, 0, 3_600_000)), Some(11 * 3_600_000));
-        assert!(alone.describe_time_limit(usage_of(0, 0, 0)).starts_with("the run has taken the 12h"));
+        assert!(alone.describe_time_limit(usage_of(0, 0, 0)).starts_with("the run has reached its time limit of 12h"));
     }
 
     // spec: L8
     #[test]
-    fn a_shared_budget_of_money_may_have_to_know_the_cost_of_all_runs() {
+    fn a_shared_cost_limit_can_require_known_costs_of_all_runs() {
         let known = Budget { max_cost_micros: Some(9), unknown_cost: UnknownCostPolicy::Refuse, ..Budget::default() };
         let shared = [scoped_budget(BudgetScope::Spec("auth".into()), known)];
         let own = Budget::default();
         let others = [BudgetUsage { unpriced: 1, ..BudgetUsage::default() }];
-        let words = BudgetView { own_budget: &own, shared_budgets: &shared, used_by_others: &others }
+        let reason = BudgetView { own_budget: &own, shared_budgets: &shared, used_by_others: &others }
             .exhaustion_reason(usage_of(1, 0, 0));
-        assert!(words.is_some_and(|words| words.contains("require_known_cost")));
+        assert!(reason.is_some_and(|reason| reason.contains("require_known_cost")));
         assert_eq!(
             BudgetView { own_budget: &own, shared_budgets: &shared, used_by_others: &[] }
                 .exhaustion_reason(usage_of(1, 0, 0)),
@@ -358,7 +357,7 @@ mod tests {
 
     // spec: L8
     #[test]
-    fn money_is_written_with_two_digits_and_more_where_it_is_that_small() {
+    fn amounts_have_two_decimals_and_more_for_fractions_of_a_cent() {
         assert_eq!(format_dollars(0), "$0.00");
         assert_eq!(format_dollars(5_200_000), "$5.20");
         assert_eq!(format_dollars(1_234), "$0.001234");
@@ -367,7 +366,7 @@ mod tests {
 
     // spec: L8
     #[test]
-    fn the_time_between_two_drivers_is_not_time_of_the_run() {
+    fn the_time_between_two_drivers_does_not_count_as_worked() {
         let first = WorkedTime::default().resume_at(UnixMillis(1_000)).advance_to(UnixMillis(4_000));
         assert_eq!(first.total_ms(), 3_000);
         let second = first.resume_at(UnixMillis(900_000)).advance_to(UnixMillis(900_500));
@@ -375,7 +374,7 @@ mod tests {
         assert_eq!(
             second.advance_to(UnixMillis(5)).total_ms(),
             3_000,
-            "a clock that went back takes nothing away from before"
+            "a clock that went backwards does not reduce earlier time"
         );
     }
 }

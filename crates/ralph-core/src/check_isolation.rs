@@ -1,10 +1,10 @@
-//! Where claims are checked.
+//! Where the checks of a claim run.
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckIsolation {
-    /// In the work tree, as it lies there.
+    /// In the work tree, including uncommitted files.
     #[default]
     Workspace,
     /// In a fresh checkout of the claimed commit.
@@ -14,7 +14,7 @@ pub enum CheckIsolation {
 impl CheckIsolation {
     pub const ALL: [Self; 2] = [Self::Workspace, Self::Clean];
 
-    /// Returns the name under which it is written.
+    /// Returns the name used in configuration and records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,32 +1,32 @@
-//! Whether the claimed work is committed, where it must be.
+//! Checks that claimed work is committed, if the run requires it.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::evidence::{CheckEvidence, EvidenceKind, Verdict};
 
-/// How the repository stands when a claim is looked at.
+/// The state of the repository when a claim is checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepositoryState {
-    /// The commit that the work tree stands on.
+    /// The commit that is checked out.
     pub head: Option<String>,
-    /// Whether its files are those of the commit that it is compared with.
+    /// Whether the files of `head` equal those of the base commit.
     pub is_unchanged: bool,
-    /// Files that are changed or new, and not committed.
+    /// Changed and untracked files.
     pub uncommitted: Vec<String>,
 }
 
-/// What a claim needs.
+/// The commits that a claim requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitRequirement {
     NotRequired,
-    /// Some work was committed.
+    /// At least one change since the start of the period.
     SomeWork(CommitPeriod),
-    /// All work is committed: nothing else is checked.
+    /// All work; only the commit is checked.
     AllWork,
 }
 
-/// From when on commits count.
+/// The period in which commits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitPeriod {
     Run,
@@ -42,10 +42,10 @@ impl CommitPeriod {
     }
 }
 
-/// How many files a reason names.
+/// How many files a reason lists.
 const MAX_LISTED_FILES: usize = 10;
 
-/// Returns why a claim is rejected, if it is.
+/// Returns the evidence against a claim whose work is not committed, or `None` if the requirement is met.
 #[must_use]
 pub fn check_commit_requirement(requirement: CommitRequirement, repository: &RepositoryState) -> Option<CheckEvidence> {
     let reason = match requirement {
@@ -58,37 +58,37 @@ pub fn check_commit_requirement(requirement: CommitRequirement, repository: &Rep
             )
         }
         CommitRequirement::AllWork if repository.head.is_none() => {
-            "claimed, but not committed: there is no commit at all".to_string()
+            "claimed, but not committed: the repository has no commits".to_string()
         }
         CommitRequirement::AllWork if !repository.uncommitted.is_empty() => {
             format!("claimed, but not committed{}", list_uncommitted_files(&repository.uncommitted))
         }
         CommitRequirement::SomeWork(_) | CommitRequirement::AllWork => return None,
     };
-    let plain =
+    let evidence =
         CheckEvidence::without_output(EvidenceKind::Commit, "the commit".to_string(), Verdict::Rejected, reason);
-    Some(CheckEvidence { tail: repository.uncommitted.join("\n"), ..plain })
+    Some(CheckEvidence { tail: repository.uncommitted.join("\n"), ..evidence })
 }
 
 fn list_uncommitted_files(files: &[String]) -> String {
     if files.is_empty() {
         return String::new();
     }
-    let named: Vec<&str> = files.iter().take(MAX_LISTED_FILES).map(String::as_str).collect();
+    let listed: Vec<&str> = files.iter().take(MAX_LISTED_FILES).map(String::as_str).collect();
     let more = match files.len().saturating_sub(MAX_LISTED_FILES) {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    format!(": {}{more}", named.join(", "))
+    format!(": {}{more}", listed.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn repository_state(is_as_before: bool, uncommitted: &[&str]) -> RepositoryState {
+    fn repository_state(is_unchanged: bool, uncommitted: &[&str]) -> RepositoryState {
         let uncommitted = uncommitted.iter().map(|file| (*file).to_string()).collect();
-        RepositoryState { head: Some("c".to_string()), is_unchanged: is_as_before, uncommitted }
+        RepositoryState { head: Some("c".to_string()), is_unchanged, uncommitted }
     }
 
     fn rejection_reason(requirement: CommitRequirement, repository: &RepositoryState) -> Option<String> {
@@ -98,33 +98,33 @@ mod tests {
     // spec: V13
     #[test]
     fn a_coder_must_have_committed_something_since_the_run_began() {
-        let wanted = CommitRequirement::SomeWork(CommitPeriod::Run);
+        let required = CommitRequirement::SomeWork(CommitPeriod::Run);
         assert_eq!(
-            rejection_reason(wanted, &repository_state(true, &["a.rs"])).unwrap(),
+            rejection_reason(required, &repository_state(true, &["a.rs"])).unwrap(),
             "claimed, but nothing was committed since the run began: a.rs"
         );
-        assert!(rejection_reason(wanted, &RepositoryState::default()).unwrap().contains("nothing was committed"));
-        let told =
+        assert!(rejection_reason(required, &RepositoryState::default()).unwrap().contains("nothing was committed"));
+        let reason =
             rejection_reason(CommitRequirement::SomeWork(CommitPeriod::Task), &repository_state(true, &[])).unwrap();
-        assert_eq!(told, "claimed, but nothing was committed since the work on the task began");
-        assert_eq!(rejection_reason(wanted, &repository_state(false, &["notes"])), None);
+        assert_eq!(reason, "claimed, but nothing was committed since the work on the task began");
+        assert_eq!(rejection_reason(required, &repository_state(false, &["notes"])), None);
     }
 
     // spec: V10
     #[test]
-    fn where_only_the_commit_is_checked_everything_must_be_in_it() {
-        let wanted = CommitRequirement::AllWork;
+    fn all_work_must_be_committed_if_only_the_commit_is_checked() {
+        let required = CommitRequirement::AllWork;
         let files: Vec<String> = (0..12).map(|number| format!("f{number}")).collect();
         let many = RepositoryState { uncommitted: files, ..repository_state(false, &[]) };
-        let told = rejection_reason(wanted, &many).unwrap();
-        assert!(told.starts_with("claimed, but not committed: f0, f1") && told.ends_with("and 2 more"));
-        assert!(rejection_reason(wanted, &RepositoryState::default()).unwrap().contains("no commit at all"));
-        assert_eq!(rejection_reason(wanted, &repository_state(true, &[])), None, "an unchanged commit is a commit");
+        let reason = rejection_reason(required, &many).unwrap();
+        assert!(reason.starts_with("claimed, but not committed: f0, f1") && reason.ends_with("and 2 more"));
+        assert!(rejection_reason(required, &RepositoryState::default()).unwrap().contains("has no commits"));
+        assert_eq!(rejection_reason(required, &repository_state(true, &[])), None, "an unchanged commit is a commit");
     }
 
     // spec: V13
     #[test]
-    fn nothing_needs_to_be_committed_where_no_commit_is_required() {
+    fn uncommitted_work_is_accepted_if_no_commit_is_required() {
         assert_eq!(rejection_reason(CommitRequirement::NotRequired, &repository_state(true, &["a"])), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What people ask of a loop from another process, and what becomes of it when they ask for more than one thing.
+//! Commands that control a loop from another process, and which one wins if there are several.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::StopSignal;
 
-/// One thing that somebody asks of a loop.
+/// A command to a running loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub enum ControlCommand {
-    /// Ends the run for good.
+    /// Ends the run permanently.
     Cancel,
     Pause {
         when: PauseTiming,
     },
-    /// Takes a pause back.
+    /// Resumes a paused run, or withdraws a pause.
     Resume,
-    /// Says something to the agent, in its next prompt.
+    /// Adds text to the agent's next prompt.
     Guide {
         words: String,
     },
 }
 
 impl ControlCommand {
-    /// Returns what it says to the agent, if it does.
+    /// Returns the text for the agent, if this is guidance.
     #[must_use]
     pub fn into_guidance(self) -> Option<String> {
         match self {
@@ -33,7 +33,8 @@ impl ControlCommand {
         }
     }
 
-    /// Tells whether it concerns a loop before it is taken up: whether that goes on at all, and with which words.
+    /// Returns whether the command must be applied before the loop is resumed: it prevents the resume or adds to the
+    /// prompt.
     #[must_use]
     pub fn applies_before_resume(&self) -> bool {
         match self {
@@ -43,23 +44,23 @@ impl ControlCommand {
     }
 }
 
-/// When a pause begins.
+/// When a pause starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseTiming {
-    /// As soon as nobody is at work: at the end of the iteration, or in a wait.
+    /// As soon as neither agent nor checks are running: at the end of the iteration, or in a wait.
     Idle,
-    /// Whatever is at work is stopped, and done again later.
+    /// Immediately: the running agent or check is stopped and started again on resume.
     Now,
 }
 
-/// What was asked for, and is not done yet.
+/// Commands that are not carried out yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingCommands {
-    /// The loop shall pause as soon as nobody is at work.
+    /// A pause was requested.
     #[serde(default)]
     pub pause: bool,
-    /// What the next prompt must say.
+    /// Guidance for the next prompt.
     #[serde(default)]
     pub guidance: Vec<String>,
 }
@@ -71,23 +72,23 @@ impl PendingCommands {
     }
 }
 
-/// Why whatever is at work is being stopped at somebody's wish.
+/// Why the agent or the checks are being stopped on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopRequest {
-    /// The run ends for good.
+    /// The run ends permanently.
     Cancel,
-    /// It goes on when somebody says so.
+    /// The run pauses until it is resumed.
     Pause,
-    /// A pause that was taken back before everything had stopped.
+    /// The pause was withdrawn before everything had stopped.
     PauseTakenBack,
-    /// The run ends, and can be taken up again.
+    /// The run ends and can be resumed.
     #[serde(untagged)]
     Signal(StopSignal),
 }
 
 impl StopRequest {
-    /// Returns what the stop is for after another order. A cancel outranks everything, an end outranks a pause.
+    /// Returns the request after another command. A cancel overrides everything, a signal overrides a pause.
     #[must_use]
     pub fn after_command(self, command: &ControlCommand) -> Self {
         match (self, command) {
@@ -101,7 +102,7 @@ impl StopRequest {
         }
     }
 
-    /// Returns what the stop is for after a signal.
+    /// Returns the request after a signal.
     #[must_use]
     pub fn after_signal(self, signal: StopSignal) -> Self {
         match self {
@@ -110,7 +111,7 @@ impl StopRequest {
         }
     }
 
-    /// Tells whether the run is being ended, so that the next signal means: at once.
+    /// Returns whether the run is ending, so that the next signal kills the agent.
     #[must_use]
     pub fn is_ending_run(self) -> bool {
         match self {
@@ -124,12 +125,12 @@ impl StopRequest {
     pub fn journal_reason(self) -> &'static str {
         match self {
             Self::Cancel => "ralph cancel asked the run to end",
-            Self::Pause | Self::PauseTakenBack => "ralph pause asked the run to stop at once",
+            Self::Pause | Self::PauseTakenBack => "ralph pause asked the run to stop immediately",
             Self::Signal(_) => "a signal asked the run to stop",
         }
     }
 
-    /// Returns why an attempt was cut short.
+    /// Returns the failure of an attempt that was stopped.
     #[must_use]
     pub fn interruption_cause(self) -> &'static str {
         match self {
@@ -150,13 +151,13 @@ mod tests {
 
     // spec: L11
     #[test]
-    fn a_cancel_outranks_everything_and_an_end_outranks_a_pause() {
+    fn a_cancel_overrides_everything_and_a_signal_overrides_a_pause() {
         let int = StopRequest::Signal(StopSignal::Int);
         let all = [StopRequest::Cancel, StopRequest::Pause, StopRequest::PauseTakenBack, int];
         assert!(all.iter().all(|halt| halt.after_command(&ControlCommand::Cancel) == StopRequest::Cancel));
-        for order in [PAUSE_NOW, ControlCommand::Resume, ControlCommand::Guide { words: "x".to_string() }] {
+        for command in [PAUSE_NOW, ControlCommand::Resume, ControlCommand::Guide { words: "x".to_string() }] {
             assert_eq!(
-                (StopRequest::Cancel.after_command(&order), int.after_command(&order)),
+                (StopRequest::Cancel.after_command(&command), int.after_command(&command)),
                 (StopRequest::Cancel, int)
             );
         }
@@ -170,7 +171,7 @@ mod tests {
 
     // spec: L11
     #[test]
-    fn of_pause_and_resume_the_last_one_counts() {
+    fn the_last_of_pause_and_resume_counts() {
         assert_eq!(StopRequest::Pause.after_command(&ControlCommand::Resume), StopRequest::PauseTakenBack);
         assert_eq!(StopRequest::PauseTakenBack.after_command(&PAUSE_NOW), StopRequest::Pause);
         assert_eq!(StopRequest::PauseTakenBack.after_command(&ControlCommand::Resume), StopRequest::PauseTakenBack);
@@ -178,7 +179,7 @@ mod tests {
 
     // spec: L13
     #[test]
-    fn a_stop_that_was_stored_before_there_were_orders_is_read() {
+    fn a_stop_request_in_the_old_format_is_read() {
         assert_eq!(serde_json::from_str::<StopRequest>("\"term\"").unwrap(), StopRequest::Signal(StopSignal::Term));
         for halt in [
             StopRequest::Cancel,

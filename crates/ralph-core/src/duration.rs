@@ -3,20 +3,20 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::time::Duration;
 
-/// Longer waits are mistakes.
+/// A longer duration is assumed to be a mistake.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3_600);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
     #[error("{text:?} is not a duration: write 500ms, 30s, 10m, 2h or 7d (a bare number is seconds)")]
     Malformed { text: String },
-    #[error("{text:?} is no time at all: it must be more than zero")]
+    #[error("{text:?} is not a valid duration: it must be longer than zero")]
     Zero { text: String },
     #[error("{text:?} is longer than a year")]
     TooLong { text: String },
 }
 
-/// Parses a duration that is more than nothing and at most a year.
+/// Parses a duration. It must be longer than zero and at most a year.
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     let malformed = || DurationError::Malformed { text: text.to_owned() };
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_understood_and_a_bare_number_is_seconds() {
+    fn every_unit_is_parsed_and_a_bare_number_is_seconds() {
         for (text, ms) in [("500ms", 500), ("30s", 30_000), ("7", 7_000), ("10m", 600_000), ("2h", 7_200_000)] {
             assert_eq!(parse(text), Ok(Duration::from_millis(ms)));
         }
     }
 
     #[test]
-    fn nonsense_zero_and_overflow_are_refused() {
+    fn malformed_zero_and_too_long_durations_are_errors() {
         for text in ["", "s", "-5s", "NaN", "1.5h", "10 m", "1e9", "5x"] {
             assert!(matches!(parse(text), Err(DurationError::Malformed { .. })), "{text}");
         }

@@ -1,5 +1,5 @@
-//! What the rules want done. Facts are stored first, in one transaction with the new loop; only then are the
-//! acts performed.
+//! The effects that the rules request. The driver first stores the facts and the new state in one transaction, and then
+//! performs the other effects.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,9 +19,9 @@ pub enum Effect {
     Record {
         fact: Fact,
     },
-    /// Seals what must not change, and runs the external checks once where the baseline is wanted.
+    /// Seals the files that must not change, and runs the external checks once if the baseline is enabled.
     Prepare {
-        /// From 1; more when it was cut short before.
+        /// From 1; higher if an earlier round was interrupted.
         round: u32,
         baseline: BaselineMode,
     },
@@ -30,26 +30,26 @@ pub enum Effect {
         key: AttemptKey,
         plan: PromptPlan,
         nonce: Option<PromiseNonce>,
-        /// What people said meanwhile.
+        /// Guidance from the user.
         #[serde(default)]
         guidance: Vec<String>,
-        /// The agent's own session to resume; without one it starts afresh.
+        /// The agent session to resume; `None` starts a fresh session.
         session: Option<AgentSession>,
-        /// Which agent: 0 is the preferred one, the fallbacks follow.
+        /// The index of the agent: 0 is the preferred one, the fallbacks follow.
         agent: u32,
     },
-    /// Asks the agent to stop; after the grace time its whole tree is killed.
+    /// Stops the agent gracefully; after the grace period it is killed with all its descendants.
     StopAgent {
         key: AttemptKey,
     },
-    /// Kills the agent's whole tree now.
+    /// Kills the agent and all its descendants immediately.
     KillAgent {
         key: AttemptKey,
     },
-    /// Runs the checks on what this attempt claims.
+    /// Runs the checks of the claim that this attempt made.
     RunChecks {
         key: AttemptKey,
-        /// From 1; more when they were cut short before.
+        /// From 1; higher if an earlier round was interrupted.
         round: u32,
     },
     /// Kills the checks.
@@ -63,6 +63,6 @@ pub enum Effect {
     CancelTimer {
         timer: LoopTimer,
     },
-    /// The run is over. Nothing follows.
+    /// Ends the run. No effect follows.
     Finish,
 }

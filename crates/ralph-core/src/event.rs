@@ -1,5 +1,5 @@
-//! What can happen to a loop. Events carry everything the rules may not ask for themselves: the time, dice,
-//! and the number of the attempt they belong to, so that a late one is recognised and ignored.
+//! The events of a loop. An event carries everything that the rules cannot obtain themselves: the time, a random
+//! number, and the attempt it belongs to, so that late events can be ignored.
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,13 +13,13 @@ use crate::control_command::ControlCommand;
 use crate::evidence::Evidence;
 use crate::seal::SealingResult;
 
-/// A moment in milliseconds since 1970, as the driver's clock told it.
+/// A time in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UnixMillis(pub i64);
 
 impl UnixMillis {
-    /// Returns the time since `earlier`; a clock that went backwards gives zero, never a negative duration.
+    /// Returns the time since `earlier`, or zero if the clock went backwards.
     #[must_use]
     pub fn elapsed_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
@@ -31,7 +31,7 @@ impl UnixMillis {
     }
 }
 
-/// Names one process start: iteration and attempt both count from 1.
+/// Identifies one attempt. Iteration and attempt count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AttemptKey {
     pub iteration: u32,
@@ -39,80 +39,81 @@ pub struct AttemptKey {
 }
 
 impl AttemptKey {
-    /// What runs before the first iteration.
+    /// The preparation before the first iteration.
     pub const PREPARATION: Self = Self { iteration: 0, attempt: 0 };
 }
 
-/// One thing that happened.
+/// An event with its time and surroundings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// The driver leaves out the time for which it stood stopped (Ctrl-Z): limits do not count it.
+    /// The driver's clock. It does not advance while the driver is suspended (Ctrl-Z), so that limits do not count that
+    /// time.
     pub at: UnixMillis,
-    /// The clock on the wall, by which providers tell when a limit ends. It may jump.
+    /// The wall clock, which providers use for the end of a rate limit. It can jump.
     pub wall_clock: UnixMillis,
-    /// Randomness for the rules that need some (jitter, nonce).
+    /// A random number for jitter and nonces.
     pub random: u32,
-    /// What the next iteration would stand on, as the driver found it at this moment.
+    /// Whether the plan that the next iteration needs exists now.
     pub plan_availability: PlanAvailability,
-    /// What other runs have used of the budgets that this one shares, in their order.
+    /// The usage of other runs of each shared budget, in the order of the policy.
     #[serde(default)]
     pub used_by_others: Vec<BudgetUsage>,
     pub kind: EventKind,
 }
 
-/// Whether an iteration may begin.
+/// Whether the plan that the run follows exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanAvailability {
     Available,
-    /// The run follows an implementation plan, and that is not there.
+    /// The run follows an implementation plan, and the file does not exist.
     Missing,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EventKind {
-    /// The driver is ready to work.
+    /// The driver is ready.
     Started,
-    /// A driver takes up a loop that another one left: whatever ran then is gone. `changed` says what is no longer
-    /// as it was when the loop was left; `orders` is what was asked for since.
+    /// A new driver resumes the loop; all processes of the previous driver have ended. `changed` lists the inputs that
+    /// have changed since then, `orders` the commands that were sent since then.
     Recovered { changed: Vec<String>, orders: Vec<ControlCommand> },
-    /// The agent of this attempt is gone with all its descendants.
+    /// The agent of this attempt and all its descendants have ended.
     AttemptEnded { key: AttemptKey, report: Box<AttemptReport> },
-    /// The agent printed its final record but is still alive.
+    /// The agent printed its final record but is still running.
     ResultSeen { key: AttemptKey },
-    /// The agent went on printing after its final record.
+    /// The agent printed more output after its final record.
     SpokeAgain { key: AttemptKey },
-    /// The agent repeats a request that failed, and has done nothing else since.
+    /// The agent retries a failed request, and has done nothing else since.
     Repeating { key: AttemptKey },
-    /// The agent got on after it had only repeated requests.
+    /// The agent made progress after it had only retried requests.
     GotOn { key: AttemptKey },
-    /// The agent is talked to, and has to open a session before it can be asked for work.
+    /// ralph talks to the agent over a protocol and waits for it to open a session.
     HandshakeBegan { key: AttemptKey },
-    /// It has opened one, or said why not.
+    /// The agent opened a session, or reported an error.
     HandshakeDone { key: AttemptKey },
-    /// What the agent has used so far, together with what the run had used before, is all that it may use.
+    /// The spending of the agent and of the run before it has reached a budget.
     Overspent { key: AttemptKey, spend: ModelSpend },
-    /// What must not change is sealed, and the external checks have run once.
+    /// The files that must not change are sealed, and the external checks have run once.
     Prepared { sealing: SealingResult, baseline: Vec<BaselineTrial> },
     /// The checks of a claim have run.
     Verified { key: AttemptKey, evidence: Evidence },
-    /// A timer that the rules started has run out.
+    /// A timer that the rules started has expired.
     TimerFired { timer: LoopTimer },
-    /// The user or the system asked the run to stop.
+    /// A signal asked the run to stop.
     Interrupted { signal: StopSignal },
-    /// Somebody asked for something from another process.
+    /// Another process sent a command.
     Ordered { order: ControlCommand },
-    /// Nobody drives the loop any more, and it shall never go on.
+    /// The loop has no driver and is cancelled.
     Abandoned,
-    /// The ground is gone: work tree or state cannot be used any more.
+    /// The work tree or the state is unusable.
     Broken { what: String },
-    /// A part of the driver itself failed while it watched this attempt or its checks; both are gone.
+    /// A part of the driver failed while it supervised this attempt or its checks; both have ended.
     Faulted { key: AttemptKey, what: String },
 }
 
 impl EventKind {
-    /// Tells whether this event leaves the loop as it is and needs no record: it only moves timers.
+    /// Returns whether this event only starts or cancels timers. It leaves the state unchanged and is not stored.
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         match self {
@@ -138,30 +139,30 @@ impl EventKind {
     }
 }
 
-/// The timers of a loop. Each names its attempt; one that fires late is ignored.
+/// The timers of a loop. Each carries its attempt, so that a late one is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "timer", rename_all = "snake_case")]
 pub enum LoopTimer {
-    /// The whole iteration has taken too long.
+    /// The iteration has taken too long.
     Iteration { key: AttemptKey },
-    /// The agent has printed nothing for too long. The driver restarts it with every output.
+    /// The agent has printed nothing for too long. The driver restarts this timer on every output.
     Silence { key: AttemptKey },
-    /// The agent is still alive after its final record.
+    /// The agent is still running after its final record.
     AfterResult { key: AttemptKey },
-    /// The agent has only repeated failed requests for too long.
+    /// The agent has only retried failed requests for too long.
     Repeating { key: AttemptKey },
-    /// An agent that is talked to has opened no session for too long.
+    /// The agent has not opened a session in time.
     Handshake { key: AttemptKey },
-    /// The pause before a retry is over; `key` is the attempt to start.
+    /// The delay before a retry is over; `key` is the attempt to start.
     Retry { key: AttemptKey },
-    /// A rate limit should be over; `key` is the attempt to start. It is due by either clock: the driver's own, which
-    /// never jumps, or the one on the wall, which goes on while the machine sleeps.
+    /// A rate limit should be over; `key` is the attempt to start. It fires by either clock: the driver's, which never
+    /// jumps, or the wall clock, which advances while the machine sleeps.
     Limit { key: AttemptKey },
-    /// The whole run has taken as long as it may.
+    /// The run has reached its time limit.
     Run,
 }
 
-/// How the outside world asks a run to stop.
+/// A signal that stops a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopSignal {

@@ -1,4 +1,4 @@
-//! The execution log: one record for each iteration of a stage, made of the facts of its run.
+//! The execution log: one record per iteration of a stage, built from the facts of its run.
 use alloc::string::{String, ToString};
 
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use crate::evidence::{Verdict, sum_judge_spend};
 use crate::fact::{Fact, IterationStatus};
 use crate::text::text_head;
 
-/// A longer reason is cut: a record must fit into one write.
+/// A longer reason is truncated: a record must fit into one write.
 const MAX_REASON_BYTES: usize = 1_000;
 
-/// One iteration, as the execution log has it.
+/// The record of one iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionRecord {
     pub task_id: String,
@@ -21,21 +21,21 @@ pub struct ExecutionRecord {
     pub ralph_max: u32,
     /// Whether the agent claimed completion.
     pub promise_found: bool,
-    /// Whether evidence stands behind the claim.
+    /// Whether the checks accepted the claim.
     pub verified: bool,
     /// Whether another iteration follows.
     pub continuing: bool,
     pub status: IterationStatus,
     pub reason: String,
     pub duration_ms: u64,
-    /// With retries and judges, as far as it is known.
+    /// Known cost, including retries and judges.
     pub cost_usd: Option<f64>,
     pub run: String,
     /// When the iteration ended, RFC 3339.
     pub at: String,
 }
 
-/// What a record says beside what the facts tell.
+/// The fields of a record that are not in the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutionLogStage {
     pub task: String,
@@ -44,18 +44,18 @@ pub struct ExecutionLogStage {
     pub max_iterations: u32,
 }
 
-/// Makes records of facts, which it is told one by one.
+/// Builds records from the facts of a run, fact by fact.
 #[derive(Debug, Clone)]
 pub struct ExecutionRecordBuilder {
     stage: ExecutionLogStage,
-    /// Shows a time as a record has it.
+    /// Formats a time as RFC 3339.
     format_time: fn(UnixMillis) -> String,
     current: IterationSoFar,
-    /// The iteration that has ended. The next fact tells what follows it.
+    /// The record of the iteration that has ended. It is complete with the next fact, which shows what follows.
     ended_record: Option<ExecutionRecord>,
 }
 
-/// What is known of the iteration in progress.
+/// The iteration in progress.
 #[derive(Debug, Clone, Default)]
 struct IterationSoFar {
     promise_found: bool,
@@ -70,10 +70,10 @@ impl ExecutionRecordBuilder {
         Self { stage, format_time, current: IterationSoFar::default(), ended_record: None }
     }
 
-    /// Takes note of the next fact, and returns the record that is complete with it. An iteration that was cut short has
-    /// none: it is not over.
+    /// Takes the next fact and returns the record that it completes, if any. An interrupted iteration has no record
+    /// yet.
     pub fn observe_fact(&mut self, at: UnixMillis, fact: &Fact) -> Option<ExecutionRecord> {
-        // A receipt stands between the last iteration and the end.
+        // A receipt comes between the last iteration and the end of the run.
         if let Fact::Receipt { .. } = fact {
             return None;
         }
@@ -98,7 +98,7 @@ impl ExecutionRecordBuilder {
             }
             Fact::IterationEnded { status: IterationStatus::Interrupted, .. } => {}
             Fact::IterationEnded { iteration, status, duration_ms } => {
-                self.ended_record = Some(self.build_record((*iteration, *status), *duration_ms, at));
+                self.ended_record = Some(self.build_record(*iteration, *status, *duration_ms, at));
             }
             Fact::RunStarted { .. }
             | Fact::RunSealed { .. }
@@ -119,7 +119,8 @@ impl ExecutionRecordBuilder {
 
     fn build_record(
         &self,
-        (iteration, status): (u32, IterationStatus),
+        iteration: u32,
+        status: IterationStatus,
         duration_ms: u64,
         at: UnixMillis,
     ) -> ExecutionRecord {
@@ -144,15 +145,15 @@ impl ExecutionRecordBuilder {
 fn record_reason(status: IterationStatus, reason: &str) -> String {
     match (status, reason) {
         (IterationStatus::TimedOut, "") => "the iteration timed out".to_string(),
-        (_, told) => text_head(told, MAX_REASON_BYTES).to_string(),
+        (_, reason) => text_head(reason, MAX_REASON_BYTES).to_string(),
     }
 }
 
-/// The last iteration of a run that has no reason of its own has that of the end.
+/// Marks the record as the last one if the run has finished. Without a reason, it gets that of the run.
 fn complete_record(record: ExecutionRecord, fact: &Fact) -> ExecutionRecord {
     let Fact::RunFinished { reason: end, .. } = fact else { return record };
-    let told = if record.reason.is_empty() { end } else { &record.reason };
-    ExecutionRecord { reason: record_reason(record.status, told), continuing: false, ..record }
+    let reason = if record.reason.is_empty() { end } else { &record.reason };
+    ExecutionRecord { reason: record_reason(record.status, reason), continuing: false, ..record }
 }
 
 #[cfg(test)]
@@ -211,7 +212,7 @@ mod tests {
 
     // spec: P8
     #[test]
-    fn each_iteration_has_one_record_with_what_was_claimed_verified_and_spent() {
+    fn each_iteration_has_one_record_with_its_claim_verification_and_cost() {
         let facts = [
             iteration_started(1),
             attempt_ended(1, Some(10_000), None),
@@ -245,7 +246,7 @@ mod tests {
 
     // spec: P8
     #[test]
-    fn a_rejected_claim_is_found_and_not_verified_and_an_unknown_cost_is_unknown() {
+    fn a_rejected_claim_is_recorded_as_found_but_not_verified_and_an_unknown_cost_stays_unknown() {
         let facts = [
             iteration_started(1),
             attempt_ended(1, None, None),
@@ -261,21 +262,21 @@ mod tests {
 
     // spec: P8, L13
     #[test]
-    fn an_iteration_that_was_cut_short_has_its_record_when_it_is_over() {
-        let cut = [
+    fn an_interrupted_iteration_gets_its_record_when_it_ends_after_the_resume() {
+        let interrupted = [
             iteration_started(1),
             attempt_ended(1, Some(10_000), None),
             iteration_ended(1, IterationStatus::Interrupted),
             run_finished(Outcome::Interrupted, "stopped by Ctrl-C"),
         ];
-        assert_eq!(collect_records(&cut), []);
+        assert_eq!(collect_records(&interrupted), []);
         let rest = [
             attempt_ended(1, Some(10_000), None),
             claim_made(1, false, "no promise was found"),
             iteration_ended(1, IterationStatus::Finished),
             run_finished(Outcome::Exhausted, "Max iterations reached without completion promise"),
         ];
-        let [record] = collect_records(&[&cut[..], &rest[..]].concat()).try_into().unwrap();
+        let [record] = collect_records(&[&interrupted[..], &rest[..]].concat()).try_into().unwrap();
         assert_eq!((record.ralph_iteration, record.continuing, record.cost_usd), (1, false, Some(0.02)));
     }
 
@@ -284,10 +285,10 @@ mod tests {
     fn an_iteration_without_a_reason_reports_its_timeout_or_the_end_of_the_run_and_a_long_reason_is_truncated() {
         let timed_out = [iteration_started(1), iteration_ended(1, IterationStatus::TimedOut), iteration_started(2)];
         assert_eq!(collect_records(&timed_out)[0].reason, "the iteration timed out");
-        let over = run_finished(Outcome::OverBudget, "$5.00 of $5.00 are spent");
+        let over = run_finished(Outcome::OverBudget, "$5.00 of $5.00 spent");
         let over =
             [iteration_started(1), attempt_ended(1, None, None), iteration_ended(1, IterationStatus::Failed), over];
-        assert_eq!(collect_records(&over)[0].reason, "$5.00 of $5.00 are spent");
+        assert_eq!(collect_records(&over)[0].reason, "$5.00 of $5.00 spent");
         let long = [
             iteration_started(1),
             claim_made(1, false, &"ü".repeat(900)),

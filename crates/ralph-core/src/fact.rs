@@ -1,5 +1,5 @@
-//! The journal's vocabulary: what is stored of a run and printed by `ralph events` and `--json`. It is a
-//! public promise, small and apart from the inner enums, so that those can move.
+//! The facts of the journal, which `ralph events` and `--json` print. They are a public format, separate from the
+//! internal enums, so that those can change.
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,22 +18,22 @@ use crate::seal::Seal;
 pub enum Fact {
     #[serde(rename = "run.started")]
     RunStarted { kind: String, agent: String, promise: String, max_iterations: u32, checks: Vec<String> },
-    /// What must not change before a claim, as it was when the run started.
+    /// The files and settings that must not change, as they were when the run started.
     #[serde(rename = "run.sealed")]
     RunSealed {
         #[serde(flatten)]
         seal: Seal,
     },
-    /// What the external checks said before the first iteration.
+    /// The results of the external checks before the first iteration.
     #[serde(rename = "baseline")]
     Baseline { checks: Vec<BaselineCheck> },
-    /// The run was taken up again, after its ralph had ended or after a pause. What follows comes next.
+    /// The run was resumed, after its driver had ended or after a pause. `next` is its first step.
     #[serde(rename = "run.resumed")]
     RunResumed { iteration: u32, attempt: u32, next: NextStep, changed: Vec<String> },
-    /// The run pauses, as somebody asked. `next` comes when it goes on, in this iteration.
+    /// The run was paused. `next` is the first step after the resume, in this iteration.
     #[serde(rename = "run.paused")]
     RunPaused { iteration: u32, next: NextStep },
-    /// Somebody said this to the agent. It stands in the next prompt.
+    /// Guidance from the user, for the next prompt.
     #[serde(rename = "run.guided")]
     RunGuided { words: String },
     #[serde(rename = "iteration.started")]
@@ -44,17 +44,17 @@ pub enum Fact {
     AttemptEnded { iteration: u32, attempt: u32, result: AttemptResult },
     #[serde(rename = "retry.scheduled")]
     RetryScheduled { iteration: u32, attempt: u32, delay_ms: u64, reason: String },
-    /// Every agent is rate limited, and the run waits. `agent` is the one that `attempt` starts then; `reset_at` is what
-    /// the provider told, in seconds since 1970.
+    /// Every agent is rate limited, and the run waits. `agent` is the one that makes `attempt` afterwards; `reset_at`
+    /// is the time that the provider reported, in seconds since 1970.
     #[serde(rename = "limit.waiting")]
     LimitWaiting { iteration: u32, attempt: u32, agent: String, delay_ms: u64, reset_at: Option<i64>, reason: String },
-    /// Another agent takes over, or the preferred one comes back.
+    /// Another agent takes over, or the preferred one returns.
     #[serde(rename = "agent.changed")]
     AgentChanged { iteration: u32, attempt: u32, agent: String, reason: String },
-    /// A session that should go on does not: the agent begins afresh.
+    /// A session was not resumed; the agent starts a fresh one.
     #[serde(rename = "session.fresh")]
     SessionFresh { iteration: u32, attempt: u32, reason: String },
-    /// What the agent claimed and what became of it: every claim is kept, accepted or not.
+    /// The claim of the agent, accepted or not.
     #[serde(rename = "claim")]
     Claim { iteration: u32, claim: ClaimFact },
     #[serde(rename = "verdict")]
@@ -63,7 +63,7 @@ pub enum Fact {
     IterationEnded { iteration: u32, status: IterationStatus, duration_ms: u64 },
     #[serde(rename = "stop.requested")]
     StopRequested { reason: String },
-    /// What stands behind the completion that follows, and its hash.
+    /// The proof of the completion that follows, and its hash.
     #[serde(rename = "receipt")]
     Receipt { receipt: Box<Receipt>, sha256: String },
     #[serde(rename = "run.finished")]
@@ -77,7 +77,7 @@ pub enum Fact {
     },
 }
 
-/// What a resumed run does first.
+/// The first step of a resumed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NextStep {
@@ -85,24 +85,24 @@ pub enum NextStep {
     Prepare,
     /// The agent is started.
     Agent,
-    /// The pause before a retry goes on.
+    /// The delay before a retry continues.
     Retry,
-    /// The wait for a rate limit goes on.
+    /// The wait for a rate limit continues.
     Limit,
     /// The checks run again.
     Checks,
-    /// The iteration ends as it was being ended.
+    /// The stop that was in progress is completed.
     End,
-    /// Nothing: it is paused.
+    /// The run stays paused.
     Pause,
 }
 
-/// How an attempt went.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptResult {
     pub status: IterationStatus,
     pub ending: AttemptEnding,
-    /// Why it failed, where it did.
+    /// Why it failed, if it did.
     pub failure: Option<String>,
     pub session: Option<String>,
     pub model: Option<String>,
@@ -110,11 +110,11 @@ pub struct AttemptResult {
     pub messages: Option<u32>,
     #[serde(flatten)]
     pub spend: ModelSpend,
-    /// The end of the agent's last own message.
+    /// The end of the agent's last message.
     pub final_text: String,
     pub stderr_tail: String,
     pub leftovers: LeftoverProcesses,
-    /// Lines of its output that were no record of the expected format.
+    /// Output lines that were not records of the expected format.
     #[serde(default)]
     pub unknown_records: u64,
 }
@@ -123,9 +123,9 @@ pub struct AttemptResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimFact {
     pub claimed: bool,
-    /// Whether the claim was passed on to be verified, or accepted where nothing is verified.
+    /// Whether the claim was passed to the checks, or accepted in a run without checks.
     pub accepted: bool,
-    /// The sentence for people: where it stands, or why it is none.
+    /// Where the claim was found, or why there is none.
     pub why: String,
 }
 

@@ -1,40 +1,39 @@
-//! Whether a list of facts can be the journal of a run. A file from elsewhere is held against it before it is
-//! believed.
+//! Validates that a list of facts can be the journal of a run, for example before an import.
 use crate::evidence::Verdict;
 use crate::fact::{Fact, IterationStatus};
 use crate::outcome::Outcome;
 use crate::receipt::{self, ReceiptBuilder};
 
-/// Why a list of facts is no journal.
+/// Why a list of facts is not a valid journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JournalViolation {
-    #[error("a journal begins with run.started")]
+    #[error("the journal does not start with run.started")]
     MissingRunStarted,
-    #[error("run.started stands only at the beginning")]
+    #[error("the journal contains run.started more than once")]
     DuplicateRunStarted,
-    #[error("a run is sealed once, and has one baseline, before its first iteration")]
+    #[error("run.sealed or baseline occurs twice, or after the first iteration has started")]
     SealOutOfOrder,
-    #[error("iterations are numbered from 1 without gaps")]
+    #[error("iterations are not numbered from 1 without gaps")]
     IterationGap,
-    #[error("an iteration ends before it has begun, or twice")]
+    #[error("an iteration ends before it has started, or twice")]
     UnexpectedIterationEnd,
     #[error("the run has finished, but its last iteration has not ended")]
     UnendedIteration,
-    #[error("attempts belong to the iteration that is going on and are numbered from 1 without gaps")]
+    #[error("attempts are not numbered from 1 without gaps within the current iteration")]
     AttemptNumbering,
-    #[error("only run.resumed, or a cancel, follows run.finished, and only where the run was interrupted")]
+    #[error("run.finished is followed by a fact other than the resume or cancel of an interrupted run")]
     FactAfterEnd,
-    #[error("run.finished counts other iterations than the journal holds")]
+    #[error("the iteration count of run.finished does not match the journal")]
     IterationCountMismatch,
-    #[error("the run is called completed, but no claim was accepted")]
+    #[error("the run is marked completed, but no claim was accepted")]
     CompletedWithoutClaim,
-    #[error("the run is called completed, but its checks did not accept the claim")]
+    #[error("the run is marked completed, but its checks did not accept the claim")]
     CompletedWithoutProof,
-    #[error("a receipt stands right before the completion that it is of, and says what the facts before it say")]
+    #[error("a receipt does not match the facts before it, or is not followed by the completion of the run")]
     ReceiptMismatch,
 }
 
-/// What the facts so far amount to.
+/// The state after the facts so far.
 #[derive(Default)]
 struct JournalValidator {
     has_checks: bool,
@@ -45,12 +44,12 @@ struct JournalValidator {
     attempts_begun: u32,
     is_claim_accepted: bool,
     is_proven: bool,
-    /// The iteration that ended last was cut short.
-    is_cut_short: bool,
+    /// The last ended iteration was interrupted.
+    is_iteration_interrupted: bool,
     run_end: RunEndState,
 }
 
-/// Whether the run has ended, and for good.
+/// Whether the run has ended, and whether it can be resumed.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum RunEndState {
     #[default]
@@ -59,7 +58,7 @@ enum RunEndState {
     Final,
 }
 
-/// Holds facts against the rules of a journal.
+/// Checks that the facts form a valid journal.
 pub fn check_facts(facts: &[Fact]) -> Result<(), JournalViolation> {
     let Some((Fact::RunStarted { checks, .. }, rest)) = facts.split_first() else {
         return Err(JournalViolation::MissingRunStarted);
@@ -69,14 +68,14 @@ pub fn check_facts(facts: &[Fact]) -> Result<(), JournalViolation> {
     if receipts_match_facts(facts) { Ok(()) } else { Err(JournalViolation::ReceiptMismatch) }
 }
 
-/// Tells whether every receipt says what the facts around it say.
+/// Returns whether every receipt matches the facts around it.
 fn receipts_match_facts(facts: &[Fact]) -> bool {
-    let mut tally = ReceiptBuilder::default();
+    let mut builder = ReceiptBuilder::default();
     let next = facts.iter().skip(1).map(Some).chain([None]);
     facts.iter().zip(next).all(|(fact, next)| {
-        tally.observe_fact(fact);
+        builder.observe_fact(fact);
         let Fact::Receipt { receipt, .. } = fact else { return true };
-        next.and_then(receipt::CompletedRun::from_fact).is_some_and(|end| tally.matches_receipt(&end, receipt))
+        next.and_then(receipt::CompletedRun::from_fact).is_some_and(|end| builder.matches_receipt(&end, receipt))
     })
 }
 
@@ -122,23 +121,23 @@ impl JournalValidator {
         }
     }
 
-    fn count_preparation(begun: u32, count: &mut u32) -> Result<(), JournalViolation> {
+    fn count_preparation(iterations_begun: u32, count: &mut u32) -> Result<(), JournalViolation> {
         *count += 1;
-        if begun == 0 && *count == 1 { Ok(()) } else { Err(JournalViolation::SealOutOfOrder) }
+        if iterations_begun == 0 && *count == 1 { Ok(()) } else { Err(JournalViolation::SealOutOfOrder) }
     }
 
-    /// The iteration that a signal cut short goes on.
+    /// Reopens the run, and the iteration that a signal interrupted.
     fn reopen_run(&mut self) {
-        if self.run_end == RunEndState::Interrupted && self.is_cut_short {
+        if self.run_end == RunEndState::Interrupted && self.is_iteration_interrupted {
             self.iterations_ended = self.iterations_begun.saturating_sub(1);
         }
         self.run_end = RunEndState::Open;
     }
 
     fn begin_attempt(&mut self, iteration: u32, attempt: u32) -> Result<(), JournalViolation> {
-        let goes_on = iteration == self.iterations_begun && iteration == self.iterations_ended + 1;
+        let is_current = iteration == self.iterations_begun && iteration == self.iterations_ended + 1;
         self.attempts_begun += 1;
-        if goes_on && attempt == self.attempts_begun { Ok(()) } else { Err(JournalViolation::AttemptNumbering) }
+        if is_current && attempt == self.attempts_begun { Ok(()) } else { Err(JournalViolation::AttemptNumbering) }
     }
 
     fn begin_iteration(&mut self, iteration: u32) -> Result<(), JournalViolation> {
@@ -155,10 +154,10 @@ impl JournalValidator {
     }
 
     fn end_iteration(&mut self, iteration: u32, status: IterationStatus) -> Result<(), JournalViolation> {
-        self.is_cut_short = status == IterationStatus::Interrupted;
-        let expected = iteration == self.iterations_begun && iteration == self.iterations_ended + 1;
+        self.is_iteration_interrupted = status == IterationStatus::Interrupted;
+        let is_current = iteration == self.iterations_begun && iteration == self.iterations_ended + 1;
         self.iterations_ended = iteration;
-        if expected { Ok(()) } else { Err(JournalViolation::UnexpectedIterationEnd) }
+        if is_current { Ok(()) } else { Err(JournalViolation::UnexpectedIterationEnd) }
     }
 
     fn finish_run(&mut self, outcome: Outcome, iterations: u32) -> Result<(), JournalViolation> {
@@ -191,7 +190,7 @@ mod tests {
     use crate::step::test_builders::sample_seal;
 
     fn sample_journal(verdict: Verdict) -> Vec<Fact> {
-        let claim = ClaimFact { claimed: true, accepted: true, why: "said so".to_string() };
+        let claim = ClaimFact { claimed: true, accepted: true, why: "on line 3".to_string() };
         [
             Fact::RunStarted {
                 kind: "run".to_string(),
@@ -217,7 +216,7 @@ mod tests {
 
     // spec: D4
     #[test]
-    fn a_journal_that_ralph_wrote_is_sound_and_so_is_its_beginning() {
+    fn a_journal_and_every_prefix_of_it_are_valid() {
         let whole = sample_journal(Verdict::Accepted);
         for length in 1..=whole.len() {
             assert_eq!(check_facts(&whole[..length]), Ok(()));
@@ -226,7 +225,7 @@ mod tests {
 
     // spec: D4
     #[test]
-    fn a_completion_without_claim_or_proof_is_no_journal() {
+    fn a_completion_without_claim_or_proof_is_invalid() {
         assert_eq!(check_facts(&sample_journal(Verdict::Rejected)), Err(JournalViolation::CompletedWithoutProof));
         let mut unclaimed = sample_journal(Verdict::Accepted);
         unclaimed.remove(2);
@@ -249,26 +248,26 @@ mod tests {
 
     // spec: D4, L13
     #[test]
-    fn only_an_interrupted_run_goes_on_after_its_end_and_its_iteration_ends_again() {
+    fn only_an_interrupted_run_can_be_resumed_and_its_iteration_ends_again() {
         let whole = sample_journal(Verdict::Accepted);
-        let cut = Fact::IterationEnded { iteration: 1, status: IterationStatus::Interrupted, duration_ms: 1 };
+        let interrupted = Fact::IterationEnded { iteration: 1, status: IterationStatus::Interrupted, duration_ms: 1 };
         let attempt = |attempt| Fact::AttemptStarted { iteration: 1, attempt };
         let mut facts = Vec::from(&whole[..2]);
-        facts.extend([attempt(1), cut, run_interrupted(), run_resumed(), attempt(2)]);
+        facts.extend([attempt(1), interrupted, run_interrupted(), run_resumed(), attempt(2)]);
         facts.extend_from_slice(&whole[2..]);
         for length in 1..=facts.len() {
             assert_eq!(check_facts(&facts[..length]), Ok(()), "{length}");
         }
-        let without_word: Vec<Fact> =
+        let without_resume: Vec<Fact> =
             facts.iter().filter(|fact| !matches!(fact, Fact::RunResumed { .. })).cloned().collect();
-        assert_eq!(check_facts(&without_word), Err(JournalViolation::FactAfterEnd));
+        assert_eq!(check_facts(&without_resume), Err(JournalViolation::FactAfterEnd));
         facts.push(run_resumed());
         assert_eq!(check_facts(&facts), Err(JournalViolation::FactAfterEnd));
     }
 
     // spec: D4, L13
     #[test]
-    fn attempts_are_numbered_within_the_iteration_that_is_going_on() {
+    fn attempts_are_numbered_within_the_current_iteration() {
         let whole = sample_journal(Verdict::Accepted);
         let with = |at: usize, iteration, attempt| {
             let mut facts = whole.clone();
@@ -287,7 +286,7 @@ mod tests {
 
     // spec: D4, V9
     #[test]
-    fn a_run_is_sealed_once_and_before_its_first_iteration() {
+    fn a_run_is_sealed_once_before_its_first_iteration() {
         let with = |at: &[usize]| {
             let mut facts = sample_journal(Verdict::Accepted);
             for &at in at {
@@ -303,7 +302,7 @@ mod tests {
 
     // spec: D4
     #[test]
-    fn gaps_repetitions_and_facts_after_the_end_are_no_journal() {
+    fn gaps_repetitions_and_facts_after_the_end_are_invalid() {
         let whole = || sample_journal(Verdict::Accepted);
         let changed = |change: fn(&mut Vec<Fact>)| {
             let mut facts = whole();

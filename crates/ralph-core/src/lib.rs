@@ -1,8 +1,8 @@
-//! The rules of the loop. Everything here decides and nothing here acts: no files, no clock, no randomness,
-//! no threads. The crate is `no_std` so that the compiler holds that promise.
+//! The rules of the loop. This crate makes decisions and performs no effects: no files, no clock, no randomness, no
+//! threads. It is `no_std`, so that the compiler enforces this.
 //!
-//! Start at [`step::step`]: a [`state::Loop`] and an [`event::Event`] go in, the next loop and its
-//! [`effect::Effect`]s come out.
+//! Start at [`step::step`]: it takes a [`loop_state::LoopState`] and an [`event::Event`], and returns the next state
+//! and its [`effect::Effect`]s.
 #![no_std]
 
 extern crate alloc;

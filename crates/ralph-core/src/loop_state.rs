@@ -1,4 +1,4 @@
-//! The loop as it is stored after every step. A phase carries exactly what is true in it.
+//! The state of a loop, as it is stored after every step. Each phase carries exactly the data that it needs.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -18,63 +18,63 @@ use crate::stall::StallCounter;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopState {
     pub policy: Policy,
-    /// Verdicts in a row that could not be evaluated.
+    /// Consecutive verdicts that could not be evaluated.
     pub blind_verdicts: u32,
-    /// What all attempts together used.
+    /// Spending of all attempts.
     pub spent: ModelSpend,
-    /// The agent's own session that the next iteration continues.
+    /// The agent session that the next iteration resumes.
     #[serde(default)]
     pub session: Option<AgentSession>,
     #[serde(default)]
     pub limits: RateLimitState,
-    /// How long it has been at work.
+    /// Time worked, without pauses and time without a driver.
     #[serde(default)]
     pub worked: WorkedTime,
-    /// Finished attempts of which nobody knows the cost.
+    /// Finished attempts with unknown cost.
     #[serde(default)]
     pub unpriced: u32,
     #[serde(default)]
     pub stall: StallCounter,
-    #[serde(default, skip_serializing_if = "PendingCommands::is_empty")]
-    pub wishes: PendingCommands,
+    #[serde(default, rename = "wishes", skip_serializing_if = "PendingCommands::is_empty")]
+    pub pending_commands: PendingCommands,
     pub phase: LoopPhase,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum LoopPhase {
-    /// Nothing has been started yet.
+    /// The run has not started.
     Ready,
-    /// What must not change is being sealed, and the external checks run once.
+    /// Sealed files are being hashed, and the external checks run once.
     Preparing {
         round: u32,
     },
-    /// Somebody asked for a stop while the run was being prepared.
+    /// A stop was requested during the preparation.
     PreparingStopped {
         round: u32,
         #[serde(alias = "signal")]
         halt: StopRequest,
     },
-    /// The agent is alive.
+    /// The agent is running.
     Working {
         iteration: IterationState,
         attempt: u32,
     },
-    /// The pause before `attempt` starts.
+    /// The wait before `attempt` starts.
     Waiting {
         iteration: IterationState,
         attempt: u32,
-        /// When it shall start.
+        /// When it starts.
         #[serde(default)]
         until: UnixMillis,
     },
-    /// No agent may work before a rate limit is over; then `attempt` starts.
+    /// All agents are rate limited; `attempt` starts when the wait is over.
     Limited {
         iteration: IterationState,
         attempt: u32,
         wait: RateLimitWait,
     },
-    /// The agent claimed; the checks are running.
+    /// The agent claimed completion, and the checks are running.
     Verifying {
         iteration: IterationState,
         attempt: u32,
@@ -85,11 +85,11 @@ pub enum LoopPhase {
         attempt: u32,
         stopping: StopTarget,
     },
-    /// Somebody asked for a pause, and nobody is at work.
+    /// The run is paused; neither agent nor checks are running.
     Paused {
         left: ResumePoint,
     },
-    /// A signal ended the run. It can be taken up again where it was left.
+    /// A signal ended the run. It can be resumed at `left`.
     Interrupted {
         left: ResumePoint,
         ended: RunEnd,
@@ -100,31 +100,31 @@ pub enum LoopPhase {
     },
 }
 
-/// Where a run that was cut short goes on.
+/// The point at which a run resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "left", rename_all = "snake_case")]
 pub enum ResumePoint {
-    /// With the first iteration.
+    /// At the first iteration.
     AtTheStart,
-    /// With the preparation.
+    /// At the preparation.
     Preparing { round: u32 },
-    /// With the next iteration.
+    /// At the next iteration.
     Between { number: u32, plan: PromptPlan },
-    /// With the agent: this attempt was cut short, and the next one does its work again.
+    /// At the agent: this attempt was interrupted, and the next one repeats it.
     AtWork { iteration: IterationState, attempt: u32 },
-    /// With the pause before this attempt.
+    /// In the wait before this attempt.
     Waiting { iteration: IterationState, attempt: u32, until: UnixMillis },
-    /// With the wait for a rate limit before this attempt.
+    /// In the wait for a rate limit before this attempt.
     Limited { iteration: IterationState, attempt: u32, wait: RateLimitWait },
-    /// With the checks of what this attempt claimed.
+    /// At the checks of the claim that this attempt made.
     Verifying { iteration: IterationState, attempt: u32 },
 }
 
-/// A session of an agent's own, which a later start can resume.
+/// A session of the agent that a later attempt can resume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSession {
     pub id: String,
-    /// What it has used so far, where all of that is known: some agents count over a whole session.
+    /// Spending of the session so far, if all of it is known. Some agents report totals of the whole session.
     pub spent: ModelSpend,
 }
 
@@ -136,19 +136,19 @@ pub struct IterationState {
     pub started: UnixMillis,
     pub plan: PromptPlan,
     pub nonce: Option<PromiseNonce>,
-    /// The agent's own session that its attempts resume; without one they start afresh.
+    /// The agent session that the attempts resume; `None` starts a fresh session.
     #[serde(default)]
     pub session: Option<AgentSession>,
-    /// Attempts that are no failures, such as those that were cut short: no retry is spent on them.
+    /// Attempts that do not count as failures, such as interrupted ones. They use no retry.
     #[serde(default, rename = "cut_short")]
     pub excused_attempts: u32,
-    /// How often the checks of its claim were begun.
+    /// How often the checks of the claim were started.
     #[serde(default)]
     pub rounds: u32,
-    /// What people said before its newest attempt.
+    /// Guidance from the user up to the latest attempt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
-    /// Whether it changed anything, as far as anybody knows.
+    /// Whether the iteration changed anything, or may have changed something.
     #[serde(default)]
     pub has_moved: bool,
 }
@@ -171,19 +171,19 @@ pub enum StopTarget {
 pub enum StopReason {
     IterationTooLong,
     TooSilent,
-    /// It had finished and only would not leave.
+    /// It printed its final record but did not exit.
     StayedAfterResult,
-    /// It only repeated requests that failed.
+    /// It only retried failed requests.
     OnlyRepeats,
-    /// It was talked to, and opened no session.
+    /// It did not open a session.
     NoHandshake,
-    /// Somebody asked for it.
+    /// A command or a signal requested it.
     #[serde(alias = "signal")]
     Asked {
         #[serde(alias = "signal")]
         halt: StopRequest,
     },
-    /// There is no money, no token or no time left.
+    /// A budget (cost, tokens or time) is exhausted.
     OverBudget {
         what: String,
     },
@@ -204,12 +204,12 @@ impl LoopState {
             worked: WorkedTime::default(),
             unpriced: 0,
             stall: StallCounter::default(),
-            wishes: PendingCommands::default(),
+            pending_commands: PendingCommands::default(),
             phase: LoopPhase::Ready,
         }
     }
 
-    /// Returns the end of the run, once there is one.
+    /// Returns how the run ended, or `None` while it has not.
     #[must_use]
     pub fn run_end(&self) -> Option<&RunEnd> {
         match &self.phase {
@@ -226,13 +226,13 @@ impl LoopState {
         }
     }
 
-    /// Returns what people said that no prompt told, once none will.
+    /// Returns the guidance that no prompt contained, after the run has ended permanently.
     #[must_use]
     pub fn undelivered_guidance(&self) -> &[String] {
-        if self.can_resume() { &[] } else { &self.wishes.guidance }
+        if self.can_resume() { &[] } else { &self.pending_commands.guidance }
     }
 
-    /// Tells whether there is something left to do, should this loop be taken up again.
+    /// Returns whether the run has work left and can be resumed.
     #[must_use]
     pub fn can_resume(&self) -> bool {
         match &self.phase {
@@ -252,7 +252,7 @@ impl LoopState {
 }
 
 impl LoopPhase {
-    /// Tells whether the agent has been asked to stop in such a way that the next signal kills it.
+    /// Returns whether the next signal kills the agent, because it was already asked to stop.
     #[must_use]
     pub fn next_signal_kills(&self) -> bool {
         let Self::Stopping { stopping, .. } = self else { return false };
@@ -274,7 +274,7 @@ impl LoopPhase {
 }
 
 impl ResumePoint {
-    /// Returns the iteration that was cut short, if one was.
+    /// Returns the iteration that was interrupted, if any.
     #[must_use]
     pub fn interrupted_iteration(&self) -> Option<&IterationState> {
         match self {
@@ -286,20 +286,20 @@ impl ResumePoint {
         }
     }
 
-    /// Returns the iteration and the attempt that come next.
+    /// Returns the attempt that comes next.
     #[must_use]
-    pub fn next_attempt(&self) -> (u32, u32) {
+    pub fn next_attempt(&self) -> AttemptKey {
         match self {
-            Self::AtTheStart | Self::Preparing { .. } => (1, 1),
-            Self::Between { number, .. } => (*number, 1),
-            Self::AtWork { iteration, attempt } => (iteration.number, attempt + 1),
+            Self::AtTheStart | Self::Preparing { .. } => AttemptKey { iteration: 1, attempt: 1 },
+            Self::Between { number, .. } => AttemptKey { iteration: *number, attempt: 1 },
+            Self::AtWork { iteration, attempt } => iteration.attempt_key(attempt + 1),
             Self::Waiting { iteration, attempt, .. }
             | Self::Limited { iteration, attempt, .. }
-            | Self::Verifying { iteration, attempt } => (iteration.number, *attempt),
+            | Self::Verifying { iteration, attempt } => iteration.attempt_key(*attempt),
         }
     }
 
-    /// Returns how many iterations have begun.
+    /// Returns how many iterations have started.
     #[must_use]
     pub fn iterations_begun(&self) -> u32 {
         match self {
@@ -323,7 +323,7 @@ impl AgentSession {
         Self { spent: self.spent.add_strict(report.spend), ..self }
     }
 
-    /// Returns the session after an attempt of which nobody knows what it used.
+    /// Returns the session after an attempt with unknown spending.
     #[must_use]
     pub fn after_unseen_attempt(self) -> Self {
         Self { spent: ModelSpend::default(), ..self }
@@ -336,13 +336,13 @@ impl IterationState {
         AttemptKey { iteration: self.number, attempt }
     }
 
-    /// Returns the iteration after an attempt. What nobody looked at may have changed something.
+    /// Returns the iteration after an attempt. An attempt without a snapshot counts as a change.
     #[must_use]
     pub fn with_changes_of(self, report: &AttemptReport) -> Self {
         Self { has_moved: self.has_moved || report.has_moved.unwrap_or(true), ..self }
     }
 
-    /// Returns how many attempts have failed when this one has.
+    /// Returns how many attempts have failed, including this one.
     #[must_use]
     pub fn failure_count(&self, attempt: u32) -> u32 {
         attempt.saturating_sub(self.excused_attempts)

@@ -1,4 +1,4 @@
-//! How a run ended, and the exit code that says so.
+//! How a run ended, and its exit code.
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,16 @@ use crate::policy::ExhaustionPolicy;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Claimed and proven.
+    /// Claimed and verified.
     Completed,
-    /// The iterations are used up.
+    /// The iteration limit was reached.
     Exhausted,
-    /// The agent failed past its retries.
+    /// The agent failed more often than it may be retried.
     Failed,
-    /// Nothing moved for too long.
+    /// Too many consecutive iterations changed nothing.
     Stalled,
     OverBudget,
-    /// The agent, or a check that cannot be evaluated, needs a human.
+    /// The agent or a check that cannot be evaluated needs a human.
     Blocked,
     Cancelled,
     /// Stopped by a signal; can be resumed.
@@ -57,22 +57,22 @@ impl Outcome {
     }
 }
 
-/// Exit codes are a public promise: scripts rely on them.
+/// Exit codes. Scripts rely on them, so they must not change.
 pub mod exit_code {
     pub const COMPLETED: u8 = 0;
-    /// Preflight or configuration.
+    /// A preflight check failed, or the configuration is invalid.
     pub const PREFLIGHT_FAILED: u8 = 1;
     /// `build` without an implementation plan.
     pub const NO_PLAN: u8 = 2;
     pub const NOT_COMPLETE: u8 = 3;
     pub const AGENT_FAILED: u8 = 4;
-    /// A git command of ralph's own failed.
+    /// A git command that ralph ran failed.
     pub const GIT_FAILED: u8 = 5;
     pub const BLOCKED: u8 = 6;
     pub const OVER_BUDGET: u8 = 7;
     pub const STALLED: u8 = 8;
     pub const CANCELLED: u8 = 9;
-    /// State or work tree unusable or locked.
+    /// The state or the work tree is unusable or locked.
     pub const STATE_UNUSABLE: u8 = 10;
     pub const USAGE_ERROR: u8 = 64;
     pub const INTERNAL_ERROR: u8 = 70;
@@ -80,13 +80,13 @@ pub mod exit_code {
     pub const SIGTERM: u8 = 143;
 }
 
-/// What a run without its plan says.
+/// The reason of a run without its implementation plan.
 pub const NO_PLAN_MESSAGE: &str = "Implementation plan not found. Run 'ralph plan' first.";
 
-/// What the reason of a stage that sends work back begins with.
+/// Prefix of the reason of a stage that sends work back.
 const SENT_BACK_PREFIX: &str = "the work is sent back: ";
 
-/// The end of a run: outcome, reason for people, exit code for scripts.
+/// The end of a run: outcome, reason and exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
     pub outcome: Outcome,
@@ -110,44 +110,44 @@ impl RunEnd {
         Self { outcome, reason, exit_code }
     }
 
-    /// Returns the end of a run whose iterations are used up.
+    /// Returns the end of a run that reached its iteration limit.
     #[must_use]
     pub fn iterations_exhausted(reason: String, when: ExhaustionPolicy) -> Self {
-        let ended = Self::new(Outcome::Exhausted, reason);
+        let run_end = Self::new(Outcome::Exhausted, reason);
         match when {
-            ExhaustionPolicy::NotComplete => ended,
-            ExhaustionPolicy::Fine => Self { exit_code: exit_code::COMPLETED, ..ended },
+            ExhaustionPolicy::NotComplete => run_end,
+            ExhaustionPolicy::Fine => Self { exit_code: exit_code::COMPLETED, ..run_end },
         }
     }
 
-    /// Returns the end of a run that has no plan to follow.
+    /// Returns the end of a run whose implementation plan is missing.
     #[must_use]
     pub fn plan_missing() -> Self {
         Self { outcome: Outcome::Failed, reason: NO_PLAN_MESSAGE.into(), exit_code: exit_code::NO_PLAN }
     }
 
-    /// Returns the end of a run whose ground (work tree, state) is gone.
+    /// Returns the end of a run whose work tree or state is unusable.
     #[must_use]
     pub fn state_unusable(reason: String) -> Self {
         Self { outcome: Outcome::Failed, reason, exit_code: exit_code::STATE_UNUSABLE }
     }
 
-    /// Returns the end of a run whose ralph failed.
+    /// Returns the end of a run after an internal error of ralph.
     #[must_use]
     pub fn internal_fault(fault: &str) -> Self {
-        let reason = alloc::format!("a fault inside ralph: {fault}");
+        let reason = alloc::format!("internal error in ralph: {fault}");
         Self { outcome: Outcome::Failed, reason, exit_code: exit_code::INTERNAL_ERROR }
     }
 
-    /// Returns the end of a stage whose role judged the work of another, and sends it back. It needs no human, so the
-    /// exit code is that of work that is not complete.
+    /// Returns the end of a stage whose role rejected the work of an earlier stage. It needs no human, so the exit code
+    /// is the one for incomplete work.
     #[must_use]
     pub fn work_sent_back(reason: &str) -> Self {
         let reason = alloc::format!("{SENT_BACK_PREFIX}{reason}");
         Self { outcome: Outcome::Blocked, reason, exit_code: exit_code::NOT_COMPLETE }
     }
 
-    /// Tells whether the work was sent back.
+    /// Returns whether the work was sent back.
     #[must_use]
     pub fn is_work_sent_back(&self) -> bool {
         self.outcome == Outcome::Blocked && self.exit_code == exit_code::NOT_COMPLETE
@@ -160,7 +160,7 @@ impl RunEnd {
         self.is_work_sent_back().then_some(reason)
     }
 
-    /// Returns the end of a run that somebody wanted no more.
+    /// Returns the end of a run that `ralph cancel` ended.
     #[must_use]
     pub fn cancelled_by_user() -> Self {
         Self::new(Outcome::Cancelled, "cancelled by ralph cancel".into())

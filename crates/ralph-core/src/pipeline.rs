@@ -1,5 +1,4 @@
-//! The work on a task over all of its stages: who is next, and what the end of a stage makes of the task. It drives no
-//! loop itself: each stage is one.
+//! The stages of a task: which stage is next, and what follows from the end of a stage. Each stage is a run.
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -11,40 +10,40 @@ use crate::outcome::{Outcome, RunEnd};
 use crate::task::{Role, TaskStatus};
 use crate::text::text_tail;
 
-/// How much of a stage's last message is kept for those who come after it.
+/// How much of a stage's last message is kept for later stages.
 const MAX_REPORT_BYTES: usize = 4_000;
-/// How many stages the next one hears of.
+/// How many stage reports are kept.
 const MAX_REPORTS: usize = 8;
 
-/// What the configuration says about it.
+/// The configured stages and limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline {
     /// In their order; at least one.
     stages: Vec<Role>,
     /// How often work may be sent back.
     pub max_rounds: u32,
-    /// How often a task may fail before somebody must look at it.
+    /// How often a task may fail before it is blocked.
     pub max_attempts: u32,
 }
 
-/// How far the work on a task is, as it is stored.
+/// The stored progress of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskProgress {
-    /// The role that is next, or at work.
+    /// The current stage: next, or running.
     pub stage: Role,
-    /// The run of that stage, from when it is about to begin.
+    /// The run of that stage, set just before it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// How often the work was sent back in this attempt.
     pub rounds: u32,
-    /// How many attempts have failed.
+    /// How many attempts at the task have failed.
     pub attempts: u32,
-    /// What the last stages said, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub said: Vec<StageReport>,
+    /// The reports of the last stages, oldest first.
+    #[serde(default, rename = "said", skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<StageReport>,
 }
 
-/// How a stage ended, for those who come after it.
+/// How a stage ended, for the prompts of later stages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageReport {
     pub stage: Role,
@@ -61,7 +60,7 @@ pub enum StageOutcome {
     Failed,
 }
 
-/// What is kept of a stage that did not get there.
+/// The record of a failed stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageFailure {
     pub stage: Role,
@@ -77,28 +76,28 @@ pub struct StageEnd<'a> {
     pub iterations: u32,
     /// The agent's last message.
     pub last_output: &'a str,
-    /// It ended because the worker has no money left for anything.
+    /// Whether it ended because the budget of the worker is exhausted.
     pub is_worker_budget_spent: bool,
 }
 
-/// What follows from the end of a stage.
+/// The action after a stage has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PipelineAction {
-    /// The stage that the progress names is next.
+    /// The current stage of the progress runs next.
     RunNextStage,
     /// The task leaves the pipeline with this status.
     LeavePipeline { status: TaskStatus, reason: String, failure: Option<StageFailure> },
-    /// The stage can go on where it stopped.
+    /// The stage can be resumed.
     ResumeStage,
 }
 
 impl Pipeline {
-    /// Returns a pipeline of these stages, or `None` where there are none, or one of them twice.
+    /// Returns a pipeline of these stages, or `None` if there are none or one occurs twice.
     #[must_use]
     pub fn new(stages: Vec<Role>, max_rounds: u32, max_attempts: u32) -> Option<Self> {
-        let is_once = |(at, role): (usize, &Role)| !stages.iter().take(at).any(|before| before == role);
-        let is_sound = !stages.is_empty() && stages.iter().enumerate().all(is_once);
-        is_sound.then_some(Self { stages, max_rounds, max_attempts })
+        let is_first = |(at, role): (usize, &Role)| !stages.iter().take(at).any(|before| before == role);
+        let is_valid = !stages.is_empty() && stages.iter().enumerate().all(is_first);
+        is_valid.then_some(Self { stages, max_rounds, max_attempts })
     }
 
     #[must_use]
@@ -106,7 +105,7 @@ impl Pipeline {
         &self.stages
     }
 
-    /// Returns where the work on a task begins, or goes on.
+    /// Returns the progress with which the work on a task starts or resumes.
     #[must_use]
     pub fn start_or_resume(&self, status: TaskStatus, before: Option<TaskProgress>) -> TaskProgress {
         match before {
@@ -119,23 +118,23 @@ impl Pipeline {
                 run: None,
                 rounds: 0,
                 attempts: 0,
-                said: Vec::new(),
+                reports: Vec::new(),
             },
         }
     }
 
-    /// Tells whether a task is still in the stage that its progress names. A task that is to do was put back, unless the
-    /// stage is one that no status stands for.
+    /// Returns whether a task is still in the stage that its progress names. A task with status `todo` was put back,
+    /// unless its stage has no status.
     fn is_still_in_stage(&self, status: TaskStatus, stage: &Role) -> bool {
         self.stages.contains(stage) && (status != TaskStatus::Todo || TaskStatus::while_in_role(stage).is_none())
     }
 
-    /// Returns the stage that a task is in which somebody moved by hand.
+    /// Returns the stage of a status, for a task that the user moved.
     fn stage_for_status(&self, status: TaskStatus) -> Option<Role> {
         self.stages.iter().find(|role| TaskStatus::while_in_role(role) == Some(status)).cloned()
     }
 
-    /// Returns the stages that a task has before it, the one that it is in first. A run that was begun has its own plan.
+    /// Returns the remaining stages of a task. The current one is not included if its run has started.
     #[must_use]
     pub fn remaining_stages(&self, progress: &TaskProgress) -> &[Role] {
         let at = self.stages.iter().position(|role| *role == progress.stage).unwrap_or_default();
@@ -147,7 +146,7 @@ impl Pipeline {
         self.stages.first().cloned().unwrap_or(Role::Coder)
     }
 
-    /// Returns who hears that the work was sent back: the coder, or else whoever comes first.
+    /// Returns the stage that reworks rejected work: the coder, or else the first stage.
     fn rework_stage(&self) -> Role {
         if self.stages.contains(&Role::Coder) { Role::Coder } else { self.first_stage() }
     }
@@ -159,7 +158,7 @@ impl Pipeline {
 }
 
 impl TaskProgress {
-    /// The stage has ended: returns what the task's work is after it, and what follows.
+    /// Returns the progress after the stage has ended, and what follows.
     #[must_use]
     pub fn finish_stage(self, pipeline: &Pipeline, end: &StageEnd<'_>) -> (Self, PipelineAction) {
         if end.run_end.is_work_sent_back() {
@@ -168,48 +167,48 @@ impl TaskProgress {
         match end.run_end.outcome {
             Outcome::Completed => self.accept_stage(pipeline, end),
             Outcome::Exhausted | Outcome::Failed | Outcome::Stalled => self.fail_stage(pipeline, end),
-            // Who brings new money lets it begin anew.
+            // The stage starts again once a worker with budget takes the task.
             Outcome::OverBudget if end.is_worker_budget_spent => {
                 (Self { run: None, ..self }, PipelineAction::ResumeStage)
             }
-            // More of the same would cost more of the same.
+            // A retry would end the same way.
             Outcome::Blocked | Outcome::OverBudget => self.leave_pipeline(TaskStatus::Blocked, &end.run_end.reason),
             Outcome::Cancelled => self.leave_pipeline(TaskStatus::Cancelled, &end.run_end.reason),
             Outcome::Interrupted => (self, PipelineAction::ResumeStage),
         }
     }
 
-    /// Somebody took the work back to what this stage had come to: it is next, and what was said after it began is unsaid.
+    /// Returns the progress after the user reset the work to the start of `stage`, without the reports of later stages.
     #[must_use]
     pub fn rewind_to(mut self, stage: Role) -> Self {
-        let is_its_end = |said: &StageReport| said.stage == stage && said.how == StageOutcome::Accepted;
+        let is_its_end = |report: &StageReport| report.stage == stage && report.how == StageOutcome::Accepted;
         if self.stage != stage
-            && let Some(at) = self.said.iter().rposition(is_its_end)
+            && let Some(at) = self.reports.iter().rposition(is_its_end)
         {
-            self.said.truncate(at);
+            self.reports.truncate(at);
         }
         Self { stage, run: None, ..self }
     }
 
     fn accept_stage(self, pipeline: &Pipeline, end: &StageEnd<'_>) -> (Self, PipelineAction) {
         let next = pipeline.stage_after(&self.stage);
-        let heard = self.record_report(StageOutcome::Accepted, end.last_output);
+        let progress = self.record_report(StageOutcome::Accepted, end.last_output);
         match next {
-            Some(stage) => (Self { stage, run: None, ..heard }, PipelineAction::RunNextStage),
-            None => heard.leave_pipeline(TaskStatus::Done, "every stage was accepted"),
+            Some(stage) => (Self { stage, run: None, ..progress }, PipelineAction::RunNextStage),
+            None => progress.leave_pipeline(TaskStatus::Done, "every stage was accepted"),
         }
     }
 
-    fn send_back(self, pipeline: &Pipeline, ended: &RunEnd) -> (Self, PipelineAction) {
-        let reason = ended.sent_back_reason().unwrap_or_default();
+    fn send_back(self, pipeline: &Pipeline, run_end: &RunEnd) -> (Self, PipelineAction) {
+        let reason = run_end.sent_back_reason().unwrap_or_default();
         let rounds = self.rounds + 1;
-        let by = self.stage.clone();
-        let heard = Self { rounds, ..self.record_report(StageOutcome::SentBack, reason) };
+        let stage = self.stage.clone();
+        let progress = Self { rounds, ..self.record_report(StageOutcome::SentBack, reason) };
         if rounds > pipeline.max_rounds {
-            let why = format!("{by} sent the work back for the {}: {reason}", format_ordinal_time(rounds));
-            return heard.leave_pipeline(TaskStatus::Blocked, &why);
+            let reason = format!("{stage} sent the work back for the {}: {reason}", format_ordinal_time(rounds));
+            return progress.leave_pipeline(TaskStatus::Blocked, &reason);
         }
-        (Self { stage: pipeline.rework_stage(), run: None, ..heard }, PipelineAction::RunNextStage)
+        (Self { stage: pipeline.rework_stage(), run: None, ..progress }, PipelineAction::RunNextStage)
     }
 
     fn fail_stage(self, pipeline: &Pipeline, end: &StageEnd<'_>) -> (Self, PipelineAction) {
@@ -222,14 +221,14 @@ impl TaskProgress {
         };
         let attempts = self.attempts + 1;
         let stage = self.stage.clone();
-        let heard = self.record_report(StageOutcome::Failed, &reason);
-        let heard = Self { attempts, run: None, stage: pipeline.first_stage(), rounds: 0, ..heard };
-        let (status, why) = if attempts >= pipeline.max_attempts {
-            (TaskStatus::Blocked, format!("{stage} failed, and so have {attempts} of {attempts} attempts: {reason}"))
+        let progress = self.record_report(StageOutcome::Failed, &reason);
+        let progress = Self { attempts, run: None, stage: pipeline.first_stage(), rounds: 0, ..progress };
+        let (status, reason) = if attempts >= pipeline.max_attempts {
+            (TaskStatus::Blocked, format!("{stage} failed in attempt {attempts} of {attempts}: {reason}"))
         } else {
             (TaskStatus::Todo, format!("{stage} failed: {reason}"))
         };
-        (heard, PipelineAction::LeavePipeline { status, reason: why, failure: Some(failure) })
+        (progress, PipelineAction::LeavePipeline { status, reason, failure: Some(failure) })
     }
 
     fn leave_pipeline(self, status: TaskStatus, reason: &str) -> (Self, PipelineAction) {
@@ -238,16 +237,16 @@ impl TaskProgress {
 
     fn record_report(mut self, outcome: StageOutcome, words: &str) -> Self {
         let words = text_tail(words.trim(), MAX_REPORT_BYTES).to_owned();
-        self.said.push(StageReport { stage: self.stage.clone(), how: outcome, words });
-        let old = self.said.len().saturating_sub(MAX_REPORTS);
-        self.said.drain(..old);
+        self.reports.push(StageReport { stage: self.stage.clone(), how: outcome, words });
+        let old = self.reports.len().saturating_sub(MAX_REPORTS);
+        self.reports.drain(..old);
         self
     }
 }
 
-/// Says why a stage failed. A stage that used up its iterations is told in the words that others look for.
-fn failure_reason(ended: &RunEnd) -> String {
-    match ended.outcome {
+/// Returns why a stage failed. The wording for exhausted iterations is fixed, because scripts look for it.
+fn failure_reason(run_end: &RunEnd) -> String {
+    match run_end.outcome {
         Outcome::Exhausted => "Max iterations reached without completion promise".to_owned(),
         Outcome::Completed
         | Outcome::Failed
@@ -255,19 +254,19 @@ fn failure_reason(ended: &RunEnd) -> String {
         | Outcome::OverBudget
         | Outcome::Blocked
         | Outcome::Cancelled
-        | Outcome::Interrupted => ended.reason.clone(),
+        | Outcome::Interrupted => run_end.reason.clone(),
     }
 }
 
 fn format_ordinal_time(count: u32) -> String {
-    let ending = match (count % 10, count % 100) {
+    let suffix = match (count % 10, count % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",
         (2, _) => "nd",
         (3, _) => "rd",
         (_, _) => "th",
     };
-    format!("{count}{ending} time")
+    format!("{count}{suffix} time")
 }
 
 #[cfg(test)]

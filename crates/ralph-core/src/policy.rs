@@ -1,4 +1,4 @@
-//! The limits and habits of one run, fixed when it starts.
+//! The policy of one run: its limits and modes, fixed when it starts.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::role_duty::RoleDuty;
 pub struct Policy {
     /// At least 1.
     pub max_iterations: u32,
-    /// How often a failed attempt is tried again within its iteration.
+    /// How often a failed attempt is retried within its iteration.
     pub max_retries: u32,
     pub timeouts: AttemptTimeouts,
     pub proof: ProofRequirement,
@@ -27,34 +27,34 @@ pub struct Policy {
     pub judging: RejectTagUse,
     #[serde(default)]
     pub budget: Budget,
-    /// The budgets that it shares with other runs.
+    /// Budgets shared with other runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<ScopedBudget>,
-    /// So many iterations in a row that change nothing end the run; 0: it goes on.
+    /// The number of consecutive iterations without a change that ends the run; 0 disables the limit.
     #[serde(default)]
     pub stall_after: u32,
-    /// What is asked of the role at work beside its criteria.
+    /// The duty of the role, in addition to its criteria.
     #[serde(default)]
     pub duty: RoleDuty,
 }
 
-/// Whether the agent looks at the work of another.
+/// Whether a `<reject>` tag has an effect. It has in stages that review the work of another stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RejectTagUse {
-    /// `<reject>` says nothing here.
+    /// `<reject>` is ignored.
     #[default]
     No,
     /// `<reject>` ends the run and sends the work back.
     Yes,
 }
 
-/// What a run does about the limits of providers.
+/// How a run handles the rate limits of providers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimitPolicy {
-    /// Milliseconds for which a run waits at most, all its waits together.
+    /// The maximum of all waits together, in milliseconds.
     pub max_wait_ms: u64,
-    /// The names of the agents, the preferred one first. Where there is only one, none takes over.
+    /// The names of the agents: the preferred one, then the fallbacks.
     #[serde(default)]
     pub agents: Vec<String>,
 }
@@ -65,16 +65,16 @@ impl Default for RateLimitPolicy {
     }
 }
 
-/// Milliseconds; all are always on.
+/// Timeouts of an attempt, in milliseconds. None can be disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptTimeouts {
     pub iteration_ms: u64,
     pub silence_ms: u64,
     pub after_result_ms: u64,
-    /// How long an agent may only repeat requests that failed.
+    /// How long an agent may do nothing but retry failed requests.
     #[serde(default = "default_repeating_ms")]
     pub repeating_ms: u64,
-    /// How long an agent that is talked to may take to open a session.
+    /// How long an agent may take to open a session, if ralph talks to it over a protocol.
     #[serde(default = "default_handshake_ms")]
     pub handshake_ms: u64,
 }
@@ -99,11 +99,11 @@ impl Default for AttemptTimeouts {
     }
 }
 
-/// What a claim must survive.
+/// How a claim is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProofRequirement {
-    /// Nothing is verified: the claim decides, and the output says so.
+    /// Nothing is verified: the claim completes the run, and the output says so.
     ClaimAlone,
     /// The checks decide.
     Checks,
@@ -118,13 +118,13 @@ pub enum BaselineMode {
     Skip,
 }
 
-/// What the agent knows of earlier iterations.
+/// Whether iterations share the agent's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextMode {
-    /// Each iteration starts from the whole prompt.
+    /// Each iteration starts a fresh session with the whole prompt.
     Fresh,
-    /// The agent's own session goes on.
+    /// Each iteration resumes the session of the one before.
     Continue,
 }
 
@@ -135,19 +135,19 @@ pub enum NonceUse {
     EachIteration,
 }
 
-/// What the exit code says of a run whose iterations are used up.
+/// The exit code of a run that reaches its iteration limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExhaustionPolicy {
-    /// The work is not complete.
+    /// The code for incomplete work.
     #[default]
     NotComplete,
-    /// All that was asked for was done: so many iterations.
+    /// 0: the user asked for a number of iterations, not for completion.
     Fine,
 }
 
 impl Policy {
-    /// Returns everything that limits the run, where others have used so much of the budgets that it shares.
+    /// Returns all budgets of the run, with the usage of other runs.
     #[must_use]
     pub fn budget_view<'a>(&'a self, used_by_others: &'a [BudgetUsage]) -> BudgetView<'a> {
         BudgetView { own_budget: &self.budget, shared_budgets: &self.shared, used_by_others }

@@ -1,17 +1,17 @@
-//! Variables in prompts: `$NAME` and `${NAME}`. The text is read once, from left to right; a value is put in as it
-//! is and never read again, so that nothing in it can name another variable.
+//! Variables in prompts: `$NAME` and `${NAME}`. The text is expanded once, from left to right; a value is inserted
+//! literally and never expanded again.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A text with its variables filled in.
+/// A text with its variables expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpandedPrompt {
     pub text: String,
-    /// The names that nobody gave a value, in the order of their first use. They became empty.
+    /// Variables without a value, in the order of their first use. They expand to nothing.
     pub unknown_variables: Vec<String>,
 }
 
-/// Fills in the variables. Everything that is not `$NAME` or `${NAME}` stays as it is: `$5`, `$$`, `${X:-y}`.
+/// Expands the variables. Everything other than `$NAME` and `${NAME}` is unchanged: `$5`, `$$`, `${X:-y}`.
 #[must_use]
 pub fn expand_variables<'a>(text: &str, value_of: impl Fn(&str) -> Option<&'a str>) -> ExpandedPrompt {
     let mut expanded = ExpandedPrompt { text: String::with_capacity(text.len()), unknown_variables: Vec::new() };
@@ -23,9 +23,9 @@ pub fn expand_variables<'a>(text: &str, value_of: impl Fn(&str) -> Option<&'a st
                 expanded.text.push('$');
                 after
             }
-            Some((name, behind)) => {
+            Some((name, remainder)) => {
                 expanded.push_value(name, value_of(name));
-                behind
+                remainder
             }
         };
     }
@@ -43,23 +43,23 @@ impl ExpandedPrompt {
     }
 }
 
-/// Reads the variable behind a `$`: its name, and what follows it.
+/// Parses the variable after a `$`. Returns its name and the remaining text.
 fn parse_variable(after: &str) -> Option<(&str, &str)> {
     match after.strip_prefix('{') {
         Some(inside) => {
-            let (name, behind) = parse_name(inside)?;
-            Some((name, behind.strip_prefix('}')?))
+            let (name, remainder) = parse_name(inside)?;
+            Some((name, remainder.strip_prefix('}')?))
         }
         None => parse_name(after),
     }
 }
 
-/// Reads a name, `[A-Za-z_][A-Za-z0-9_]*`, and returns it with what follows.
+/// Parses a name, `[A-Za-z_][A-Za-z0-9_]*`. Returns it and the remaining text.
 fn parse_name(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-    let (name, behind) = text.split_at_checked(end.unwrap_or(text.len()))?;
+    let (name, remainder) = text.split_at_checked(end.unwrap_or(text.len()))?;
     let first = name.chars().next()?;
-    (!first.is_ascii_digit()).then_some((name, behind))
+    (!first.is_ascii_digit()).then_some((name, remainder))
 }
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
 
     // spec: C3
     #[test]
-    fn both_forms_of_a_variable_are_filled_in() {
+    fn both_forms_of_a_variable_are_expanded() {
         assert_eq!(expand_text("read ${SPECS_DIR}/*.md and $SPECS_DIR."), "read specs/*.md and specs.");
         assert_eq!(expand_text("$_x1-${_x1}$SPECS_DIR$_x1"), "under-underspecsunder");
         assert_eq!(expand_text("[$EMPTY]"), "[]");
@@ -92,7 +92,7 @@ mod tests {
 
     // spec: C3
     #[test]
-    fn a_name_is_read_to_its_end() {
+    fn a_name_is_as_long_as_possible() {
         let expanded = expand_variables("$SPECS_DIRS ${SPECS_DIR}S $SPECS_DIR-x", variable_value);
         assert_eq!(expanded.text, " specsS specs-x");
         assert_eq!(expanded.unknown_variables, ["SPECS_DIRS"]);
@@ -100,7 +100,7 @@ mod tests {
 
     // spec: C3
     #[test]
-    fn an_unknown_variable_becomes_empty_and_is_named_once() {
+    fn an_unknown_variable_becomes_empty_and_is_reported_once() {
         let expanded = expand_variables("a$NOPE b${OTHER}c ${NOPE}", variable_value);
         assert_eq!(expanded.text, "a bc ");
         assert_eq!(expanded.unknown_variables, ["NOPE", "OTHER"]);
@@ -128,7 +128,7 @@ mod tests {
         ] {
             assert_eq!(expand_text(same), same);
         }
-        assert_eq!(expand_text("$$SPECS_DIR"), "$specs", "the second dollar begins a variable");
+        assert_eq!(expand_text("$$SPECS_DIR"), "$specs", "the second dollar starts a variable");
     }
 
     // spec: C3
@@ -142,7 +142,7 @@ mod tests {
         // spec: C3
         // fault: 79
         #[test]
-        fn a_value_arrives_byte_for_byte(value in any::<String>(), before in "[^$]*", after in "[^$]*") {
+        fn a_value_is_inserted_byte_for_byte(value in any::<String>(), before in "[^$]*", after in "[^$]*") {
             let template = std::format!("{before}${{VALUE}}{after}");
             let expanded = expand_variables(&template, |name| (name == "VALUE").then_some(value.as_str()));
             prop_assert_eq!(expanded.text, std::format!("{before}{value}{after}"));
@@ -152,7 +152,7 @@ mod tests {
         // spec: C3
         // fault: 79
         #[test]
-        fn text_without_a_variable_arrives_byte_for_byte(text in any::<String>()) {
+        fn text_without_a_variable_is_unchanged(text in any::<String>()) {
             let plain: String = text.replace('$', "$5");
             prop_assert_eq!(expand_variables(&plain, variable_value).text, plain);
         }
@@ -160,14 +160,14 @@ mod tests {
         // spec: C3
         // fault: 80
         #[test]
-        fn each_piece_of_a_template_becomes_what_it_stands_for(pieces in prop::collection::vec(any_piece(), 0..20)) {
+        fn each_piece_of_a_template_is_expanded_on_its_own(pieces in prop::collection::vec(any_piece(), 0..20)) {
             let template: String = pieces.iter().map(|(written, _)| written.as_str()).collect();
-            let expected: String = pieces.iter().map(|(_, becomes)| becomes.as_str()).collect();
+            let expected: String = pieces.iter().map(|(_, expansion)| expansion.as_str()).collect();
             prop_assert_eq!(expand_variables(&template, variable_value).text, expected);
         }
     }
 
-    /// A piece of a template as it is written, and what it becomes. It never runs into the next piece.
+    /// A piece of a template and its expansion. It never runs into the next piece.
     fn any_piece() -> impl Strategy<Value = (String, String)> {
         let variable = |name: &'static str| {
             let value = variable_value(name).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Rate limits: when an agent may be asked again, which one works meanwhile, and how long a run waits at most. A provider's
-//! word is taken only where it can be true.
+//! Rate limits: when an agent can be used again, which one takes over, and how long a run may wait. Reset times from
+//! providers are used only if they are plausible.
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -7,59 +7,59 @@ use serde::{Deserialize, Serialize};
 use crate::backoff::retry_delay_ms;
 use crate::event::UnixMillis;
 
-/// No limit that providers have lasts longer than a week. What is told beyond that is a mistake.
+/// Known rate limits last at most a week. A reset time beyond this is ignored.
 const MAX_REPORTED_WAIT_MS: u64 = 8 * 86_400_000;
 
-/// The wait where nothing is told: a minute, doubled with every limit in a row.
+/// The first wait without a reset time. It doubles with every consecutive limit.
 const FIRST_GUESSED_WAIT_MS: u64 = 60_000;
 const MAX_GUESSED_WAIT_MS: u64 = 30 * 60_000;
 
-/// Many runs wait for the same moment, so each comes a little later: by up to two seconds and a hundredth of the wait.
+/// Jitter is up to two seconds plus a hundredth of the wait, because many runs wait for the same reset.
 const BASE_JITTER_MS: u64 = 2_000;
 const MAX_JITTER_MS: u64 = 60_000;
 
-/// What a run knows of the limits of its agents.
+/// The rate limits of the agents of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimitState {
-    /// The agent at work: 0 is the preferred one, the fallbacks follow.
+    /// The current agent: 0 is the preferred one, the fallbacks follow.
     pub agent: u32,
-    /// When each agent may be asked again; one that is missing here was never limited.
+    /// The limit of each agent; an agent without an entry was never limited.
     pub agents: Vec<AgentLimit>,
-    /// Limits since the last good attempt.
+    /// Consecutive limits since the last successful attempt.
     pub in_a_row: u32,
-    /// All waits that were begun, as long as they were planned.
+    /// The sum of all waits so far, each with its planned length.
     pub waited_ms: u64,
 }
 
-/// Until when an agent is limited, by the clock on the wall.
+/// Until when an agent is limited, by the wall clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentLimit {
     pub until: UnixMillis,
-    /// What the provider told; without it, `until` is a guess.
+    /// The reset time that the provider reported; without it, `until` is a guess.
     pub reset_at: Option<UnixMillis>,
 }
 
-/// A wait for a limit to be over.
+/// A wait for the end of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateLimitWait {
-    /// The agent that is free first.
+    /// The agent that starts after the wait.
     pub agent: u32,
-    /// When it ends, by the clock on the wall.
+    /// When it ends, by the wall clock.
     pub until: UnixMillis,
-    /// How long it was to take.
+    /// Its planned length.
     pub planned_ms: u64,
-    /// When it began, by the driver's clock.
+    /// When it started, by the driver's clock.
     pub since: UnixMillis,
 }
 
-/// What can be done when the agent at work is limited.
+/// How to continue when the current agent is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitResponse {
-    /// This agent is free.
+    /// This agent is available.
     SwitchAgent { agent: u32 },
-    /// All are limited, and one is free first.
+    /// All agents are limited.
     Wait(PlannedWait),
-    /// Waiting is no use: it takes longer than the run may wait.
+    /// The wait would be longer than the run may wait.
     GiveUp { wait_ms: u64 },
 }
 
@@ -72,36 +72,36 @@ pub(crate) struct PlannedWait {
 }
 
 impl RateLimitState {
-    /// Notes that the agent at work is limited. `reset_at` is what the provider told.
+    /// Marks the current agent as limited. `reset_at` is the time that the provider reported.
     pub(crate) fn mark_limited(&mut self, reset_at: Option<UnixMillis>, wall_clock: UnixMillis, random: u32) {
         self.in_a_row = self.in_a_row.saturating_add(1);
         let reported_reset =
             reset_at.filter(|reset| *reset > wall_clock && reset.elapsed_since(wall_clock) <= MAX_REPORTED_WAIT_MS);
-        // A limit that is over at once, again and again, must not make a busy loop.
-        let least = retry_delay_ms(self.in_a_row, u32::MAX);
+        // Resets in the very near future must not cause a busy loop.
+        let min_wait = retry_delay_ms(self.in_a_row, u32::MAX);
         let wait = match reported_reset {
-            Some(reset) => add_jitter(reset.elapsed_since(wall_clock), random).max(least),
+            Some(reset) => add_jitter(reset.elapsed_since(wall_clock), random).max(min_wait),
             None => guess_wait_ms(self.in_a_row, random),
         };
         self.set_limit(AgentLimit { until: wall_clock.add_millis(wait), reset_at: reported_reset });
     }
 
-    /// Notes that the agent at work is of no use to this run any more.
+    /// Excludes the current agent for the rest of the run.
     pub(crate) fn mark_unusable(&mut self) {
         self.set_limit(AgentLimit { until: UnixMillis(i64::MAX), reset_at: None });
     }
 
     fn set_limit(&mut self, limit: AgentLimit) {
-        let at = self.agent as usize;
-        if self.agents.len() <= at {
-            self.agents.resize(at + 1, AgentLimit::default());
+        let index = self.agent as usize;
+        if self.agents.len() <= index {
+            self.agents.resize(index + 1, AgentLimit::default());
         }
-        if let Some(place) = self.agents.get_mut(at) {
-            *place = limit;
+        if let Some(entry) = self.agents.get_mut(index) {
+            *entry = limit;
         }
     }
 
-    /// Finds what to do now that the agent at work is limited.
+    /// Decides how to continue when the current agent is limited.
     pub(crate) fn choose_response(&self, agent_count: u32, wall_clock: UnixMillis, max_wait_ms: u64) -> LimitResponse {
         if let Some(agent) = self.first_free_agent(agent_count, wall_clock) {
             return LimitResponse::SwitchAgent { agent };
@@ -121,16 +121,16 @@ impl RateLimitState {
         (0..agent_count).find(|agent| self.agent_limit(*agent).until <= wall_clock)
     }
 
-    /// Returns the agent for a new iteration: a more preferred one than that at work, if it is free again.
+    /// Returns a more preferred agent than the current one whose limit is over, for a new iteration.
     pub(crate) fn returning_agent(&self, wall_clock: UnixMillis) -> Option<u32> {
         self.first_free_agent(self.agent, wall_clock)
     }
 
-    /// Lets an agent work: its limit is over, whatever the clock on the wall says now.
+    /// Makes an agent the current one and clears its limit, regardless of the wall clock.
     pub(crate) fn activate_agent(&mut self, agent: u32) {
         self.agent = agent;
-        if let Some(shut) = self.agents.get_mut(agent as usize) {
-            *shut = AgentLimit::default();
+        if let Some(limit) = self.agents.get_mut(agent as usize) {
+            *limit = AgentLimit::default();
         }
     }
 
@@ -140,12 +140,12 @@ impl RateLimitState {
 
     fn next_free_agent(&self, agent_count: u32) -> (u32, AgentLimit) {
         let all = (0..agent_count).map(|agent| (agent, self.agent_limit(agent)));
-        all.min_by_key(|(_, shut)| shut.until).unwrap_or_default()
+        all.min_by_key(|(_, limit)| limit.until).unwrap_or_default()
     }
 }
 
 impl RateLimitWait {
-    /// Returns what is left of the wait. A clock that jumped never makes it longer than it was to be.
+    /// Returns the rest of the wait. A clock that jumped never makes it longer than planned.
     #[must_use]
     pub fn remaining_ms(&self, wall_clock: UnixMillis) -> u64 {
         self.until.elapsed_since(wall_clock).min(self.planned_ms)
@@ -153,8 +153,8 @@ impl RateLimitWait {
 }
 
 fn add_jitter(wait_ms: u64, random: u32) -> u64 {
-    let most = (BASE_JITTER_MS + wait_ms / 100).min(MAX_JITTER_MS);
-    wait_ms.saturating_add(u64::from(random) * most / u64::from(u32::MAX))
+    let max_jitter = (BASE_JITTER_MS + wait_ms / 100).min(MAX_JITTER_MS);
+    wait_ms.saturating_add(u64::from(random) * max_jitter / u64::from(u32::MAX))
 }
 
 fn guess_wait_ms(in_a_row: u32, random: u32) -> u64 {
@@ -181,7 +181,7 @@ mod tests {
 
     // spec: L6
     #[test]
-    fn a_limit_with_a_reset_time_is_waited_for_with_a_little_jitter() {
+    fn the_wait_for_a_reset_time_has_a_little_jitter() {
         assert_eq!(planned_wait_ms(&limited_until(Some(NOW.add_millis(HOUR_MS)))), HOUR_MS);
         let mut limits = RateLimitState::default();
         limits.mark_limited(Some(NOW.add_millis(HOUR_MS)), NOW, u32::MAX);
@@ -217,7 +217,7 @@ mod tests {
     // spec: L6
     // fault: 88
     #[test]
-    fn a_limit_that_is_always_over_at_once_makes_no_busy_loop() {
+    fn resets_in_the_very_near_future_cause_no_busy_loop() {
         let mut limits = RateLimitState::default();
         let soon = NOW.add_millis(1);
         let mut waits = Vec::new();
@@ -230,17 +230,16 @@ mod tests {
 
     // spec: L6
     #[test]
-    fn a_reset_beyond_what_may_be_waited_is_not_waited_for() {
+    fn a_reset_beyond_the_maximum_wait_is_not_waited_for() {
         let limits = limited_until(Some(NOW.add_millis(7 * HOUR_MS)));
         assert_eq!(limits.choose_response(1, NOW, 6 * HOUR_MS), LimitResponse::GiveUp { wait_ms: 7 * HOUR_MS });
-        assert!(
-            matches!(limits.choose_response(1, NOW, 8 * HOUR_MS), LimitResponse::Wait(PlannedWait { wait_ms, .. }) if wait_ms == 7 * HOUR_MS)
-        );
+        let LimitResponse::Wait(planned) = limits.choose_response(1, NOW, 8 * HOUR_MS) else { panic!("no wait") };
+        assert_eq!(planned.wait_ms, 7 * HOUR_MS);
     }
 
     // spec: L6
     #[test]
-    fn a_guess_is_waited_for_only_as_long_as_may_be_waited() {
+    fn a_guessed_wait_is_cut_to_the_maximum_wait() {
         let mut limits = limited_until(None);
         assert!(matches!(
             limits.choose_response(1, NOW, 20_000),
@@ -275,7 +274,7 @@ mod tests {
 
     // spec: L6
     #[test]
-    fn when_all_are_limited_the_wait_is_for_the_one_that_is_free_first() {
+    fn when_all_agents_are_limited_the_run_waits_for_the_first_reset() {
         let mut limits = limited_until(Some(NOW.add_millis(2 * HOUR_MS)));
         limits.activate_agent(1);
         limits.mark_limited(Some(NOW.add_millis(HOUR_MS)), NOW, 0);
@@ -291,7 +290,7 @@ mod tests {
         let wait =
             RateLimitWait { agent: 0, until: NOW.add_millis(HOUR_MS), planned_ms: HOUR_MS, since: UnixMillis(0) };
         assert_eq!(wait.remaining_ms(NOW.add_millis(HOUR_MS / 2)), HOUR_MS / 2);
-        assert_eq!(wait.remaining_ms(UnixMillis(0)), HOUR_MS, "back by years");
-        assert_eq!(wait.remaining_ms(NOW.add_millis(100 * HOUR_MS)), 0, "slept through it");
+        assert_eq!(wait.remaining_ms(UnixMillis(0)), HOUR_MS, "set back by years");
+        assert_eq!(wait.remaining_ms(NOW.add_millis(100 * HOUR_MS)), 0, "the machine slept through it");
     }
 }

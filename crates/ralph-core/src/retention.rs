@@ -1,35 +1,35 @@
-//! Which runs are old enough that their raw logs may go.
+//! Which runs are old enough that their raw logs may be deleted.
 use alloc::vec::Vec;
 
 use crate::event::UnixMillis;
 
-/// What the user wants to keep.
+/// Which logs are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// Logs of runs that ended less than this ago stay.
+    /// Logs of runs that ended more recently than this are kept.
     pub keep_younger_than_ms: u64,
-    /// So many of the newest runs keep theirs in any case.
+    /// The number of newest runs whose logs are always kept.
     pub keep_newest: usize,
 }
 
-/// What became of a run.
+/// Whether a run has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunLiveness {
-    /// It is going on, or nobody knows that it is not.
+    /// It is running, or may be running.
     Running,
     Ended {
         at: UnixMillis,
     },
 }
 
-/// Returns the positions of the runs whose logs may go. The newest run comes first.
+/// Returns the indices of the runs whose logs may be deleted. `runs` must be sorted from newest to oldest.
 #[must_use]
 pub fn find_removable_runs(runs: &[RunLiveness], policy: RetentionPolicy, now: UnixMillis) -> Vec<usize> {
-    let is_old = |life: &RunLiveness| match life {
+    let is_old = |run: &RunLiveness| match run {
         RunLiveness::Running => false,
         RunLiveness::Ended { at } => now.elapsed_since(*at) >= policy.keep_younger_than_ms,
     };
-    runs.iter().enumerate().skip(policy.keep_newest).filter(|(_, life)| is_old(life)).map(|(place, _)| place).collect()
+    runs.iter().enumerate().skip(policy.keep_newest).filter(|(_, run)| is_old(run)).map(|(index, _)| index).collect()
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
 
     // spec: D5
     #[test]
-    fn old_runs_may_go_and_young_ones_stay() {
+    fn old_runs_are_removable_and_recent_ones_are_not() {
         let runs = [ended_at(9_500), ended_at(9_000), ended_at(8_999), ended_at(1)];
         assert_eq!(
             find_removable_runs(&runs, RetentionPolicy { keep_younger_than_ms: 1_000, keep_newest: 0 }, NOW),
@@ -54,14 +54,14 @@ mod tests {
 
     // spec: D5
     #[test]
-    fn a_run_that_goes_on_stays_however_old_it_is() {
+    fn a_running_run_is_never_removable() {
         let keep = RetentionPolicy { keep_younger_than_ms: 0, keep_newest: 0 };
         assert_eq!(find_removable_runs(&[RunLiveness::Running, ended_at(1), RunLiveness::Running], keep, NOW), [1]);
     }
 
     // spec: D5
     #[test]
-    fn the_newest_stay_whatever_their_age() {
+    fn the_newest_runs_are_kept_regardless_of_age() {
         let keep = RetentionPolicy { keep_younger_than_ms: 0, keep_newest: 2 };
         assert_eq!(find_removable_runs(&[ended_at(3), ended_at(2), ended_at(1)], keep, NOW), [2]);
         assert!(find_removable_runs(&[ended_at(3)], keep, NOW).is_empty());

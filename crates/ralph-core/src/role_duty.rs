@@ -1,4 +1,4 @@
-//! What is asked of a role beside its criteria.
+//! The duty of a role, in addition to its criteria.
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,11 @@ use crate::task::Role;
 pub enum RoleDuty {
     #[default]
     None,
-    /// A coder must have committed since its stage began.
+    /// A coder must have committed since its stage started.
     Commit,
-    /// The work on the coder's task must be committed: what earlier attempts have committed counts.
+    /// The coder's work must be committed; commits of earlier attempts at the task count.
     CommitForTask,
-    /// A reviewer approves by its promise, in a message that sends nothing back.
+    /// A reviewer approves with its promise, in a message without `<reject>`.
     Approve,
     /// A tester's claim should be backed by an external check.
     Back,
@@ -34,8 +34,8 @@ impl RoleDuty {
         }
     }
 
-    /// Returns the duty of a stage that follows these others. Work that was sent back must be changed; other work may be
-    /// there already.
+    /// Returns the duty of a stage after these reports. Work that was sent back must be changed; other work may already
+    /// be committed.
     #[must_use]
     pub fn after_stages(self, reports: &[StageReport]) -> Self {
         match self {
@@ -44,7 +44,7 @@ impl RoleDuty {
         }
     }
 
-    /// Tells whether a message that claims also says that it does not mean it.
+    /// Returns whether a message that claims completion also rejects the work.
     #[must_use]
     pub fn is_violated_by(self, message: &str) -> bool {
         match self {
@@ -53,12 +53,12 @@ impl RoleDuty {
         }
     }
 
-    /// Returns what people should know of a run with these criteria.
+    /// Returns a warning if the criteria contain no required external check although the duty asks for one.
     #[must_use]
     pub fn missing_check_warning(self, criteria: &[Criterion]) -> Option<String> {
         match self {
-            Self::Back if !external_checks(criteria).iter().any(|found| found.required) => {
-                Some("no external check stands behind the tester's claim".into())
+            Self::Back if !external_checks(criteria).iter().any(|check| check.required) => {
+                Some("no external check backs the tester's claim".into())
             }
             Self::None | Self::Commit | Self::CommitForTask | Self::Approve | Self::Back => None,
         }
@@ -80,12 +80,12 @@ mod tests {
 
     // spec: P5, V13
     #[test]
-    fn a_coder_of_a_later_attempt_need_not_do_again_what_is_done_unless_it_was_sent_back() {
-        let said = |how: StageOutcome| [StageReport { stage: Role::Reviewer, how, words: String::new() }];
+    fn a_coder_in_a_later_attempt_needs_a_new_commit_only_if_the_work_was_sent_back() {
+        let reports = |how: StageOutcome| [StageReport { stage: Role::Reviewer, how, words: String::new() }];
         assert_eq!(RoleDuty::Commit.after_stages(&[]), RoleDuty::CommitForTask);
-        assert_eq!(RoleDuty::Commit.after_stages(&said(StageOutcome::Failed)), RoleDuty::CommitForTask);
-        assert_eq!(RoleDuty::Commit.after_stages(&said(StageOutcome::SentBack)), RoleDuty::Commit);
-        assert_eq!(RoleDuty::Approve.after_stages(&said(StageOutcome::Failed)), RoleDuty::Approve);
+        assert_eq!(RoleDuty::Commit.after_stages(&reports(StageOutcome::Failed)), RoleDuty::CommitForTask);
+        assert_eq!(RoleDuty::Commit.after_stages(&reports(StageOutcome::SentBack)), RoleDuty::Commit);
+        assert_eq!(RoleDuty::Approve.after_stages(&reports(StageOutcome::Failed)), RoleDuty::Approve);
     }
 
     // spec: V13
@@ -94,12 +94,12 @@ mod tests {
         let message = "<REJECT>no tests</REJECT>\nStill:\n<promise>REVIEW_PASSED</promise>";
         assert!(RoleDuty::Approve.is_violated_by(message));
         assert!(!RoleDuty::Approve.is_violated_by("<promise>REVIEW_PASSED</promise>"));
-        assert!(!RoleDuty::Commit.is_violated_by(message), "to others it means nothing");
+        assert!(!RoleDuty::Commit.is_violated_by(message), "other roles ignore it");
     }
 
     // spec: V13
     #[test]
-    fn a_tester_without_an_external_check_gets_a_note() {
+    fn a_tester_without_an_external_check_gets_a_warning() {
         let external = Criterion::from(ExternalCheck::from_shell_text("make test"));
         assert!(
             RoleDuty::Back.missing_check_warning(&[Criterion::from_method(VerificationMethod::StringMatch)]).is_some()

@@ -1,5 +1,5 @@
-//! What must not change between the start of a run and a claim: the acceptance is written before the work, and whoever
-//! does the work does not write it.
+//! The seal: the files and git settings that must not change between the start of a run and a claim, so that the agent
+//! cannot change its own acceptance criteria.
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -9,34 +9,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{CheckEvidence, EvidenceKind, Verdict};
 
-/// How a run's acceptance looked when it started.
+/// The sealed files and settings, as they were when the run started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
-    /// The SHA-256 over all that is sealed.
+    /// The SHA-256 of everything that is sealed.
     pub digest: String,
-    /// The SHA-256 of the criteria, as they were resolved.
+    /// The SHA-256 of the resolved criteria.
     pub criteria_digest: String,
-    /// The commit from which the run started, where there is one.
+    /// The commit from which the run started, if there is one.
     pub base: Option<String>,
     pub files: Vec<SealedFile>,
-    /// What the repository's settings say about the programs that git starts, and the files that it looks at.
+    /// Repository settings that choose the programs that git starts and the files that it reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<SealedGitSetting>,
-    /// What would be sealed, had nobody allowed that it changes.
+    /// Files and settings that would be sealed if the user had not allowed changes to them.
     #[serde(default, skip_serializing_if = "AllowedChanges::is_empty")]
     pub allowed: AllowedChanges,
-    /// Files that were changed or new and not committed then, where only commits are checked: nobody asks for them.
+    /// Uncommitted files at the start, in a run that checks only commits. They need not be committed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
-    /// What people should know of this acceptance.
+    /// Notes for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What may change, as it was when the run started.
+/// Files and settings that may change, as they were when the run started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllowedChanges {
-    /// None where they are more than [`Self::MOST`]: nobody would read which of them have changed.
+    /// Empty if there are more than [`Self::MAX_FILES`].
     pub files: Vec<SealedFile>,
     #[serde(default)]
     pub too_many: bool,
@@ -52,13 +52,11 @@ impl AllowedChanges {
         self.files.is_empty() && self.git.is_empty() && !self.too_many
     }
 
-    /// Returns what has changed since, one sentence each.
+    /// Returns the changes since then, one sentence each.
     #[must_use]
     pub fn describe_changes(&self, now: &Self) -> Vec<String> {
         let mut changes = match self.too_many || now.too_many {
-            true => {
-                [format!("more than {} files may change, and which of them did is not told", Self::MAX_FILES)].into()
-            }
+            true => [format!("more than {} files may change, so their changes are not listed", Self::MAX_FILES)].into(),
             false => describe_file_changes(&self.files, &now.files),
         };
         changes.extend(describe_setting_changes(&self.git, &now.git));
@@ -69,15 +67,15 @@ impl AllowedChanges {
 /// A sealed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedFile {
-    /// From the root of the work tree; absolute where it lies elsewhere.
+    /// Relative to the root of the work tree; absolute if it is outside.
     pub path: String,
     #[serde(rename = "is")]
     pub kind: SealedFileKind,
-    /// Of its contents; of a link, of where it leads and what is there.
+    /// Of the content; for a link, of its target path and the content there.
     pub sha256: String,
 }
 
-/// A sealed setting of git's.
+/// A sealed git setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedGitSetting {
     pub name: String,
@@ -91,11 +89,11 @@ pub enum SealedFileKind {
     File,
     Executable,
     Link,
-    /// A pipe, a device, a folder where a file was.
+    /// A pipe, a device, or a directory in place of a file.
     Other,
 }
 
-/// What came of the attempt to seal.
+/// The result of sealing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "sealing", rename_all = "snake_case")]
 pub enum SealingResult {
@@ -103,41 +101,41 @@ pub enum SealingResult {
     Impossible { why: String },
 }
 
-/// Returns what is not as it was sealed, one sentence for each file.
+/// Returns the changes of sealed files, one sentence each.
 #[must_use]
 pub fn describe_file_changes(sealed: &[SealedFile], now: &[SealedFile]) -> Vec<String> {
     let by_path = |files: &[SealedFile]| -> BTreeMap<String, SealedFile> {
         files.iter().map(|file| (file.path.clone(), file.clone())).collect()
     };
     let (before, after) = (by_path(sealed), by_path(now));
-    let lost_or_changed = before.iter().filter_map(|(path, was)| match after.get(path) {
+    let removed_or_changed = before.iter().filter_map(|(path, was)| match after.get(path) {
         None => Some(format!("{path} was removed")),
         Some(is) => describe_difference(was, is),
     });
     let added = after.keys().filter(|path| !before.contains_key(*path));
-    lost_or_changed.chain(added.map(|path| format!("{path} was added"))).collect()
+    removed_or_changed.chain(added.map(|path| format!("{path} was added"))).collect()
 }
 
 /// Returns which settings of git's are not as they were sealed, one sentence for each.
 #[must_use]
 pub fn describe_setting_changes(sealed: &[SealedGitSetting], now: &[SealedGitSetting]) -> Vec<String> {
-    let value = |among: &[SealedGitSetting], name: &str| {
-        among.iter().find(|setting| setting.name == name).map(|setting| setting.sha256.clone())
+    let value = |settings: &[SealedGitSetting], name: &str| {
+        settings.iter().find(|setting| setting.name == name).map(|setting| setting.sha256.clone())
     };
-    let lost_or_changed = sealed.iter().filter_map(|was| match value(now, &was.name) {
+    let removed_or_changed = sealed.iter().filter_map(|was| match value(now, &was.name) {
         None => Some(format!("the git setting {} was removed", was.name)),
         Some(sha256) if sha256 != was.sha256 => Some(format!("the git setting {} was changed", was.name)),
         Some(_) => None,
     });
     let added = now.iter().filter(|is| value(sealed, &is.name).is_none());
-    lost_or_changed.chain(added.map(|is| format!("the git setting {} was added", is.name))).collect()
+    removed_or_changed.chain(added.map(|is| format!("the git setting {} was added", is.name))).collect()
 }
 
 fn describe_difference(was: &SealedFile, is: &SealedFile) -> Option<String> {
     let path = &was.path;
     match (was.kind, is.kind) {
         (SealedFileKind::File, SealedFileKind::Executable) => Some(format!("{path} was made executable")),
-        (SealedFileKind::Executable, SealedFileKind::File) => Some(format!("{path} is not executable any more")),
+        (SealedFileKind::Executable, SealedFileKind::File) => Some(format!("{path} is no longer executable")),
         (SealedFileKind::File | SealedFileKind::Executable | SealedFileKind::Other, SealedFileKind::Link) => {
             Some(format!("{path} was replaced by a link"))
         }
@@ -147,34 +145,32 @@ fn describe_difference(was: &SealedFile, is: &SealedFile) -> Option<String> {
     }
 }
 
-/// How many files a reason names; the evidence holds the rest.
+/// How many changes a reason lists. The output of the evidence contains all of them.
 const MAX_LISTED_CHANGES: usize = 10;
 
-/// Returns what the seal says about a claim.
+/// Returns the evidence of the seal for a claim.
 #[must_use]
 pub fn seal_evidence(changes: &[String]) -> CheckEvidence {
-    let changed = |named: &str| {
-        format!("what decides whether the work is done was changed by the work: {named}; put it back as it was")
-    };
-    build_seal_evidence(changes, changed)
+    build_seal_evidence(changes, |listed| {
+        format!("the work changed sealed files or settings: {listed}; undo these changes")
+    })
 }
 
-/// Returns what the seal says after a check has run: the work's own code ran in it.
+/// Returns the evidence of the seal after a check has run, because the check executes code of the work.
 #[must_use]
 pub fn seal_evidence_after_check(changes: &[String]) -> CheckEvidence {
-    let changed = |named: &str| {
+    build_seal_evidence(changes, |listed| {
         format!(
-            "what decides whether the work is done was changed while the checks ran: {named}; put it back as it was, and let the \
-             work leave it alone (what a check itself writes is left out of a guard by `!` before its name)"
+            "sealed files or settings changed while the checks ran: {listed}; undo these changes, and make sure that \
+             the work does not change them (exclude files that a check writes from the guard with `!` before the name)"
         )
-    };
-    build_seal_evidence(changes, changed)
+    })
 }
 
-/// Returns what the seal says of changes that are allowed; nothing where there are none.
+/// Returns the evidence of allowed changes, or `None` if there are none.
 #[must_use]
 pub fn allowed_changes_evidence(changes: &[String]) -> Option<CheckEvidence> {
-    let reason = format!("Changed by the work, as it may be (allow_changes): {}", list_changes(changes));
+    let reason = format!("Changed by the work, as allow_changes permits: {}", list_changes(changes));
     let evidence = CheckEvidence::without_output(EvidenceKind::Seal, "the seal".into(), Verdict::Accepted, reason);
     (!changes.is_empty()).then(|| CheckEvidence { tail: changes.join("\n"), ..evidence })
 }
@@ -195,14 +191,14 @@ fn list_changes(changes: &[String]) -> String {
     }
 }
 
-/// Returns what people should know if the checks change what is sealed by themselves, before any work.
+/// Returns a warning if the checks change sealed files before any work is done.
 #[must_use]
 pub fn describe_changes_by_checks(before: &[SealedFile], after: &[SealedFile]) -> Option<String> {
     let changes = describe_file_changes(before, after);
     (!changes.is_empty()).then(|| {
         format!(
-            "the checks themselves change what must not change: {}; leave it out of the guard by `!` before its name, or claims will be \
-             rejected",
+            "the checks themselves change sealed files: {}; exclude these files from the guard with `!` before the \
+             name, or claims will be rejected",
             list_changes(&changes)
         )
     })
@@ -255,7 +251,7 @@ mod tests {
                 "gone was removed",
                 "linked was replaced by a link",
                 "made was replaced",
-                "mode is not executable any more",
+                "mode is no longer executable",
                 "runs was made executable",
                 "new was added",
             ]
@@ -264,7 +260,7 @@ mod tests {
 
     // spec: V9
     #[test]
-    fn settings_with_which_git_would_start_programs_are_named_too() {
+    fn changed_git_settings_are_listed() {
         let setting =
             |name: &str, sha256: &str| SealedGitSetting { name: name.to_string(), sha256: sha256.to_string() };
         let sealed = [setting("filter.a.clean", "1"), setting("filter.b.clean", "1"), setting("same", "1")];
@@ -281,7 +277,7 @@ mod tests {
 
     // spec: V9
     #[test]
-    fn a_change_rejects_with_the_names_of_the_files() {
+    fn a_change_rejects_the_claim_and_names_the_files() {
         let many: Vec<String> = (0..12).map(|number| format!("test-{number} was changed")).collect();
         let evidence = seal_evidence(&many);
         assert_eq!((evidence.method, evidence.verdict), (EvidenceKind::Seal, Verdict::Rejected));
@@ -308,24 +304,24 @@ mod tests {
             git: [setting("2")].into(),
         };
         assert_eq!(allowed_changes_evidence(&was.describe_changes(&was)), None);
-        let told = allowed_changes_evidence(&was.describe_changes(&now)).unwrap();
-        assert_eq!((told.method, told.verdict), (EvidenceKind::Seal, Verdict::Accepted));
+        let evidence = allowed_changes_evidence(&was.describe_changes(&now)).unwrap();
+        assert_eq!((evidence.method, evidence.verdict), (EvidenceKind::Seal, Verdict::Accepted));
         assert_eq!(
-            told.reason,
-            "Changed by the work, as it may be (allow_changes): verify.sh was changed, tests/new was added, the git \
+            evidence.reason,
+            "Changed by the work, as allow_changes permits: verify.sh was changed, tests/new was added, the git \
              setting core.x was changed"
         );
-        assert_eq!(told.tail.lines().count(), 3);
+        assert_eq!(evidence.tail.lines().count(), 3);
         let full = AllowedChanges { too_many: true, ..AllowedChanges::default() };
         assert_eq!(
             full.describe_changes(&AllowedChanges { git: Vec::new(), ..now }),
-            ["more than 1000 files may change, and which of them did is not told"]
+            ["more than 1000 files may change, so their changes are not listed"]
         );
     }
 
     // spec: V9
     #[test]
-    fn files_that_checks_write_themselves_are_reported_before_any_work() {
+    fn sealed_files_that_the_checks_change_are_reported_before_any_work() {
         let before = [sealed_file("tests/a", SealedFileKind::File, "1")];
         let after = [before[0].clone(), sealed_file("tests/report", SealedFileKind::File, "1")];
         assert_eq!(describe_changes_by_checks(&before, &before), None);
@@ -333,7 +329,8 @@ mod tests {
             describe_changes_by_checks(&before, &after).is_some_and(|note| note.contains("tests/report was added"))
         );
         assert_eq!(seal_evidence_after_check(&[]).verdict, Verdict::Accepted);
-        let seen = seal_evidence_after_check(&["verify.sh was changed".to_string()]);
-        assert!(seen.verdict == Verdict::Rejected && seen.reason.contains("while the checks ran: verify.sh"));
+        let evidence = seal_evidence_after_check(&["verify.sh was changed".to_string()]);
+        assert_eq!(evidence.verdict, Verdict::Rejected);
+        assert!(evidence.reason.contains("while the checks ran: verify.sh"));
     }
 }

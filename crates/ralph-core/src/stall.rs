@@ -1,5 +1,5 @@
-//! When a run gets nowhere: iterations in a row that change neither the work tree, nor the commit, nor which criteria are
-//! unmet.
+//! Stall detection: counts consecutive iterations that change neither the work tree, nor the commit, nor the unmet
+//! criteria.
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::{CheckEvidence, Evidence, Verdict};
 use crate::text::text_tail;
 
-/// How long nothing has changed.
+/// Counts iterations without a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StallCounter {
-    /// Iterations in a row.
+    /// Consecutive iterations without a change.
     pub still: u32,
-    /// The criteria that were not met when it was last looked.
+    /// The unmet criteria of the last verdict.
     #[serde(default)]
     pub unmet: Option<Vec<String>>,
 }
 
-/// What an unchanged iteration leads to.
+/// The decision after an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StallDecision {
-    /// The next one is like the last.
+    /// The next iteration starts as usual.
     Continue,
-    /// The next one is the last chance.
+    /// The run ends unless the next iteration changes something.
     LastChance {
         unchanged_iterations: u32,
     },
@@ -34,15 +34,15 @@ pub enum StallDecision {
 }
 
 impl StallCounter {
-    /// Takes note of what is unmet now, and tells whether that is something else than before.
+    /// Stores the unmet criteria, and returns whether they differ from those of the last verdict.
     pub fn record_unmet_criteria(&mut self, evidence: &Evidence) -> bool {
         let unmet: Vec<String> = evidence.checks.iter().flat_map(unmet_criteria).take(MAX_UNMET_NAMES).collect();
-        let is_other = self.unmet.as_ref().is_some_and(|before| *before != unmet);
+        let is_different = self.unmet.as_ref().is_some_and(|before| *before != unmet);
         self.unmet = Some(unmet);
-        is_other
+        is_different
     }
 
-    /// Counts an iteration that is over. `most` is how many may change nothing; 0 is any number.
+    /// Counts an iteration that has ended. `max_unchanged` is the limit of unchanged iterations; 0 disables the limit.
     pub fn count_iteration(&mut self, has_moved: bool, max_unchanged: u32) -> StallDecision {
         self.still = if has_moved { 0 } else { self.still.saturating_add(1) };
         match self.still {
@@ -56,25 +56,25 @@ impl StallCounter {
     }
 }
 
-/// Names what a check found unmet: of stages, those that failed.
+/// Returns the names of the unmet criteria of a check. For a pipeline, these are the failed stages.
 fn unmet_criteria(check: &CheckEvidence) -> Vec<String> {
-    let own = || check.name.as_deref().unwrap_or(&check.command);
+    let name = || check.name.as_deref().unwrap_or(&check.command);
     match check.verdict {
         Verdict::Accepted => Vec::new(),
-        _ if check.stages.is_empty() => Vec::from([text_tail(own(), MAX_NAME_BYTES).into()]),
+        _ if check.stages.is_empty() => Vec::from([text_tail(name(), MAX_NAME_BYTES).into()]),
         Verdict::Rejected | Verdict::CouldNotEvaluate => check.stages.iter().flat_map(unmet_criteria).collect(),
     }
 }
 
-/// More names, or longer ones, are not kept: the loop stays small.
+/// Bounds of the stored names, so that the stored state stays small.
 const MAX_UNMET_NAMES: usize = 64;
 const MAX_NAME_BYTES: usize = 200;
 
-/// Says why a run that stands still ends.
+/// Returns the reason of a stalled run.
 #[must_use]
 pub fn stall_reason(unchanged_iterations: u32) -> String {
     format!(
-        "{unchanged_iterations} iterations in a row changed neither a file, nor the commit, nor which criteria are unmet \
+        "{unchanged_iterations} iterations in a row changed no file, made no commit and met no further criterion \
          (stall.iterations)"
     )
 }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(stall.count_iteration(false, 3), StallDecision::Continue);
         assert_eq!(stall.count_iteration(false, 3), StallDecision::LastChance { unchanged_iterations: 2 });
         assert_eq!(stall.count_iteration(false, 3), StallDecision::Stop { unchanged_iterations: 3 });
-        assert_eq!(stall.count_iteration(true, 3), StallDecision::Continue, "any change begins the row anew");
+        assert_eq!(stall.count_iteration(true, 3), StallDecision::Continue, "any change resets the count");
         assert_eq!(stall.still, 0);
     }
 
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn different_unmet_criteria_count_as_progress_and_the_same_ones_do_not() {
         let mut stall = StallCounter::default();
-        assert!(!stall.record_unmet_criteria(&rejected_evidence(&["a", "b"])), "there was nothing to compare it with");
+        assert!(!stall.record_unmet_criteria(&rejected_evidence(&["a", "b"])), "there is nothing to compare with");
         assert!(!stall.record_unmet_criteria(&rejected_evidence(&["a", "b"])));
         assert!(stall.record_unmet_criteria(&rejected_evidence(&["b"])));
     }

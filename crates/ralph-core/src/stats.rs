@@ -1,29 +1,31 @@
-//! What many runs came to: how many were completed, in how many iterations, at what cost. Unknown is counted, never zero.
+//! Statistics over many runs: completions, iterations, cost. Runs with unknown cost are counted separately, not as
+//! zero.
 use alloc::collections::BTreeMap;
 
 use crate::attempt::ModelSpend;
 
-/// Runs of one group that had the same number of iterations.
+/// Runs of one group with the same number of iterations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunStatsBucket {
-    /// How many iterations each of them had.
+    /// The iterations of each of them.
     pub iterations: u32,
     pub runs: u64,
-    /// Those that are over: neither at work nor interrupted.
+    /// Runs that have ended: neither running nor interrupted.
     pub ended_runs: u64,
     pub completed_runs: u64,
-    /// Those that ended because a judging role sent the work back. It had done its own work.
+    /// Runs that ended because a reviewing role sent the work back. Such a run is not a failure.
     pub sent_back_runs: u64,
     /// Claims that were rejected.
     pub rejected_claims: u64,
-    /// What is known of what they used.
+    /// The known spending.
     pub spent: ModelSpend,
-    /// Runs of which not all of the cost is known, and none of the tokens.
+    /// Runs whose cost is not fully known.
     pub unpriced_runs: u64,
+    /// Runs whose tokens are unknown.
     pub runs_without_tokens: u64,
-    /// What judges cost, which is part of what was spent.
+    /// The cost of judges, which is included in `spent`.
     pub judge_cost_micros: Option<u64>,
-    /// How long the timed runs were at work together.
+    /// The total work time of the timed runs.
     pub worked_ms: u64,
     pub timed_runs: u64,
 }
@@ -32,7 +34,7 @@ pub struct RunStatsBucket {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunStatsSummary {
     pub totals: RunStatsBucket,
-    /// How many runs that are over had so many iterations.
+    /// The number of ended runs, by their number of iterations.
     runs_by_iterations: BTreeMap<u32, u64>,
 }
 
@@ -59,19 +61,19 @@ impl RunStatsSummary {
         all.timed_runs += bucket.timed_runs;
     }
 
-    /// Returns the part of the runs that are over and were not sent back that was completed.
+    /// Returns the share of completed runs among the ended runs that were not sent back.
     #[must_use]
     pub fn success_rate(&self) -> Option<f64> {
         compute_ratio(self.totals.completed_runs, self.totals.ended_runs.checked_sub(self.totals.sent_back_runs)?)
     }
 
-    /// Returns how long a run was at work on average.
+    /// Returns the mean work time of a run.
     #[must_use]
     pub fn mean_work_ms(&self) -> Option<u64> {
         self.totals.worked_ms.checked_div(self.totals.timed_runs)
     }
 
-    /// Returns how many iterations a run that is over had: on average, in the middle, at most.
+    /// Returns mean, median and maximum of the iterations of ended runs.
     #[must_use]
     pub fn iteration_stats(&self) -> Option<IterationStats> {
         let count: u64 = self.runs_by_iterations.values().sum();
@@ -83,7 +85,7 @@ impl RunStatsSummary {
         })
     }
 
-    /// Returns the number of iterations of the run in this place, from 0, where they stand in order.
+    /// Returns the iterations of the run at this index (from 0), sorted by iterations.
     fn nth_iteration_count(&self, place: u64) -> Option<f64> {
         let mut passed = 0;
         let mut lengths = self.runs_by_iterations.iter();
@@ -94,7 +96,7 @@ impl RunStatsSummary {
     }
 }
 
-/// How many iterations runs had.
+/// Statistics of the iterations per run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IterationStats {
     pub mean: f64,
@@ -123,13 +125,13 @@ mod tests {
 
     // spec: P9
     #[test]
-    fn success_is_measured_by_the_runs_that_are_over_and_were_not_sent_back() {
+    fn the_success_rate_counts_ended_runs_that_were_not_sent_back() {
         let running = RunStatsBucket { iterations: 9, runs: 5, ..RunStatsBucket::default() };
         let sent_back = RunStatsBucket { sent_back_runs: 2, ..ended_bucket(1, 2, 0) };
         let summary = summarize_buckets(&[ended_bucket(2, 4, 3), running, sent_back]);
         assert_eq!((summary.totals.runs, summary.totals.ended_runs, summary.success_rate()), (11, 6, Some(0.75)));
         assert_eq!(RunStatsSummary::default().success_rate(), None);
-        assert_eq!(summarize_buckets(&[running]).success_rate(), None, "nobody knows yet");
+        assert_eq!(summarize_buckets(&[running]).success_rate(), None, "no run has ended");
     }
 
     // spec: P9

@@ -1,9 +1,9 @@
-//! Small helpers on text that several rules need.
+//! Small text helpers that several rules need.
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The signals that end programs and have the same number everywhere.
+/// Signals that terminate programs and have the same number on all platforms.
 const COMMON_SIGNALS: &[(i32, &str)] = &[
     (1, "SIGHUP"),
     (2, "SIGINT"),
@@ -19,7 +19,7 @@ const COMMON_SIGNALS: &[(i32, &str)] = &[
     (15, "SIGTERM"),
 ];
 
-/// Returns a signal as people know it, such as `signal 9 (SIGKILL)`.
+/// Returns the number and name of a signal, such as `signal 9 (SIGKILL)`.
 #[must_use]
 pub fn describe_signal(number: i32) -> String {
     match COMMON_SIGNALS.iter().find(|(known, _)| *known == number) {
@@ -28,18 +28,18 @@ pub fn describe_signal(number: i32) -> String {
     }
 }
 
-/// Returns a time as people say it, in its two largest units: `2h 5m`, `3d 4h`, `12s`.
+/// Formats a duration in its two largest units: `2h 5m`, `3d 4h`, `12s`.
 #[must_use]
 pub fn format_duration_ms(ms: u64) -> String {
     let seconds = ms.div_ceil(1_000);
     let parts = [(seconds / 86_400, "d"), (seconds / 3_600 % 24, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
     let first = parts.iter().position(|(count, _)| *count > 0).unwrap_or(3);
     let shown = parts.iter().skip(first).take(2).filter(|(count, _)| *count > 0);
-    let words: Vec<String> = shown.map(|(count, unit)| format!("{count}{unit}")).collect();
-    if words.is_empty() { String::from("0s") } else { words.join(" ") }
+    let parts: Vec<String> = shown.map(|(count, unit)| format!("{count}{unit}")).collect();
+    if parts.is_empty() { String::from("0s") } else { parts.join(" ") }
 }
 
-/// Returns at most the last `bytes` of a text, cut at a whole character.
+/// Returns at most the last `bytes` of a text, cut at a character boundary.
 #[must_use]
 pub fn text_tail(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
@@ -49,7 +49,7 @@ pub fn text_tail(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-/// Returns at most the first `bytes` of a text, cut at a whole character.
+/// Returns at most the first `bytes` of a text, cut at a character boundary.
 #[must_use]
 pub fn text_head(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
@@ -65,13 +65,13 @@ mod tests {
 
     // fault: 33
     #[test]
-    fn a_signal_has_its_name_where_it_has_one_everywhere() {
+    fn a_signal_is_named_if_its_number_is_the_same_on_all_platforms() {
         assert_eq!(describe_signal(9), "signal 9 (SIGKILL)");
         assert_eq!(describe_signal(10), "signal 10", "SIGUSR1 on Linux, SIGBUS elsewhere");
     }
 
     #[test]
-    fn a_time_has_its_two_largest_units() {
+    fn a_duration_is_formatted_in_its_two_largest_units() {
         let table = [
             (0, "0s"),
             (1, "1s"),
@@ -81,13 +81,13 @@ mod tests {
             (6 * 3_600_000, "6h"),
             (90_061_000, "1d 1h"),
         ];
-        for (ms, words) in table {
-            assert_eq!(format_duration_ms(ms), words);
+        for (ms, expected) in table {
+            assert_eq!(format_duration_ms(ms), expected);
         }
     }
 
     #[test]
-    fn a_long_text_keeps_its_end_or_beginning_and_whole_characters() {
+    fn a_truncated_text_keeps_whole_characters() {
         assert_eq!(text_tail("grün", 2), "n");
         assert_eq!(text_tail("grün", 3), "ün");
         assert_eq!(text_tail("ab", 10), "ab");

@@ -268,7 +268,7 @@ fn every_reason_is_a_plain_sentence() {
     let reading = read("Reply with `<promise>COMPLETE</promise>` when finished.");
     assert_eq!(
         why(&reading).to_string(),
-        "the tag stands in code formatting: Reply with `<promise>COMPLETE</promise>` when finished."
+        "the tag is in code formatting: Reply with `<promise>COMPLETE</promise>` when finished."
     );
 }
 

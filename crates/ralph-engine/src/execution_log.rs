@@ -1,5 +1,5 @@
-//! The file of the execution log: one line of JSON for each iteration of a stage. Several processes write at its end, each
-//! line in one write. It is bounded: what was full becomes the old log, and the old one before it goes.
+//! The execution log: one line of JSON for each iteration of a stage. Several processes append to it, each line in one
+//! write. A full log is rotated, and the previous old log is deleted.
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -16,10 +16,10 @@ use ralph_util::redact;
 const LOG_FILE_NAME: &str = "execution.jsonl";
 const OLD_LOG_FILE_NAME: &str = "execution.1.jsonl";
 
-/// A log of this size becomes the old one.
+/// A log of this size is rotated.
 const MAX_LOG_BYTES: u64 = 16 << 20;
 
-/// How often, and how long, a writer waits for another one.
+/// How often, and how long, a writer waits for another writer.
 const MAX_LOCK_ATTEMPTS: u32 = 50;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -33,7 +33,7 @@ pub struct ExecutionLog {
 }
 
 impl ExecutionLog {
-    /// Names the log of a folder. Nothing is made before the first line.
+    /// Returns the log of a folder. The file is created with the first record.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), max_bytes: MAX_LOG_BYTES }
@@ -44,25 +44,24 @@ impl ExecutionLog {
         self.folder.join(LOG_FILE_NAME)
     }
 
-    /// Returns the log that was full.
+    /// Returns the path of the rotated log.
     #[must_use]
     pub fn old_path(&self) -> PathBuf {
         self.folder.join(OLD_LOG_FILE_NAME)
     }
 
-    /// Adds a record.
     pub fn append_record(&self, record: &ExecutionRecord) -> io::Result<()> {
         let line = serde_json::to_string(record)?;
         let folder = private_files::ensure_folder(&self.folder)?;
         folder.write_gitignore()?;
         let file = folder.open_for_read_and_append(LOG_FILE_NAME)?;
-        // What a full disk has cut off stays by itself.
+        // A line that was truncated by a full disk must not be joined with the new one.
         let start = if try_lock(&file) && !ends_with_newline(&file)? { "\n" } else { "" };
         write_in_one_call(&file, format!("{start}{}\n", redact::redact_text(&line)).as_bytes())?;
         self.rotate_if_full(&folder, &file)
     }
 
-    /// Returns the last iteration of a run that stands in the log; 0: none does.
+    /// Returns the last iteration of a run in the log; 0 if there is none.
     pub fn last_iteration_of(&self, run: &str) -> io::Result<u32> {
         let mut last = 0;
         for path in [self.old_path(), self.path()] {
@@ -75,8 +74,8 @@ impl ExecutionLog {
         Ok(last)
     }
 
-    /// Puts a full log aside. Of those who find it full at the same time one does it; what another still writes into it
-    /// goes aside with it.
+    /// Rotates a full log. If several processes find it full, one of them rotates it; lines that another process still
+    /// writes go into the rotated log.
     fn rotate_if_full(&self, folder: &PrivateFolder, file: &File) -> io::Result<()> {
         let found = file.metadata()?;
         if found.len() < self.max_bytes || flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -97,20 +96,20 @@ fn ends_with_newline(file: &File) -> io::Result<bool> {
     Ok(byte == *b"\n")
 }
 
-/// Keeps the others from writing: a line that somebody is writing can be seen without its end. Who was stopped in the middle
-/// is not waited for.
+/// Locks the file, because a line that another process is writing may look truncated. Gives up after a short time: a
+/// writer that is suspended could hold the lock for hours.
 fn try_lock(file: &File) -> bool {
-    let is_taken = || flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let lock = || flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
     (0..MAX_LOCK_ATTEMPTS).any(|_| {
-        let taken = is_taken();
-        if !taken {
+        let is_locked = lock();
+        if !is_locked {
             std::thread::park_timeout(LOCK_RETRY_INTERVAL);
         }
-        taken
+        is_locked
     })
 }
 
-/// Two writes could have the line of another process between them.
+/// Writes a line in one call: between two calls another process could write its line.
 fn write_in_one_call(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     loop {
         match file.write(bytes) {
@@ -122,7 +121,7 @@ fn write_in_one_call(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What is no record of ours is passed over.
+/// Returns the last iteration of a run in a file. Lines that are not records are skipped.
 fn last_iteration_in(file: File, run: &str) -> io::Result<u32> {
     let mut lines = BoundedLines::new(BufReader::new(file), MAX_LINE_BYTES);
     let mut last = 0;

@@ -1,5 +1,5 @@
-//! Where a project and its ralph home are: real paths, without links in them. Git is asked only where its
-//! answer is not plain to see, because asking takes as long as starting an agent.
+//! Finds a project and its ralph home, as paths without links. Git runs only if the files leave a doubt, because
+//! starting it is slow.
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::git::{self, GitError};
 pub struct Project {
     /// The root of the git work tree: the agent works here.
     pub root: PathBuf,
-    /// The folder with ralph's own files.
+    /// The folder with ralph's files.
     pub home: PathBuf,
 }
 
@@ -18,21 +18,21 @@ pub struct Project {
 pub enum ProjectError {
     #[error("{} is not inside a git repository", from.display())]
     NoRepository { from: PathBuf, source: GitError },
-    #[error("the current folder cannot be found out")]
+    #[error("cannot determine the current folder")]
     NoFolder { source: std::io::Error },
-    #[error("{} came with the repository and leads out of it, to {}", link.display(), target.display())]
+    #[error("{} is part of the repository but links to a path outside it: {}", link.display(), target.display())]
     LinkLeadsOut { link: PathBuf, target: PathBuf },
 }
 
 impl Project {
-    /// Finds the project around the current folder.
+    /// Finds the project that contains the current folder.
     pub fn find_here() -> Result<Self, ProjectError> {
         let from = std::env::current_dir().map_err(|source| ProjectError::NoFolder { source })?;
         Self::find_from(&from)
     }
 
-    /// Finds the project around a folder. Its home is the nearest `.ralph` up to the git root, else the root
-    /// itself if it holds `prompts/` and `config`, else the `.ralph` that will be made there.
+    /// Finds the project that contains a folder. Its home is the nearest `.ralph` up to the git root, else the root
+    /// itself if it contains `prompts/` and `config`, else the `.ralph` that will be created there.
     pub fn find_from(from: &Path) -> Result<Self, ProjectError> {
         let from = from.canonicalize().map_err(|source| ProjectError::NoFolder { source })?;
         let root = find_git_root(&from)?;
@@ -51,15 +51,15 @@ impl Project {
         Ok(Self { root, home })
     }
 
-    /// Returns the folder of the database and the raw logs. A root that is the home may have a `state` of its
-    /// own that is none of our business.
+    /// Returns the folder of the database and the raw logs. If the root is the home, a folder `state` belongs to the
+    /// project.
     #[must_use]
     pub fn state_folder(&self) -> PathBuf {
         self.home.join(if self.is_own_home() { ".ralph-state" } else { "state" })
     }
 
-    /// Tells whether the home is the root of a project, where folders with common names are the project's own. The root of the
-    /// user's work tree is meant, also where the agent works in a linked one.
+    /// Returns whether the home is the root of the user's work tree, where folders with common names belong to the
+    /// project. This also holds if the agent works in a linked work tree.
     #[must_use]
     pub fn is_own_home(&self) -> bool {
         let is_linked = || self.home.join(".git").exists() && self.root.join(".git").is_file();
@@ -72,19 +72,19 @@ impl Project {
         self.home.join("logs")
     }
 
-    /// Returns the folder of the plugins that verify.
+    /// Returns the folder of the verifier plugins.
     #[must_use]
     pub fn verifiers_folder(&self) -> PathBuf {
         self.home.join(if self.is_own_home() { ".ralph-verifiers" } else { "verifiers" })
     }
 
-    /// Returns the folder of the project's own templates of checks.
+    /// Returns the folder of the project's check templates.
     #[must_use]
     pub fn templates_folder(&self) -> PathBuf {
         self.home.join(if self.is_own_home() { ".ralph-templates" } else { "templates" })
     }
 
-    /// Returns the file that names the session logs of one run.
+    /// Returns the file that lists the session logs of one run.
     #[must_use]
     pub fn session_list_file(&self, run: &str) -> PathBuf {
         self.run_folder(run).join("session-logs")
@@ -97,13 +97,13 @@ impl Project {
         folder.join(format!("{run}.md"))
     }
 
-    /// Returns the file into which the agent of one run writes the tasks that it makes.
+    /// Returns the file into which the agent of one run writes the tasks that it creates.
     #[must_use]
     pub fn generated_tasks_file(&self, run: &str) -> PathBuf {
         self.notes_file(run).with_extension("tasks.yaml")
     }
 
-    /// Returns the folder from which this home is found again.
+    /// Returns a folder from which `find_from` finds this home.
     #[must_use]
     pub fn base_folder(&self) -> &Path {
         if self.is_own_home() { &self.home } else { self.home.parent().unwrap_or(&self.root) }
@@ -115,17 +115,18 @@ impl Project {
         self.state_folder().join("runs").join(run)
     }
 
-    /// Returns the lock that whoever drives a run has.
+    /// Returns the lock that the driver of a run holds.
     #[must_use]
     pub fn run_lock(&self, run: &str) -> PathBuf {
         self.run_folder(run).join("lock")
     }
 }
 
-/// The file by which a work tree of ralph's own knows the home of its project. It lies in what git has for that tree alone.
+/// The file that points from a work tree of ralph to the home of its project. It is in the git folder of that work
+/// tree.
 pub const HOME_POINTER_FILE: &str = "ralph-home";
 
-/// Returns the home of the project that a work tree of ralph's own belongs to.
+/// Returns the home of the project that a work tree of ralph belongs to.
 fn home_of_worktree(root: &Path) -> Option<PathBuf> {
     let named = std::fs::read(root.join(".git")).ok()?;
     let named = named.strip_prefix(b"gitdir: ")?;
@@ -143,7 +144,7 @@ fn find_git_root(from: &Path) -> Result<PathBuf, ProjectError> {
     }
 }
 
-/// Tells whether git would accept `.git` here without a doubt: a repository, or a file that names one.
+/// Returns whether git would certainly accept `.git` here: it is a repository, or a file that names one.
 fn is_clearly_git_root(root: &Path) -> bool {
     let git = root.join(".git");
     if git.is_dir() {
@@ -154,12 +155,12 @@ fn is_clearly_git_root(root: &Path) -> bool {
     named.is_some_and(|named| !named.is_empty() && root.join(named).join("HEAD").is_file())
 }
 
-/// A link that the user made is the user's wish: those who keep their dotfiles elsewhere work like this. One
-/// that came with the repository is the wish of whoever wrote that, and may not lead out of it.
+/// Resolves a home that is a link. A link of the user may lead anywhere, for example to a dotfiles folder. A link that
+/// is part of the repository was chosen by its authors and must not lead out of it.
 fn resolve_linked_home(root: &Path, link: PathBuf) -> Result<PathBuf, ProjectError> {
     let target = link.canonicalize().map_err(|source| ProjectError::NoFolder { source })?;
-    let is_the_users = || git::is_tracked(root, &link).is_ok_and(|tracked| !tracked);
-    if target.starts_with(root) || is_the_users() {
+    let is_untracked = || git::is_tracked(root, &link).is_ok_and(|tracked| !tracked);
+    if target.starts_with(root) || is_untracked() {
         return Ok(target);
     }
     Err(ProjectError::LinkLeadsOut { link, target })
@@ -196,7 +197,7 @@ mod tests {
         fs::create_dir_all(root.join("prompts")).unwrap();
         assert_eq!(Project::find_from(&root).unwrap().home, root.join(".ralph"));
         fs::create_dir_all(root.join("config")).unwrap();
-        assert_eq!(Project::find_from(&root).unwrap().home, root.join(".ralph"), "a folder is no config");
+        assert_eq!(Project::find_from(&root).unwrap().home, root.join(".ralph"), "config must be a file");
         fs::remove_dir(root.join("config")).unwrap();
         fs::write(root.join("config"), "").unwrap();
         let project = Project::find_from(&root).unwrap();
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_or_folder_that_is_merely_called_git_is_no_repository() {
+    fn a_file_or_folder_that_is_merely_called_git_is_not_a_repository() {
         let temp = tempfile::tempdir().unwrap();
         let git = temp.path().join(".git");
         fs::write(&git, "").unwrap();
@@ -217,19 +218,19 @@ mod tests {
     }
 
     #[test]
-    fn a_work_tree_beside_its_repository_is_found_without_asking_git() {
+    fn a_linked_work_tree_is_found_without_running_git() {
         let (_temp, root) = init_repository();
         let identity = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];
         let commit = [&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat();
         git::run_git(&root, &commit).unwrap();
-        let beside = root.with_file_name("beside");
-        git::run_git(&root, &["worktree", "add", "--quiet", beside.to_str().unwrap()]).unwrap();
-        assert!(is_clearly_git_root(&beside) && is_clearly_git_root(&root));
-        assert_eq!(Project::find_from(&beside).unwrap().root, beside);
+        let linked = root.with_file_name("linked");
+        git::run_git(&root, &["worktree", "add", "--quiet", linked.to_str().unwrap()]).unwrap();
+        assert!(is_clearly_git_root(&linked) && is_clearly_git_root(&root));
+        assert_eq!(Project::find_from(&linked).unwrap().root, linked);
     }
 
     #[test]
-    fn a_link_in_the_way_to_a_project_does_not_make_it_another() {
+    fn a_project_is_the_same_through_a_link() {
         let (_temp, root) = init_repository();
         let link = root.with_file_name("link");
         symlink(&root, &link).unwrap();
@@ -237,14 +238,14 @@ mod tests {
     }
 
     #[test] // spec: P6
-    fn the_state_of_a_project_is_the_same_seen_from_a_work_tree_of_ralphs_own() {
+    fn a_task_work_tree_uses_the_state_of_its_project() {
         let (_temp, root) = init_repository();
-        let beside = root.with_file_name("beside");
-        fs::create_dir(&beside).unwrap();
-        fs::write(beside.join(".git"), "gitdir: /nowhere\n").unwrap();
+        let linked = root.with_file_name("linked");
+        fs::create_dir(&linked).unwrap();
+        fs::write(linked.join(".git"), "gitdir: /nowhere\n").unwrap();
         for home in [root.clone(), root.join(".ralph")] {
             let here = Project { root: root.clone(), home: home.clone() };
-            let there = Project { root: beside.clone(), home };
+            let there = Project { root: linked.clone(), home };
             assert_eq!((here.state_folder(), here.notes_file("r")), (there.state_folder(), there.notes_file("r")));
             assert_eq!(here.base_folder(), there.base_folder());
         }
@@ -252,7 +253,7 @@ mod tests {
 
     // fault: 62
     #[test]
-    fn a_home_that_the_user_linked_is_used_and_one_that_came_with_the_repository_is_not() {
+    fn a_home_linked_by_the_user_is_used_and_one_linked_by_the_repository_is_not() {
         let (_temp, root) = init_repository();
         let elsewhere = root.with_file_name("dotfiles");
         fs::create_dir(&elsewhere).unwrap();

@@ -1,4 +1,5 @@
-//! The processes above this one, as far as they can be seen: who has started it, whatever its environment says.
+//! The ancestors of this process with their environments. Used to detect that ralph runs inside one of its jobs,
+//! even if the environment was cleared on the way.
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -6,20 +7,20 @@ use rustix::process::{Pid, getpid};
 
 use super::platform;
 
-/// What a supervisor is called.
+/// The process name of a supervisor.
 pub(super) const SUPERVISOR_PROCESS_NAME: &str = "rk-super";
 
-/// More processes than this above each other are a mistake in the table.
+/// A longer chain of parents is an inconsistent process table.
 const MAX_ANCESTORS: usize = 256;
 
-/// One process of the line.
+/// This process or one of its ancestors.
 pub struct AncestorProcess {
     environment: Vec<u8>,
     is_supervisor: bool,
 }
 
 impl AncestorProcess {
-    /// Returns a variable with which it was started.
+    /// Returns an environment variable that the process was started with.
     #[must_use]
     pub fn environment_variable(&self, name: &str) -> Option<OsString> {
         let value = |entry: &[u8]| {
@@ -29,20 +30,20 @@ impl AncestorProcess {
         self.environment.split(|byte| *byte == 0).find_map(value)
     }
 
-    /// Tells whether it answers for a job of ralph's.
+    /// Returns whether the process supervises one of ralph's jobs.
     #[must_use]
     pub fn is_supervisor(&self) -> bool {
         self.is_supervisor
     }
 }
 
-/// Returns this process and those above it. Where other processes cannot be seen, it is this one alone.
+/// Returns this process and its ancestors, or only this process on platforms that cannot read others.
 #[must_use]
 pub fn ancestor_processes() -> Vec<AncestorProcess> {
-    let mine = AncestorProcess { environment: own_environment(), is_supervisor: false };
+    let own = AncestorProcess { environment: own_environment(), is_supervisor: false };
     let parent = |pid: &Pid| platform::read_process(*pid)?.parent_pid;
-    let above = std::iter::successors(parent(&getpid()), parent).take(MAX_ANCESTORS);
-    std::iter::once(mine).chain(above.filter_map(read_ancestor)).collect()
+    let ancestors = std::iter::successors(parent(&getpid()), parent).take(MAX_ANCESTORS);
+    std::iter::once(own).chain(ancestors.filter_map(read_ancestor)).collect()
 }
 
 fn read_ancestor(pid: Pid) -> Option<AncestorProcess> {

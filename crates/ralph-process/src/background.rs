@@ -1,5 +1,4 @@
-//! Lets ralph go on in the background: a session of its own, no terminal, no descriptor of whoever started it.
-//! It knows nothing of what goes on there.
+//! Continues ralph in the background: in a new session, without a terminal and without inherited descriptors.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -16,34 +15,35 @@ use super::fork::{exit_immediately, fork_process};
 use super::platform;
 use super::signals;
 
-/// What a panic in the background is worth as an exit code.
+/// The exit code after a panic in the background.
 const PANIC_EXIT_CODE: u8 = 70;
 
-/// How long a thread that has done its work may take to be gone.
+/// How long to wait until finished threads have exited.
 const THREAD_EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a process in the background began.
+/// The result of starting a background process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackgroundStart {
-    /// It is on its way.
+    /// It has called [`StartupPipe::release_parent`].
     Started { pid: u32 },
-    /// It ended before, and said why on the standard error of its starter.
+    /// It exited before that, and printed the reason to the parent's stderr.
     ExitedEarly { code: u8 },
-    /// Somebody killed it before.
+    /// It was killed before that.
     KilledEarly { signal: i32 },
 }
 
-/// The last tie to the starter, who waits until it is cut.
+/// Connects the background process with its parent, which waits until the startup is complete.
 #[derive(Debug)]
 pub struct StartupPipe {
     parent: PipeWriter,
     log: File,
 }
 
-/// Forks a process that goes on with `work`, ends with the code that it returns, and waits until its tie is cut.
+/// Forks a process that runs `work` and exits with the code that it returns. Waits until `work` releases the startup
+/// pipe or the process ends.
 ///
-/// Until then its errors go to the starter's standard error, afterwards to the log. Must be called while no thread is
-/// at work.
+/// Until the release, stderr of the new process is the parent's stderr; afterwards it is the log. Must be called while
+/// no other thread is running.
 pub fn start_in_background(
     log: File,
     work: impl FnOnce(io::Result<StartupPipe>) -> u8,
@@ -54,19 +54,19 @@ pub fn start_in_background(
     signals::reset_child_signal();
     let (startup_reader, parent) = io::pipe().map_err(ProcessError::Background)?;
     let (startup_pipe, reader_fd) = (StartupPipe { parent, log }, startup_reader.as_fd());
-    // The closure takes the tie with it, so that nothing of it is left here.
+    // The closure takes the write end, so that this process keeps no copy of it.
     let forked = fork_process(move || {
-        // Who holds the ear as well cannot see that the starter is gone.
+        // With a copy of the read end, this process could not see that its parent is gone.
         close_inherited_copy(reader_fd);
-        let worked =
+        let result =
             catch_unwind(AssertUnwindSafe(|| work(detach_from_terminal(&startup_pipe).map(|()| startup_pipe))));
-        exit_immediately(i32::from(worked.unwrap_or(PANIC_EXIT_CODE)));
+        exit_immediately(i32::from(result.unwrap_or(PANIC_EXIT_CODE)));
     });
     let pid = forked.map_err(ProcessError::Background)?;
     wait_for_startup(pid, startup_reader).map_err(ProcessError::Background)
 }
 
-/// Tells whether this process has no other thread. One that has done its work may take a moment to be gone.
+/// Returns whether this process has only one thread. Waits for finished threads that have not exited yet.
 fn is_only_thread() -> bool {
     let deadline = Instant::now() + THREAD_EXIT_TIMEOUT;
     while !platform::is_single_threaded() {
@@ -78,7 +78,7 @@ fn is_only_thread() -> bool {
     true
 }
 
-/// Takes everything from a new process that would tie it to a terminal or to whoever waits for its streams.
+/// Detaches the new process from the terminal and from all inherited streams except stderr.
 fn detach_from_terminal(startup_pipe: &StartupPipe) -> io::Result<()> {
     setsid()?;
     signals::ignore_hangup();
@@ -88,12 +88,12 @@ fn detach_from_terminal(startup_pipe: &StartupPipe) -> io::Result<()> {
 }
 
 impl StartupPipe {
-    /// Tells the starter that all is well, and lets go of its last stream.
+    /// Reports to the parent that the startup is complete, and redirects stderr to the log.
     ///
-    /// A starter who gave up meanwhile has never heard of this process, so it ends as if told to.
+    /// If the parent is gone, its user does not know of this process, so it terminates itself.
     pub fn release_parent(mut self) {
-        let let_go = replace_fd(2, self.log.as_fd());
-        if let_go.and_then(|()| self.parent.write_all(&[1])).is_err() {
+        let redirected = replace_fd(2, self.log.as_fd());
+        if redirected.and_then(|()| self.parent.write_all(&[1])).is_err() {
             let _ = kill_process(getpid(), Signal::TERM);
         }
     }

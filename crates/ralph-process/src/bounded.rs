@@ -1,5 +1,5 @@
-//! Short programs of our own choice, such as git: they run to their end, or are killed with their group when their time is
-//! over. They are no jobs: whatever leaves their group is not looked for.
+//! Runs short helper programs such as git to their end, or kills their process group after a timeout.
+//! They are not jobs: processes that leave the group are not tracked.
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How long a program that has ended is waited for because something else still has its pipes.
+/// How long to wait for more output after the program exited, if another process still holds its pipes open.
 const PIPE_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// How often a program is looked at that has closed its pipes.
+/// How often to poll a program that has closed its pipes but not exited.
 const EXIT_POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// What became of a program.
+/// How a bounded program ended.
 #[derive(Debug)]
 pub enum BoundedOutcome {
     Exited {
@@ -26,25 +26,25 @@ pub enum BoundedOutcome {
         stdout: Vec<u8>,
         stderr: Vec<u8>,
     },
-    /// It took too long, and was killed.
+    /// The timeout expired and the program was killed.
     TimedOut,
-    /// Nobody wants to know any more, and it was killed.
+    /// The cancel flag was set and the program was killed.
     Cancelled,
 }
 
 thread_local! {
-    /// What ends the programs of this thread.
+    /// Cancels the programs that this thread runs.
     static CANCEL_FLAG: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Does something whose programs are killed as soon as this becomes true.
+/// Runs `work`; programs that it starts with [`run_bounded`] are killed as soon as `cancel_flag` becomes true.
 pub fn with_cancel_flag<T>(cancel_flag: Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
     let _reset_on_drop = CancelFlagGuard;
     CANCEL_FLAG.set(Some(cancel_flag));
     work()
 }
 
-/// The thread does something else afterwards, also after a panic.
+/// Resets the cancel flag of this thread, also after a panic.
 struct CancelFlagGuard;
 
 impl Drop for CancelFlagGuard {
@@ -54,28 +54,28 @@ impl Drop for CancelFlagGuard {
 }
 
 fn is_cancelled() -> bool {
-    CANCEL_FLAG.with_borrow(|halt| halt.as_ref().is_some_and(|halt| halt.load(Ordering::Relaxed)))
+    CANCEL_FLAG.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)))
 }
 
-/// Runs a program for at most this time. What it reads must be there already.
+/// Runs a program for at most `time_limit`. All of its `input` must be available already.
 pub fn run_bounded(command: &mut Command, input: Stdio, time_limit: Duration) -> io::Result<BoundedOutcome> {
     let deadline = Instant::now() + time_limit;
     let command = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.process_group(0).spawn()?;
-    let ended = collect_output(&mut child, deadline);
-    if !matches!(ended, Ok(BoundedOutcome::Exited { .. })) {
+    let outcome = collect_output(&mut child, deadline);
+    if !matches!(outcome, Ok(BoundedOutcome::Exited { .. })) {
         kill_group_and_wait(&mut child);
     }
-    ended
+    outcome
 }
 
 fn collect_output(child: &mut Child, deadline: Instant) -> io::Result<BoundedOutcome> {
     let (mut out, mut err) = (CapturedPipe::new(child.stdout.take()), CapturedPipe::new(child.stderr.take()));
     while out.is_open() || err.is_open() {
         let rest = deadline.saturating_duration_since(Instant::now());
-        // Looked at before its pipes are: what it wrote before its end is in them by then.
+        // Checked before the pipes are read: everything the program wrote before its exit is in them by then.
         let has_ended = child.try_wait()?.is_some();
-        let has_output = wait_for_output((&out, &err), rest.min(PIPE_DRAIN_TIMEOUT))?;
+        let has_output = wait_for_output(&out, &err, rest.min(PIPE_DRAIN_TIMEOUT))?;
         out.read_if_ready(has_output[0])?;
         err.read_if_ready(has_output[1])?;
         let is_quiet = has_output == [false, false];
@@ -99,12 +99,12 @@ fn collect_output(child: &mut Child, deadline: Instant) -> io::Result<BoundedOut
         if Instant::now() > deadline {
             return Ok(BoundedOutcome::TimedOut);
         }
-        // Both pipes are at their end, and so is it, most likely.
-        wait_for_output((&out, &err), EXIT_POLL_INTERVAL)?;
+        // Both pipes are closed, so the program most likely exits within moments.
+        wait_for_output(&out, &err, EXIT_POLL_INTERVAL)?;
     }
 }
 
-/// What is read of a pipe, until it ends.
+/// A pipe and the bytes read from it so far.
 struct CapturedPipe<R> {
     source: Option<R>,
     captured: Vec<u8>,
@@ -123,7 +123,7 @@ impl<R: Read + AsFd> CapturedPipe<R> {
         self.source.as_ref().map(AsFd::as_fd)
     }
 
-    /// Reads once; at the end the pipe is closed.
+    /// Reads once; closes the pipe at end of file.
     fn read_if_ready(&mut self, is_ready: bool) -> io::Result<()> {
         let Some(from) = self.source.as_mut().filter(|_| is_ready) else { return Ok(()) };
         let mut piece = [0; 16 * 1024];
@@ -137,9 +137,10 @@ impl<R: Read + AsFd> CapturedPipe<R> {
     }
 }
 
-/// Waits until one of the pipes has something, or its end, and tells which.
+/// Waits until one of the pipes is readable or at end of file, and returns which of them are.
 fn wait_for_output<A: Read + AsFd, B: Read + AsFd>(
-    (out, err): (&CapturedPipe<A>, &CapturedPipe<B>),
+    out: &CapturedPipe<A>,
+    err: &CapturedPipe<B>,
     timeout: Duration,
 ) -> io::Result<[bool; 2]> {
     let mut fds: Vec<PollFd<'_>> = [out.source_fd(), err.source_fd()]
@@ -152,8 +153,8 @@ fn wait_for_output<A: Read + AsFd, B: Read + AsFd>(
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    let mut news = fds.iter().map(|fd| !fd.revents().is_empty());
-    let mut next = |is_open: bool| is_open && news.next().unwrap_or(false);
+    let mut is_ready = fds.iter().map(|fd| !fd.revents().is_empty());
+    let mut next = |is_open: bool| is_open && is_ready.next().unwrap_or(false);
     Ok([next(out.is_open()), next(err.is_open())])
 }
 
@@ -193,8 +194,8 @@ mod tests {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
             status.is_empty() || status.contains("State:\tZ")
         };
-        let patience = Instant::now() + LONG_TIMEOUT;
-        while !is_gone() && Instant::now() < patience {
+        let deadline = Instant::now() + LONG_TIMEOUT;
+        while !is_gone() && Instant::now() < deadline {
             std::thread::yield_now();
         }
         assert!(is_gone());
@@ -207,20 +208,20 @@ mod tests {
 
     #[test]
     fn a_process_that_keeps_the_pipes_of_an_exited_program_open_is_not_waited_for() {
-        let began = Instant::now();
+        let started = Instant::now();
         let BoundedOutcome::Exited { status, stdout, .. } = run_shell("echo done; setsid sleep 3 &", LONG_TIMEOUT)
         else {
             panic!()
         };
-        assert!(status.success() && stdout == b"done\n" && began.elapsed() < LONG_TIMEOUT);
+        assert!(status.success() && stdout == b"done\n" && started.elapsed() < LONG_TIMEOUT);
     }
 
     // spec: L12
     #[test]
     fn cancelling_kills_the_running_program_but_not_the_next_one() {
-        let halt = Arc::new(AtomicBool::new(true));
-        let halted = with_cancel_flag(halt, || run_shell("sleep 1000", LONG_TIMEOUT));
-        assert!(matches!(halted, BoundedOutcome::Cancelled));
+        let cancel_flag = Arc::new(AtomicBool::new(true));
+        let cancelled = with_cancel_flag(cancel_flag, || run_shell("sleep 1000", LONG_TIMEOUT));
+        assert!(matches!(cancelled, BoundedOutcome::Cancelled));
         assert!(matches!(run_shell("true", LONG_TIMEOUT), BoundedOutcome::Exited { .. }));
     }
 }

@@ -1,5 +1,5 @@
-//! A bell that rings when a child of this process ends. Keeper and supervisors wait for it beside other things.
-//! It reaps nobody.
+//! A descriptor that becomes readable when a child of this process exits, so that the keeper and the supervisors can
+//! poll it together with their sockets. It does not reap the child.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,7 +14,7 @@ use super::signals;
 pub(super) struct ChildExitNotifier(UnixStream);
 
 impl ChildExitNotifier {
-    /// Hangs the bell of this process. One that came with a fork does not ring here any more.
+    /// Installs the notifier of this process. Replaces a notifier that was inherited by `fork`.
     pub(super) fn install() -> io::Result<ChildExitNotifier> {
         let (ours, handler_end) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -23,13 +23,13 @@ impl ChildExitNotifier {
         Ok(ChildExitNotifier(ours))
     }
 
-    /// Forgets that it rang.
+    /// Discards pending notifications.
     pub(super) fn clear(&self) {
         let mut buffer = [0; 256];
         while matches!((&self.0).read(&mut buffer), Ok(count) if count > 0) {}
     }
 
-    /// Waits until it rings, but not long.
+    /// Waits for a notification, for at most [`TREE_POLL_INTERVAL`].
     pub(super) fn wait_briefly(&self) {
         let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&to_timespec(TREE_POLL_INTERVAL)));
         self.clear();
@@ -43,7 +43,7 @@ impl AsFd for ChildExitNotifier {
 }
 
 pub(super) fn to_timespec(wait: Duration) -> Timespec {
-    // A deadline that is less than a tick away must not become a busy loop, so round up to a millisecond.
+    // Round up to a millisecond, so that a deadline less than a tick away does not become a busy loop.
     let wait = wait.max(Duration::from_millis(1));
     Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() }
 }

@@ -1,9 +1,9 @@
-//! What can go wrong when a keeper or a program starts, in the words the user reads.
+//! Errors of starting the keeper or a program.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A process of our own could not be started.
+/// One of ralph's helper processes could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     #[error("processes must be forked before any thread exists")]
@@ -12,7 +12,7 @@ pub enum ProcessError {
     AdoptOrphans(#[source] io::Error),
     #[error("cannot start the keeper process")]
     StartKeeper(#[source] io::Error),
-    #[error("cannot go on in the background")]
+    #[error("cannot continue in the background")]
     Background(#[source] io::Error),
 }
 
@@ -25,17 +25,18 @@ pub enum SpawnError {
     NotExecutable { program: PathBuf, source: io::Error },
     #[error("{} needs {}, which was not found", program.display(), interpreter.display())]
     MissingInterpreter { program: PathBuf, interpreter: PathBuf },
-    #[error("{} is not a program this machine can run", program.display())]
+    #[error("{} is not a program that this machine can run", program.display())]
     WrongFormat { program: PathBuf },
     #[error("the working directory {} does not exist", cwd.display())]
     NoSuchDirectory { cwd: PathBuf },
-    #[error("the arguments and environment of {} are too long ({bytes} bytes, the longest has {longest})", program.display())]
-    ArgumentsTooLong { program: PathBuf, bytes: usize, longest: usize },
     #[error(
-        "ralph's keeper process (rk-keeper) was killed, and without it nothing can be started: start the run again"
+        "the arguments and environment of {} are too long ({bytes} bytes, the longest value is {longest} bytes)",
+        program.display()
     )]
+    ArgumentsTooLong { program: PathBuf, bytes: usize, longest: usize },
+    #[error("ralph's keeper process (rk-keeper) was killed, so ralph cannot start any program: start the run again")]
     KeeperDied { source: io::Error },
-    #[error("the supervisor of {} was killed before the program ran", program.display())]
+    #[error("the supervisor of {} was killed before the program started", program.display())]
     SupervisorDied { program: PathBuf },
     #[error("cannot start {} in {}", program.display(), cwd.display())]
     Other { program: PathBuf, cwd: PathBuf, source: io::Error },

@@ -1,4 +1,4 @@
-//! Makes, passes and closes file descriptors. It never reads or writes what flows through them.
+//! Creates, passes and closes file descriptors. Never reads or writes the data.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -14,7 +14,7 @@ use rustix::net::{
 
 use super::platform;
 
-/// What a supervisor needs to run one job.
+/// The descriptors that a supervisor needs for one job.
 pub(super) struct JobFds {
     pub(super) control: UnixStream,
     pub(super) stdin: OwnedFd,
@@ -23,13 +23,13 @@ pub(super) struct JobFds {
 }
 
 impl JobFds {
-    /// Closes all the rest.
+    /// Returns the control socket and closes the other descriptors.
     pub(super) fn into_control(self) -> UnixStream {
         self.control
     }
 }
 
-/// Our end of a pipe (non-blocking) and the child's (blocking).
+/// ralph's end of a pipe (non-blocking) and the child's end (blocking).
 pub(super) struct PipePair {
     pub(super) local_end: OwnedFd,
     pub(super) child_end: OwnedFd,
@@ -49,7 +49,7 @@ impl PipePair {
             ChildPipeEnd::WriteEnd => (OwnedFd::from(reader), OwnedFd::from(writer)),
         };
         platform::enlarge_pipe(&ours);
-        // The two ends are separate open files, so the child's stays blocking.
+        // The two ends are separate open file descriptions, so the child's end stays blocking.
         ioctl_fionbio(&ours, true)?;
         Ok(PipePair { local_end: ours, child_end: theirs })
     }
@@ -59,7 +59,7 @@ pub(super) fn open_null_input() -> io::Result<OwnedFd> {
     File::open("/dev/null").map(OwnedFd::from)
 }
 
-/// Sends a job's descriptors to the keeper without waiting.
+/// Sends a job's descriptors to the keeper without blocking.
 pub(super) fn send_job(keeper: BorrowedFd<'_>, job: &JobFds) -> rustix::io::Result<()> {
     let fds = [job.control.as_fd(), job.stdin.as_fd(), job.stdout.as_fd(), job.stderr.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
@@ -69,7 +69,7 @@ pub(super) fn send_job(keeper: BorrowedFd<'_>, job: &JobFds) -> rustix::io::Resu
     sendmsg(keeper, &[IoSlice::new(&[1])], &mut attached, flags).map(drop)
 }
 
-/// Waits for the next job's descriptors. `None` means that ralph is gone.
+/// Waits for the next job's descriptors. Returns `None` if the peer is gone.
 pub(super) fn receive_job(keeper: BorrowedFd<'_>) -> Option<JobFds> {
     loop {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
@@ -88,7 +88,8 @@ pub(super) fn receive_job(keeper: BorrowedFd<'_>) -> Option<JobFds> {
     }
 }
 
-/// A request that lost descriptors (a full table here) is dropped whole: its sender sees its control socket close.
+/// Returns `None` if descriptors were lost because this process has too many open. The sender then sees its control
+/// socket close.
 fn take_job_fds(attached: &mut RecvAncillaryBuffer<'_>) -> Option<JobFds> {
     let mut fds = attached.drain().flat_map(|message| match message {
         RecvAncillaryMessage::ScmRights(rights) => rights.collect::<Vec<_>>(),
@@ -101,9 +102,10 @@ fn take_job_fds(attached: &mut RecvAncillaryBuffer<'_>) -> Option<JobFds> {
     Some(JobFds { control: UnixStream::from(control), stdin, stdout, stderr })
 }
 
-/// Closes all descriptors but `keep`, and puts /dev/null in place of the standard three.
+/// Closes all descriptors except `keep`, and replaces stdin, stdout and stderr with /dev/null.
 ///
-/// Only for a freshly forked process that never returns to its caller: the owners of these descriptors are not asked.
+/// Only for a newly forked process that never returns to its caller: the Rust owners of these descriptors do not
+/// notice.
 pub(super) fn close_all_except(keep: BorrowedFd<'_>) -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     for standard in 0..=2 {
@@ -115,14 +117,14 @@ pub(super) fn close_all_except(keep: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes the descriptors that this program was started with beyond the standard three. Nobody here owns them: what a
-/// program opens itself is not passed on to the next one (close-on-exec).
+/// Closes the descriptors that this program inherited through `exec`, except the standard three. They are recognised by
+/// their missing close-on-exec flag: the descriptors that ralph opens itself all have it.
 pub(super) fn close_inherited_fds() -> io::Result<()> {
     list_open_fds()?.into_iter().filter(|fd| *fd > 2 && is_inherited_by_exec(*fd)).for_each(close_fd);
     Ok(())
 }
 
-/// Returns what is open, and the number by which it was listed.
+/// Returns the open descriptors, including the one used for listing them.
 fn list_open_fds() -> io::Result<Vec<RawFd>> {
     let listed = std::fs::read_dir("/dev/fd")?;
     Ok(listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
@@ -130,7 +132,7 @@ fn list_open_fds() -> io::Result<Vec<RawFd>> {
 
 #[expect(unsafe_code, reason = "the owners of inherited descriptors are unknown")]
 fn is_inherited_by_exec(number: RawFd) -> bool {
-    // SAFETY: asking for the flags of a descriptor touches nothing, whether it is open or not.
+    // SAFETY: reading the flags of a descriptor changes nothing, whether it is open or not.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
     flags >= 0 && flags & libc::FD_CLOEXEC == 0
 }
@@ -141,17 +143,17 @@ pub(super) fn close_inherited_copy(inherited: BorrowedFd<'_>) {
 }
 
 /// Makes `number` a copy of `source` that survives `exec`.
-#[expect(unsafe_code, reason = "descriptors 0 to 2 have no owner that could be asked")]
+#[expect(unsafe_code, reason = "descriptors 0 to 2 have no Rust owner")]
 pub(super) fn replace_fd(number: RawFd, source: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: dup2 is called for 0, 1 and 2 only, which no Rust object owns.
-    let made = unsafe { libc::dup2(source.as_raw_fd(), number) };
-    if made < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let result = unsafe { libc::dup2(source.as_raw_fd(), number) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[expect(unsafe_code, reason = "the owners of inherited descriptors are unknown")]
 fn close_fd(number: RawFd) {
-    // SAFETY: called right after fork, for descriptors whose copied Rust objects are never used or dropped again, or
-    // that have none.
+    // SAFETY: called right after fork, for descriptors that have no Rust owner, or whose copied owner is never used or
+    // dropped in this process.
     unsafe {
         libc::close(number);
     }

@@ -1,5 +1,5 @@
-//! Turns numbers and byte strings into frames and back. It knows nothing of what the frames mean.
-//! A frame is a length (u32, little endian) and that many bytes.
+//! Encodes numbers and byte strings as frames and decodes them. A frame is a length (u32, little endian) and that many
+//! bytes. By hand because arguments and paths are arbitrary bytes, which JSON cannot represent.
 
 /// Builds one frame.
 pub(super) struct FrameWriter(Vec<u8>);
@@ -41,12 +41,13 @@ impl FrameWriter {
     }
 }
 
-/// Clamps: a job of 4 GiB never reaches the kernel's own limit check, and the decoder refuses the cut frame.
+/// Clamps the length to u32. A field of 4 GiB is far beyond the kernel's argument limit, and the decoder refuses the
+/// frame.
 fn clamped_length(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).unwrap_or(u32::MAX)
 }
 
-/// Reads the fields of one frame in the order they were written.
+/// Reads the fields of one frame in the order in which they were written.
 pub(super) struct FrameReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> FrameReader<'a> {
@@ -86,7 +87,7 @@ impl<'a> FrameReader<'a> {
     }
 }
 
-/// Collects bytes as they arrive and hands out whole frames.
+/// Collects bytes as they arrive and returns complete frames.
 #[derive(Default)]
 pub(super) struct FrameBuffer {
     received: Vec<u8>,
@@ -114,7 +115,7 @@ mod tests {
     use super::{FrameBuffer, FrameReader, FrameWriter};
 
     #[test]
-    fn a_frame_that_arrives_byte_by_byte_is_handed_out_once_it_is_whole() {
+    fn a_frame_that_arrives_byte_by_byte_is_returned_once_it_is_complete() {
         let sent = FrameWriter::new().push_u8(7).push_i32(-3).push_u64(1 << 40).push_bytes(b"name").finish();
         let mut frames = FrameBuffer::default();
         for byte in &sent[..sent.len() - 1] {
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn two_frames_in_one_read_come_out_one_after_the_other() {
+    fn two_frames_in_one_read_are_returned_one_after_the_other() {
         let mut both = FrameWriter::new().push_u8(1).finish();
         both.extend(FrameWriter::new().push_u8(2).finish());
         let mut frames = FrameBuffer::default();

@@ -1,4 +1,4 @@
-//! A job that is asked in its own language to stop gets a moment for it before the signal, out of the same grace.
+//! Delays the termination signal of a job that was asked to stop through its stdin. The delay is part of the grace.
 use std::future;
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use super::{JobControl, TerminationSignal};
 
-/// Longer than this no job needs that understands what it is asked.
+/// The longest delay between the request on stdin and the signal.
 const MAX_SIGNAL_DELAY: Duration = Duration::from_secs(3);
 
-/// The signal that waits for its moment, if one does.
+/// The pending termination signal, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct GracefulStop(Option<PendingStop>);
 
@@ -21,14 +21,14 @@ struct PendingStop {
 }
 
 impl GracefulStop {
-    /// Lets the signal wait.
+    /// Schedules the signal for half of the grace from now, or after [`MAX_SIGNAL_DELAY`] if that is sooner.
     pub(super) fn schedule_signal(&mut self, signal: TerminationSignal, grace: Duration) {
         let now = Instant::now();
         let signal_at = now + MAX_SIGNAL_DELAY.min(grace / 2);
         self.0 = Some(PendingStop { signal, signal_at, kill_at: now + grace });
     }
 
-    /// Waits until the moment is over. Never returns where nothing waits.
+    /// Waits until the signal is due. Never returns if none is pending.
     pub(super) async fn wait_until_due(&self) {
         match &self.0 {
             Some(pending) => tokio::time::sleep_until(pending.signal_at).await,
@@ -36,7 +36,7 @@ impl GracefulStop {
         }
     }
 
-    /// Sends the signal now.
+    /// Sends the pending signal now, with the rest of the grace.
     pub(super) fn send_signal(&mut self, control: &JobControl) {
         if let Some(PendingStop { signal, kill_at, .. }) = self.0.take() {
             control.stop(signal, kill_at.saturating_duration_since(Instant::now()));

@@ -1,5 +1,4 @@
-//! Remembers which processes serve this ralph: its keeper and the supervisors of its jobs.
-//! A sweep asks it what to spare; nothing else does.
+//! Records the pids of ralph's keeper and of the supervisors of its jobs, so that a sweep does not kill them.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,7 +14,7 @@ fn lock_helper_pids() -> MutexGuard<'static, Option<HashSet<Pid>>> {
     HELPER_PIDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Remembers the keeper, and that orphans older than it are not ours.
+/// Records the keeper and its start time. Orphans older than the keeper are not ralph's.
 pub(super) fn register_keeper(keeper: Pid) {
     if let Some(process) = platform::read_process(keeper) {
         let _ = KEEPER_START_TIME.set(process.start_ticks);
@@ -35,7 +34,7 @@ pub(super) fn helper_pids() -> HashSet<Pid> {
     lock_helper_pids().clone().unwrap_or_default()
 }
 
-/// Returns the start time of the keeper, or nothing when this process has none.
+/// Returns the start time of the keeper, or `None` if this process has no keeper.
 pub(super) fn keeper_start_time() -> Option<u64> {
     KEEPER_START_TIME.get().copied()
 }

@@ -1,4 +1,4 @@
-//! What names this process for ever, also to somebody on another machine or after a reboot.
+//! Identifies a process uniquely, also for readers on another machine or after a reboot.
 
 use rustix::process::{Pid, Signal, getpid};
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::platform;
 use super::process_snapshot::ProcessSnapshot;
 
-/// A process by more than its number, which is given to another one day.
+/// A process, identified by more than its pid, which may be reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIdentity {
     pub pid: i32,
     pub host: String,
-    /// Names the time since the machine was started; empty where nobody knows it.
+    /// The boot id of the machine; empty if it is unknown.
     pub boot: String,
-    /// When the process started, in the kernel's ticks since then.
+    /// The start time of the process, in clock ticks since boot.
     pub start: u64,
 }
 
@@ -29,7 +29,8 @@ impl ProcessIdentity {
         }
     }
 
-    /// Tells whether the process was on this machine and is no more. Of one elsewhere nobody here knows.
+    /// Returns whether the process ran on this machine and has exited. Returns `false` for a process of another
+    /// machine.
     #[must_use]
     pub fn has_exited_here(&self) -> bool {
         let own = Self::of_this_process();
@@ -37,27 +38,28 @@ impl ProcessIdentity {
         is_here && self.find_process().is_none()
     }
 
-    /// Tells whether the process is on this machine, and alive.
+    /// Returns whether the process is alive on this machine.
     #[must_use]
     pub fn is_alive_here(&self) -> bool {
         self.host == Self::of_this_process().host && self.find_process().is_some()
     }
 
-    /// Tells a ralph that an order waits for it. It looks by itself before long; one that does not listen notices nothing.
+    /// Signals a ralph that a command is pending, so that it need not wait for its next poll. A process without a
+    /// handler ignores the signal. Returns whether the signal was sent.
     pub fn notify_of_command(&self) -> bool {
         self.send_signal(Signal::URG)
     }
 
-    /// Kills the process. What it had started sees that it is gone, and ends.
+    /// Kills the process. Its keeper and supervisors notice that and end its jobs. Returns whether the signal was sent.
     pub fn kill(&self) -> bool {
         self.send_signal(Signal::KILL)
     }
 
     fn send_signal(&self, signal: Signal) -> bool {
-        self.find_process().is_some_and(|seen| platform::signal_process(&seen, signal).is_ok())
+        self.find_process().is_some_and(|process| platform::signal_process(&process, signal).is_ok())
     }
 
-    /// Looks for the process itself: its number may have been given to another.
+    /// Returns the living process, or `None` if its pid now belongs to another one.
     fn find_process(&self) -> Option<ProcessSnapshot> {
         let is_here = self.boot == platform::boot_id();
         let process = Pid::from_raw(self.pid).filter(|_| is_here).and_then(platform::read_process)?;
@@ -75,7 +77,7 @@ mod tests {
         let own = ProcessIdentity::of_this_process();
         assert_eq!(own, ProcessIdentity::of_this_process());
         assert!(!own.has_exited_here() && own.is_alive_here());
-        assert!(ProcessIdentity { start: own.start - 1, ..own.clone() }.has_exited_here(), "another had the number");
+        assert!(ProcessIdentity { start: own.start - 1, ..own.clone() }.has_exited_here(), "the pid was reused");
         assert!(ProcessIdentity { boot: "another".to_owned(), ..own.clone() }.has_exited_here());
         let elsewhere = ProcessIdentity { host: "elsewhere".to_owned(), start: 0, ..own.clone() };
         assert!(!elsewhere.has_exited_here() && !elsewhere.is_alive_here());
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn another_process_with_the_same_pid_is_never_signalled() {
         let own = ProcessIdentity::of_this_process();
-        assert!(!own.has_exited_here() && own.notify_of_command(), "nobody listens here, and nothing happens");
+        assert!(!own.has_exited_here() && own.notify_of_command(), "the signal has no effect without a handler");
         let later = ProcessIdentity { start: own.start + 1, ..own.clone() };
         let elsewhere = ProcessIdentity { boot: "another".to_owned(), ..own };
         for other in [later, elsewhere] {

@@ -1,5 +1,5 @@
-//! Describes a job and starts it: pipes, description, request to the keeper, first answer.
-//! What happens to it later is the business of `Control` and `Ending`.
+//! Describes a job and starts it: creates the pipes, sends the launch request, and waits for the first reports.
+//! `JobControl` and `JobCompletion` take over from there.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Write};
@@ -24,10 +24,10 @@ use super::process_handle::ProcessHandle;
 use super::report_stream::ReportStream;
 use super::resolve::{explain_launch_failure, other_spawn_error, resolve_program};
 
-/// What to run.
+/// The program to run and its surroundings.
 #[derive(Debug, Clone)]
 pub struct JobSpec {
-    /// A path, or a name that is looked up in the PATH of `env`. A relative path starts at `cwd`.
+    /// A path, or a name that is searched in the PATH of `env`. A relative path is relative to `cwd`.
     pub program: PathBuf,
     pub args: Vec<OsString>,
     /// The whole environment; only the run id is added.
@@ -35,18 +35,18 @@ pub struct JobSpec {
     pub cwd: PathBuf,
     pub run_id: String,
     pub stdin: StdinSource,
-    /// How long descendants may live on after the program ended, to finish writing.
+    /// How long descendants may run after the program exited, to finish writing.
     pub linger: Duration,
-    /// How many bytes of memory the program and its descendants may have together, if that is limited.
+    /// The memory limit in bytes for the program and its descendants together.
     pub memory_limit: Option<u64>,
 }
 
 impl JobSpec {
-    /// The usual time for what is still in flight when a program ends.
+    /// The default for [`JobSpec::linger`].
     pub const DEFAULT_LINGER: Duration = Duration::from_millis(500);
 }
 
-/// Where a job's standard input comes from.
+/// The source of a job's stdin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdinSource {
     Null,
@@ -54,7 +54,7 @@ pub enum StdinSource {
     Pipe,
 }
 
-/// A running job. The pipes do not block on this side.
+/// A running job. ralph's ends of the pipes are non-blocking.
 pub struct Job {
     pub pid: u32,
     pub stdin: Option<OwnedFd>,
@@ -64,16 +64,23 @@ pub struct Job {
     pub completion: JobCompletion,
 }
 
-/// A job with everything made but its processes.
+/// A job whose pipes exist but whose processes do not.
 pub(super) struct PreparedJob {
+    pub(super) request: LaunchRequest,
+    /// The descriptors for the supervisor.
+    pub(super) child_fds: JobFds,
+}
+
+/// ralph's side of a job that is about to start.
+pub(super) struct LaunchRequest {
     spec: JobSpec,
     executable: PathBuf,
     pipe_ends: LocalPipeEnds,
 }
 
-/// Our ends of a job's pipes and control socket.
+/// ralph's ends of a job's pipes and control socket.
 struct LocalPipeEnds {
-    /// What of the description did not fit into the socket yet.
+    /// The part of the launch request that did not fit into the socket buffer.
     unsent_request: Vec<u8>,
     socket: StdUnixStream,
     stdin: Option<OwnedFd>,
@@ -82,22 +89,26 @@ struct LocalPipeEnds {
 }
 
 impl PreparedJob {
-    /// Prepares our side and returns it with what the supervisor needs.
-    pub(super) fn prepare(job: JobSpec) -> Result<(PreparedJob, JobFds), SpawnError> {
-        let file = resolve_program(&job)?;
-        let made = encode_program_launch(&job, &file).and_then(|description| create_pipes(job.stdin, description));
-        match made {
-            Ok((ends, theirs)) => Ok((PreparedJob { spec: job, executable: file, pipe_ends: ends }, theirs)),
+    /// Resolves the program and creates the pipes.
+    pub(super) fn prepare(job: JobSpec) -> Result<PreparedJob, SpawnError> {
+        let executable = resolve_program(&job)?;
+        let pipes = encode_program_launch(&job, &executable).and_then(|request| create_pipes(job.stdin, request));
+        match pipes {
+            Ok((pipe_ends, child_fds)) => {
+                Ok(PreparedJob { request: LaunchRequest { spec: job, executable, pipe_ends }, child_fds })
+            }
             Err(source) => Err(other_spawn_error(&job, source)),
         }
     }
+}
 
-    /// Sends the rest of the description, waits for a supervisor and then for its word on the program.
+impl LaunchRequest {
+    /// Sends the rest of the request, then waits for the supervisor and for its report on the program.
     pub(super) async fn start(self, keeper: &Keeper) -> Result<Job, SpawnError> {
-        let PreparedJob { spec: job, executable: file, pipe_ends: ends } = self;
+        let LaunchRequest { spec: job, executable: file, pipe_ends: ends } = self;
         let socket = Arc::new(UnixStream::from_std(ends.socket).map_err(|source| other_spawn_error(&job, source))?);
         let mut reports = ReportStream::new(Arc::clone(&socket), keeper.clone());
-        // A write that fails has its reason in the report that follows.
+        // If the write fails, the report that follows has the reason.
         let _ = send_remaining(&socket, &ends.unsent_request).await;
         let supervisor = match reports.next_from_keeper().await {
             Some(SupervisorReport::Ready { supervisor }) => supervisor_handle(&job, supervisor)?,
@@ -111,16 +122,11 @@ impl PreparedJob {
             None => return Err(other_spawn_error(&job, io::Error::from_raw_os_error(libc::EMFILE))),
         };
         let control = JobControl::new(socket, Arc::clone(&supervisor.handle));
-        let mut ending = JobCompletion::new(reports, supervisor, job.run_id.clone());
-        match ending.wait_for_first_report().await {
-            Some(SupervisorReport::Started { pid }) => Ok(Job {
-                pid,
-                stdin: ends.stdin,
-                stdout: ends.stdout,
-                stderr: ends.stderr,
-                control,
-                completion: ending,
-            }),
+        let mut completion = JobCompletion::new(reports, supervisor, job.run_id.clone());
+        match completion.wait_for_first_report().await {
+            Some(SupervisorReport::Started { pid }) => {
+                Ok(Job { pid, stdin: ends.stdin, stdout: ends.stdout, stderr: ends.stderr, control, completion })
+            }
             Some(SupervisorReport::LaunchFailed { step, errno }) => {
                 Err(explain_launch_failure(&job, &file, step, errno))
             }
@@ -137,27 +143,21 @@ fn supervisor_handle(job: &JobSpec, supervisor: u32) -> Result<SupervisorHandle,
     Ok(SupervisorHandle { pid, handle: Arc::new(ProcessHandle::open(pid)) })
 }
 
-fn create_pipes(input: StdinSource, mut description: Vec<u8>) -> io::Result<(LocalPipeEnds, JobFds)> {
+fn create_pipes(input: StdinSource, mut request: Vec<u8>) -> io::Result<(LocalPipeEnds, JobFds)> {
     let (socket, control) = StdUnixStream::pair()?;
     socket.set_nonblocking(true)?;
-    send_without_blocking(&socket, &mut description);
-    let (stdin, their_stdin) = match input {
+    send_without_blocking(&socket, &mut request);
+    let (stdin, child_stdin) = match input {
         StdinSource::Null => (None, open_null_input()?),
         StdinSource::Pipe => {
             PipePair::new(&ChildPipeEnd::ReadEnd).map(|pipe| (Some(pipe.local_end), pipe.child_end))?
         }
     };
     let (stdout, stderr) = (PipePair::new(&ChildPipeEnd::WriteEnd)?, PipePair::new(&ChildPipeEnd::WriteEnd)?);
-    let theirs = JobFds { control, stdin: their_stdin, stdout: stdout.child_end, stderr: stderr.child_end };
+    let child_fds = JobFds { control, stdin: child_stdin, stdout: stdout.child_end, stderr: stderr.child_end };
     Ok((
-        LocalPipeEnds {
-            unsent_request: description,
-            socket,
-            stdin,
-            stdout: stdout.local_end,
-            stderr: stderr.local_end,
-        },
-        theirs,
+        LocalPipeEnds { unsent_request: request, socket, stdin, stdout: stdout.local_end, stderr: stderr.local_end },
+        child_fds,
     ))
 }
 
@@ -169,10 +169,11 @@ fn keeper_died_error() -> SpawnError {
     SpawnError::KeeperDied { source: io::ErrorKind::BrokenPipe.into() }
 }
 
-/// Writes what fits into the new socket, so that the supervisor finds it there. Most jobs fit whole.
-fn send_without_blocking(mut socket: &StdUnixStream, description: &mut Vec<u8>) {
-    while let Ok(count @ 1..) = socket.write(description) {
-        description.drain(..count);
+/// Writes as much of the request as fits into the socket buffer and removes it from `request`. Most requests fit
+/// completely.
+fn send_without_blocking(mut socket: &StdUnixStream, request: &mut Vec<u8>) {
+    while let Ok(count @ 1..) = socket.write(request) {
+        request.drain(..count);
     }
 }
 
@@ -204,12 +205,12 @@ fn build_argv(job: &JobSpec) -> io::Result<Vec<CString>> {
     std::iter::once(job.program.as_os_str()).chain(job.args.iter().map(OsString::as_os_str)).map(to_c_string).collect()
 }
 
-/// The run id comes from us alone: a job of an inner run must not carry the outer run's.
+/// Adds the run id and replaces one in `env`: a job of a nested run must not carry the id of the outer run.
 fn build_environment(job: &JobSpec) -> io::Result<Vec<CString>> {
-    let mine = (OsStr::new(RUN_ID_VARIABLE), OsStr::new(&job.run_id));
-    let given = job.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let given = given.filter(|(name, _)| *name != RUN_ID_VARIABLE);
-    given.chain([mine]).map(|(name, value)| environment_entry(name, value)).collect()
+    let run_id = (OsStr::new(RUN_ID_VARIABLE), OsStr::new(&job.run_id));
+    let env = job.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let env = env.filter(|(name, _)| *name != RUN_ID_VARIABLE);
+    env.chain([run_id]).map(|(name, value)| environment_entry(name, value)).collect()
 }
 
 fn environment_entry(name: &OsStr, value: &OsStr) -> io::Result<CString> {
@@ -220,5 +221,6 @@ fn environment_entry(name: &OsStr, value: &OsStr) -> io::Result<CString> {
 }
 
 fn to_c_string(text: &OsStr) -> io::Result<CString> {
-    CString::new(text.as_bytes()).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a text holds a NUL byte"))
+    let invalid = |_| io::Error::new(io::ErrorKind::InvalidInput, "an argument, variable or path contains a NUL byte");
+    CString::new(text.as_bytes()).map_err(invalid)
 }

@@ -1,5 +1,5 @@
-//! Tells how and when a job ended, and cleans up where both its supervisor and the keeper were killed.
-//! It gives no orders, with one exception: dropped before the end, it has the job killed.
+//! Waits for the end of a job, and cleans up if both its supervisor and the keeper were killed.
+//! Dropping it before the end kills the job.
 
 use std::sync::Arc;
 
@@ -13,26 +13,27 @@ use super::process_handle::ProcessHandle;
 use super::report_stream::ReportStream;
 use super::sweep::{SweepResult, sweep_after_deaths};
 
-/// How the program itself ended.
+/// How the program of a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobExit {
     Code(i32),
     Signal(i32),
-    /// The supervisor was killed, so nobody saw how the program ended. What was left of the job is killed.
+    /// The supervisor was killed, so the program's exit is unknown. The rest of the job is killed.
     SupervisorDied,
-    /// The whole tree was killed for having more memory than [`JobSpec::memory`](super::JobSpec::memory), in bytes.
+    /// The tree was killed because it used more memory than [`JobSpec::memory_limit`](super::JobSpec::memory_limit); in
+    /// bytes.
     OverMemory {
         used: u64,
         limit: u64,
     },
 }
 
-/// What became of the whole tree.
+/// How the process tree of a job was cleaned up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeCleanup {
-    /// Processes that had to be killed with SIGKILL, the program itself included.
+    /// The number of processes killed with SIGKILL, including the program itself.
     pub killed: u32,
-    /// Processes that could not be killed and live on.
+    /// Processes that survived SIGKILL.
     pub leaked: Vec<LeakedProcess>,
 }
 
@@ -43,9 +44,9 @@ pub struct LeakedProcess {
     pub name: String,
 }
 
-/// The end of one job. Both questions may be asked again and again, before and after the end, and be cancelled.
+/// Waits for the end of one job. Both methods may be called repeatedly, before and after the end, and are cancel-safe.
 ///
-/// Dropping it before the job is gone kills the job: nobody would be left to notice its end.
+/// Dropping it before the job is gone kills the job.
 pub struct JobCompletion {
     reports: ReportStream,
     supervisor: SupervisorHandle,
@@ -53,7 +54,7 @@ pub struct JobCompletion {
     progress: CompletionState,
 }
 
-/// The process that answers for a job.
+/// The supervisor process of a job.
 pub(super) struct SupervisorHandle {
     pub(super) pid: Pid,
     pub(super) handle: Arc<ProcessHandle>,
@@ -72,7 +73,7 @@ impl JobCompletion {
         JobCompletion { reports, supervisor, run_id, progress: CompletionState::Running }
     }
 
-    /// Waits until the program itself has ended. Its descendants may live on for a moment.
+    /// Waits until the program itself has exited. Its descendants may still be alive.
     pub async fn wait_for_exit(&mut self) -> JobExit {
         loop {
             match self.progress {
@@ -88,7 +89,7 @@ impl JobCompletion {
     pub async fn wait_until_gone(&mut self) -> TreeCleanup {
         loop {
             match &self.progress {
-                CompletionState::Gone(_, gone) => return gone.clone(),
+                CompletionState::Gone(_, cleanup) => return cleanup.clone(),
                 CompletionState::Running | CompletionState::Exited(_) | CompletionState::Sweeping(..) => {
                     self.advance_state().await;
                 }
@@ -106,7 +107,7 @@ impl JobCompletion {
             }
             CompletionState::Sweeping(exit, sweeping) => {
                 let exit = *exit;
-                // A sweep cannot panic; should it ever, it found nothing.
+                // A sweep does not panic; if it ever did, report that it found nothing.
                 let swept = sweeping.await.unwrap_or(SweepResult { killed: 0, leaked: Vec::new() });
                 self.progress = CompletionState::Gone(exit, TreeCleanup { killed: swept.killed, leaked: swept.leaked });
             }
@@ -117,19 +118,19 @@ impl JobCompletion {
     fn apply_report(&mut self, report: SupervisorReport) {
         match report {
             SupervisorReport::Exited(exit) => self.progress = CompletionState::Exited(exit),
-            SupervisorReport::TreeGone(gone) => {
+            SupervisorReport::TreeGone(cleanup) => {
                 helper_pids::unregister_helper(self.supervisor.pid);
-                self.progress = CompletionState::Gone(self.known_exit(), gone);
+                self.progress = CompletionState::Gone(self.known_exit(), cleanup);
             }
-            // Said before this job existed for us.
+            // Read before this value was created.
             SupervisorReport::Ready { .. }
             | SupervisorReport::Started { .. }
             | SupervisorReport::LaunchFailed { .. } => {}
         }
     }
 
-    /// Waits for a program that may or may not run yet. `None` means that supervisor and keeper died before they
-    /// could tell.
+    /// Waits for the report whether the program was started. Returns `None` if supervisor and keeper died before they
+    /// sent it.
     pub(super) async fn wait_for_first_report(&mut self) -> Option<SupervisorReport> {
         let report = self.reports.next_from_supervisor(&self.supervisor.handle).await;
         if report.is_none() {
@@ -139,7 +140,8 @@ impl JobCompletion {
         report
     }
 
-    /// The line ended without a last word: supervisor and keeper were killed, and their orphans are ours.
+    /// Starts a sweep. The socket was closed without a final report, so supervisor and keeper were killed and ralph has
+    /// adopted their orphans.
     fn sweep_orphans(&mut self) {
         helper_pids::unregister_helper(self.supervisor.pid);
         let dead = [self.supervisor.pid, self.reports.keeper().pid()];
@@ -159,7 +161,7 @@ impl JobCompletion {
 impl Drop for JobCompletion {
     fn drop(&mut self) {
         helper_pids::unregister_helper(self.supervisor.pid);
-        // A control handle may keep the socket open, so closing our copy would not be heard.
+        // A `JobControl` may keep the socket open, so closing this copy would not reach the supervisor.
         let _ = shutdown(&**self.reports.socket(), Shutdown::Write);
         let _ = self.supervisor.handle.send_signal(Signal::CONT);
     }

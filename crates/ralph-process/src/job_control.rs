@@ -1,4 +1,4 @@
-//! Gives orders to a running job. It never waits for them to be obeyed; `Ending` tells when they were.
+//! Sends commands to a running job without waiting for their effect, which `JobCompletion` reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use super::messages::SupervisorCommand;
 use super::platform;
 use super::process_handle::ProcessHandle;
 
-/// Stops, kills, pauses and resumes a job. Harmless after the job's end.
+/// Stops, kills, pauses and resumes a job. Does nothing after the job's end.
 #[derive(Debug, Clone)]
 pub struct JobControl {
     socket: Arc<UnixStream>,
     supervisor: Arc<ProcessHandle>,
 }
 
-/// The signal that asks a program to end.
+/// The signal that requests a graceful stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminationSignal {
     Term,
@@ -39,7 +39,7 @@ impl JobControl {
         JobControl { socket, supervisor }
     }
 
-    /// Asks the program's process group to end, and kills every descendant that is left after `grace`.
+    /// Sends the signal to the program's process group, and kills every descendant that is still alive after `grace`.
     pub fn stop(&self, signal: TerminationSignal, grace: Duration) {
         self.send_command(SupervisorCommand::Stop { signal, grace });
     }
@@ -49,21 +49,22 @@ impl JobControl {
         self.send_command(SupervisorCommand::Kill);
     }
 
-    /// Stops the time of every descendant (SIGSTOP).
+    /// Suspends every descendant (SIGSTOP).
     pub fn pause(&self) {
         self.send_command(SupervisorCommand::Pause);
     }
 
-    /// Lets every descendant go on.
+    /// Continues every descendant (SIGCONT).
     pub fn resume(&self) {
         self.send_command(SupervisorCommand::Resume);
     }
 
-    fn send_command(&self, order: SupervisorCommand) {
+    fn send_command(&self, command: SupervisorCommand) {
         let flags = SendFlags::DONTWAIT | platform::NO_SIGPIPE;
-        let sent = send(&*self.socket, &order.encode(), flags);
+        let sent = send(&*self.socket, &command.encode(), flags);
         if sent == Err(rustix::io::Errno::AGAIN) {
-            // Thousands of unread orders: the supervisor hangs. End of file is the one word that always arrives.
+            // With thousands of unread commands the supervisor hangs. End of file always arrives, and makes it kill the
+            // job.
             let _ = shutdown(&*self.socket, Shutdown::Write);
         }
         // The agent may have stopped its supervisor.

@@ -1,5 +1,4 @@
-//! The keeper as ralph knows it: a small process, forked before there are threads, that is asked to start jobs.
-//! What it does with them is its own business, and that of their supervisors.
+//! ralph's handle to the keeper: a small process, forked before any thread exists, that starts jobs on request.
 
 use std::io;
 use std::net::Shutdown;
@@ -22,21 +21,21 @@ use super::process_handle::ProcessHandle;
 use super::process_tree::KILL_TIMEOUT;
 use super::signals;
 
-/// How often a request is offered to a keeper that has too many waiting.
+/// How often to retry sending a job while the keeper's queue is full.
 const MAX_SEND_ATTEMPTS: u32 = 5_000;
 
-/// How long a keeper may take to end. It may have to kill what its supervisors could not.
+/// How long the keeper may take to exit. It may have to kill processes that its supervisors could not kill.
 const KEEPER_EXIT_TIMEOUT: Duration = KILL_TIMEOUT.saturating_mul(3);
 
-/// How often a keeper that takes long is reminded: the agent may have stopped it.
+/// How often SIGCONT is sent to a keeper that does not exit: the agent may have stopped it.
 const CONTINUE_SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a dying keeper may take from closing its lines to its end.
+/// How long a dying keeper may take from closing its sockets to its exit.
 const KEEPER_EXIT_GRACE: Duration = Duration::from_millis(500);
 
 /// Starts jobs. Cheap to clone.
 ///
-/// A job holds a clone until it is gone. When the last is dropped, the keeper ends and is reaped.
+/// A job holds a clone until it is gone. When the last clone is dropped, the keeper exits and is reaped.
 #[derive(Debug, Clone)]
 pub struct Keeper(Arc<KeeperProcess>);
 
@@ -48,7 +47,7 @@ struct KeeperProcess {
 }
 
 impl Drop for KeeperProcess {
-    /// Reaps the keeper: in a container whose first process reaps nobody, it would stay behind as a zombie.
+    /// Reaps the keeper: it would remain as a zombie in a container whose first process does not reap orphans.
     fn drop(&mut self) {
         let _ = self.socket.shutdown(Shutdown::Both);
         let deadline = Instant::now() + KEEPER_EXIT_TIMEOUT;
@@ -78,7 +77,7 @@ impl KeeperProcess {
         true
     }
 
-    /// Does not reap it: its number must stay its own for as long as others may ask.
+    /// Does not reap the keeper, so that its pid cannot be reused while this handle exists.
     fn has_exited(&self) -> bool {
         let wait_options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.pid), wait_options), Ok(None) | Err(Errno::INTR))
@@ -86,9 +85,9 @@ impl KeeperProcess {
 }
 
 impl Keeper {
-    /// Forks the keeper and makes this process the last resort for orphans.
+    /// Forks the keeper, and makes this process adopt orphans if the keeper dies.
     ///
-    /// Must be called before any thread exists, once. Orphans are adopted on Linux only.
+    /// Must be called once, before any thread exists. Orphans are adopted on Linux only.
     pub fn start() -> Result<Keeper, ProcessError> {
         if !platform::is_single_threaded() {
             return Err(ProcessError::ThreadsRunning);
@@ -101,27 +100,27 @@ impl Keeper {
         Ok(Keeper(Arc::new(KeeperProcess { socket: ours, pid: keeper, handle: ProcessHandle::open(keeper) })))
     }
 
-    /// Starts a job and returns once its program runs, or could not.
+    /// Starts a job and returns once its program runs or could not be started.
     ///
-    /// Dropping the future half-way kills what was started. Needs a tokio runtime with I/O and time.
+    /// Dropping the future kills the processes started so far. Needs a tokio runtime with I/O and time.
     pub async fn spawn(&self, job: JobSpec) -> Result<Job, SpawnError> {
-        let (prepared, theirs) = PreparedJob::prepare(job)?;
-        self.send_job_fds(&theirs).await.map_err(|source| SpawnError::KeeperDied { source })?;
-        // Our copies of the child's ends would hide the end of its output from us.
-        drop(theirs);
-        prepared.start(self).await
+        let PreparedJob { request, child_fds } = PreparedJob::prepare(job)?;
+        self.send_job_fds(&child_fds).await.map_err(|source| SpawnError::KeeperDied { source })?;
+        // With copies of the child's ends, ralph would never see the end of its output.
+        drop(child_fds);
+        request.start(self).await
     }
 
     pub(super) fn pid(&self) -> Pid {
         self.0.pid
     }
 
-    /// Lets the keeper go on, should the agent have stopped it.
+    /// Sends SIGCONT to the keeper, in case the agent has stopped it.
     pub(super) fn send_continue(&self) {
         self.0.send_continue();
     }
 
-    /// Tells whether the keeper has ended, or is about to.
+    /// Returns whether the keeper has exited, or does so within [`KEEPER_EXIT_GRACE`].
     pub(super) async fn has_exited(&self) -> bool {
         let process = Arc::clone(&self.0);
         tokio::task::spawn_blocking(move || process.exits_within(KEEPER_EXIT_GRACE)).await.unwrap_or(true)
@@ -131,7 +130,7 @@ impl Keeper {
         for _ in 0..MAX_SEND_ATTEMPTS {
             match send_job(self.0.socket.as_fd(), job) {
                 Ok(()) => return Ok(()),
-                // The queue is full, or too many descriptors are in flight: both pass as the keeper catches up.
+                // The queue is full, or too many descriptors are in flight: both are transient.
                 Err(Errno::AGAIN | Errno::TOOMANYREFS) => {
                     self.send_continue();
                     tokio::time::sleep(Duration::from_millis(1)).await;

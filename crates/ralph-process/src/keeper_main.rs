@@ -1,5 +1,5 @@
-//! The life of the keeper process: has a supervisor for each job, and takes the place of one that was killed.
-//! It runs no program itself.
+//! The main loop of the keeper process: assigns a supervisor to each job, and cleans up after supervisors that were
+//! killed. It runs no program itself.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use super::platform;
 use super::signals;
 use super::supervisors::Supervisors;
 
-/// Serves ralph until it is gone, and then stays until nothing of it is left.
+/// Serves ralph until it exits, then stays until all of its processes are gone.
 pub(super) fn run_keeper(ralph_socket: &UnixStream) {
     let Some(exit_notifier) = detach(ralph_socket) else { return };
     let mut supervisors = Supervisors::default();
@@ -39,7 +39,8 @@ pub(super) fn run_keeper(ralph_socket: &UnixStream) {
     }
 }
 
-/// Waits until something happens, and tells what.
+/// Waits for an event. Returns whether a child has exited, a job was sent, and the last job has been started; `None` if
+/// the wait was interrupted.
 fn wait_for_event(
     exit_notifier: &ChildExitNotifier,
     ralph_socket: &UnixStream,
@@ -49,18 +50,18 @@ fn wait_for_event(
         [exit_notifier.as_fd(), ralph_socket.as_fd(), starting_channel.map_or(exit_notifier.as_fd(), AsFd::as_fd)]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
     poll(&mut fds, None).ok()?;
-    let [child_exited, has_job, ended] = fds.map(|fd| !fd.revents().is_empty());
-    Some([child_exited, has_job, ended && starting_channel.is_some()])
+    let [child_exited, has_job, has_started] = fds.map(|fd| !fd.revents().is_empty());
+    Some([child_exited, has_job, has_started && starting_channel.is_some()])
 }
 
-/// Takes its own session without a terminal, adopts orphans, and becomes deaf to everything but SIGKILL.
+/// Starts a new session without a terminal, adopts orphans, and makes the process survive every signal except SIGKILL.
 fn detach(ralph_socket: &UnixStream) -> Option<ChildExitNotifier> {
     signals::reset_all_signals();
     signals::survive_signals();
     platform::set_process_title("rk-keeper");
     platform::continue_when_parent_dies();
     let _ = setsid();
-    // Not to hold a folder or mount that ralph was started in.
+    // Do not keep the working directory of ralph or its mount busy.
     let _ = chdir("/");
     close_all_except(ralph_socket.as_fd()).ok()?;
     platform::adopt_orphans().ok()?;

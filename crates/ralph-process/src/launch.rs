@@ -1,5 +1,5 @@
-//! Turns a fresh child of the supervisor into the job's program, and says why when that fails.
-//! It hands over descriptors 0 to 2 and nothing else; all others close on `exec`.
+//! Starts the job's program as a child of the supervisor, and reports why that failed.
+//! The program gets descriptors 0 to 2 only; all others close on `exec`.
 
 use std::ffi::{CString, c_char};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -26,9 +26,9 @@ pub(super) struct LaunchFailure {
     pub(super) errno: i32,
 }
 
-/// Starts the program and returns once it runs, or could not.
+/// Starts the program and returns once it runs or could not be started.
 ///
-/// Takes `stdio` by value: a copy left open here would keep the reader of the program's output waiting.
+/// Takes `stdio` by value: with a copy open in this process, ralph would never see the end of the output.
 #[expect(clippy::needless_pass_by_value, reason = "the descriptors must be closed when this returns")]
 pub(super) fn launch_program(launch: &ProgramLaunch, stdio: ChildStdio) -> Result<Pid, LaunchFailure> {
     let (failure_reader, failure_writer) =
@@ -37,7 +37,7 @@ pub(super) fn launch_program(launch: &ProgramLaunch, stdio: ChildStdio) -> Resul
     let (argv, envp) = (c_string_pointers(&launch.argv), c_string_pointers(&launch.env));
     let child = platform::spawn_sharing_memory(&mut || {
         let failure = match set_up_child(launch, &stdio, supervisor) {
-            Err(refusal) => refusal,
+            Err(failure) => failure,
             Ok(()) => {
                 LaunchFailure::from_io_error(LaunchStep::ExecuteProgram, &exec_program(&launch.program, &argv, &envp))
             }
@@ -47,7 +47,7 @@ pub(super) fn launch_program(launch: &ProgramLaunch, stdio: ChildStdio) -> Resul
     drop(failure_writer);
     let pid = child.map_err(|error| LaunchFailure::from_io_error(LaunchStep::CreateProcess, &error))?;
     let Some(failure) = read_failure(failure_reader) else { return Ok(pid) };
-    // A supervisor that ends with a dead child leaves it to the keeper, who has no use for it.
+    // Reap the child here, so that the keeper does not inherit it.
     let _ = waitpid(Some(pid), WaitOptions::empty());
     Err(failure)
 }
@@ -63,7 +63,7 @@ fn write_failure(mut supervisor: &PipeWriter, failure: &LaunchFailure) {
     let _ = supervisor.write_all(&[failure.step.encode(), a, b, c, d]);
 }
 
-/// Reads the refusal of a child; a successful `exec` closes the pipe without a word.
+/// Reads the failure of a child. Returns `None` if `exec` succeeded, which closes the pipe.
 fn read_failure(mut pipe: PipeReader) -> Option<LaunchFailure> {
     let mut frame = [0; 5];
     pipe.read_exact(&mut frame).ok()?;
@@ -71,7 +71,7 @@ fn read_failure(mut pipe: PipeReader) -> Option<LaunchFailure> {
     Some(LaunchFailure { step: LaunchStep::decode(step)?, errno: i32::from_le_bytes(errno) })
 }
 
-/// Does what must be done in the child itself. It may share the memory of its parent, so nothing is allocated here.
+/// Sets up the child before `exec`. The child may share the memory of its parent, so nothing is allocated here.
 fn set_up_child(launch: &ProgramLaunch, stdio: &ChildStdio, supervisor: Pid) -> Result<(), LaunchFailure> {
     attach_to_supervisor(stdio, supervisor)
         .map_err(|error| LaunchFailure::from_io_error(LaunchStep::CreateProcess, &error))?;
@@ -87,7 +87,7 @@ fn attach_to_supervisor(stdio: &ChildStdio, supervisor: Pid) -> io::Result<()> {
     fds::replace_fd(2, stdio.stderr.as_fd())
 }
 
-/// Calls execve itself: `execvp`, which std uses, would run a file of unknown format as a shell script.
+/// By hand because std uses `execvp`, which would run a file of unknown format as a shell script.
 #[expect(unsafe_code, reason = "there is no safe execve")]
 fn exec_program(program: &CString, argv: &[*const c_char], envp: &[*const c_char]) -> io::Error {
     // SAFETY: both lists end with a null pointer and point into strings that outlive the call.

@@ -1,9 +1,9 @@
-//! Runs programs so that nothing of them is left behind.
+//! Runs programs as supervised process trees, so that no process outlives its job.
 //!
-//! A small keeper process is forked before any thread exists; it forks one supervisor per job, ahead of it. The supervisor
-//! adopts every orphan of its job, and kills the whole tree when told to, when the program ended, or when ralph died.
-//! When a supervisor is killed, the keeper does it in its place; when both are, ralph does.
-//! This room never decides when a job should stop, and never understands what it prints.
+//! ralph forks a small keeper process before any thread exists; the keeper forks one supervisor per job, in advance.
+//! The supervisor adopts every orphan of its job, and kills the whole tree on command, after the program has exited, or
+//! when ralph dies. If a supervisor is killed, the keeper takes over; if both are killed, ralph does. This crate does
+//! not decide when a job should stop and does not interpret its output.
 
 mod ancestors;
 mod background;
@@ -70,5 +70,5 @@ pub use raw_log::RawLog;
 pub use signals::{ignore_file_size_signal, is_hangup_ignored};
 pub use sweep::{SweepResult, kill_run_processes};
 
-/// Names the variable that marks every process of a run.
+/// The environment variable that marks every process of a run.
 pub const RUN_ID_VARIABLE: &str = "RALPH_RUN_ID";

@@ -1,6 +1,6 @@
-//! A file that keeps its beginning and its end within a size: what comes after the head goes into small files of its own,
-//! of which the oldest are removed, and at the end they are put behind the head, with a line that says what is missing.
-//! Only a process that dies in between leaves such pieces behind, numbered in their order.
+//! A file with a size limit that keeps the head and the tail of its data. Bytes after the head go into small piece
+//! files; the oldest pieces are removed, and `finish` appends the rest to the head after a marker with the number of
+//! missing bytes. Piece files (`NAME.tail-N`) remain only if the process dies before that.
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,26 +9,26 @@ use std::path::{Path, PathBuf};
 use super::log_budget::LogBudget;
 use ralph_util::private_files;
 
-/// The end has an eighth of the room, and at most so much: it is small beside the head because it is written twice.
+/// The tail gets an eighth of the reserved bytes. It is small compared with the head because it is written twice.
 const TAIL_FRACTION: u64 = 8;
 const MAX_TAIL_BYTES: u64 = 16 << 20;
-/// It is kept in so many pieces, and needs room for one more while they are joined.
+/// The number of piece files. One more must fit into the limit while they are appended.
 const MAX_TAIL_PIECES: usize = 9;
-/// No mark is longer.
+/// Upper bound for the length of a cut marker.
 const MAX_CUT_MARKER_BYTES: u64 = 128;
-/// How much is copied at once.
 const COPY_BUFFER_BYTES: usize = 256 * 1024;
 
-/// What a full disk gets back: enough for the records of many steps.
+/// The bytes to free when the disk is full: enough for the database records of many steps.
 const FREED_ON_FULL_DISK_BYTES: u64 = 512 * 1024;
 
 pub(super) struct LimitedFile {
     path: PathBuf,
     file: File,
-    /// What this file may take, and how much of that is its head.
+    /// The bytes of the run's budget that this file may use.
     reserved_bytes: u64,
+    /// The current size of `file`.
     written_bytes: u64,
-    /// Where the last whole line of the head ends.
+    /// The offset after the last complete line of the head.
     last_line_end: u64,
     tail: Option<TailPieces>,
     budget: LogBudget,
@@ -38,9 +38,8 @@ struct TailPieces {
     path: PathBuf,
     piece_size: u64,
     pieces: VecDeque<TailPiece>,
-    /// How many were begun.
+    /// The number of pieces created so far; the newest piece has this number.
     created_count: u64,
-    /// All that ever came, and what was thrown away again.
     received_bytes: u64,
     removed_bytes: u64,
 }
@@ -49,7 +48,7 @@ struct TailPiece {
     path: PathBuf,
     file: File,
     length: u64,
-    /// What is left out at its beginning.
+    /// The bytes to omit at its beginning.
     skipped_bytes: u64,
 }
 
@@ -58,20 +57,20 @@ impl LimitedFile {
         Ok(Self::with_open_file(private_files::open_for_append(path)?, path, budget))
     }
 
-    /// Goes on with a file that is open.
+    /// Wraps a file that is already open.
     pub(super) fn with_open_file(file: File, path: &Path, budget: &LogBudget) -> Self {
         let budget = budget.clone();
         let reserved_bytes = budget.reserve_share();
         Self { path: path.to_path_buf(), file, reserved_bytes, written_bytes: 0, last_line_end: 0, tail: None, budget }
     }
 
-    /// Writes; where the disk is full, gives some of it back: the state of the run needs it more.
+    /// Writes the bytes. If the disk is full, frees some of the log, because the run's state needs the space.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = self.write_head_or_tail(bytes);
-        if written.as_ref().is_err_and(is_disk_full) {
+        let result = self.write_head_or_tail(bytes);
+        if result.as_ref().is_err_and(is_disk_full) {
             self.free_disk_space();
         }
-        written
+        result
     }
 
     fn free_disk_space(&mut self) {
@@ -101,7 +100,7 @@ impl LimitedFile {
         self.tail.get_or_insert_with(|| TailPieces::new(path, size)).write(bytes)
     }
 
-    /// Returns how much the head may take.
+    /// Returns the maximum size of the head.
     fn head_limit(&self) -> u64 {
         (self.reserved_bytes - self.tail_limit()).saturating_sub(MAX_CUT_MARKER_BYTES)
     }
@@ -110,15 +109,15 @@ impl LimitedFile {
         (self.reserved_bytes / TAIL_FRACTION).min(MAX_TAIL_BYTES)
     }
 
-    /// Joins head and tail. Calling it again does nothing.
+    /// Appends the tail to the head. Later calls do nothing.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        let joined = match self.tail.take() {
+        let appended = match self.tail.take() {
             Some(mut tail) => self.append_tail(&mut tail),
             None => Ok(()),
         };
         self.budget.return_unused(self.reserved_bytes.saturating_sub(self.written_bytes));
         self.reserved_bytes = self.written_bytes;
-        joined
+        appended
     }
 
     fn append_tail(&mut self, tail: &mut TailPieces) -> io::Result<()> {
@@ -132,7 +131,8 @@ impl LimitedFile {
         Ok(())
     }
 
-    /// Cuts where a line ends, unless that would cost more than half of what there is. Returns what that costs.
+    /// Moves the cut to line ends on both sides, unless that would remove more than half of the head. Returns the
+    /// number of bytes that this removes.
     fn cut_at_line_ends(&mut self, tail: &mut TailPieces) -> io::Result<u64> {
         let half_line = self.written_bytes - self.last_line_end;
         let mut skipped = tail.skip_partial_line()?;
@@ -165,7 +165,7 @@ fn is_disk_full(error: &io::Error) -> bool {
 
 impl Drop for LimitedFile {
     fn drop(&mut self) {
-        // Whoever wants to know why it failed has asked before.
+        // A caller that needs the error has called `finish` before.
         let _ = self.finish();
     }
 }
@@ -200,7 +200,7 @@ impl TailPieces {
         Ok(())
     }
 
-    /// Returns the piece that is written to, and makes room for a new one where it is full.
+    /// Returns the piece to write to. If it is full, creates a new one and removes the oldest if there are too many.
     fn current_piece(&mut self) -> io::Result<&mut TailPiece> {
         let is_full = self.pieces.back().is_none_or(|piece| piece.length >= self.piece_size);
         if is_full {
@@ -224,7 +224,8 @@ impl TailPieces {
         self.pieces.back_mut().ok_or_else(|| io::Error::other("no piece of the log is open"))
     }
 
-    /// Skips the rest of a line whose beginning is gone, if it ends within the first piece.
+    /// Skips the rest of a line whose beginning was removed, if it ends within the first piece. Returns the skipped
+    /// bytes.
     fn skip_partial_line(&mut self) -> io::Result<u64> {
         let Some(first) = self.pieces.front_mut() else { return Ok(0) };
         let mut file = File::open(&first.path)?;
@@ -245,7 +246,7 @@ impl TailPieces {
 }
 
 impl Drop for TailPieces {
-    /// Where the disk fails, the pieces go: the head is what is left.
+    /// Removes the pieces that could not be appended.
     fn drop(&mut self) {
         for piece in &self.pieces {
             let _ = fs::remove_file(&piece.path);
@@ -263,7 +264,8 @@ impl TailPiece {
     }
 }
 
-/// Copies by large pieces. The short cuts of the standard library do not work on files that are only appended to.
+/// Copies with a large buffer. By hand because the fast paths of `std::io::copy` do not work for files opened for
+/// append.
 fn copy_all(from: &mut File, to: &mut File) -> io::Result<u64> {
     let mut buffer = vec![0; COPY_BUFFER_BYTES];
     let mut copied = 0;
@@ -281,7 +283,13 @@ fn copy_all(from: &mut File, to: &mut File) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    fn write_lines(name: &str, limit: u64, lines: impl Iterator<Item = String>) -> (String, u64) {
+    struct WrittenLog {
+        text: String,
+        /// The largest total size of all files in the folder.
+        peak_size: u64,
+    }
+
+    fn write_lines(name: &str, limit: u64, lines: impl Iterator<Item = String>) -> WrittenLog {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join(name);
         let budget = LogBudget::new(limit * 2, temp.path());
@@ -294,11 +302,11 @@ mod tests {
         }
         file.finish().unwrap();
         drop(file);
-        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1, "nothing but the log is left");
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1, "only the log remains");
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(LogBudget::new(limit * 2, temp.path()).reserve_share(), (limit * 2 - text.len() as u64) / 2);
-        assert_eq!(budget.reserve_share(), (limit * 2 - text.len() as u64) / 2, "the unused part is given back");
-        (text, peak_size)
+        assert_eq!(budget.reserve_share(), (limit * 2 - text.len() as u64) / 2, "the unused part is returned");
+        WrittenLog { text, peak_size }
     }
 
     // fault: 41
@@ -307,9 +315,9 @@ mod tests {
     fn head_and_tail_are_kept_and_the_cut_says_how_much_is_missing() {
         let all: Vec<String> = (0..5_000).map(|number| format!("{{\"line\":{number}}}\n")).collect();
         let total: usize = all.iter().map(String::len).sum();
-        let (text, most) = write_lines("a.ndjson", 8_000, all.iter().cloned());
-        assert!(most <= 8_000 && text.len() <= 8_000, "{most}, {}", text.len());
-        assert!(text.len() > 6_000, "most of the room is used: {}", text.len());
+        let WrittenLog { text, peak_size } = write_lines("a.ndjson", 8_000, all.iter().cloned());
+        assert!(peak_size <= 8_000 && text.len() <= 8_000, "{peak_size}, {}", text.len());
+        assert!(text.len() > 6_000, "most of the space is used: {}", text.len());
         let records: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let cut = records.iter().position(|record| record["type"] == "ralph.cut").unwrap();
         let marker = text.lines().nth(cut).unwrap().len() + 1;
@@ -324,14 +332,14 @@ mod tests {
     fn output_within_the_limit_is_complete_and_has_no_marker() {
         for count in [0, 1, 100, 140] {
             let all: Vec<String> = (0..count).map(|number| format!("line {number:03}\n")).collect();
-            assert_eq!(write_lines("a.log", 1_500, all.iter().cloned()).0, all.concat(), "{count}");
+            assert_eq!(write_lines("a.log", 1_500, all.iter().cloned()).text, all.concat(), "{count}");
         }
     }
 
     // spec: D5
     #[test]
-    fn one_endless_line_is_cut_in_the_middle_and_marked_on_a_line_of_its_own() {
-        let (text, _) = write_lines("a.stderr", 4_000, (0..1_000).map(|_| "x".repeat(100)));
+    fn one_endless_line_is_cut_in_the_middle_and_marked_on_a_separate_line() {
+        let text = write_lines("a.stderr", 4_000, (0..1_000).map(|_| "x".repeat(100))).text;
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         let missing = 100_000 - lines[0].len() - lines[2].len();

@@ -1,9 +1,10 @@
-//! What only Linux can do for us: adopt orphans, see every process, address one without mistaking it for another.
-//! The other platforms offer the same functions with less behind them.
+//! The platform functions for Linux: adopting orphans, listing all processes, and pidfds. `other_unix.rs` has the same
+//! functions for other systems, with limitations.
 
 use std::ffi::{c_int, c_void};
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -17,15 +18,16 @@ use super::fork::exit_immediately;
 use super::process_handle::ProcessHandle;
 use super::process_snapshot::ProcessSnapshot;
 
-/// Keeps a write to a dead peer from ending us.
+/// Makes a write to a dead peer fail instead of raising SIGPIPE.
 pub(super) const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
 
-/// Says whether `processes` shows the whole tree. Where it does not, only a process group can be killed.
+/// Whether [`list_processes`] shows the whole tree. If not, only a process group can be killed.
 pub(super) const CAN_LIST_PROCESSES: bool = true;
 
 const PIPE_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// Returns a descriptor that means this process for ever, and is readable once it has ended.
+/// Returns a descriptor that refers to this process only, even if its pid is reused, and is readable once it has
+/// exited.
 pub(super) fn open_pidfd(pid: Pid) -> rustix::io::Result<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty())
 }
@@ -34,11 +36,11 @@ pub(super) fn signal_pidfd(process: &OwnedFd, signal: Signal) -> rustix::io::Res
     pidfd_send_signal(process, signal)
 }
 
-/// Signals the process that was seen, and no other that may have taken its pid since.
+/// Signals the process of a snapshot. Fails if its pid now belongs to another process.
 pub(super) fn signal_process(process: &ProcessSnapshot, signal: Signal) -> rustix::io::Result<()> {
     let handle = ProcessHandle::open(process.pid);
     match read_process(process.pid) {
-        Some(now) if now.start_ticks == process.start_ticks => handle.send_signal(signal),
+        Some(current) if current.start_ticks == process.start_ticks => handle.send_signal(signal),
         Some(_) | None => Err(Errno::SRCH),
     }
 }
@@ -47,96 +49,98 @@ pub(super) fn is_single_threaded() -> bool {
     fs::read_dir("/proc/self/task").map_or(true, |threads| threads.count() == 1)
 }
 
-/// Makes the orphans below this process its children.
+/// Makes this process the parent of its orphaned descendants.
 pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// Has the kernel kill this process when `parent` dies. Only for single-threaded parents: the signal follows the thread.
+/// Makes the kernel kill this process when `parent` dies. Only for single-threaded parents: the kernel sends the signal
+/// when the parent's thread exits.
 pub(super) fn die_with_parent(parent: Pid) -> rustix::io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
-/// Has the kernel continue this process, should it be stopped, when its parent dies: nobody else would.
+/// Makes the kernel send SIGCONT to this process when its parent dies: if it is stopped then, nothing else continues
+/// it.
 pub(super) fn continue_when_parent_dies() {
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
 }
 
-/// Names a forked process for `ps`, and apart from the one that it was forked from: who kills all that is called
-/// "ralph run" must not hit those that clean up behind it.
+/// Sets the name and the command line of a forked process. They differ from those of ralph, so that `pkill -f "ralph
+/// run"` does not kill the processes that clean up after ralph.
 pub(super) fn set_process_title(name: &str) {
     set_process_name(name);
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    if let Some((start, end)) = command_line_area(&stat) {
-        overwrite_command_line(start, end, name);
+    if let Some(area) = command_line_area(&stat) {
+        overwrite_command_line(&area, name);
     }
 }
 
-/// Changes the name alone, which costs less; `ps` goes on showing the command line that it had.
+/// Sets only the name of this process, which is cheaper; `ps` still shows the old command line.
 pub(super) fn set_process_name(name: &str) {
     let _ = fs::write("/proc/self/comm", name);
 }
 
-/// Returns where the kernel looks for the command line of a process.
-fn command_line_area(stat: &str) -> Option<(usize, usize)> {
+/// Returns the addresses of the memory that the kernel shows as the command line of this process.
+fn command_line_area(stat: &str) -> Option<Range<usize>> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let address = |index: usize| fields.get(index)?.parse::<usize>().ok();
     let (start, end) = (address(45)?, address(46)?);
-    (start > 0 && end > start).then_some((start, end))
+    (start > 0 && end > start).then_some(start..end)
 }
 
 #[expect(unsafe_code, reason = "the kernel has no call that changes a command line without privileges")]
-fn overwrite_command_line(start: usize, end: usize, name: &str) {
-    let area = std::ptr::with_exposed_provenance_mut::<u8>(start);
-    let size = end - start;
-    // A last byte that is not zero would make the kernel read on.
-    let kept = name.len().min(size - 1);
-    // SAFETY: the kernel says that its copy of the arguments lies there, in writable memory that this process alone
-    // has since its fork. Keeper and supervisors have one thread and never read their arguments.
+fn overwrite_command_line(area: &Range<usize>, name: &str) {
+    let start = std::ptr::with_exposed_provenance_mut::<u8>(area.start);
+    let size = area.len();
+    // The last byte must be zero, or the kernel reads beyond the area.
+    let length = name.len().min(size - 1);
+    // SAFETY: according to the kernel the arguments of this process are at these addresses, in writable memory that
+    // this process owns alone since its fork. Keeper and supervisors have one thread and never read their arguments.
     unsafe {
-        std::ptr::write_bytes(area, 0, size);
-        std::ptr::copy_nonoverlapping(name.as_ptr(), area, kept);
+        std::ptr::write_bytes(start, 0, size);
+        std::ptr::copy_nonoverlapping(name.as_ptr(), start, length);
     }
 }
 
-/// Starts a child that runs `body`, which must end in `exec`, and returns once it has. Until then the child uses the
-/// memory of this process, which stands still meanwhile: nothing is copied, as a fork would.
-#[expect(unsafe_code, reason = "std does the same, but lets nothing happen between its clone and its exec")]
+/// Starts a child that runs `body` and returns once the child has called `exec` or exited. Until then the child shares
+/// the memory of this process, which is suspended: unlike `fork`, nothing is copied.
+#[expect(unsafe_code, reason = "std does the same, but runs no code of the caller between clone and exec")]
 pub(super) fn spawn_sharing_memory(mut body: &mut dyn FnMut()) -> io::Result<Pid> {
-    // Not filled: the child uses little of it, and every page that is touched costs time.
+    // Not initialised: the child uses little of the stack, and touching a page costs time.
     let mut stack = Vec::<u128>::with_capacity(CHILD_STACK_BYTES / size_of::<u128>());
     let top = stack.spare_capacity_mut().as_mut_ptr_range().end.cast::<c_void>();
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the child has a stack of its own, and this process, which has no other thread, sleeps until the child
-    // has ended or become another program. The body lives until then.
+    // SAFETY: the child has a separate stack, and this process, which has no other thread, is suspended until the child
+    // has exited or called exec. The body lives until then.
     let child_pid = unsafe { libc::clone(child_entry, top, flags, (&raw mut body).cast()) };
     Pid::from_raw(child_pid.max(0)).ok_or_else(io::Error::last_os_error)
 }
 
-/// Enough for a few system calls.
+/// Sufficient for a few system calls.
 const CHILD_STACK_BYTES: usize = 64 * 1024;
 
 #[expect(unsafe_code, reason = "clone passes an untyped pointer")]
 extern "C" fn child_entry(body: *mut c_void) -> c_int {
-    // SAFETY: it points to the body that `start_child` keeps alive.
+    // SAFETY: it points to the body that `spawn_sharing_memory` keeps alive.
     let body = unsafe { &mut *body.cast::<&mut dyn FnMut()>() };
     body();
     // The parent's exit hooks must not run here.
     exit_immediately(1)
 }
 
-/// Returns the name of the time since this machine was started; empty where it cannot be read.
+/// Returns the boot id of this machine, or an empty string if it cannot be read.
 pub(super) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// A larger pipe saves switches; beyond the user's quota the kernel refuses, and the usual size serves too.
+/// Enlarges a pipe to save context switches. Beyond the user's quota the kernel refuses; then the default size remains.
 pub(super) fn enlarge_pipe(pipe: impl AsFd) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BUFFER_BYTES);
 }
 
-/// Returns every process there is.
+/// Returns all processes.
 pub(super) fn list_processes() -> Vec<ProcessSnapshot> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.filter_map(|entry| read_process(Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?)?)).collect()
@@ -147,24 +151,25 @@ pub(super) fn read_process(pid: Pid) -> Option<ProcessSnapshot> {
     parse_stat(pid, &String::from_utf8_lossy(&stat))
 }
 
-/// Returns the bytes of memory that a process has, counting a page whole even if others have it too. Files are not
-/// counted: their pages can be dropped at any time.
+/// Returns the resident memory of a process in bytes, counting shared pages in full. Pages of files are not counted,
+/// because the kernel can drop them at any time.
 pub(super) fn resident_memory(process: &ProcessSnapshot) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid.as_raw_pid())).unwrap_or_default();
     sum_kilobyte_lines(&status, &["RssAnon:", "RssShmem:"]).unwrap_or(0)
 }
 
-/// Returns the same with each page divided among those who have it. The kernel walks all its pages for this.
+/// Returns the resident memory with each shared page divided by the number of its users. Slower: the kernel walks all
+/// pages.
 pub(super) fn proportional_memory(process: &ProcessSnapshot) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid.as_raw_pid()));
-    // Not to be read for a process of another user, and not there before Linux 5.4.
+    // Not readable for processes of other users, and not available before Linux 5.4.
     rollup
         .ok()
         .and_then(|text| sum_kilobyte_lines(&text, &["Pss_Anon:", "Pss_Shmem:"]))
         .unwrap_or_else(|| resident_memory(process))
 }
 
-/// Adds up lines such as `RssAnon:  112 kB`, as bytes.
+/// Returns the sum of lines such as `RssAnon:  112 kB` in bytes, or `None` if one is missing.
 fn sum_kilobyte_lines(text: &str, names: &[&str]) -> Option<u64> {
     let parse_line = |name: &&str| {
         let line = text.lines().find_map(|line| line.strip_prefix(*name))?;
@@ -173,26 +178,27 @@ fn sum_kilobyte_lines(text: &str, names: &[&str]) -> Option<u64> {
     names.iter().map(parse_line).try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?))
 }
 
-/// Says whether the process was started with exactly this `NAME=value` in its environment.
+/// Returns whether the process was started with exactly this `NAME=value` in its environment.
 pub(super) fn has_environment_entry(pid: Pid, entry: &str) -> bool {
     read_environment(pid).split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
 }
 
-/// Returns the environment with which a process was started, each entry ended by a zero; nothing where it cannot be read.
+/// Returns the environment that a process was started with, as NUL-terminated entries; empty if it cannot be read.
 pub(super) fn read_environment(pid: Pid) -> Vec<u8> {
     fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default()
 }
 
-/// The name stands in parentheses and may itself hold spaces and parentheses, so the fields are counted from the last.
+/// Parses `/proc/PID/stat`. The name is in parentheses and may itself contain spaces and parentheses, so the fields are
+/// counted from the last closing one.
 fn parse_stat(pid: Pid, stat: &str) -> Option<ProcessSnapshot> {
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    // A process that is just being reaped has the group and session -1, which is no number of a process.
+    // A process that is being reaped has the group and session -1, which is not a valid pid.
     let process = |index: usize| Pid::from_raw(i32::try_from(number(index)?).ok()?);
     let ended = matches!(*fields.first()?, "Z" | "X");
-    // The first thread may have ended while others run on: such a process looks like a zombie and is none.
+    // If the first thread has exited while others still run, the process is shown as a zombie although it is alive.
     let alive = !ended || number(17)? > 1;
     Some(ProcessSnapshot {
         pid,
@@ -227,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_outside_the_container_is_no_session() {
+    fn a_session_outside_the_container_is_not_a_session() {
         let stat = "42 (inside) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9876 0 0";
         let process = parse_stat(Pid::from_raw(42).unwrap(), stat).unwrap();
         assert!(process.is_alive && process.session_id.is_none());
@@ -243,18 +249,18 @@ mod tests {
     #[test]
     fn allocated_memory_is_measured() {
         let filled = std::hint::black_box(vec![1_u8; 32 << 20]);
-        let me = read_process(rustix::process::getpid()).unwrap();
+        let own = read_process(rustix::process::getpid()).unwrap();
         for measure in [resident_memory, proportional_memory] {
-            assert!(measure(&me) >= 32 << 20);
+            assert!(measure(&own) >= 32 << 20);
         }
         drop(filled);
     }
 
     #[test]
-    fn the_command_line_lies_where_the_kernel_says_that_it_lies() {
+    fn the_command_line_area_has_the_length_of_the_command_line() {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-        let (start, end) = super::command_line_area(&stat).unwrap();
-        assert_eq!(end - start, std::fs::read("/proc/self/cmdline").unwrap().len());
+        let area = super::command_line_area(&stat).unwrap();
+        assert_eq!(area.len(), std::fs::read("/proc/self/cmdline").unwrap().len());
         assert_eq!(super::command_line_area("42 (zombie) Z 1 2 3"), None);
     }
 

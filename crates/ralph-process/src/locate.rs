@@ -1,4 +1,4 @@
-//! Finds out before anything is started whether a program can be started at all.
+//! Checks whether a program can be started, without starting it.
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::executable_format::can_machine_run;
 use super::job::{JobSpec, StdinSource};
 use super::resolve::{is_executable, resolve_program, shebang_interpreter};
 
-/// Returns the file that a job would execute, or why it cannot be executed.
+/// Returns the file that a job would execute, or the reason why it cannot be executed.
 pub fn locate_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
     let file = job.cwd.join(resolve_program(job)?);
     let program = || job.program.clone();
@@ -27,12 +27,13 @@ pub fn locate_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
     }
 }
 
-/// Tells whether a program could be started from a folder, in our own environment.
+/// Returns whether a program can be started in a folder with ralph's environment.
 pub fn can_start_program(folder: &Path, program: &str) -> bool {
     find_program(folder, program).is_ok()
 }
 
-/// Returns the file that would be started, or why none can be.
+/// Returns the file that would be executed for `program` in a folder with ralph's environment, or the reason why none
+/// can.
 pub fn find_program(folder: &Path, program: &str) -> Result<PathBuf, SpawnError> {
     let job = JobSpec {
         program: program.into(),

@@ -1,16 +1,16 @@
-//! How much the raw logs of a run may take together. A log reserves half of what is left when it is made and gives
-//! back what it did not use, so that a flood leaves room for what comes later.
+//! The disk space shared by the raw logs of one run. Each log reserves half of the remaining bytes when it is created
+//! and returns the unused part at its end, so that one noisy process leaves space for later logs.
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The room that is left for the logs of one run.
+/// The remaining bytes for the logs of one run.
 #[derive(Debug, Clone)]
 pub struct LogBudget {
     remaining_bytes: Arc<Mutex<u64>>,
 }
 
 impl LogBudget {
-    /// Makes the budget of a run, less what its folder holds already.
+    /// Creates the budget of a run: `limit` minus the size of the files that its folder already contains.
     #[must_use]
     pub fn new(limit: u64, folder: &Path) -> Self {
         Self { remaining_bytes: Arc::new(Mutex::new(limit.saturating_sub(folder_size(folder)))) }

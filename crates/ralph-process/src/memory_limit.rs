@@ -1,5 +1,5 @@
-//! Weighs the whole tree of a job against the memory it may use, now and then. Address space says nothing, as many
-//! runtimes reserve far more than they use, so what counts is resident. It kills nothing.
+//! Compares the memory of a job's process tree with its limit at intervals. Counts resident memory, because many
+//! runtimes reserve far more address space than they use. It kills nothing.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use super::platform;
 use super::process_snapshot::ProcessSnapshot;
 use super::process_tree::living_descendants;
 
-/// How often a tree is weighed.
+/// How often the memory of a tree is measured.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) struct MemoryLimit {
@@ -15,7 +15,7 @@ pub(super) struct MemoryLimit {
     next_check: Instant,
 }
 
-/// How much more than allowed a tree used, in bytes.
+/// A tree's memory usage above its limit, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryExcess {
     pub(super) used_bytes: u64,
@@ -27,22 +27,22 @@ impl MemoryLimit {
         MemoryLimit { limit_bytes, next_check: Instant::now() + MEMORY_CHECK_INTERVAL }
     }
 
-    /// Returns when the tree is to be weighed next.
+    /// Returns the time until the next measurement.
     pub(super) fn time_until_check(&self) -> Duration {
         self.next_check.saturating_duration_since(Instant::now())
     }
 
-    /// Weighs the tree if it is time.
+    /// Measures the tree if a measurement is due. Returns the excess if the tree is over its limit.
     ///
-    /// The quick sum counts a page once for each process that has it, so a tree that forks without `exec` looks heavier
-    /// than it is. Only a tree that is too heavy then is weighed exactly, which takes longer.
+    /// The fast sum counts a shared page once per process, so it is too high for a tree that forks without `exec`. Only
+    /// if that sum is over the limit is the tree measured exactly, which takes longer.
     pub(super) fn check_if_due(&mut self) -> Option<MemoryExcess> {
         if !self.time_until_check().is_zero() {
             return None;
         }
         let limit = self.limit_bytes;
         let used = Some(sum_tree_memory(platform::resident_memory))
-            .filter(|most| *most > limit)
+            .filter(|upper_bound| *upper_bound > limit)
             .map(|_| sum_tree_memory(platform::proportional_memory));
         self.next_check = Instant::now() + MEMORY_CHECK_INTERVAL;
         used.filter(|used| *used > limit).map(|used| MemoryExcess { used_bytes: used, limit_bytes: limit })

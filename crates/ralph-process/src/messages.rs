@@ -1,5 +1,5 @@
-//! The words ralph and a supervisor exchange over a job's control socket, and how they are written down.
-//! Both ends are the same binary, so there is no version and no unknown word to survive.
+//! The messages that ralph and a supervisor exchange over a job's control socket, and their encoding.
+//! Both ends are the same binary, so the protocol has no version and need not tolerate unknown messages.
 
 use std::ffi::CString;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::frame::{FrameReader, FrameWriter};
 use super::job_completion::{JobExit, LeakedProcess, TreeCleanup};
 use super::job_control::TerminationSignal;
 
-/// Describes the program to run. It is the first message a supervisor reads.
+/// The program to run. This is the first message that a supervisor reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ProgramLaunch {
     pub(super) program: CString,
@@ -19,10 +19,10 @@ pub(super) struct ProgramLaunch {
     pub(super) memory_limit: Option<u64>,
 }
 
-/// More than any machine has: as good as no ceiling.
+/// Encodes "no memory limit".
 const NO_MEMORY_LIMIT: u64 = u64::MAX;
 
-/// What ralph tells a supervisor.
+/// A command from ralph to a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SupervisorCommand {
     Stop { signal: TerminationSignal, grace: Duration },
@@ -31,10 +31,10 @@ pub(super) enum SupervisorCommand {
     Resume,
 }
 
-/// What a supervisor tells ralph.
+/// A report from a supervisor to ralph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SupervisorReport {
-    /// The supervisor is there and about to start the program.
+    /// The supervisor is running and about to start the program.
     Ready {
         supervisor: u32,
     },
@@ -49,12 +49,12 @@ pub(super) enum SupervisorReport {
     TreeGone(TreeCleanup),
 }
 
-/// The step at which a start failed.
+/// The step at which a launch failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaunchStep {
-    /// Making or preparing the processes.
+    /// Creating or preparing the processes.
     CreateProcess,
-    /// Entering the working directory.
+    /// Changing to the working directory.
     ChangeDirectory,
     /// Executing the program.
     ExecuteProgram,
@@ -133,7 +133,7 @@ impl SupervisorReport {
             SupervisorReport::Exited(JobExit::OverMemory { used, limit }) => {
                 FrameWriter::new().push_u8(7).push_u64(*used).push_u64(*limit)
             }
-            SupervisorReport::TreeGone(gone) => encode_cleanup(gone),
+            SupervisorReport::TreeGone(cleanup) => encode_cleanup(cleanup),
         }
         .finish()
     }
@@ -182,7 +182,7 @@ impl LaunchStep {
 fn encode_cleanup(cleanup: &TreeCleanup) -> FrameWriter {
     let count = u32::try_from(cleanup.leaked.len()).unwrap_or(u32::MAX);
     let head = FrameWriter::new().push_u8(5).push_u32(cleanup.killed).push_u32(count);
-    cleanup.leaked.iter().fold(head, |frame, left| frame.push_u32(left.pid).push_bytes(left.name.as_bytes()))
+    cleanup.leaked.iter().fold(head, |frame, leaked| frame.push_u32(leaked.pid).push_bytes(leaked.name.as_bytes()))
 }
 
 fn read_leaked_process(reader: &mut FrameReader<'_>) -> Option<LeakedProcess> {
@@ -204,15 +204,15 @@ mod tests {
     #[test]
     fn every_command_decodes_to_what_was_encoded() {
         let grace = Duration::from_millis(1234);
-        let orders = [
+        let commands = [
             SupervisorCommand::Stop { signal: TerminationSignal::Term, grace },
             SupervisorCommand::Stop { signal: TerminationSignal::Int, grace },
             SupervisorCommand::Kill,
             SupervisorCommand::Pause,
             SupervisorCommand::Resume,
         ];
-        for order in orders {
-            assert_eq!(SupervisorCommand::decode(&order.encode()[4..]), Some(order));
+        for command in commands {
+            assert_eq!(SupervisorCommand::decode(&command.encode()[4..]), Some(command));
         }
     }
 

@@ -1,6 +1,6 @@
-//! The same functions as on Linux with what any Unix offers. Not guaranteed here: orphans are not adopted, and no
-//! other process can be seen, so a descendant that leaves its process group outlives the job; a sweep finds nothing;
-//! a memory ceiling is not enforced.
+//! The platform functions for Unix systems other than Linux. Limitations: orphans are not adopted and processes cannot
+//! be listed, so a descendant that leaves its process group outlives the job; a sweep finds nothing; memory limits are
+//! not enforced.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,13 +9,13 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::fork::fork;
+use super::fork::fork_process;
 use super::process_snapshot::ProcessSnapshot;
 
-/// Rust's runtime ignores SIGPIPE in ralph, and keeper and supervisors catch it.
+/// No flag is needed: Rust's runtime ignores SIGPIPE in ralph, and the keeper and supervisors catch it.
 pub(super) const NO_SIGPIPE: SendFlags = SendFlags::empty();
 
-/// Says whether `processes` shows the whole tree. Where it does not, only a process group can be killed.
+/// Whether [`list_processes`] shows the whole tree. If not, only a process group can be killed.
 pub(super) const CAN_LIST_PROCESSES: bool = false;
 
 pub(super) fn open_pidfd(_pid: Pid) -> rustix::io::Result<OwnedFd> {
@@ -48,9 +48,9 @@ pub(super) fn set_process_title(_name: &str) {}
 
 pub(super) fn set_process_name(_name: &str) {}
 
-/// Forks, as there is nothing cheaper here that Rust can call.
+/// Forks, because Rust can call nothing cheaper here.
 pub(super) fn spawn_sharing_memory(body: &mut dyn FnMut()) -> io::Result<Pid> {
-    fork(body)
+    fork_process(body)
 }
 
 pub(super) fn enlarge_pipe(_pipe: impl AsFd) {}
@@ -59,7 +59,7 @@ pub(super) fn list_processes() -> Vec<ProcessSnapshot> {
     Vec::new()
 }
 
-/// Unknown here.
+/// Returns an empty string: the boot id is unknown.
 pub(super) fn boot_id() -> String {
     String::new()
 }
@@ -68,7 +68,7 @@ pub(super) fn read_process(_pid: Pid) -> Option<ProcessSnapshot> {
     None
 }
 
-/// Unknown here, and taken for nothing: no ceiling is ever exceeded.
+/// Returns 0: memory usage is unknown, so no limit is ever exceeded.
 pub(super) fn resident_memory(_process: &ProcessSnapshot) -> u64 {
     0
 }

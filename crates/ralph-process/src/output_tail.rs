@@ -1,9 +1,9 @@
-//! The end of a stream, bounded and without secrets: what is cut later must not lose the beginning of one.
+//! The tail of a stream with a size limit. Secrets are removed before the cut, because half a secret is not recognised.
 use ralph_core::redact::StreamRedactor;
 
 use ralph_util::redact;
 
-/// Keeps the last bytes of what is pushed.
+/// Keeps the last bytes of a stream.
 #[derive(Debug)]
 pub struct OutputTail {
     redactor: StreamRedactor,
@@ -22,7 +22,7 @@ impl OutputTail {
         redactor.push(piece, &mut |part| append_bounded(bytes, part, *limit));
     }
 
-    /// Ends the stream and returns its end as text, from a whole line on where there is one.
+    /// Ends the stream and returns its tail as text. If the beginning was cut, starts at the first complete line.
     #[must_use]
     pub fn finish(&mut self) -> String {
         let Self { redactor, kept_bytes: bytes, limit_bytes: limit } = self;
@@ -57,7 +57,7 @@ mod tests {
     // fault: 84
     // spec: X3
     #[test]
-    fn a_secret_whose_beginning_is_no_longer_kept_is_hidden_all_the_same() {
+    fn a_secret_whose_beginning_is_no_longer_kept_is_still_hidden() {
         let mut tail = OutputTail::new(30);
         tail.push(format!("ghp_{} end", "a1B2c3".repeat(6)).as_bytes());
         assert_eq!(tail.finish(), "[redacted] end");

@@ -1,5 +1,5 @@
-//! A supervisor that was forked before there is a job for it: what a start takes is then mostly done already.
-//! It serves one job like any other, or ends with its keeper.
+//! A supervisor that is forked before its job arrives, so that the job starts faster.
+//! It supervises one job, or exits when its keeper does.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -16,19 +16,20 @@ pub(super) struct PreforkedSupervisor {
     keeper_socket: UnixStream,
 }
 
-/// A supervisor that has its job. Its line ends when the program runs, or could not be started.
+/// A supervisor with a job. `startup_channel` is closed once the program was started or could not be started.
 pub(super) struct AssignedSupervisor {
     pub(super) supervisor: Pid,
     pub(super) startup_channel: UnixStream,
 }
 
 impl PreforkedSupervisor {
-    /// Forks one. `leave_behind` closes, in the fork, what only the keeper may hold.
+    /// Forks a supervisor. `close_keeper_fds` runs in the child and closes the descriptors that only the keeper may
+    /// hold.
     pub(super) fn fork(close_keeper_fds: impl FnOnce()) -> io::Result<PreforkedSupervisor> {
         let (ours, theirs) = UnixStream::pair()?;
         let pid = fork_process(|| {
             close_keeper_fds();
-            // Its own copy of the keeper's end would hide the keeper's death from it.
+            // With a copy of the keeper's end, the child could not see that the keeper died.
             close_inherited_copy(ours.as_fd());
             wait_for_job(theirs);
         })?;
@@ -39,17 +40,17 @@ impl PreforkedSupervisor {
         self.pid
     }
 
-    /// Gives it its job. Fails when it was killed meanwhile.
+    /// Sends the job to the supervisor. Fails if it was killed in the meantime.
     pub(super) fn assign_job(self, job: &JobFds) -> io::Result<AssignedSupervisor> {
         send_job(self.keeper_socket.as_fd(), job)?;
-        // An agent may have stopped it. Not reaped yet, so the number is still its own.
+        // An agent may have stopped it. It is not reaped yet, so its pid cannot have been reused.
         let _ = kill_process(self.pid, Signal::CONT);
         Ok(AssignedSupervisor { supervisor: self.pid, startup_channel: self.keeper_socket })
     }
 }
 
 fn wait_for_job(keeper: UnixStream) {
-    let ready = IdleSupervisor::detach();
+    let supervisor = IdleSupervisor::detach();
     let Some(job) = receive_job(keeper.as_fd()) else { return };
-    ready.supervise(job, keeper);
+    supervisor.supervise(job, keeper);
 }

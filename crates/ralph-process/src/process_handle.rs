@@ -1,4 +1,4 @@
-//! Addresses one process, also after its number was given to another. It never looks at what the process does.
+//! A handle to one process that stays valid after its pid was reused.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::child_exit_notifier::to_timespec;
 use super::platform;
 
-/// How long to rest where the end of a process cannot be waited for.
+/// How often to poll for the exit of a process without a pidfd.
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) enum ProcessHandle {
     PidFd(OwnedFd),
-    /// There are no handles for processes here (not Linux, older than 5.3, or a sandbox forbids them).
+    /// pidfds are not available (not Linux, a kernel before 5.3, or a sandbox that forbids them).
     PidOnly(Pid),
     Exited,
 }
@@ -38,7 +38,7 @@ impl ProcessHandle {
         }
     }
 
-    /// Waits until the process ends, for `time` at most. May return early.
+    /// Waits until the process exits, for at most `timeout`. May return early.
     pub(super) fn wait_for_exit(&self, timeout: Duration) {
         match self {
             ProcessHandle::PidFd(fd) => drop(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&to_timespec(timeout)))),

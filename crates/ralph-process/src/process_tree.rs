@@ -1,5 +1,5 @@
 //! Finds, signals, reaps and kills the descendants of a supervisor, and the orphans of a keeper.
-//! As every orphan among them is adopted, "no child left" means "nothing left".
+//! Every orphan is adopted, so a process without children has no descendants either.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -13,19 +13,19 @@ use super::job_completion::{JobExit, LeakedProcess, TreeCleanup};
 use super::platform;
 use super::process_snapshot::ProcessSnapshot;
 
-/// How long a process may resist SIGKILL before it is reported as leaked.
+/// How long a process may survive SIGKILL before it is reported as leaked.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often the tree is looked at again while nothing is heard of it.
+/// How often the tree is polled while no event arrives.
 pub(super) const TREE_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The descendants of this process, of which `root` leads the process group.
+/// The descendants of this process. `root_pid` is the leader of the job's process group.
 pub(super) struct ProcessTree {
     root_pid: Pid,
     root_exit: Option<JobExit>,
 }
 
-/// What is left after reaping.
+/// Whether children remain after reaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemainingChildren {
     NoneLeft,
@@ -37,12 +37,12 @@ impl ProcessTree {
         ProcessTree { root_pid, root_exit: None }
     }
 
-    /// Returns how the root ended, if it did.
+    /// Returns the exit of the root process, if it has been reaped.
     pub(super) fn root_exit(&self) -> Option<JobExit> {
         self.root_exit
     }
 
-    /// Collects every dead child without waiting.
+    /// Reaps every dead child without blocking.
     pub(super) fn reap_children(&mut self) -> RemainingChildren {
         reap_dead_children(|pid, status| self.record_exit(pid, status))
     }
@@ -58,7 +58,7 @@ impl ProcessTree {
         };
     }
 
-    /// Signals the root's process group. Does nothing once the root is reaped: its number may be another's by then.
+    /// Signals the root's process group. Does nothing once the root is reaped, because its pid may have been reused.
     pub(super) fn signal_group(&self, signal: Signal) {
         if self.root_exit.is_none() {
             let _ = kill_process_group(self.root_pid, signal);
@@ -69,8 +69,8 @@ impl ProcessTree {
         test_kill_process_group(self.root_pid).is_ok()
     }
 
-    /// Stops every descendant, parents first. A process with a pending signal cannot fork, so the first look that
-    /// shows no new one is the last.
+    /// Stops every descendant, parents first. A process with a pending signal cannot fork, so the loop ends with the
+    /// first listing that shows no new process.
     pub(super) fn pause_all(&self) {
         let mut paused = HashSet::new();
         self.signal_group_if_unlisted(Signal::STOP);
@@ -79,7 +79,7 @@ impl ProcessTree {
         }
     }
 
-    /// Continues every descendant, children first, so that no parent finds its child still stopped.
+    /// Continues every descendant, children first, so that no parent finds a child still stopped.
     pub(super) fn resume_all(&self) {
         self.signal_group_if_unlisted(Signal::CONT);
         for process in living_descendants().iter().rev() {
@@ -87,7 +87,7 @@ impl ProcessTree {
         }
     }
 
-    /// Kills the group where nothing more can be seen.
+    /// Kills the process group on platforms that cannot list processes.
     pub(super) fn kill_group_if_unlisted(&self) {
         self.signal_group_if_unlisted(Signal::KILL);
     }
@@ -99,19 +99,19 @@ impl ProcessTree {
     }
 }
 
-/// A killing in progress: who got SIGKILL, and until when the rest may resist.
+/// Kills a tree step by step: remembers which processes got SIGKILL, and until when to wait for them.
 pub(super) struct TreeKiller {
     deadline: Instant,
     killed_processes: HashSet<ProcessKey>,
 }
 
-/// How a hunt stands after one look at the tree.
+/// The state of a kill after one pass over the tree.
 pub(super) enum KillProgress {
-    /// Nothing is left, or what is left has resisted too long.
+    /// The timeout expired; the surviving processes are leaked.
     Finished(TreeCleanup),
-    /// Others were found and signalled: look again at once, they may have left orphans.
+    /// New processes were found and signalled. Make another pass at once, because they may have left orphans.
     FoundMore,
-    /// All that live have got their signal: wait for one to die.
+    /// All living processes have been signalled. Wait for one to die.
     Dying,
 }
 
@@ -120,7 +120,7 @@ impl TreeKiller {
         TreeKiller { deadline: Instant::now() + KILL_TIMEOUT, killed_processes: HashSet::new() }
     }
 
-    /// Kills once what was seen alive.
+    /// Sends SIGKILL to each process that has not got it yet.
     pub(super) fn kill_new(&mut self, living: Vec<ProcessSnapshot>) -> KillProgress {
         let fresh =
             living.iter().filter(|process| signal_once(process, Signal::KILL, &mut self.killed_processes)).count();
@@ -139,10 +139,10 @@ impl TreeKiller {
     }
 }
 
-/// Names a process for ever: its pid and its start time.
+/// Identifies a process even after its pid was reused: pid and start time.
 pub(super) type ProcessKey = (Pid, u64);
 
-/// Signals a process unless it is among those that already got it. Says whether it got it now.
+/// Signals a process unless it is in `signalled`. Returns whether the signal was sent now.
 pub(super) fn signal_once(process: &ProcessSnapshot, signal: Signal, signalled: &mut HashSet<ProcessKey>) -> bool {
     !signalled.contains(&(process.pid, process.start_ticks))
         && platform::signal_process(process, signal).is_ok()
@@ -156,7 +156,7 @@ pub(super) fn to_leaked_processes(remaining: Vec<ProcessSnapshot>) -> Vec<Leaked
         .collect()
 }
 
-/// Collects every dead child of this process without waiting.
+/// Reaps every dead child of this process without blocking.
 pub(super) fn reap_dead_children(mut on_exit: impl FnMut(Pid, WaitStatus)) -> RemainingChildren {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -173,7 +173,7 @@ pub(super) fn living_descendants() -> Vec<ProcessSnapshot> {
     living_descendants_except(|_| false)
 }
 
-/// Returns the same without those that are `spared`, and without what lives below them.
+/// Returns the living descendants without the excluded processes and their descendants.
 pub(super) fn living_descendants_except(is_excluded: impl Fn(Pid) -> bool) -> Vec<ProcessSnapshot> {
     let mut rest = platform::list_processes();
     let mut found: Vec<ProcessSnapshot> = Vec::new();

@@ -1,5 +1,5 @@
-//! Moves a job's bytes: its input in, output and errors out, all at the same time, until the whole tree is
-//! gone. It keeps nothing and understands nothing; a listener does.
+//! Moves the bytes of a job's stdin, stdout and stderr concurrently until its process tree is gone.
+//! A `JobListener` receives and interprets them.
 use std::future;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,30 +12,30 @@ use tokio::sync::oneshot;
 use super::graceful_stop::GracefulStop;
 use super::{Job, JobCompletion, JobControl, JobExit, TerminationSignal, TreeCleanup};
 
-/// Reads of this size are the fastest on pipes; a job that prints little never asks for so much.
+/// The fastest read size for pipes. Used once a job has filled a small read.
 const LARGE_READ_BYTES: usize = 512 * 1024;
 const SMALL_READ_BYTES: usize = 16 * 1024;
 
-/// How many answers may wait for a job that does not read them before nothing more is heard from it.
+/// How much input may be pending for a job that does not read it before ralph stops reading the job's stdout.
 const MAX_UNREAD_INPUT_BYTES: usize = 1 << 20;
 
-/// What a job finds on its standard input.
+/// The stdin of a job.
 #[derive(Debug)]
 pub enum JobInput {
-    /// This, and then the end.
+    /// These bytes, then end of file.
     Whole(Vec<u8>),
-    /// What the listener says, for as long as it says: see [`Listener::speech`].
+    /// The chunks that the listener provides: see [`JobListener::next_stdin_chunk`].
     Interactive,
 }
 
-/// What a listener says to a job.
+/// Input from a listener to a job.
 #[derive(Debug, Default)]
 pub struct StdinChunk {
     pub bytes: Vec<u8>,
     pub follow_up: StdinFollowUp,
 }
 
-/// Whether a listener has more to say later.
+/// Whether stdin stays open after a chunk.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum StdinFollowUp {
     #[default]
@@ -43,7 +43,7 @@ pub enum StdinFollowUp {
     Close,
 }
 
-/// What a job can be told while it runs.
+/// A command to a running job.
 #[derive(Debug)]
 pub enum JobCommand {
     Stop {
@@ -51,7 +51,7 @@ pub enum JobCommand {
         grace: Duration,
     },
     Kill,
-    /// Stops the job's time; `passed_on` tells when the order has left.
+    /// Suspends the job; `delivered` is notified when the command was sent.
     Pause {
         delivered: oneshot::Sender<()>,
     },
@@ -68,32 +68,33 @@ impl JobCommand {
     }
 }
 
-/// Whether bytes came from the program itself or only after its end, from something that it left behind.
+/// Whether output arrived before or after the program's exit; after it, only descendants can have written it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputTiming {
     BeforeExit,
     AfterExit,
 }
 
-/// Hears what a job prints, piece by piece. It may keep a piece's buffer and leave another one for it.
+/// Receives the output of a job in pieces. It may take a piece's buffer and leave another one in its place.
 pub trait JobListener {
     fn on_stdout(&mut self, piece: &mut Vec<u8>, timing: OutputTiming);
     fn on_stderr(&mut self, piece: &mut Vec<u8>, timing: OutputTiming);
 
-    /// Tells whether more output can be taken now. While it cannot, the job waits.
+    /// Returns whether the listener can accept more output. While it cannot, stdout is not read, so the job blocks.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// Takes what is to be said to a job that is talked to.
+    /// Returns the next input for a job with [`JobInput::Interactive`].
     fn next_stdin_chunk(&mut self) -> StdinChunk {
         StdinChunk::default()
     }
 
-    /// Finds the words that ask the job to stop, where it can be asked: [`Listener::speech`] has them then.
+    /// Queues the message that asks the job to stop, if its protocol has one: [`Self::next_stdin_chunk`] returns it
+    /// then.
     fn queue_interrupt(&mut self) {}
 
-    /// Waits for work of its own and does it. May be cancelled while it waits.
+    /// Waits for other work of the listener and does it. May be cancelled while it waits.
     fn run_own_work(&mut self) -> impl Future<Output = ()> + Send {
         future::pending()
     }
@@ -107,7 +108,7 @@ pub struct JobResult {
     pub end_cause: EndCause,
 }
 
-/// Whether a job was told to end.
+/// Whether a job ended because of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndCause {
     ByItself,
@@ -121,13 +122,13 @@ pub async fn pump_job(
     commands: &mut UnboundedReceiver<JobCommand>,
     listener: &mut impl JobListener,
 ) -> io::Result<JobResult> {
-    let Job { stdin, stdout, stderr, control, completion: ending, .. } = job;
+    let Job { stdin, stdout, stderr, control, completion, .. } = job;
     let pipes = JobPipes {
         stdin: StdinWriter::new(stdin, input)?,
         stdout: OutputReader::new(stdout)?,
         stderr: OutputReader::new(stderr)?,
     };
-    Ok(pipes.run(&control, ending, commands, listener).await)
+    Ok(pipes.run(&control, completion, commands, listener).await)
 }
 
 struct JobPipes {
@@ -140,7 +141,7 @@ impl JobPipes {
     async fn run(
         mut self,
         control: &JobControl,
-        mut ending: JobCompletion,
+        mut completion: JobCompletion,
         commands: &mut UnboundedReceiver<JobCommand>,
         listener: &mut impl JobListener,
     ) -> JobResult {
@@ -149,30 +150,30 @@ impl JobPipes {
             self.stdin.queue_from(listener);
             let has_room = listener.has_room() && self.stdin.has_room();
             tokio::select! {
-                Some(order) = commands.recv() => match order {
+                Some(command) = commands.recv() => match command {
                     JobCommand::Stop { signal, grace } if self.stdin.try_interrupt(listener) => {
                         end_cause = EndCause::OnCommand;
                         graceful_stop.schedule_signal(signal, grace);
                     }
-                    order => execute_command(control, order, &mut end_cause),
+                    command => execute_command(control, command, &mut end_cause),
                 },
                 () = listener.run_own_work() => {}
                 () = self.stdout.read_next(), if has_room => listener.on_stdout(&mut self.stdout.buffer, OutputTiming::BeforeExit),
                 () = self.stderr.read_next() => listener.on_stderr(&mut self.stderr.buffer, OutputTiming::BeforeExit),
                 () = self.stdin.write_pending() => {}
                 () = graceful_stop.wait_until_due() => graceful_stop.send_signal(control),
-                exit = ending.wait_for_exit() => break exit,
+                exit = completion.wait_for_exit() => break exit,
             }
         };
         self.stdout.drain_available(|piece| listener.on_stdout(piece, OutputTiming::BeforeExit));
         self.stderr.drain_available(|piece| listener.on_stderr(piece, OutputTiming::BeforeExit));
         let cleanup = loop {
             tokio::select! {
-                Some(order) = commands.recv() => execute_command(control, order, &mut end_cause),
+                Some(command) = commands.recv() => execute_command(control, command, &mut end_cause),
                 () = listener.run_own_work() => {}
                 () = self.stdout.read_next() => listener.on_stdout(&mut self.stdout.buffer, OutputTiming::AfterExit),
                 () = self.stderr.read_next() => listener.on_stderr(&mut self.stderr.buffer, OutputTiming::AfterExit),
-                gone = ending.wait_until_gone() => break gone,
+                cleanup = completion.wait_until_gone() => break cleanup,
             }
         };
         self.stdout.drain_available(|piece| listener.on_stdout(piece, OutputTiming::AfterExit));
@@ -188,21 +189,21 @@ fn execute_command(control: &JobControl, command: JobCommand, end_cause: &mut En
     match command {
         JobCommand::Stop { signal, grace } => control.stop(signal, grace),
         JobCommand::Kill => control.kill(),
-        JobCommand::Pause { delivered: passed_on } => {
+        JobCommand::Pause { delivered } => {
             control.pause();
-            // Nobody waits for it any more: fine.
-            let _ = passed_on.send(());
+            // The receiver may be gone already.
+            let _ = delivered.send(());
         }
         JobCommand::Resume => control.resume(),
     }
 }
 
-/// One of the two pipes that we read. `None` after its end.
+/// Reads stdout or stderr of a job.
 struct OutputReader {
+    /// `None` after end of file.
     pipe: Option<Receiver>,
-    /// What the last read gave.
+    /// The bytes of the last read.
     buffer: Vec<u8>,
-    /// How much to ask for.
     read_size: usize,
 }
 
@@ -211,7 +212,7 @@ impl OutputReader {
         Ok(Self { pipe: Some(Receiver::from_owned_fd(pipe)?), buffer: Vec::new(), read_size: SMALL_READ_BYTES })
     }
 
-    /// Waits until something was read. Never returns after the end of the pipe.
+    /// Waits until bytes were read. Never returns after end of file.
     async fn read_next(&mut self) {
         while let Some(pipe) = &self.pipe {
             let ready = pipe.readable().await;
@@ -228,8 +229,7 @@ impl OutputReader {
         future::pending::<()>().await;
     }
 
-    /// Reads what stands in the pipe at this moment and not a byte more: something that the program left
-    /// behind may go on writing for ever.
+    /// Reads the bytes that are in the pipe now and not more, because a descendant of the program may write forever.
     fn drain_available(&mut self, mut on_piece: impl FnMut(&mut Vec<u8>)) {
         let Some(pipe) = &self.pipe else { return };
         let mut present = rustix::io::ioctl_fionread(pipe).unwrap_or(0);
@@ -251,42 +251,42 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Replaces the buffer's content by what one read gives.
+/// Replaces the buffer's content with the bytes of one read.
 fn read_into(pipe: &Receiver, buffer: &mut Vec<u8>, size: usize) -> io::Result<usize> {
     buffer.clear();
     buffer.reserve_exact(size);
     pipe.try_read_buf(buffer)
 }
 
-/// The pipe that we write. An agent that closes or never reads it is no error.
+/// Writes the stdin of a job. An agent that closes it or never reads it is not an error.
 struct StdinWriter {
     pipe: Option<Sender>,
     input: Vec<u8>,
     written_bytes: usize,
     /// Whether more input may follow.
     follow_up: StdinFollowUp,
-    /// How much of it may wait: the longest piece so far, however slowly it is read, and a few answers.
+    /// How many bytes may be pending: the longest chunk so far plus [`MAX_UNREAD_INPUT_BYTES`].
     pending_limit: usize,
 }
 
 impl StdinWriter {
     fn new(pipe: Option<OwnedFd>, input: JobInput) -> io::Result<Self> {
-        let (input, then) = match input {
+        let (input, follow_up) = match input {
             JobInput::Whole(input) => (input, StdinFollowUp::Close),
             JobInput::Interactive => (Vec::new(), StdinFollowUp::KeepOpen),
         };
         let pipe = pipe.map(Sender::from_owned_fd).transpose()?;
         let limit = MAX_UNREAD_INPUT_BYTES + input.len();
-        Ok(Self { pipe, input, written_bytes: 0, follow_up: then, pending_limit: limit })
+        Ok(Self { pipe, input, written_bytes: 0, follow_up, pending_limit: limit })
     }
 
-    /// Takes what the listener has to say, where it talks with the job; tells whether that was anything.
+    /// Queues the listener's next chunk, unless stdin is to be closed. Returns whether bytes were queued.
     fn queue_from(&mut self, listener: &mut impl JobListener) -> bool {
         if self.follow_up == StdinFollowUp::Close {
             return false;
         }
-        let StdinChunk { bytes, follow_up: then } = listener.next_stdin_chunk();
-        self.follow_up = then;
+        let StdinChunk { bytes, follow_up } = listener.next_stdin_chunk();
+        self.follow_up = follow_up;
         if bytes.is_empty() || self.pipe.is_none() {
             return false;
         }
@@ -299,7 +299,7 @@ impl StdinWriter {
         true
     }
 
-    /// Asks the job in its own language to stop; tells whether that could be said.
+    /// Asks the job to stop through its stdin. Returns whether that was possible.
     fn try_interrupt(&mut self, listener: &mut impl JobListener) -> bool {
         listener.queue_interrupt();
         self.queue_from(listener)
@@ -309,7 +309,7 @@ impl StdinWriter {
         self.pipe.is_none() || self.input.len() - self.written_bytes <= self.pending_limit
     }
 
-    /// Waits for room and writes. Never returns once all is written: where no more follows, the pipe is closed then.
+    /// Writes the pending input as the pipe accepts it. Never returns; closes the pipe after the last chunk.
     async fn write_pending(&mut self) {
         while let Some(pipe) = &self.pipe {
             let rest = self.input.get(self.written_bytes..).unwrap_or_default();
@@ -324,7 +324,7 @@ impl StdinWriter {
             match ready.and_then(|()| pipe.try_write(rest)) {
                 Ok(count) => self.written_bytes += count,
                 Err(error) if is_transient(&error) => {}
-                // The agent closed its input; what it did not read is its own affair.
+                // The agent closed its stdin; the unread input is dropped.
                 Err(_) => self.close(),
             }
         }

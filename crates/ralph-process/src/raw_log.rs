@@ -1,6 +1,6 @@
-//! The raw output of a job in a file: byte for byte, but for secrets and within the limit of the run. The file is
-//! made when the first byte comes; a disk that is full or gone stops the log, not the run. Much output is written by a
-//! thread of its own, so that reading and writing go on at the same time.
+//! Writes the raw output of a job to a file, unchanged except for secrets and the run's size limit. The file is created
+//! with the first byte. A write error stops the log, not the run. Large output is written by a separate thread, so that
+//! reading and writing overlap.
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -13,9 +13,9 @@ use super::log_budget::LogBudget;
 use ralph_util::redact;
 use ralph_util::session_log_file::SessionLogFile;
 
-/// From so many bytes on a thread is worth its while.
+/// Output beyond this size is written by a separate thread.
 const THREAD_THRESHOLD_BYTES: usize = 1024 * 1024;
-/// How many pieces may wait to be written.
+/// The number of pieces that may be queued for the thread.
 const MAX_QUEUED_PIECES: usize = 8;
 
 pub struct RawLog {
@@ -40,13 +40,13 @@ impl RawLog {
         Self { path, budget: budget.clone(), session_log: None, written_bytes: 0, state: RawLogState::Empty }
     }
 
-    /// Lets everything go to the session log, too. If that fails, it tells it itself.
+    /// Also writes everything to the session log, which reports its own failures.
     #[must_use]
     pub fn with_session_log(self, session_log: Option<SessionLogFile>) -> Self {
         Self { session_log, ..self }
     }
 
-    /// Writes a piece. What is left in `piece` afterwards is no longer its content.
+    /// Writes a piece. The content of `piece` is unspecified afterwards.
     pub fn write(&mut self, piece: &mut Vec<u8>) {
         self.written_bytes = self.written_bytes.saturating_add(piece.len());
         self.state = match std::mem::replace(&mut self.state, RawLogState::Done) {
@@ -61,7 +61,7 @@ impl RawLog {
         };
     }
 
-    /// Waits until everything is written, and returns why the log is not whole, if it is not.
+    /// Waits until everything is written. Returns a message if the log is not complete.
     pub fn finish(&mut self) -> Option<String> {
         let failure = match std::mem::replace(&mut self.state, RawLogState::Done) {
             RawLogState::Empty | RawLogState::Done => None,
@@ -73,13 +73,13 @@ impl RawLog {
     }
 }
 
-/// The way of the bytes: secrets out, then the session log and the file within its limit.
+/// Removes secrets and writes the result to the session log and the size-limited file.
 struct RedactingSink {
     redactor: StreamRedactor,
     outputs: LogOutputs,
 }
 
-/// Where clean bytes go.
+/// The destinations of redacted bytes.
 struct LogOutputs {
     file: Result<LimitedFile, Option<io::Error>>,
     session_log: Option<SessionLogFile>,
@@ -92,17 +92,18 @@ impl RedactingSink {
     }
 
     fn write(&mut self, piece: &[u8]) {
-        let Self { redactor, outputs: clean } = self;
-        if clean.file.is_ok() || clean.session_log.is_some() {
-            redactor.push(piece, &mut |part| clean.write(part));
+        let Self { redactor, outputs } = self;
+        if outputs.file.is_ok() || outputs.session_log.is_some() {
+            redactor.push(piece, &mut |part| outputs.write(part));
         }
     }
 
-    /// Writes what waited for more, and returns why the file is not whole. The second time there is nothing to do.
+    /// Writes the bytes that the redactor held back. Returns the error if the file is not complete. Later calls do
+    /// nothing.
     fn finish(&mut self) -> Option<io::Error> {
-        let Self { redactor, outputs: clean } = self;
-        redactor.finish(&mut |part| clean.write(part));
-        match &mut clean.file {
+        let Self { redactor, outputs } = self;
+        redactor.finish(&mut |part| outputs.write(part));
+        match &mut outputs.file {
             Ok(file) => file.finish().err(),
             Err(error) => error.take(),
         }
@@ -125,7 +126,7 @@ impl LogOutputs {
 }
 
 impl Drop for RedactingSink {
-    /// An attempt that is cut short has a log all the same.
+    /// Completes the log of an attempt that is cancelled.
     fn drop(&mut self) {
         self.finish();
     }
@@ -140,7 +141,7 @@ fn move_to_thread(sink: Box<RedactingSink>, piece: &mut Vec<u8>) -> RawLogState 
     LogWriterThread::start(sink).map_or_else(RawLogState::Failed, |writer| writer.send_piece(piece))
 }
 
-/// The thread that writes. Buffers go round: full ones there, empty ones back.
+/// The thread that writes the log. It receives full buffers and returns empty ones for reuse.
 struct LogWriterThread {
     full_buffers: SyncSender<Vec<u8>>,
     empty_buffers: Receiver<Vec<u8>>,
@@ -154,7 +155,7 @@ impl LogWriterThread {
         let write = move || {
             for piece in pieces {
                 sink.write(&piece);
-                // Nobody takes buffers back any more: the log is being finished.
+                // Fails while the log is being finished: the receiver is gone then.
                 let _ = used.send(piece);
             }
             sink.finish()
@@ -167,14 +168,14 @@ impl LogWriterThread {
         let full = std::mem::replace(piece, self.empty_buffers.try_recv().unwrap_or_default());
         match self.full_buffers.send(full) {
             Ok(()) => RawLogState::Threaded(self),
-            // The thread ended: it tells why.
+            // The thread has ended; joining it returns the reason.
             Err(_) => self.join_thread().map_or(RawLogState::Done, RawLogState::Failed),
         }
     }
 
     fn join_thread(self) -> Option<io::Error> {
         drop(self.full_buffers);
-        self.thread.join().unwrap_or_else(|_| Some(io::Error::other("the writing thread ended")))
+        self.thread.join().unwrap_or_else(|_| Some(io::Error::other("the log writer thread panicked")))
     }
 }
 

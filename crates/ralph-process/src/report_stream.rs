@@ -1,5 +1,5 @@
-//! Reads what a supervisor reports, frame by frame. It keeps no state of the job.
-//! While nothing is said, keeper and supervisor are reminded to go on now and then: the agent may have stopped them.
+//! Reads the reports of a supervisor from the control socket. While none arrives, sends SIGCONT to the keeper and the
+//! supervisor at intervals, because the agent may have stopped them.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use super::keeper::Keeper;
 use super::messages::SupervisorReport;
 use super::process_handle::ProcessHandle;
 
-/// How long silence lasts before somebody is reminded.
+/// How long to wait for a report before SIGCONT is sent.
 const CONTINUE_SIGNAL_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) struct ReportStream {
     socket: Arc<UnixStream>,
-    /// Forks the supervisor, and speaks in its place when it was killed.
+    /// Forks the supervisor, and sends the final report in its place if it was killed.
     keeper: Keeper,
     frames: FrameBuffer,
 }
@@ -37,12 +37,12 @@ impl ReportStream {
         &self.keeper
     }
 
-    /// Returns what is said before there is a supervisor; `None` when nothing will be.
+    /// Returns the first report, while the supervisor's pid is still unknown, or `None` if the socket was closed.
     pub(super) async fn next_from_keeper(&mut self) -> Option<SupervisorReport> {
         self.next_from_supervisor(&ProcessHandle::Exited).await
     }
 
-    /// Returns the next report, or `None` when supervisor and keeper are gone. Loses nothing when cancelled.
+    /// Returns the next report, or `None` if supervisor and keeper are gone. Cancel-safe.
     pub(super) async fn next_from_supervisor(&mut self, supervisor: &ProcessHandle) -> Option<SupervisorReport> {
         loop {
             if let Ok(report) = timeout(CONTINUE_SIGNAL_INTERVAL, self.next_report()).await {

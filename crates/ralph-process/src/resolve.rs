@@ -1,5 +1,5 @@
-//! Finds the file a job's program names, and says in plain words why it did not start.
-//! It looks at the disk only for bare names and after a failure.
+//! Resolves a job's program to a file, and explains why a program did not start.
+//! Accesses the disk only for names without a slash and after a failure.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,10 +12,10 @@ use super::error::SpawnError;
 use super::job::JobSpec;
 use super::messages::LaunchStep;
 
-/// The kernel reads no more of a `#!` line.
+/// The kernel reads at most this much of a `#!` line.
 const SHEBANG_LIMIT: u64 = 256;
 
-/// Returns the path to execute: names without a slash are looked up in the job's own PATH.
+/// Returns the path to execute. A name without a slash is searched in the job's PATH.
 pub(super) fn resolve_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
     if job.program.as_os_str().as_bytes().contains(&b'/') {
         return Ok(job.program.clone());
@@ -23,7 +23,7 @@ pub(super) fn resolve_program(job: &JobSpec) -> Result<PathBuf, SpawnError> {
     let path = job.env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     let files = path_candidates(job, path.unwrap_or_default());
     match files.iter().find(|file| is_executable(file)).or(files.first()) {
-        // A file that is there but not executable is returned too: the failed start tells why.
+        // A file that is not executable is returned too, so that the failed launch reports the reason.
         Some(file) => Ok(file.clone()),
         None => Err(SpawnError::NotFound { program: job.program.clone() }),
     }
@@ -38,7 +38,7 @@ pub(super) fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Explains a failed start. `file` is what `resolve` returned.
+/// Returns the error for a failed launch. `file` is the result of [`resolve_program`].
 pub(super) fn explain_launch_failure(job: &JobSpec, file: &Path, step: LaunchStep, errno: i32) -> SpawnError {
     let source = io::Error::from_raw_os_error(errno);
     match (step, errno) {
@@ -61,7 +61,7 @@ pub(super) fn other_spawn_error(job: &JobSpec, source: io::Error) -> SpawnError 
     SpawnError::Other { program: job.program.clone(), cwd: job.cwd.clone(), source }
 }
 
-/// "No such file" may mean the program or what it needs to run.
+/// Returns whether the program itself or its interpreter is missing: the kernel reports "no such file" for both.
 fn explain_missing_file(job: &JobSpec, file: &Path) -> SpawnError {
     let program = job.program.clone();
     let file = job.cwd.join(file);
@@ -77,7 +77,8 @@ pub(super) fn shebang_interpreter(file: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     File::open(file).ok()?.take(SHEBANG_LIMIT).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    // A carriage return stays: a script saved with Windows line ends asks for an interpreter of that name.
+    // Keep a carriage return: the kernel takes it as part of the interpreter's name in scripts with Windows line
+    // endings.
     let name = line.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty())?;
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }

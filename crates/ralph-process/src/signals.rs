@@ -1,16 +1,16 @@
-//! Sets what this process does on signals. Used by keeper and supervisors, and once by ralph itself at the start.
-//! It never sends one.
+//! Sets the signal dispositions of this process. Used by the keeper, the supervisors, and ralph itself at startup.
+//! By hand because no safe wrapper sets a disposition or the signal mask.
 
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The end of a bell that the signal handler writes to. A supervisor is forked with the keeper's and sets its own.
+/// The descriptor that the SIGCHLD handler writes to. A supervisor inherits the keeper's and replaces it.
 static CHILD_EXIT_FD: AtomicI32 = AtomicI32::new(NO_FD);
 
 const NO_FD: RawFd = -1;
 
-/// Signals that would end or stop a keeper or supervisor, sent by a terminal, a user or the agent itself.
+/// Signals from a terminal, a user or the agent that would otherwise end or stop a keeper or supervisor.
 const SURVIVED_SIGNALS: [libc::c_int; 13] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -27,31 +27,30 @@ const SURVIVED_SIGNALS: [libc::c_int; 13] = [
     libc::SIGXFSZ,
 ];
 
-/// Number of the last signal on any platform; setting one that does not exist fails without harm.
+/// The highest signal number on any platform. Setting a signal that does not exist fails without effect.
 const LAST_SIGNAL: libc::c_int = 64;
 
-/// Gives every signal its default disposition and blocks none.
+/// Resets every signal to its default disposition and unblocks all signals.
 ///
-/// Whoever started ralph may have ignored or blocked some (`nohup`, a careless service manager). Both pass through
-/// `exec`, and an agent that inherits them cannot be terminated.
+/// The process that started ralph may have ignored or blocked signals (`nohup`, some service managers). Both survive
+/// `exec`, and an agent that inherits them could not be terminated.
 pub(super) fn reset_all_signals() {
     (1..=LAST_SIGNAL).for_each(|signal| set_disposition(signal, libc::SIG_DFL, 0));
     unblock_all_signals();
 }
 
-/// Makes ralph itself able to wait for children, whatever it inherited. Leaves `nohup`'s SIGHUP alone.
+/// Resets SIGCHLD and the signal mask, so that ralph can wait for children. Keeps a SIGHUP that `nohup` ignored.
 pub(super) fn reset_child_signal() {
     set_disposition(libc::SIGCHLD, libc::SIG_DFL, 0);
     unblock_all_signals();
 }
 
-/// A closed terminal is no reason to stop.
 pub(super) fn ignore_hangup() {
     set_disposition(libc::SIGHUP, libc::SIG_IGN, 0);
 }
 
-/// Tells whether a closed terminal is no reason to stop: `nohup` and the background say so.
-#[expect(unsafe_code, reason = "no safe wrapper asks for a signal's disposition")]
+/// Returns whether SIGHUP is ignored, as it is under `nohup` and in the background.
+#[expect(unsafe_code, reason = "no safe wrapper reads a signal's disposition")]
 #[must_use]
 pub fn is_hangup_ignored() -> bool {
     // SAFETY: an all-zero sigaction is valid, and without a new action the call only writes into it.
@@ -61,43 +60,45 @@ pub fn is_hangup_ignored() -> bool {
     }
 }
 
-/// Lets a write beyond the allowed size of a file fail with its error instead of ending ralph. Jobs do not inherit it.
+/// Makes a write beyond the file size limit fail with an error instead of killing ralph. Jobs do not inherit this.
 pub fn ignore_file_size_signal() {
     set_disposition(libc::SIGXFSZ, libc::SIG_IGN, 0);
 }
 
-/// Survives everything but SIGKILL and SIGSTOP. A caught signal, unlike an ignored one, is default again after `exec`.
+/// Makes this process survive every signal except SIGKILL and SIGSTOP. The signals are caught, not ignored, so that
+/// `exec` resets them to their default.
 pub(super) fn survive_signals() {
     let handler: extern "C" fn(libc::c_int) = ignore_signal;
     SURVIVED_SIGNALS.into_iter().for_each(|signal| set_disposition(signal, handler as usize, libc::SA_RESTART));
 }
 
-/// Writes a byte into `bell` whenever a child ends.
-#[expect(unsafe_code, reason = "the handler holds a bell by its number")]
+/// Writes a byte to `notifier` whenever a child exits.
+#[expect(unsafe_code, reason = "the signal handler refers to the descriptor by its number")]
 pub(super) fn notify_on_child_exit(notifier: UnixStream) {
     let handler: extern "C" fn(libc::c_int) = write_child_exit;
     let inherited = CHILD_EXIT_FD.swap(notifier.into_raw_fd(), Ordering::Relaxed);
     set_disposition(libc::SIGCHLD, handler as usize, libc::SA_RESTART | libc::SA_NOCLDSTOP);
     if inherited != NO_FD {
-        // SAFETY: only this function sets the number, from a bell that it owns, and the handler no longer uses it.
+        // SAFETY: only this function sets the number, from a descriptor that it owned, and the handler no longer uses
+        // it.
         drop(unsafe { OwnedFd::from_raw_fd(inherited) });
     }
 }
 
 extern "C" fn ignore_signal(_signal: libc::c_int) {}
 
-#[expect(unsafe_code, reason = "the handler holds a bell by its number")]
+#[expect(unsafe_code, reason = "the signal handler refers to the descriptor by its number")]
 extern "C" fn write_child_exit(_signal: libc::c_int) {
-    // SAFETY: the handler is set after the bell, whose number is closed only once another has taken its place.
+    // SAFETY: the number is stored before the handler is installed, and is closed only after another has replaced it.
     let notifier = unsafe { BorrowedFd::borrow_raw(CHILD_EXIT_FD.load(Ordering::Relaxed)) };
-    // A full buffer means that a ring is already waiting to be heard.
+    // If the buffer is full, a notification is already pending.
     let _ = rustix::io::write(notifier, &[1]);
 }
 
 #[expect(unsafe_code, reason = "no safe wrapper sets a signal's disposition")]
 fn set_disposition(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) {
     // SAFETY: an all-zero sigaction is valid and has an empty mask; the handlers above only make
-    // async-signal-safe calls; a bad signal number is refused with an error.
+    // async-signal-safe calls; an invalid signal number only returns an error.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;

@@ -1,5 +1,5 @@
-//! The process that answers for one job: starts it, obeys orders, reports its end, leaves nothing behind.
-//! It decides nothing but this: when ralph is gone, the job has no reason to run, and over its ceiling it must not.
+//! The supervisor process of one job: starts the program, executes commands, reports the exit, and kills every
+//! descendant. It ends the job by itself in two cases only: ralph has died, or the job exceeds its memory limit.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ use super::process_tree::{
     KillProgress, ProcessTree, RemainingChildren, TREE_POLL_INTERVAL, TreeKiller, living_descendants,
 };
 
-/// Far enough away to mean "never", near enough to be added to any instant.
+/// Represents "never"; small enough to be added to any `Instant`.
 const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 struct Supervisor {
@@ -36,26 +36,25 @@ struct Supervisor {
 
 enum SupervisionPhase {
     Running,
-    /// The polite signal was sent; what still lives at `until` is killed.
+    /// The termination signal was sent; processes that are still alive at `deadline` are killed.
     Stopping {
         deadline: Instant,
     },
-    /// The program ended by itself; what it left behind may finish writing.
+    /// The program exited by itself; its descendants may finish writing until `deadline`.
     Lingering {
         deadline: Instant,
     },
-    /// The program ended when asked; others of its group were asked too and keep the whole grace.
+    /// The program exited after a stop command; other members of its group got the signal too and keep the full grace.
     StoppingGroup {
         linger_deadline: Instant,
         grace_deadline: Instant,
     },
-    /// The tree has too much memory and is killed; that, and no signal, is how the program ended.
+    /// The tree exceeded its memory limit and is being killed; this is reported as the exit instead of SIGKILL.
     OverMemory {
         excess: MemoryExcess,
     },
 }
 
-/// Why the supervisor stops waiting.
 #[derive(PartialEq, Eq)]
 enum SupervisorAction {
     Continue,
@@ -64,13 +63,13 @@ enum SupervisorAction {
 
 /// A supervisor without a job.
 pub(super) struct IdleSupervisor {
-    /// `None` where there was no descriptor left for it.
+    /// `None` if no file descriptor was available for it.
     exit_notifier: Option<ChildExitNotifier>,
 }
 
 impl IdleSupervisor {
-    /// Takes its own session without a terminal, and adopts orphans. It is deaf to everything but SIGKILL, as the
-    /// keeper is that it was forked from.
+    /// Starts a new session without a terminal and adopts orphans. Like the keeper that it was forked from, the process
+    /// survives every signal except SIGKILL.
     pub(super) fn detach() -> IdleSupervisor {
         let exit_notifier = ChildExitNotifier::install().ok();
         platform::set_process_title("rk-spare");
@@ -80,7 +79,7 @@ impl IdleSupervisor {
         IdleSupervisor { exit_notifier: exit_notifier.filter(|_| platform::adopt_orphans().is_ok()) }
     }
 
-    /// Serves one job from its description to its end. The keeper sees by the end of its line that the program was
+    /// Supervises one job from its launch request to the end of its tree. Closing `keeper` signals that the program was
     /// started.
     pub(super) fn supervise(self, fds: JobFds, keeper: UnixStream) {
         platform::set_process_name(SUPERVISOR_PROCESS_NAME);
@@ -90,7 +89,7 @@ impl IdleSupervisor {
             return channel.report_fork_failure(libc::EMFILE);
         };
         let Some(job) = channel.wait_for_program_launch() else { return };
-        // Said first: a quick agent may kill us before we can say that it runs.
+        // Sent before the launch: a fast agent may kill this process before `Started` is sent.
         channel.send_reports(&[SupervisorReport::Ready { supervisor: getpid().as_raw_pid().cast_unsigned() }]);
         let launched = launch_program(&job, ChildStdio { stdin, stdout, stderr });
         drop(keeper);
@@ -134,7 +133,7 @@ impl Supervisor {
         self.finish();
     }
 
-    /// Kills what is left and says so.
+    /// Kills the remaining descendants and reports the cleanup.
     fn finish(mut self) {
         let mut killer = TreeKiller::start();
         self.tree.kill_group_if_unlisted();
@@ -149,31 +148,31 @@ impl Supervisor {
         self.report_tree_gone(killer.to_cleanup(Vec::new()));
     }
 
-    /// Says the last words. With nothing left after the program's exit, both reports leave in one write.
+    /// Sends the final report. If the exit has not been reported yet, both reports are sent in one write.
     fn report_tree_gone(&self, cleanup: TreeCleanup) {
         let exit = match self.phase {
-            // A program that resists even SIGKILL has not exited; it is among the leaked.
+            // A program that survives SIGKILL has not exited; it is listed as leaked.
             SupervisionPhase::Running | SupervisionPhase::Stopping { .. } => {
                 self.tree.root_exit().map(SupervisorReport::Exited)
             }
-            // Why it was to die is known even then.
+            // The cause is known even if the program survives SIGKILL.
             SupervisionPhase::OverMemory { excess } => Some(SupervisorReport::Exited(to_memory_exit(excess))),
             SupervisionPhase::Lingering { .. } | SupervisionPhase::StoppingGroup { .. } => None,
         };
-        let words: Vec<SupervisorReport> = exit.into_iter().chain([SupervisorReport::TreeGone(cleanup)]).collect();
-        self.channel.send_reports(&words);
+        let reports: Vec<SupervisorReport> = exit.into_iter().chain([SupervisorReport::TreeGone(cleanup)]).collect();
+        self.channel.send_reports(&reports);
     }
 
     fn report_exit(&mut self) {
         let Some(exit) = self.tree.root_exit() else { return };
-        let until = deadline_after(self.linger);
+        let linger_deadline = deadline_after(self.linger);
         let (phase, exit) = match self.phase {
-            SupervisionPhase::Running => (SupervisionPhase::Lingering { deadline: until }, exit),
-            SupervisionPhase::Stopping { deadline: grace } => {
-                (SupervisionPhase::StoppingGroup { linger_deadline: until, grace_deadline: grace }, exit)
+            SupervisionPhase::Running => (SupervisionPhase::Lingering { deadline: linger_deadline }, exit),
+            SupervisionPhase::Stopping { deadline: grace_deadline } => {
+                (SupervisionPhase::StoppingGroup { linger_deadline, grace_deadline }, exit)
             }
             SupervisionPhase::OverMemory { excess } => {
-                (SupervisionPhase::Lingering { deadline: until }, to_memory_exit(excess))
+                (SupervisionPhase::Lingering { deadline: linger_deadline }, to_memory_exit(excess))
             }
             SupervisionPhase::Lingering { .. } | SupervisionPhase::StoppingGroup { .. } => return,
         };
@@ -181,7 +180,8 @@ impl Supervisor {
         self.channel.send_reports(&[SupervisorReport::Exited(exit)]);
     }
 
-    /// Ends a job that has too much memory. A program that has ended before is not blamed for what it left behind.
+    /// Ends a job that exceeds its memory limit. If the program has already exited, only its descendants are killed,
+    /// and the reported exit does not change.
     fn enforce_memory_limit(&mut self) {
         let Some(excess) = self.memory_limit.as_mut().and_then(MemoryLimit::check_if_due) else { return };
         self.phase = match self.phase {
@@ -199,11 +199,9 @@ impl Supervisor {
         match self.phase {
             SupervisionPhase::Running => false,
             SupervisionPhase::OverMemory { .. } => true,
-            SupervisionPhase::Stopping { deadline: until } | SupervisionPhase::Lingering { deadline: until } => {
-                now >= until
-            }
-            SupervisionPhase::StoppingGroup { linger_deadline: until, grace_deadline: grace } => {
-                now >= grace || (now >= until && !self.tree.is_group_alive())
+            SupervisionPhase::Stopping { deadline } | SupervisionPhase::Lingering { deadline } => now >= deadline,
+            SupervisionPhase::StoppingGroup { linger_deadline, grace_deadline } => {
+                now >= grace_deadline || (now >= linger_deadline && !self.tree.is_group_alive())
             }
         }
     }
@@ -217,15 +215,15 @@ impl Supervisor {
         match self.phase {
             SupervisionPhase::Running => FAR_FUTURE,
             SupervisionPhase::OverMemory { .. } => Duration::ZERO,
-            SupervisionPhase::Stopping { deadline: until } | SupervisionPhase::Lingering { deadline: until } => {
-                until.saturating_duration_since(Instant::now())
+            SupervisionPhase::Stopping { deadline } | SupervisionPhase::Lingering { deadline } => {
+                deadline.saturating_duration_since(Instant::now())
             }
-            // Members of the group may end without a word to us, so look now and then.
+            // The exit of a group member that is not our child raises no event, so poll.
             SupervisionPhase::StoppingGroup { .. } => TREE_POLL_INTERVAL,
         }
     }
 
-    /// Waits for an order, a child or the next deadline.
+    /// Waits for a command, the exit of a child, or the next deadline.
     fn wait_for_event(&mut self) -> SupervisorAction {
         let mut fds =
             [PollFd::new(&self.exit_notifier, PollFlags::IN), PollFd::new(&self.channel.socket, PollFlags::IN)];
@@ -240,22 +238,22 @@ impl Supervisor {
     }
 
     fn handle_commands(&mut self) -> SupervisorAction {
-        let link = self.channel.read_available();
+        let channel_state = self.channel.read_available();
         while let Some(frame) = self.channel.frames.next_frame() {
-            if let Some(order) = SupervisorCommand::decode(&frame)
-                && self.execute_command(order) == SupervisorAction::KillNow
+            if let Some(command) = SupervisorCommand::decode(&frame)
+                && self.execute_command(command) == SupervisorAction::KillNow
             {
                 return SupervisorAction::KillNow;
             }
         }
-        match link {
+        match channel_state {
             ChannelState::Open => SupervisorAction::Continue,
             ChannelState::Closed => SupervisorAction::KillNow,
         }
     }
 
-    fn execute_command(&mut self, order: SupervisorCommand) -> SupervisorAction {
-        match order {
+    fn execute_command(&mut self, command: SupervisorCommand) -> SupervisorAction {
+        match command {
             SupervisorCommand::Kill => return SupervisorAction::KillNow,
             SupervisorCommand::Pause => self.tree.pause_all(),
             SupervisorCommand::Resume => self.tree.resume_all(),
@@ -264,18 +262,19 @@ impl Supervisor {
         SupervisorAction::Continue
     }
 
-    /// Sends the polite signal, and wakes what is stopped so that it can act upon it. A later ask may only shorten the
-    /// time that is left.
-    fn request_stop(&mut self, signal: TerminationSignal, grace: Instant) {
+    /// Sends the termination signal and continues stopped processes so that they can handle it. A later request can
+    /// only shorten the remaining time.
+    fn request_stop(&mut self, signal: TerminationSignal, grace_deadline: Instant) {
         self.tree.signal_group(signal.as_signal());
         self.tree.signal_group(Signal::CONT);
         self.tree.resume_all();
         match &mut self.phase {
-            SupervisionPhase::Running => self.phase = SupervisionPhase::Stopping { deadline: grace },
-            SupervisionPhase::Stopping { deadline: until } | SupervisionPhase::Lingering { deadline: until } => {
-                *until = grace.min(*until);
+            SupervisionPhase::Running => self.phase = SupervisionPhase::Stopping { deadline: grace_deadline },
+            SupervisionPhase::Stopping { deadline }
+            | SupervisionPhase::Lingering { deadline }
+            | SupervisionPhase::StoppingGroup { grace_deadline: deadline, .. } => {
+                *deadline = grace_deadline.min(*deadline);
             }
-            SupervisionPhase::StoppingGroup { grace_deadline: until, .. } => *until = grace.min(*until),
             SupervisionPhase::OverMemory { .. } => {}
         }
     }
@@ -293,7 +292,8 @@ enum ChannelState {
 }
 
 impl ControlChannel {
-    /// Reports are small against the socket's buffer, so this never waits. If ralph is gone, nobody needs to know.
+    /// Never blocks: reports are small compared with the socket buffer. Errors are ignored, because they mean that
+    /// ralph is gone.
     fn send_reports(&self, reports: &[SupervisorReport]) {
         let bytes: Vec<u8> = reports.iter().flat_map(SupervisorReport::encode).collect();
         let _ = (&self.socket).write_all(&bytes);
@@ -318,7 +318,7 @@ impl ControlChannel {
         }
     }
 
-    /// Reads once; blocks if nothing is there.
+    /// Reads once; blocks if no bytes are available.
     fn read_available(&mut self) -> ChannelState {
         let mut buffer = [0; 4 * 1024];
         match self.socket.read(&mut buffer) {

@@ -1,5 +1,5 @@
-//! The supervisors of a keeper. Each is watched to its end, and whatever a killed one leaves behind is killed.
-//! As a keeper adopts orphans, all its children are either supervisors or left behind.
+//! The supervisors of a keeper: reaps each of them, and kills the orphans of a supervisor that was killed.
+//! The keeper adopts orphans, so each of its children is either a supervisor or an orphan.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,18 +18,18 @@ use super::process_tree::{KillProgress, RemainingChildren, TreeKiller, living_de
 
 #[derive(Default)]
 pub(super) struct Supervisors {
-    /// Supervisors that live or wait to be reaped, each with its end of the line to ralph.
+    /// Supervisors that are not reaped yet, each with the keeper's copy of its control socket to ralph.
     active: HashMap<Pid, UnixStream>,
-    /// The lines of those that were killed: ralph still waits there for a last word.
+    /// The control sockets of killed supervisors: ralph still waits there for the final report.
     orphaned_channels: Vec<UnixStream>,
-    /// The one that waits for the next job.
+    /// The supervisor that waits for the next job.
     preforked: Option<PreforkedSupervisor>,
-    /// The line of the one that starts its job: the next spare can wait until that is done.
+    /// Closes when the newest job was started. The next supervisor is forked only then, so as not to delay the job.
     starting_channel: Option<UnixStream>,
 }
 
 impl Supervisors {
-    /// Has a supervisor ready for the next job. `mine` is what only the keeper may hold.
+    /// Forks a supervisor for the next job unless one is waiting. `keeper_fds` are closed in the child.
     pub(super) fn prefork_next(&mut self, keeper_fds: &[BorrowedFd<'_>]) {
         self.starting_channel = None;
         if self.preforked.is_none() {
@@ -37,19 +37,20 @@ impl Supervisors {
         }
     }
 
-    /// Gives a job to a supervisor of its own.
+    /// Assigns a job to the waiting supervisor, or to a new one if there is none.
     pub(super) fn assign_job(&mut self, job: JobFds, keeper_fds: &[BorrowedFd<'_>]) {
-        let assigned = match self.preforked.take().map(|spare| spare.assign_job(&job)) {
+        let assigned = match self.preforked.take().map(|supervisor| supervisor.assign_job(&job)) {
             Some(Ok(supervisor)) => Ok(supervisor),
-            // There was none, or it was killed while it waited.
-            Some(Err(_)) | None => self.fork_supervisor(keeper_fds).and_then(|spare| spare.assign_job(&job)),
+            // No supervisor was waiting, or it was killed.
+            Some(Err(_)) | None => self.fork_supervisor(keeper_fds).and_then(|supervisor| supervisor.assign_job(&job)),
         };
-        // The next spare must not hold the other ends: the output would never end.
+        // Close the pipe ends: the next supervisor must not inherit them, or ralph would never see the end of the
+        // output.
         let mut control = job.into_control();
         match assigned {
-            Ok(AssignedSupervisor { supervisor, startup_channel: starting }) => {
+            Ok(AssignedSupervisor { supervisor, startup_channel }) => {
                 self.active.insert(supervisor, control);
-                self.starting_channel = Some(starting);
+                self.starting_channel = Some(startup_channel);
             }
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
@@ -59,21 +60,22 @@ impl Supervisors {
         }
     }
 
-    /// Returns the line that ends when there is time to [`prepare`](Self::prepare).
+    /// Returns the channel that closes when the newest job was started; [`prefork_next`](Self::prefork_next) is due
+    /// then.
     pub(super) fn starting_channel(&self) -> Option<&UnixStream> {
         self.starting_channel.as_ref()
     }
 
-    /// A supervisor that held a line of the keeper, or another's, would hide a death from ralph.
+    /// Closes the sockets of the keeper and of other supervisors in the child: copies would hide a death from ralph.
     fn fork_supervisor(&self, keeper_fds: &[BorrowedFd<'_>]) -> io::Result<PreforkedSupervisor> {
         PreforkedSupervisor::fork(|| {
             keeper_fds.iter().copied().for_each(close_inherited_copy);
-            let lines = self.active.values().chain(&self.orphaned_channels).chain(&self.starting_channel);
-            lines.for_each(|channel| close_inherited_copy(channel.as_fd()));
+            let channels = self.active.values().chain(&self.orphaned_channels).chain(&self.starting_channel);
+            channels.for_each(|channel| close_inherited_copy(channel.as_fd()));
         })
     }
 
-    /// Reaps supervisors that have ended. Where one was killed, kills what it answered for and tells ralph.
+    /// Reaps supervisors that have exited. If one was killed, kills its orphans and reports that to ralph.
     pub(super) fn reap_dead_supervisors(&mut self, exit_notifier: &ChildExitNotifier) {
         self.reap_children();
         if self.orphaned_channels.is_empty() {
@@ -82,16 +84,15 @@ impl Supervisors {
         let mut cleanup = self.kill_orphans(exit_notifier);
         for mut channel in std::mem::take(&mut self.orphaned_channels) {
             let _ = channel.write_all(&SupervisorReport::TreeGone(cleanup).encode());
-            // Whose they were nobody knows, so the first is told of all.
+            // It is unknown which orphan belonged to which supervisor, so the first report counts all of them.
             cleanup = TreeCleanup { killed: 0, leaked: Vec::new() };
         }
     }
 
-    /// Stays until nothing is left: ralph is gone, the supervisors clean up, and the keeper does it for those that
-    /// were killed.
+    /// Called when ralph is gone: waits until the supervisors have cleaned up, and kills the orphans of killed ones.
     pub(super) fn wait_for_all(mut self, exit_notifier: &ChildExitNotifier) {
         let mut killer = TreeKiller::start();
-        // Without its line it ends, and nobody spares it any more.
+        // Closing its channel makes it exit.
         self.preforked = None;
         while self.reap_children().remaining == RemainingChildren::SomeLeft {
             if !self.active.is_empty() {
@@ -106,10 +107,10 @@ impl Supervisors {
         }
     }
 
-    /// A supervisor that its agent has stopped would not notice that ralph is gone.
+    /// Continues the supervisors: one that its agent has stopped would not notice that ralph is gone.
     fn continue_stopped(&self) {
         for supervisor in self.active.keys() {
-            // Not reaped yet, so the number is still its own.
+            // It is not reaped yet, so its pid cannot have been reused.
             let _ = kill_process(*supervisor, Signal::CONT);
         }
     }
@@ -118,14 +119,14 @@ impl Supervisors {
         let mut killer = TreeKiller::start();
         loop {
             let orphans = self.living_orphans();
-            // One that died while we looked may have left others where we had looked already.
-            let look_again = self.reap_children().any_reaped;
-            if orphans.is_empty() && !look_again {
+            // A process that died during the listing may have left children that the listing missed.
+            let must_list_again = self.reap_children().any_reaped;
+            if orphans.is_empty() && !must_list_again {
                 return killer.to_cleanup(orphans);
             }
             match killer.kill_new(orphans) {
-                KillProgress::Finished(gone) => return gone,
-                KillProgress::Dying if !look_again => exit_notifier.wait_briefly(),
+                KillProgress::Finished(cleanup) => return cleanup,
+                KillProgress::Dying if !must_list_again => exit_notifier.wait_briefly(),
                 KillProgress::FoundMore | KillProgress::Dying => {}
             }
         }
@@ -136,19 +137,19 @@ impl Supervisors {
     }
 
     fn is_preforked(&self, pid: Pid) -> bool {
-        self.preforked.as_ref().is_some_and(|spare| spare.pid() == pid)
+        self.preforked.as_ref().is_some_and(|supervisor| supervisor.pid() == pid)
     }
 
     fn reap_children(&mut self) -> ReapedChildren {
-        let mut someone_died = false;
+        let mut any_reaped = false;
         let remaining = reap_dead_children(|pid, status| {
-            someone_died = true;
+            any_reaped = true;
             self.record_exit(pid, status);
         });
-        ReapedChildren { remaining, any_reaped: someone_died }
+        ReapedChildren { remaining, any_reaped }
     }
 
-    /// A supervisor that ended well has said its last word.
+    /// Keeps the channel of a killed supervisor. A supervisor that exited with code 0 has sent its final report.
     fn record_exit(&mut self, pid: Pid, status: WaitStatus) {
         if self.is_preforked(pid) {
             self.preforked = None;
@@ -160,7 +161,7 @@ impl Supervisors {
     }
 }
 
-/// What was found when the dead were reaped.
+/// The result of reaping dead children.
 struct ReapedChildren {
     remaining: RemainingChildren,
     any_reaped: bool,

@@ -1,5 +1,5 @@
-//! Kills what a run left behind when supervisor and keeper, who answered for it, are dead.
-//! It never touches a process of another run, one that a living supervisor answers for, or itself and its ancestors.
+//! Kills the remaining processes of a run after its supervisor and the keeper have died.
+//! Never touches processes of other runs, descendants of a living supervisor, or this process and its ancestors.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::process_tree::{KILL_TIMEOUT, ProcessKey, signal_once, to_leaked_proce
 
 const SWEEP_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What a sweep found.
+/// The result of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepResult {
     /// Processes that were killed.
@@ -24,11 +24,11 @@ pub struct SweepResult {
     pub leaked: Vec<LeakedProcess>,
 }
 
-/// Kills every process that carries this run's id, and every orphan that a dead supervisor and a dead keeper left to
-/// ralph.
+/// Kills every process with this run id in its environment, and every orphan that ralph inherited from a dead
+/// supervisor and a dead keeper.
 ///
-/// Blocks until they are gone, five seconds at most. Only Linux shows the environment of other processes; elsewhere
-/// nothing is found.
+/// Blocks until they are gone, for at most five seconds. The environment of other processes is readable on Linux only;
+/// on other platforms nothing is found.
 pub fn kill_run_processes(run_id: &str) -> SweepResult {
     let environment_entry = format!("{RUN_ID_VARIABLE}={run_id}");
     let deadline = Instant::now() + KILL_TIMEOUT;
@@ -45,9 +45,10 @@ pub fn kill_run_processes(run_id: &str) -> SweepResult {
     }
 }
 
-/// Sweeps behind a supervisor and a keeper whose line broke.
+/// Sweeps after the sockets of a supervisor and a keeper were closed.
 ///
-/// A dying process loses its sockets before its children, and until then they seem to be in good hands.
+/// A dying process closes its sockets before its children are reparented, so this waits until both are dead: until then
+/// the children still appear to be supervised.
 pub(super) fn sweep_after_deaths(dead: [Pid; 2], run_id: &str) -> SweepResult {
     let deadline = Instant::now() + KILL_TIMEOUT;
     let is_dying = |pid: &Pid| platform::read_process(*pid).is_some_and(|process| process.is_alive);
@@ -61,7 +62,7 @@ fn to_sweep_result(killed: &HashSet<ProcessKey>, remaining: Vec<ProcessSnapshot>
     SweepResult { killed: u32::try_from(killed.len()).unwrap_or(u32::MAX), leaked: to_leaked_processes(remaining) }
 }
 
-/// Looks at every process once: reaps dead orphans, returns the living targets.
+/// Takes one snapshot of all processes, reaps dead orphans, and returns the living processes to kill.
 fn find_targets(environment_entry: &str) -> Vec<ProcessSnapshot> {
     let table = ProcessTable::new(platform::list_processes());
     table
@@ -77,12 +78,12 @@ fn is_in_run(process: &ProcessSnapshot, environment_entry: &str) -> bool {
     process.is_alive && platform::has_environment_entry(process.pid, environment_entry)
 }
 
-/// By pid, never any child: other parts of ralph may wait for their own.
+/// Waits for this pid only, because other parts of ralph wait for their own children.
 fn reap_if_dead(process: &ProcessSnapshot) -> bool {
     !process.is_alive && waitpid(Some(process.pid), WaitOptions::NOHANG).is_ok()
 }
 
-/// All processes at one moment, with what must be spared.
+/// A snapshot of all processes, and which of them must not be killed.
 struct ProcessTable {
     processes: HashMap<Pid, ProcessSnapshot>,
     helper_pids: HashSet<Pid>,
@@ -91,15 +92,16 @@ struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// The session is taken from the table: in a container it may be one that has no number there.
+    /// Takes the session from the snapshot: in a container, the session may have no pid in this namespace.
     fn new(processes: Vec<ProcessSnapshot>) -> ProcessTable {
         let own_pid = getpid();
-        let processes: HashMap<Pid, ProcessSnapshot> = processes.into_iter().map(|seen| (seen.pid, seen)).collect();
-        let own_session_id = processes.get(&own_pid).and_then(|seen| seen.session_id);
+        let processes: HashMap<Pid, ProcessSnapshot> =
+            processes.into_iter().map(|process| (process.pid, process)).collect();
+        let own_session_id = processes.get(&own_pid).and_then(|process| process.session_id);
         ProcessTable { processes, helper_pids: helper_pids::helper_pids(), own_pid, own_session_id }
     }
 
-    /// Returns the processes that are neither this one, nor above it, nor under a servant of it.
+    /// Returns all processes except this one, its ancestors, and the descendants of its keeper and supervisors.
     fn unrelated_processes(&self) -> impl Iterator<Item = &ProcessSnapshot> {
         let own_ancestry: HashSet<Pid> = self.ancestry_of(self.own_pid).collect();
         self.processes
@@ -108,14 +110,15 @@ impl ProcessTable {
             .filter(|process| !self.ancestry_of(process.pid).any(|pid| self.helper_pids.contains(&pid)))
     }
 
-    /// Returns a process and its ancestors. A table read while processes came and went may hold a ring; a line is never
-    /// longer than the table.
+    /// Returns a process and its ancestors. A snapshot taken while processes start and exit may contain a cycle, so the
+    /// length is limited to the number of processes.
     fn ancestry_of(&self, pid: Pid) -> impl Iterator<Item = Pid> {
         std::iter::successors(Some(pid), |pid| self.processes.get(pid)?.parent_pid).take(self.processes.len())
     }
 
-    /// Only a supervisor's tree lives in another session than ralph and still becomes its child, and only when both
-    /// that supervisor and the keeper died. Children that ralph had before its keeper came from whoever started it.
+    /// Returns whether the process is an orphan of one of ralph's jobs: a child of ralph in another session, which only
+    /// happens when both its supervisor and the keeper have died. Children older than the keeper belong to the process
+    /// that started ralph.
     fn is_own_orphan(&self, process: &ProcessSnapshot) -> bool {
         process.parent_pid == Some(self.own_pid)
             && process.session_id != self.own_session_id

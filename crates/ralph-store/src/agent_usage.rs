@@ -1,13 +1,14 @@
-//! The share of each agent and model in a run, narrow enough to be added up over many runs.
+//! The usage per run, agent and model, in a table with narrow rows that statistics can add up quickly.
 use ralph_core::fact::{AttemptResult, IterationStatus};
 
 use super::projections::FactContext;
 use super::statement_batch::{SqlStatement, sql};
 
-/// Returns the statement that adds an attempt which has ended. Its agent is the one that took over last.
+/// Returns the statement that adds a finished attempt. It counts for the agent that the run uses now.
 pub(super) fn add_attempt(
     context: FactContext<'_>,
-    (iteration, attempt): (u32, u32),
+    iteration: u32,
+    attempt: u32,
     result: &AttemptResult,
 ) -> SqlStatement {
     let is_unpriced = result.status == IterationStatus::Finished && result.spend.cost_micros.is_none();
@@ -37,7 +38,7 @@ pub(super) fn add_attempt(
     )
 }
 
-/// Returns the statement that counts a claim which was rejected: the last attempt of its iteration had made it.
+/// Returns the statement that counts a rejected claim for the model of the last attempt in its iteration.
 pub(super) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
     sql!(
         "UPDATE shares SET rejected = rejected + 1
@@ -51,7 +52,7 @@ pub(super) fn count_rejected_claim(run: &str, iteration: u32) -> SqlStatement {
     )
 }
 
-/// Returns the statement that repeats what has become of the run.
+/// Returns the statement that copies the status of the run into its usage rows.
 pub(super) fn copy_run_status(run: &str) -> SqlStatement {
     sql!(
         "UPDATE shares SET (status, exit_code) = (SELECT status, exit_code FROM runs WHERE id = ?) WHERE run = ?",

@@ -1,4 +1,4 @@
-//! A copy of the whole database as of one moment, whoever writes to it meanwhile.
+//! Copies the whole database consistently while other processes may write to it.
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,13 +11,13 @@ impl Store {
     pub async fn backup_to(&self, file: &Path) -> Result<(), StoreError> {
         let copy_failed = |source| StoreError::BackupFailed { path: file.to_path_buf(), source };
         let Some(name) = file.to_str() else {
-            return Err(copy_failed(io::Error::new(io::ErrorKind::InvalidInput, "the name is not UTF-8 text")));
+            return Err(copy_failed(io::Error::new(io::ErrorKind::InvalidInput, "the path is not valid UTF-8")));
         };
-        // SQLite fills an empty file, but would let everybody read one of its own.
+        // Created here because SQLite would make the file readable for everyone; it accepts an empty file.
         let target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(copy_failed)?;
         let copied = self.vacuum_into(name).await.and_then(|()| target.sync_all().map_err(copy_failed));
         if copied.is_err() {
-            // Half a copy is none; the file is the one that was just made.
+            // Remove the incomplete copy: the file was created above.
             let _ = std::fs::remove_file(file);
         }
         copied

@@ -1,19 +1,20 @@
-//! Checksums of stored values (64-bit FNV-1a): against disks and programs that change a byte, not against people.
+//! Checksums of stored values (64-bit FNV-1a). They detect accidental changes, not tampering.
+//! By hand because the algorithm has five lines and its result is stored, so it must never change.
 
-/// A value that is part of a checksum.
+/// One value in a checksum.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ChecksumPart<'a> {
     Text(&'a str),
     Number(i64),
 }
 
-/// Returns the checksum of values in their order.
+/// Returns the checksum of the values in this order.
 pub(super) fn checksum(parts: &[ChecksumPart<'_>]) -> i64 {
     let start = 0xcbf2_9ce4_8422_2325;
     parts
         .iter()
         .fold(start, |state, part| match part {
-            // The length keeps what moves from one value to the next from going unnoticed.
+            // The length makes text that moves from one value to the next change the checksum.
             ChecksumPart::Text(text) => hash_bytes(hash_bytes(state, &text.len().to_le_bytes()), text.as_bytes()),
             ChecksumPart::Number(number) => hash_bytes(state, &number.to_le_bytes()),
         })
@@ -24,11 +25,11 @@ fn hash_bytes(state: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(state, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// Holds the checksum of what was found against the stored one, if there is one.
+/// Compares the checksum of the values that were read with the stored one, if there is one.
 pub(super) fn verify_checksum(stored: Option<i64>, found: i64, subject: &str) -> Result<(), sqlx::Error> {
     match stored {
         Some(stored) if stored != found => {
-            Err(sqlx::Error::Decode(format!("{subject} is not what was written").into()))
+            Err(sqlx::Error::Decode(format!("{subject} does not match its checksum").into()))
         }
         Some(_) | None => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! A copy of a damaged database, for inspection: whatever happens to the original, by whichever program.
+//! Saves a copy of a damaged database for inspection.
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use super::DamagedCopy;
 use super::database_files::{DATABASE_FILE, WAL_FILE};
 use ralph_util::private_files::{self, PrivateFolder};
 
-/// Copies the files of a database into a folder beside it, once for each state of the file. A disk that is
-/// full or read-only is no reason to say less about the damage.
+/// Copies the files of a database into a folder next to it, once per state of the file. A copy that fails, for example
+/// on a full disk, must not hide the damage, so errors are not returned.
 pub(super) fn save_damaged_copy(path: &Path) -> DamagedCopy {
     match copy_into_folder(path) {
         Ok(Some(folder)) => DamagedCopy::Saved(folder),
@@ -24,7 +24,7 @@ fn copy_into_folder(path: &Path) -> io::Result<Option<PathBuf>> {
     if target.exists() {
         return Ok(Some(target));
     }
-    // It gets its name when it is whole.
+    // Renamed to its final name once it is complete.
     let unfinished = target.with_extension("part");
     let to = private_files::ensure_folder(&unfinished)?;
     for name in [DATABASE_FILE, WAL_FILE] {

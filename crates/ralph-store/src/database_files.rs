@@ -1,5 +1,5 @@
-//! Where the database lies: its folder, held open, and the files that SQLite uses in it. They are looked at
-//! before SQLite opens them, because SQLite would follow a link and write to what it leads to.
+//! The folder of the database, held open, and the files that SQLite uses in it. The files are checked before SQLite
+//! opens them, because SQLite would follow a link and write to its target.
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const JOURNAL_FILE: &str = "ralph.db-journal";
 /// Device and inode.
 pub(super) type DatabaseFileId = (u64, u64);
 
-/// Cheap to clone.
+/// The location of the database. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct DatabaseFiles {
     folder: Arc<PrivateFolder>,
@@ -27,12 +27,12 @@ pub(super) struct DatabaseFiles {
 }
 
 impl DatabaseFiles {
-    /// Opens the folder, which is made where it is missing.
+    /// Opens the folder. Creates it if it is missing.
     pub(super) fn create(folder: &Path) -> io::Result<Self> {
         private_files::ensure_folder(folder).map(Self::in_folder)
     }
 
-    /// Opens the folder, if there is one.
+    /// Opens the folder, or returns `None` if it does not exist.
     pub(super) fn open_existing(folder: &Path) -> io::Result<Option<Self>> {
         match private_files::open_folder(folder) {
             Ok(folder) => Ok(Some(Self::in_folder(folder))),
@@ -45,8 +45,8 @@ impl DatabaseFiles {
         Self { path: folder.path().join(DATABASE_FILE), folder: Arc::new(folder) }
     }
 
-    /// Returns which file the database is, or `None` where there is none. Anything but files of our own is
-    /// refused.
+    /// Returns the identity of the database file, or `None` if it does not exist. Fails if one of the files is not a
+    /// regular file with a single name.
     pub(super) fn database_file_id(&self) -> io::Result<Option<DatabaseFileId>> {
         for name in [WAL_FILE, SHARED_MEMORY_FILE, JOURNAL_FILE] {
             self.folder.stat_own_file(name)?;
@@ -54,16 +54,15 @@ impl DatabaseFiles {
         Ok(self.folder.stat_own_file(DATABASE_FILE)?.map(|found| (found.st_dev, found.st_ino)))
     }
 
-    /// Looks at the files from outside. Another process may be making the database at this moment: what comes
-    /// last with it is looked at first.
+    /// Reads the state of the files. Another process may be creating the database at the same time, so the file that it
+    /// creates last is checked first.
     pub(super) fn inspect(&self) -> io::Result<DatabaseFileState> {
         let size = |name| {
             Ok::<u64, io::Error>(self.folder.stat_own_file(name)?.map_or(0, |found| found.st_size.cast_unsigned()))
         };
         let was_created = self.was_created()?;
-        let (log, journal) = (size(WAL_FILE)?, size(JOURNAL_FILE)?);
-        let mut state =
-            DatabaseFileState { header: None, file_size: 0, wal_size: log, journal_size: journal, was_created };
+        let (wal_size, journal_size) = (size(WAL_FILE)?, size(JOURNAL_FILE)?);
+        let mut state = DatabaseFileState { header: None, file_size: 0, wal_size, journal_size, was_created };
         if self.folder.stat_own_file(DATABASE_FILE)?.is_some() {
             let mut header = Vec::with_capacity(SQLITE_HEADER_BYTES);
             self.folder.open_for_read(DATABASE_FILE)?.take(SQLITE_HEADER_BYTES as u64).read_to_end(&mut header)?;
@@ -73,28 +72,28 @@ impl DatabaseFiles {
         Ok(state)
     }
 
-    /// Tells whether a database was made here once: git is told to keep out when it has its tables.
+    /// Returns whether a database was created here before. `.gitignore` is written after the tables are created.
     fn was_created(&self) -> io::Result<bool> {
         Ok(self.folder.stat_own_file(GITIGNORE_FILE)?.is_some())
     }
 
-    /// Fails with the reason why no files can be made here.
+    /// Fails with the reason if no files can be created in the folder.
     pub(super) fn check_writable(&self) -> io::Result<()> {
         Ok(rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK, AtFlags::empty())?)
     }
 
-    /// Makes the file before SQLite does, which would let everybody read it.
+    /// Creates the file with private permissions, because SQLite would make it readable for everyone.
     pub(super) fn create_database_file(&self) -> io::Result<()> {
         self.folder.open_for_append(DATABASE_FILE).map(drop)
     }
 
-    /// Hides the state from git. This also says that the database is made.
+    /// Hides the state from git. The file also records that the database was created.
     pub(super) fn write_gitignore(&self) -> io::Result<()> {
         self.folder.write_gitignore()
     }
 
-    /// Returns the path for SQLite, which must be UTF-8 by the way we reach it. Where it is not, the open
-    /// folder lends its name.
+    /// Returns the path for SQLite, which sqlx requires to be UTF-8. If it is not, returns a path through the open
+    /// folder's descriptor.
     pub(super) fn sqlite_path(&self) -> PathBuf {
         match self.path.to_str() {
             Some(_) => self.path.clone(),

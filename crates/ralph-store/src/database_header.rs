@@ -1,40 +1,40 @@
-//! What the outside of the database tells: its first bytes and the sizes of its files. Looking at them costs
-//! nothing, and SQLite would take some damage for a new, empty database.
+//! Classifies the database by its header and the sizes of its files, before SQLite opens it. SQLite would treat some
+//! kinds of damage as a new, empty database. By hand because SQLite has no API for this without opening the file.
 use super::DatabaseDamage;
 
-/// The bytes of SQLite's header.
+/// The length of SQLite's header.
 pub(super) const SQLITE_HEADER_BYTES: usize = 100;
-/// Marks a database as ours: the letters `ralp`.
+/// Marks a database as one of ralph: the letters `ralp`.
 pub(super) const APPLICATION_ID: u32 = 0x7261_6c70;
 
 const SQLITE_MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// What can be seen without opening the database.
+/// The state of the files, as read without opening the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DatabaseFileState {
-    /// The first bytes of the file; fewer where it is shorter. `None` where there is no file.
+    /// The first bytes of the file; fewer if it is shorter. `None` if there is no file.
     pub(super) header: Option<Vec<u8>>,
     pub(super) file_size: u64,
     /// The size of the write-ahead log.
     pub(super) wal_size: u64,
-    /// The size of the rollback journal, which SQLite uses while it makes a database.
+    /// The size of the rollback journal, which SQLite uses while it creates a database.
     pub(super) journal_size: u64,
-    /// Whether a database was made here once.
+    /// Whether a database was created here before.
     pub(super) was_created: bool,
 }
 
-/// What the outside says about the inside.
+/// The state of the database, derived from its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseState {
-    /// There is no database yet, or one whose making was cut short.
+    /// There is no database yet, or its creation was interrupted.
     Absent,
-    /// The last process closed it. The schema is that of the header.
+    /// The last process closed it. The schema version is read from the header.
     Closed { schema: i64 },
-    /// A process is using it, or died: the log holds what is not yet in the file.
+    /// A process is using it, or died without closing it: the log holds data that is not in the file yet.
     InUse,
 }
 
-/// Reads the outside.
+/// Classifies the database, or returns the damage.
 pub(super) fn classify_database(files: &DatabaseFileState) -> Result<DatabaseState, DatabaseDamage> {
     let Some(header) = files.header.as_deref().filter(|header| !header.is_empty()) else {
         return classify_missing_database(files);
@@ -60,7 +60,7 @@ fn classify_missing_database(files: &DatabaseFileState) -> Result<DatabaseState,
     }
 }
 
-/// Holds the fixed parts of a header against what SQLite writes there.
+/// Checks the constant parts of the header.
 fn check_header_format(header: &[u8; SQLITE_HEADER_BYTES]) -> Result<(), DatabaseDamage> {
     let fractions = header[21..24] == [64, 32, 32];
     let versions = header[18..20].iter().all(|version| [1, 2].contains(version));
@@ -73,10 +73,10 @@ fn check_header_format(header: &[u8; SQLITE_HEADER_BYTES]) -> Result<(), Databas
     }
 }
 
-/// Without a log the file must be as long as its header says.
+/// Checks that the file is at least as long as its header says. Valid only without a write-ahead log.
 fn check_file_length(header: &[u8; SQLITE_HEADER_BYTES], size: u64) -> Result<(), DatabaseDamage> {
     let expected = u64::from(read_header_u32(header, 28)) * read_page_size(header).unwrap_or(0);
-    // The number of pages is valid only if these two agree.
+    // The number of pages is valid only if these two fields are equal.
     let valid = read_header_u32(header, 24) == read_header_u32(header, 92);
     if valid && size < expected {
         return Err(DatabaseDamage::Truncated { size, expected });
@@ -124,7 +124,7 @@ mod tests {
 
     // fault: 59
     #[test]
-    fn a_missing_or_empty_database_is_new_only_where_there_never_was_one() {
+    fn a_missing_or_empty_database_is_new_only_if_none_was_created_before() {
         let missing =
             DatabaseFileState { header: None, file_size: 0, wal_size: 0, journal_size: 0, was_created: false };
         assert_eq!(classify_database(&missing), Ok(DatabaseState::Absent));
@@ -144,14 +144,14 @@ mod tests {
 
     // fault: 59
     #[test]
-    fn a_database_at_rest_is_as_long_as_it_says() {
+    fn a_closed_database_that_is_shorter_than_its_header_says_is_truncated() {
         assert_eq!(classify_database(&sound_database()), Ok(DatabaseState::Closed { schema: 1 }));
         let cut = DatabaseFileState { file_size: 2 * 4096, ..sound_database() };
         assert_eq!(classify_database(&cut), Err(DatabaseDamage::Truncated { size: 8192, expected: 12_288 }));
         assert_eq!(
             classify_database(&DatabaseFileState { wal_size: 9, ..cut }),
             Ok(DatabaseState::InUse),
-            "the log may hold the rest"
+            "the log may contain the rest"
         );
     }
 
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(
             classify_database(&DatabaseFileState { was_created: false, ..without }),
             Ok(DatabaseState::Absent),
-            "cut short in the making"
+            "its creation was interrupted"
         );
     }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, with the path inside.
+//! The errors of the store.
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
@@ -9,70 +9,77 @@ pub enum StoreError {
     Database { path: PathBuf, source: sqlx::Error },
     #[error("the database {} is damaged: {what}", path.display())]
     Damaged { path: PathBuf, what: DatabaseDamage, kept: DamagedCopy },
-    #[error("the database {} was written by a newer ralph: it has schema {found}, this one knows {known}", path.display())]
+    #[error(
+        "the database {} was written by a newer ralph: it has schema {found}, this version supports {known}",
+        path.display()
+    )]
     NewerSchema { path: PathBuf, found: i64, known: i64 },
-    #[error("the database {} was written by an older ralph and cannot be changed: it has schema {found}, this one needs {known}", path.display())]
+    #[error(
+        "the database {} was written by an older ralph and is read-only: it has schema {found}, this version needs {known}",
+        path.display()
+    )]
     OlderSchema { path: PathBuf, found: i64, known: i64 },
-    #[error("the database {} was removed or replaced while the run was going on", path.display())]
+    #[error("the database {} was removed or replaced during the run", path.display())]
     Removed { path: PathBuf },
     #[error("run {run} was taken over by another ralph")]
     TakenOver { run: String, owner: Option<String> },
     #[error("task {task} was taken over by another ralph")]
     LeaseLost { task: String },
-    #[error("another ralph has just taken task {task}")]
+    #[error("another ralph is working on task {task}")]
     LeaseTaken { task: String },
-    #[error("the database {} was changed while the run was going on, by something that is not ralph", path.display())]
+    #[error("the database {} was changed during the run by a program other than ralph", path.display())]
     ChangedOutside { path: PathBuf, kept: DamagedCopy },
-    #[error("the copy {} cannot be made", path.display())]
+    #[error("cannot create the backup {}", path.display())]
     BackupFailed { path: PathBuf, source: std::io::Error },
     #[error("a stored value in {} cannot be read: {what}", path.display())]
     Unreadable { path: PathBuf, what: String },
 }
 
 impl StoreError {
-    /// Tells whether another process was writing all the time: later it may go.
+    /// Returns whether the database was locked by another process, so that a retry may succeed.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         let Self::Database { source: sqlx::Error::Database(source), .. } = self else { return false };
-        // The lowest byte is SQLite's own code, whatever more the others say.
+        // The lowest byte is the primary result code.
         let code = source.code().and_then(|code| code.parse::<i32>().ok());
         code.is_some_and(|code| matches!(code & 0xff, SQLITE_BUSY | SQLITE_LOCKED))
     }
 }
 
-/// What people hear of it.
-pub const BUSY_MESSAGE: &str = "another program has been writing to the database of the project for long: waiting for it (`fuser .ralph/state/ralph.db` tells which)";
+/// The message while ralph waits for a busy database.
+pub const BUSY_MESSAGE: &str = "another program has locked the project's database for a long time: waiting for it \
+    (`fuser .ralph/state/ralph.db` shows which program)";
 
 const SQLITE_BUSY: i32 = 5;
 const SQLITE_LOCKED: i32 = 6;
 
-/// What is wrong with a damaged database.
+/// The kind of damage of a database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseDamage {
-    #[error("there was one here, and it is missing")]
+    #[error("the file is missing")]
     Missing,
-    #[error("there was one here, and the file is empty")]
+    #[error("the file is empty")]
     Empty,
-    #[error("this is no SQLite database")]
+    #[error("the file is not an SQLite database")]
     NotSqlite,
-    #[error("this is a database of another program")]
+    #[error("it belongs to another program")]
     ForeignDatabase,
-    #[error("{size} bytes are there, and it had {expected}")]
+    #[error("the file is {size} bytes, expected {expected}")]
     Truncated { size: u64, expected: u64 },
-    #[error("its tables are gone: was its -wal file removed?")]
+    #[error("its tables are missing: was its -wal file removed?")]
     NoTables,
     #[error("{0}")]
     Corrupt(String),
 }
 
-/// Where a copy of the damaged files is, if one could be made.
+/// The folder with a copy of the damaged files, if one could be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DamagedCopy {
     Saved(PathBuf),
     NotSaved,
 }
 
-/// What an error of SQLite means for people.
+/// The kind of an SQLite error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqliteProblem {
     DiskFull,
@@ -84,7 +91,7 @@ pub enum SqliteProblem {
 }
 
 impl SqliteProblem {
-    /// Reads the code that SQLite gave.
+    /// Classifies an error by its SQLite result code.
     #[must_use]
     pub fn from_error(error: &sqlx::Error) -> Self {
         match error {
@@ -97,7 +104,7 @@ impl SqliteProblem {
         }
     }
 
-    /// The lowest byte is the kind, the rest is detail.
+    /// Uses the lowest byte, which is the primary result code.
     fn from_code(code: i32) -> Self {
         match code & 0xff {
             5 | 6 => Self::Busy,
@@ -111,7 +118,7 @@ impl SqliteProblem {
 }
 
 impl StoreError {
-    /// Wraps an error of SQLite. Where it says that the file is damaged, a copy of it is kept.
+    /// Converts an SQLite error. If it reports damage, saves a copy of the files.
     pub(super) fn from_sqlite(path: &Path, source: sqlx::Error) -> Self {
         match SqliteProblem::from_error(&source) {
             SqliteProblem::Damaged => Self::damaged_at(path, DatabaseDamage::Corrupt(source.to_string())),

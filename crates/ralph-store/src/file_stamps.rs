@@ -1,9 +1,9 @@
-//! Noticing that somebody else was at the files while a run goes on. SQLite trusts them: it would write into a
-//! file without a name, and it dies when its shared memory shrinks below it.
+//! Detects that another program changed the database files during a run. SQLite does not check this: it would write to
+//! a deleted file, and crashes if its shared memory file is truncated.
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The files of an open database, as they were seen.
+/// The state of the files of an open database at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileStamps {
     database: Option<FileStamp>,
@@ -16,17 +16,17 @@ struct FileStamp {
     /// Device and inode.
     identity: (u64, u64),
     size: u64,
-    /// When content and attributes were last changed.
+    /// The modification and change times, in seconds and nanoseconds.
     changed_at: [i64; 4],
 }
 
-/// What became of the files between two looks.
+/// The difference between two states of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatabaseFileChange {
     Unchanged,
-    /// Written to: by another ralph, or by a vandal.
+    /// Written, by another ralph or by another program.
     Written,
-    /// No ralph makes them smaller.
+    /// Truncated, which ralph never does.
     Truncated,
     Removed,
 }
@@ -45,7 +45,7 @@ impl FileStamps {
         }
     }
 
-    /// Compares with an earlier look.
+    /// Compares this state with an earlier one.
     pub(super) fn change_since(&self, before: &Self) -> DatabaseFileChange {
         let pairs =
             [(before.database, self.database), (before.wal, self.wal), (before.shared_memory, self.shared_memory)];
@@ -55,7 +55,7 @@ impl FileStamps {
         if pairs.iter().any(gone) {
             return DatabaseFileChange::Removed;
         }
-        // A log may be cut by whoever writes its content into the database.
+        // The log may shrink: a process that checkpoints it into the database may truncate it.
         let smaller = |before: Option<FileStamp>, now: Option<FileStamp>| {
             before.zip(now).is_some_and(|(before, now)| now.size < before.size)
         };
@@ -106,7 +106,7 @@ mod tests {
 
     // fault: 36
     #[test]
-    fn database_and_shared_memory_never_shrink_but_a_log_may() {
+    fn a_smaller_database_or_shared_memory_is_truncated_but_a_log_may_shrink() {
         let cut = |stamp: &mut Option<FileStamp>| stamp.as_mut().unwrap().size = 7;
         assert_eq!(change_after(|now| cut(&mut now.database)), DatabaseFileChange::Truncated);
         assert_eq!(change_after(|now| cut(&mut now.shared_memory)), DatabaseFileChange::Truncated);
@@ -115,7 +115,7 @@ mod tests {
 
     // fault: 36
     #[test]
-    fn a_write_is_noticed_but_not_in_the_shared_memory_that_readers_use_too() {
+    fn a_write_is_reported_unless_it_is_in_the_shared_memory_that_readers_also_change() {
         let touch = |stamp: &mut Option<FileStamp>| stamp.as_mut().unwrap().changed_at[1] = 6;
         assert_eq!(change_after(|now| touch(&mut now.database)), DatabaseFileChange::Written);
         assert_eq!(change_after(|now| touch(&mut now.wal)), DatabaseFileChange::Written);

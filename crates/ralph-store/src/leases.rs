@@ -1,6 +1,6 @@
-//! The lease of a task: one worker at a time has it, and no other can write what becomes of the task. Time is that of the
-//! store alone. All who use this file are on one machine, so that is the time since the machine was started: nobody sets it,
-//! and it goes on while the machine sleeps. Of an earlier start of the machine all workers are dead.
+//! Task leases: one worker at a time holds the lease of a task, and only that worker can write its progress. Leases use
+//! the boot clock of the machine, because all users of the database are on one machine, the clock is never set, and it
+//! runs while the machine sleeps. After a reboot all earlier workers are dead.
 use std::time::Duration;
 
 use ralph_core::event::UnixMillis;
@@ -12,73 +12,73 @@ use sqlx::sqlite::SqliteRow;
 use super::statement_batch::SqlValue;
 use super::{Store, StoreError, TaskRow};
 
-/// Returns what the store's clock shows, in milliseconds.
+/// Returns the time since boot in milliseconds.
 pub(super) fn boot_clock_millis() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec * 1_000 + now.tv_nsec / 1_000_000
 }
 
-/// A task that this worker has taken, and the number under which it writes.
+/// The lease of a task: its holder writes with this fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskLease {
     pub task_id: String,
     pub fence: i64,
 }
 
-/// A task that was just taken.
+/// A task that was just leased.
 #[derive(Debug, Clone)]
 pub struct LeasedTask {
     pub lease: TaskLease,
     pub row: TaskRow,
-    /// How far earlier workers came.
+    /// The progress of earlier workers.
     pub progress: Option<TaskProgress>,
 }
 
-/// Which tasks a worker takes.
+/// Restricts the tasks that a worker leases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TaskFilter<'a> {
-    /// These alone; all where there are none.
+    /// Only these tasks; all tasks if empty.
     pub only: &'a [String],
     pub excluded: &'a [String],
 }
 
-/// What a worker writes about its task.
+/// An update that a worker writes for its task.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskProgressUpdate<'a> {
     pub progress: &'a TaskProgress,
-    /// `None`: as it is.
+    /// `None` keeps the status.
     pub status: Option<TaskStatus>,
-    /// JSON; `None`: as it is.
+    /// JSON; `None` keeps the metadata.
     pub metadata: Option<&'a str>,
     pub lease_disposition: LeaseDisposition,
 }
 
-/// Whether the lease is kept.
+/// Whether an update keeps the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseDisposition {
     Keep,
     Release,
 }
 
-/// What became of a task that was given back.
+/// Whether a lease was released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseRelease {
     Released,
     NotHeld,
 }
 
-/// Somebody's lease.
+/// The lease of any worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseRow {
     pub task_lease: TaskLease,
-    /// Who has it, as JSON.
+    /// The worker that holds it, as JSON.
     pub owner: String,
     pub is_expired: bool,
 }
 
 impl Store {
-    /// Takes the next task that is ready: whose dependencies are done, and which nobody works on. The most urgent come
-    /// first; among them those under way, then those that failed least often, then the oldest.
+    /// Leases the next task that is ready: its dependencies are done, its checks are approved and no worker holds it.
+    /// Orders by priority, then tasks in progress before new ones, then by fewest attempts, then by age.
     pub async fn lease_next_task(
         &self,
         owner: &str,
@@ -106,30 +106,30 @@ impl Store {
             .bind(self.to_json(&filter.excluded)?)
             .bind(boot_clock_millis());
         let lease = self.write_outside_run(query, read_lease).await?.pop();
-        let Some(claim) = lease else { return Ok(None) };
-        let row = self.get_task(&claim.task_id).await?;
-        let row = row.ok_or_else(|| self.lease_lost_error(&claim.task_id))?;
-        let progress = self.task_progress(&claim.task_id).await?;
-        Ok(Some(LeasedTask { lease: claim, row, progress }))
+        let Some(lease) = lease else { return Ok(None) };
+        let row = self.get_task(&lease.task_id).await?;
+        let row = row.ok_or_else(|| self.lease_lost_error(&lease.task_id))?;
+        let progress = self.task_progress(&lease.task_id).await?;
+        Ok(Some(LeasedTask { lease, row, progress }))
     }
 
-    /// Makes the leases of this worker last longer, and returns those that it has lost.
+    /// Renews the leases of this worker and returns those that it has lost.
     pub async fn renew_leases(
         &self,
         leases: &[TaskLease],
         lease_duration: Duration,
     ) -> Result<Vec<TaskLease>, StoreError> {
-        let pairs: Vec<(&str, i64)> = leases.iter().map(|claim| (claim.task_id.as_str(), claim.fence)).collect();
+        let pairs: Vec<(&str, i64)> = leases.iter().map(|lease| (lease.task_id.as_str(), lease.fence)).collect();
         let sql = "UPDATE tasks SET lease_until = $1 WHERE owner IS NOT NULL AND (id, fence) IN
                 (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each($2))
              RETURNING id, fence";
         let query =
             sqlx::query(sql).bind(boot_clock_millis() + duration_to_millis(lease_duration)).bind(self.to_json(&pairs)?);
         let renewed = self.write_outside_run(query, read_lease).await?;
-        Ok(leases.iter().filter(|claim| !renewed.contains(claim)).cloned().collect())
+        Ok(leases.iter().filter(|lease| !renewed.contains(lease)).cloned().collect())
     }
 
-    /// Writes how far a task is, unless another worker has taken it meanwhile.
+    /// Writes the progress of a task. Fails if another worker has leased it in the meantime.
     pub async fn advance_task(
         &self,
         lease: &TaskLease,
@@ -148,7 +148,7 @@ impl Store {
         if written.is_empty() { Err(self.lease_lost_error(&lease.task_id)) } else { Ok(()) }
     }
 
-    /// Gives a task back as it is, unless another worker has taken it meanwhile.
+    /// Releases a lease without changing the task, unless another worker has leased it in the meantime.
     pub async fn release_lease(&self, lease: &TaskLease) -> Result<LeaseRelease, StoreError> {
         let sql = "UPDATE tasks SET owner = NULL, lease_until = NULL WHERE id = $1 AND fence = $2 RETURNING id, fence";
         let query = sqlx::query(sql).bind(lease.task_id.clone()).bind(lease.fence);
@@ -156,17 +156,17 @@ impl Store {
         Ok(if released.is_empty() { LeaseRelease::NotHeld } else { LeaseRelease::Released })
     }
 
-    /// Returns everybody's leases.
+    /// Returns the leases of all workers.
     pub async fn list_leases(&self) -> Result<Vec<LeaseRow>, StoreError> {
         let sql = "SELECT id, fence, owner, lease_until < $1 AS over FROM tasks WHERE owner IS NOT NULL ORDER BY id";
         let read = |row: &SqliteRow| {
-            let (owner, is_over) = (row.try_get("owner")?, row.try_get::<Option<bool>, _>("over")?);
-            Ok(LeaseRow { task_lease: read_lease(row)?, owner, is_expired: is_over.unwrap_or(true) })
+            let (owner, is_expired) = (row.try_get("owner")?, row.try_get::<Option<bool>, _>("over")?);
+            Ok(LeaseRow { task_lease: read_lease(row)?, owner, is_expired: is_expired.unwrap_or(true) })
         };
         self.fetch_rows(sqlx::query(sql).bind(boot_clock_millis()), read).await
     }
 
-    /// Ends the lease of a worker who is known to be dead.
+    /// Expires the lease of a dead worker.
     pub async fn expire_lease(&self, lease: &TaskLease) -> Result<(), StoreError> {
         let sql = "UPDATE tasks SET lease_until = 0 WHERE id = $1 AND fence = $2 RETURNING id, fence";
         let query = sqlx::query(sql).bind(lease.task_id.clone()).bind(lease.fence);
@@ -174,7 +174,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns how far the work on a task is.
+    /// Returns the progress of a task.
     pub async fn task_progress(&self, task: &str) -> Result<Option<TaskProgress>, StoreError> {
         let query = sqlx::query("SELECT pipeline FROM tasks WHERE id = $1").bind(task.to_owned());
         let read = |row: &SqliteRow| {

@@ -1,5 +1,5 @@
-//! The stored truth of every run: a journal of facts and the projections that people read, changed together
-//! in one transaction. It stores and reads; it never decides.
+//! The database of a project: the journal of facts of every run, and the projections built from it. Both change in the
+//! same transaction. This crate stores and reads; it decides nothing.
 mod agent_usage;
 mod backup;
 mod checksum;
@@ -30,7 +30,8 @@ mod transfer;
 mod verdict_rows;
 
 pub use control_commands::{
-    CommandAnswer, CommandTarget, GuidanceForNextStage, LoopRow, NewCommand, PendingCommand, TaskSettlement,
+    CommandAnswer, CommandTarget, GuidanceForNextStage, LoopRow, NewCommand, PendingCommand, TaskOwnership,
+    TaskSettlement,
 };
 pub use error::{BUSY_MESSAGE, DamagedCopy, DatabaseDamage, SqliteProblem, StoreError};
 pub use leases::{LeaseDisposition, LeaseRelease, LeaseRow, LeasedTask, TaskFilter, TaskLease, TaskProgressUpdate};
@@ -58,30 +59,31 @@ use file_stamps::{DatabaseFileChange, FileStamps};
 use open::IntegrityDepth;
 use read::LatestLoop;
 
-/// One connection: there is one writer in a process, and readers of other processes never wait for it.
+/// The open database. It has one connection: a process writes from one place at a time, and readers in other processes
+/// never wait for it.
 pub struct Store {
     connection: Mutex<SqliteConnection>,
-    /// One of this process's loops writes at a time: from looking whether others wrote to remembering what it wrote.
+    /// Held by one loop of this process from the check for foreign changes until its write is recorded.
     write_lock: Mutex<()>,
     path: PathBuf,
     files: DatabaseFiles,
-    /// What this process wrote last, and how the files looked then.
+    /// The last write of this process, and the state of the files after it.
     last_write: Lock<Option<(LastWrite, FileStamps)>>,
-    /// Which database this is, read with the first write.
+    /// The random id of the database, read with the first write.
     database_id: OnceLock<String>,
-    /// When it was last looked through because others had written, and how long that took.
+    /// When the integrity was last checked because other processes had written, and how long that took.
     last_integrity_check: Lock<Option<(Instant, Duration)>>,
 }
 
-/// How often it is looked through while others write too, and how much of the time that may take.
+/// The shortest time between two integrity checks while other processes write.
 const INTEGRITY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// A check that takes long waits at least this many times its duration before the next one.
 const INTEGRITY_CHECK_COST_FACTOR: u32 = 20;
 
 #[derive(Clone)]
 struct LastWrite {
     run: String,
     fence: i64,
-    /// The loop, as JSON.
     loop_json: String,
 }
 
@@ -91,25 +93,25 @@ impl Store {
         &self.path
     }
 
-    /// Closes the database. The next process then need not read what this one left in the write-ahead log.
+    /// Closes the database, so that the next process need not read the write-ahead log.
     pub async fn close(self) {
-        // Everything is stored already; a log that stays is read again.
+        // Nothing is lost on an error: everything is stored, and a remaining log is read again.
         let _ = self.connection.into_inner().close().await;
     }
 
-    /// Leaves the database as it lies. SQLite would write its log into the file on closing, whatever became of
-    /// that, and dies of shared memory that shrank.
+    /// Drops the store without closing the database. On closing, SQLite would write its log into the file even if that
+    /// was replaced, and would crash if its shared memory file was truncated.
     pub fn abandon_without_closing(self) {
         std::mem::forget(self);
     }
 
-    /// Remembers what was written, and how the files look now.
+    /// Records the last write and the current state of the files.
     fn remember_write(&self, last_write: LastWrite) {
         let stamps = FileStamps::capture(&self.path);
         *self.last_write.lock().unwrap_or_else(PoisonError::into_inner) = Some((last_write, stamps));
     }
 
-    /// Writes something that belongs to no run.
+    /// Runs a write that does not belong to a run.
     async fn write_outside_run<T>(
         &self,
         query: read::SqliteQuery,
@@ -121,18 +123,18 @@ impl Store {
         rows
     }
 
-    /// Takes note of a write of this process that belongs to no run.
+    /// Records the state of the files after a write of this process that does not belong to a run.
     fn refresh_file_stamps(&self) {
-        if let Some((_, seen)) = &mut *self.last_write.lock().unwrap_or_else(PoisonError::into_inner) {
-            *seen = FileStamps::capture(&self.path);
+        if let Some((_, stamps)) = &mut *self.last_write.lock().unwrap_or_else(PoisonError::into_inner) {
+            *stamps = FileStamps::capture(&self.path);
         }
     }
 
-    /// Refuses to go on when somebody removed, replaced or changed the files since the last write.
+    /// Fails if the files were removed, replaced or changed since the last write, other than by another ralph.
     async fn ensure_unmodified(&self) -> Result<(), StoreError> {
         let (written, change) = match &*self.last_write.lock().unwrap_or_else(PoisonError::into_inner) {
             None => return Ok(()),
-            Some((written, seen)) => (written.clone(), FileStamps::capture(&self.path).change_since(seen)),
+            Some((written, stamps)) => (written.clone(), FileStamps::capture(&self.path).change_since(stamps)),
         };
         match change {
             DatabaseFileChange::Unchanged => Ok(()),
@@ -143,9 +145,9 @@ impl Store {
         }
     }
 
-    /// Reads the files anew, as another process would, and tells whether they are sound and hold what was
-    /// written last. Then the one who wrote was another ralph. One that took the run over has written more; the
-    /// fence keeps us from writing then.
+    /// Opens the files again, as another process would, and returns whether they are sound and contain the last write.
+    /// If so, the other writer was another ralph. If that one has taken over the run, the loop may differ; the fence
+    /// then prevents the next write.
     async fn holds_last_write(&self, last_write: &LastWrite) -> bool {
         let Ok(connection) = open::connect_with_retry(&self.files).await else { return false };
         let fresh = Self::from_connection(connection, self.files.clone());
@@ -160,18 +162,20 @@ impl Store {
         false
     }
 
-    /// Several workers write all the time, and looking through takes the longer the more there is.
+    /// Limits how often the integrity is checked: several workers may write all the time, and a check of a large
+    /// database takes long.
     fn is_integrity_check_due(&self) -> bool {
-        let looked = *self.last_integrity_check.lock().unwrap_or_else(PoisonError::into_inner);
-        looked.is_none_or(|(at, took)| at.elapsed() >= INTEGRITY_CHECK_INTERVAL.max(took * INTEGRITY_CHECK_COST_FACTOR))
+        let last_check = *self.last_integrity_check.lock().unwrap_or_else(PoisonError::into_inner);
+        let interval = |took: Duration| INTEGRITY_CHECK_INTERVAL.max(took * INTEGRITY_CHECK_COST_FACTOR);
+        last_check.is_none_or(|(at, took)| at.elapsed() >= interval(took))
     }
 
     async fn passes_integrity_check(&self, fresh: &Self) -> bool {
-        let began = Instant::now();
-        let sound = fresh.check_integrity(IntegrityDepth::Full).await.is_ok();
-        let looked = (Instant::now(), began.elapsed());
-        *self.last_integrity_check.lock().unwrap_or_else(PoisonError::into_inner) = Some(looked);
-        sound
+        let started = Instant::now();
+        let is_sound = fresh.check_integrity(IntegrityDepth::Full).await.is_ok();
+        let check = (Instant::now(), started.elapsed());
+        *self.last_integrity_check.lock().unwrap_or_else(PoisonError::into_inner) = Some(check);
+        is_sound
     }
 
     fn changed_error(&self) -> StoreError {

@@ -1,5 +1,5 @@
-//! Opening the database: private files of our own, write-ahead log, bounded waiting for other writers. What is
-//! damaged is refused, and left as it lies.
+//! Opens the database: private files, write-ahead log, and a busy timeout for other writers. A damaged database is
+//! refused and not modified.
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex as Lock, OnceLock};
@@ -14,9 +14,9 @@ use super::database_header::{DatabaseState, classify_database};
 use super::migrate::{self, NEWEST_SCHEMA};
 use super::{DatabaseDamage, Store, StoreError};
 
-/// How long a writer waits for another process before it gives up.
+/// How long a writer waits for another process before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How soon somebody looks again at what another process may be making.
+/// How often to retry while another process may be creating the database.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Whether a missing database is created.
@@ -26,21 +26,21 @@ pub enum OpenMode {
     Existing,
 }
 
-/// How thoroughly a database is looked through.
+/// How thoroughly the integrity of a database is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IntegrityDepth {
     Structure,
-    /// Also whether the indexes agree with the tables.
+    /// Also checks that the indexes match the tables.
     Full,
 }
 
 impl Store {
-    /// Opens the store of a state folder. With [`Opening::Existing`] a missing database is `None`.
+    /// Opens the store of a state folder. With [`OpenMode::Existing`], returns `None` if there is no database.
     pub async fn open(folder: &Path, mode: OpenMode) -> Result<Option<Self>, StoreError> {
         let unusable = |source| StoreError::Folder { path: folder.to_path_buf(), source };
         let Some(files) = locate_files(folder, mode).map_err(unusable)? else { return Ok(None) };
         let state = inspect_until_stable(&files).await.map_err(unusable)?;
-        let state = state.map_err(|what| StoreError::damaged_at(&files.path, what))?;
+        let state = state.map_err(|damage| StoreError::damaged_at(&files.path, damage))?;
         let store = match (state, mode) {
             (DatabaseState::Closed { schema }, _) if schema > NEWEST_SCHEMA => {
                 return Err(StoreError::NewerSchema { path: files.path, found: schema, known: NEWEST_SCHEMA });
@@ -80,20 +80,20 @@ impl Store {
         }
     }
 
-    /// Connects to the very file that was looked at.
+    /// Connects to the database, and fails if the file was replaced since it was inspected.
     async fn connect_to_inspected_file(files: DatabaseFiles) -> Result<Self, StoreError> {
         let current_file_id =
             || files.database_file_id().map_err(|source| StoreError::Folder { path: files.path.clone(), source });
         let before = current_file_id()?;
         let connection = connect_with_retry(&files).await?;
-        // Between looking and opening somebody may have put something else there.
+        // Another process may have replaced the file between the inspection and the connection.
         if before.is_none() || current_file_id()? != before {
             return Err(StoreError::Removed { path: files.path });
         }
         Ok(Self::from_connection(connection, files))
     }
 
-    /// The last process did not close the database, or another is using it: it is looked through.
+    /// Checks the integrity of a database that was not closed, or that another process is using.
     async fn ensure_sound(self) -> Result<Self, StoreError> {
         match self.check_integrity(IntegrityDepth::Structure).await {
             Ok(()) => Ok(self),
@@ -113,7 +113,7 @@ impl Store {
         let found: Result<(String,), _> = sqlx::query_as(sql).fetch_one(&mut *connection).await;
         match found {
             Ok((ok,)) if ok == "ok" => Ok(()),
-            Ok((what,)) => Err(StoreError::damaged_at(&self.path, DatabaseDamage::Corrupt(what))),
+            Ok((message,)) => Err(StoreError::damaged_at(&self.path, DatabaseDamage::Corrupt(message))),
             Err(source) => Err(self.to_store_error(source)),
         }
     }
@@ -129,7 +129,8 @@ fn locate_files(folder: &Path, mode: OpenMode) -> io::Result<Option<DatabaseFile
     }
 }
 
-/// Looks again for as long as something changes before it calls something damaged: another process is at work on it.
+/// Classifies the database. Before it reports damage, it inspects the files again until they no longer change, because
+/// another process may be creating them.
 async fn inspect_until_stable(files: &DatabaseFiles) -> io::Result<Result<DatabaseState, DatabaseDamage>> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
     let mut file_state = files.inspect()?;
@@ -139,21 +140,22 @@ async fn inspect_until_stable(files: &DatabaseFiles) -> io::Result<Result<Databa
             return Ok(classified);
         }
         tokio::time::sleep(RETRY_INTERVAL).await;
-        let now = files.inspect()?;
-        if now == file_state || Instant::now() > deadline {
+        let new_state = files.inspect()?;
+        if new_state == file_state || Instant::now() > deadline {
             return Ok(classified);
         }
-        file_state = now;
+        file_state = new_state;
     }
 }
 
-/// Connects. While another process makes the database, SQLite may refuse at once instead of waiting.
+/// Connects, and retries while the database is busy: while another process creates it, SQLite may fail at once instead
+/// of waiting.
 pub(super) async fn connect_with_retry(files: &DatabaseFiles) -> Result<SqliteConnection, StoreError> {
     let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match connect_once(files).await {
             Err(error) if error.is_busy() && Instant::now() < deadline => tokio::time::sleep(RETRY_INTERVAL).await,
-            done => return done,
+            result => return result,
         }
     }
 }
@@ -167,7 +169,8 @@ async fn connect_once(files: &DatabaseFiles) -> Result<SqliteConnection, StoreEr
     options.connect().await.map_err(|source| StoreError::from_sqlite(&files.path, source))
 }
 
-/// SQLite cannot make its files beside the database there, and nobody can change it.
+/// Connects to a database in a folder without write access: SQLite cannot create its other files there, and no process
+/// can change the database.
 async fn connect_read_only(files: &DatabaseFiles) -> Result<SqliteConnection, StoreError> {
     let options = SqliteConnectOptions::new().filename(files.sqlite_path()).read_only(true).immutable(true);
     options.connect().await.map_err(|source| StoreError::from_sqlite(&files.path, source))
@@ -200,8 +203,8 @@ mod tests {
                     scope.spawn(|| {
                         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                         gate.wait();
-                        let made = runtime.unwrap().block_on(open_and_close(&temp.path().join("state")));
-                        assert!(made.is_ok(), "round {round}: {made:?}");
+                        let opened = runtime.unwrap().block_on(open_and_close(&temp.path().join("state")));
+                        assert!(opened.is_ok(), "round {round}: {opened:?}");
                     });
                 }
             });

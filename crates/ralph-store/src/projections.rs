@@ -1,4 +1,4 @@
-//! The projections: what each fact changes in the tables that people read.
+//! The projections: which rows each fact changes.
 use ralph_core::attempt::ModelSpend;
 use ralph_core::event::UnixMillis;
 use ralph_core::evidence::{CheckEvidence, Verdict, sum_judge_spend};
@@ -11,14 +11,14 @@ use super::tasks;
 use super::verdict_rows;
 use crate::receipt_file::canonical_json;
 
-/// Where and when a fact happened.
+/// The run and the time of a fact.
 #[derive(Clone, Copy)]
 pub(super) struct FactContext<'a> {
     pub(super) run: &'a str,
     pub(super) at: UnixMillis,
 }
 
-/// Returns what one fact changes.
+/// Returns the statements for one fact.
 pub(super) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStatement> {
     let run = context.run;
     match fact {
@@ -38,11 +38,11 @@ pub(super) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
         Fact::IterationStarted { iteration } => project_iteration_started(context, *iteration),
         Fact::AttemptStarted { iteration, attempt } => project_attempt_started(context, *iteration, *attempt),
         Fact::AttemptEnded { iteration, attempt, result } => {
-            project_attempt_ended(context, (*iteration, *attempt), result)
+            project_attempt_ended(context, *iteration, *attempt, result)
         }
-        Fact::Claim { iteration, claim } => project_claim((run, *iteration), claim),
+        Fact::Claim { iteration, claim } => project_claim(run, *iteration, claim),
         Fact::Verdict { iteration, verdict, reason, checks } => {
-            project_verdict((run, *iteration), (*verdict, reason), checks)
+            project_verdict(run, *iteration, *verdict, reason, checks)
         }
         Fact::IterationEnded { iteration, status, duration_ms } => vec![sql!(
             "UPDATE iterations SET status = ?, duration_ms = ? WHERE run = ? AND number = ?",
@@ -66,7 +66,7 @@ pub(super) fn project_fact(context: FactContext<'_>, fact: &Fact) -> Vec<SqlStat
     }
 }
 
-fn project_claim((run, iteration): (&str, u32), claim: &ClaimFact) -> Vec<SqlStatement> {
+fn project_claim(run: &str, iteration: u32, claim: &ClaimFact) -> Vec<SqlStatement> {
     let mut statements = vec![sql!(
         "UPDATE iterations SET claimed = ?, claim_why = ? WHERE run = ? AND number = ?",
         i64::from(claim.claimed),
@@ -81,8 +81,10 @@ fn project_claim((run, iteration): (&str, u32), claim: &ClaimFact) -> Vec<SqlSta
 }
 
 fn project_verdict(
-    (run, iteration): (&str, u32),
-    (verdict, reason): (Verdict, &str),
+    run: &str,
+    iteration: u32,
+    verdict: Verdict,
+    reason: &str,
     checks: &[CheckEvidence],
 ) -> Vec<SqlStatement> {
     let mut statements = vec![sql!(
@@ -92,7 +94,7 @@ fn project_verdict(
         run,
         iteration
     )];
-    statements.extend(verdict_rows::insert_checks((run, iteration), checks));
+    statements.extend(verdict_rows::insert_checks(run, iteration, checks));
     if let Some(spend) = sum_judge_spend(checks).filter(|spend| *spend != ModelSpend::default()) {
         statements.extend(add_judge_spend(run, iteration, spend));
     }
@@ -114,7 +116,7 @@ fn project_run_finished(context: FactContext<'_>, end: &RunEnd) -> Vec<SqlStatem
     vec![finished, tasks::end_stage(context.run, end, context.at), agent_usage::copy_run_status(context.run)]
 }
 
-/// What a signal had ended goes on.
+/// Resets the run and its iteration to `running`.
 fn project_run_resumed(context: FactContext<'_>, iteration: u32) -> Vec<SqlStatement> {
     let run = context.run;
     let [task] = tasks::resume_stage(run, context.at);
@@ -157,7 +159,8 @@ fn project_attempt_started(context: FactContext<'_>, iteration: u32, attempt: u3
 
 fn project_attempt_ended(
     context: FactContext<'_>,
-    (iteration, attempt): (u32, u32),
+    iteration: u32,
+    attempt: u32,
     result: &AttemptResult,
 ) -> Vec<SqlStatement> {
     let ended = sql!(
@@ -174,14 +177,13 @@ fn project_attempt_ended(
         iteration,
         attempt
     );
-    let mut statements = vec![ended, agent_usage::add_attempt(context, (iteration, attempt), result)];
+    let mut statements = vec![ended, agent_usage::add_attempt(context, iteration, attempt, result)];
     if result.spend != ModelSpend::default() {
         statements.extend(add_spend(context.run, iteration, result.spend));
     }
     statements
 }
 
-/// A claim was rejected: the last attempt of its iteration had made it.
 fn count_rejected_claim(run: &str, iteration: u32) -> [SqlStatement; 2] {
     [
         sql!("UPDATE runs SET rejected = rejected + 1 WHERE id = ?", run),
@@ -189,7 +191,7 @@ fn count_rejected_claim(run: &str, iteration: u32) -> [SqlStatement; 2] {
     ]
 }
 
-/// Adds what judges used, which is also kept apart.
+/// Adds the spend of judges, whose cost is also counted separately.
 fn add_judge_spend(run: &str, iteration: u32, spend: ModelSpend) -> Vec<SqlStatement> {
     let judge_share = spend
         .cost_micros
@@ -197,7 +199,7 @@ fn add_judge_spend(run: &str, iteration: u32, spend: ModelSpend) -> Vec<SqlState
     add_spend(run, iteration, spend).into_iter().chain(judge_share).collect()
 }
 
-/// Adds what is known to the sums; unknown stays unknown.
+/// Adds the known values to the sums. A value that is unknown everywhere stays NULL.
 fn add_spend(run: &str, iteration: u32, spend: ModelSpend) -> [SqlStatement; 2] {
     let ModelSpend { input_tokens: input, output_tokens: output, cost_micros: cost } = spend;
     [

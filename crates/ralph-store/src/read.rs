@@ -1,4 +1,4 @@
-//! Reading: the projections for people, the journal for programs.
+//! Reads runs, their projections and their journal.
 use ralph_core::fact::Fact;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Row};
@@ -9,7 +9,7 @@ use super::{AttemptRow, CheckRow, IterationRow, ReceiptRow, RunRow, Store, Store
 
 pub(super) type SqliteQuery = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
-/// Asks what tells this database from every other.
+/// Selects the random id of this database.
 pub(super) const DATABASE_ID_SQL: &str = "SELECT id FROM identity";
 
 /// One fact of the journal as it was stored.
@@ -26,7 +26,7 @@ pub struct EventRow {
 pub(super) struct LatestLoop {
     /// JSON.
     pub(super) loop_json: String,
-    /// How many facts led to it; unknown for runs of the first schemas.
+    /// The number of facts in its journal; `None` for runs stored with an early schema.
     pub(super) fact_count: Option<i64>,
     pub(super) fence: i64,
 }
@@ -38,14 +38,14 @@ impl Store {
         self.fetch_rows(sqlx::query(AssertSqlSafe(sql)).bind(i64::from(limit)), RunRow::from_row).await
     }
 
-    /// Returns the runs without an end, newest first.
+    /// Returns the runs with the status `running`, newest first.
     pub async fn unfinished_runs(&self) -> Result<Vec<RunRow>, StoreError> {
         let sql =
             format!("SELECT {} FROM runs WHERE status = 'running' ORDER BY started_at DESC, id DESC", RunRow::COLUMNS);
         self.fetch_rows(sqlx::query(AssertSqlSafe(sql)), RunRow::from_row).await
     }
 
-    /// Returns the runs whose id starts or ends with these characters; enough of them to see an ambiguity.
+    /// Returns up to five runs whose id starts or ends with these characters.
     pub async fn find_runs_by_id_part(&self, id_part: &str) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!(
             "SELECT {} FROM runs WHERE substr(id, 1, length($1)) = $1 OR substr(id, -length($1)) = $1
@@ -73,11 +73,11 @@ impl Store {
         self.fetch_rows(sqlx::query(sql).bind(run.to_owned()), CheckRow::from_row).await
     }
 
-    /// Returns the facts of a run with one of two names, in order.
+    /// Returns the facts of a run that have one of two kinds, in order.
     pub async fn events_of_kinds(&self, run: &str, kinds: [&str; 2]) -> Result<Vec<EventRow>, StoreError> {
         let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND kind IN ($2, $3) ORDER BY seq";
-        let [one, other] = kinds.map(str::to_owned);
-        let query = sqlx::query(sql).bind(run.to_owned()).bind(one).bind(other);
+        let [first, second] = kinds.map(str::to_owned);
+        let query = sqlx::query(sql).bind(run.to_owned()).bind(first).bind(second);
         self.fetch_rows(query, |row| read_event(run, row)).await
     }
 
@@ -100,9 +100,9 @@ impl Store {
         Ok(self.fetch_rows(query, ReceiptRow::from_row).await?.pop())
     }
 
-    /// Returns at most `limit` facts of a run after number `after`. A journal with a gap is an error.
+    /// Returns at most `limit` facts of a run after number `after`. Fails if the journal has a gap.
     pub async fn events_after(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventRow>, StoreError> {
-        // What is written between the two reads can only be more.
+        // The journal can only grow between the two reads.
         let expected_end = self.latest_loop(run).await?.fact_count.unwrap_or(0).min(after.saturating_add(limit.into()));
         let sql = "SELECT seq, at, body, sum FROM events WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
         let query = sqlx::query(sql).bind(run.to_owned()).bind(after).bind(i64::from(limit));
@@ -112,8 +112,8 @@ impl Store {
         match gap.map(|(_, missing)| missing).or((end < expected_end).then_some(end + 1)) {
             None => Ok(rows),
             Some(missing) => {
-                let what = format!("fact {missing} of run {run} is missing");
-                Err(self.to_store_error(sqlx::Error::Decode(what.into())))
+                let message = format!("fact {missing} of run {run} is missing");
+                Err(self.to_store_error(sqlx::Error::Decode(message.into())))
             }
         }
     }
@@ -133,7 +133,7 @@ impl Store {
         Ok(self.fetch_rows(query, read).await?.pop().unwrap_or_default())
     }
 
-    /// Returns what tells this database from every other.
+    /// Returns the random id of this database.
     pub(super) async fn read_database_id(&self) -> Result<String, StoreError> {
         let found: Vec<String> = self.fetch_rows(sqlx::query(DATABASE_ID_SQL), |row| row.try_get(0)).await?;
         Ok(found.concat())
@@ -161,6 +161,6 @@ impl Store {
 
 fn read_event(run: &str, row: &SqliteRow) -> Result<EventRow, sqlx::Error> {
     let event = EventRow { seq: row.try_get("seq")?, at: row.try_get("at")?, body: row.try_get("body")? };
-    let found = fact_checksum(run, (event.seq, event.at), &event.body);
+    let found = fact_checksum(run, event.seq, event.at, &event.body);
     verify_checksum(row.try_get("sum")?, found, "a fact of the journal").map(|()| event)
 }

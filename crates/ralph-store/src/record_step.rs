@@ -1,4 +1,4 @@
-//! Writing: one step of a run is one transaction.
+//! Writes the steps of a run. Each step is one transaction.
 use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
@@ -13,16 +13,16 @@ use super::statement_batch::{JournalRow, SqlStatement, SqlValue, execute_in_one_
 use super::tasks::begin_stage;
 use super::{LastWrite, Store, StoreError};
 
-/// What is stored of a new run beside its first step.
+/// The fields of a new run, stored together with its first step.
 pub struct NewRun<'a> {
     pub kind: &'a str,
     pub agent: &'a str,
     pub promise: &'a str,
-    /// Everything needed to go on with this run later, as JSON.
+    /// Everything needed to resume the run later, as JSON.
     pub settings: &'a str,
-    /// Who drives it, as JSON.
+    /// The process that drives the run, as JSON.
     pub owner: &'a str,
-    /// What it is a stage of.
+    /// The stage of a task that this run is, if any.
     pub stage: Option<NewStage<'a>>,
 }
 
@@ -31,32 +31,32 @@ pub struct NewRun<'a> {
 pub struct NewStage<'a> {
     pub task: &'a str,
     pub role: &'a Role,
-    /// The number under which its worker has the task. A worker who lost it can begin nothing, and neither can who works by
-    /// hand while somebody has it.
+    /// The fence of the worker's lease. The insert fails if the worker has lost the lease. `None` for a manual run,
+    /// which fails if the task is leased.
     pub lease_fence: Option<i64>,
 }
 
-/// The fence of a run that was just stored; each who takes it over raises it.
+/// The fence of a new run; each takeover increments it.
 pub const FIRST_FENCE: i64 = 1;
 
-/// One step: the facts that follow from it and the loop after it.
+/// One step: its facts and the state of the loop after it.
 pub struct StepRecord<'a> {
     pub run: &'a str,
-    /// The number under which this engine drives the run.
+    /// The fence of this engine.
     pub fence: i64,
-    /// The number of the first fact.
+    /// The sequence number of the first fact.
     pub first_seq: i64,
     pub at: UnixMillis,
     pub facts: &'a [&'a Fact],
-    /// The orders that it answers, and how.
+    /// The ids of the commands that this step answers, with the results.
     pub answered_commands: &'a [(&'a str, CommandAnswer)],
-    /// What is passed on to the next stage of its task.
+    /// Guidance to pass on to the next stage of the task.
     pub guidance: Option<GuidanceForNextStage<'a>>,
     pub state: &'a LoopState,
 }
 
 impl StepRecord<'_> {
-    /// Returns how many facts the run has after this step.
+    /// Returns the number of facts of the run after this step.
     fn fact_count_after(&self) -> i64 {
         self.first_seq - 1 + i64::try_from(self.facts.len()).unwrap_or(i64::MAX)
     }
@@ -67,7 +67,7 @@ impl StepRecord<'_> {
 }
 
 impl Store {
-    /// Stores a new run with its first step.
+    /// Inserts a new run with its first step.
     pub async fn insert_run(&self, run: &NewRun<'_>, first: &StepRecord<'_>) -> Result<(), StoreError> {
         let state = SqlValue::from(self.to_json(first.state)?.as_str());
         let header = RunHeaderRow {
@@ -81,12 +81,12 @@ impl Store {
         };
         let ownership = RunOwnership { fence: first.fence, owner: Some(run.owner) };
         let mut statements =
-            vec![header.insert_statement((&state, RunTotals::from(first.state)), first.fact_count_after(), ownership)];
+            vec![header.insert_statement(&state, RunTotals::from(first.state), first.fact_count_after(), ownership)];
         if let Some(stage) = run.stage {
             statements.extend(begin_stage(first.run, stage, first.at));
         }
         self.append_journal(first, &mut statements)?;
-        let _turn = self.write_lock.lock().await;
+        let _write_guard = self.write_lock.lock().await;
         match (self.write_statements(statements).await, run.stage) {
             (Ok(()), _) => {
                 self.remember_write(first.to_last_write(&state));
@@ -102,7 +102,7 @@ impl Store {
 
     /// Stores one step: journal, projections and loop, all or nothing.
     pub async fn record_step(&self, step: &StepRecord<'_>) -> Result<(), StoreError> {
-        let _turn = self.write_lock.lock().await;
+        let _write_guard = self.write_lock.lock().await;
         self.ensure_unmodified().await?;
         let state = SqlValue::from(self.to_json(step.state)?.as_str());
         let mut statements = vec![fenced_loop_update(step, &state)];
@@ -118,30 +118,30 @@ impl Store {
     }
 
     fn append_journal(&self, step: &StepRecord<'_>, statements: &mut Vec<SqlStatement>) -> Result<(), StoreError> {
-        let at = FactContext { run: step.run, at: step.at };
+        let context = FactContext { run: step.run, at: step.at };
         let rows = (step.first_seq..)
             .zip(step.facts)
-            .map(|(seq, fact)| Ok(JournalRow { context: at, seq, fact, body: self.to_json(fact)? }))
+            .map(|(seq, fact)| Ok(JournalRow { context, seq, fact, body: self.to_json(fact)? }))
             .collect::<Result<Vec<_>, StoreError>>()?;
         if !rows.is_empty() {
             statements.push(insert_events(&rows));
         }
-        statements.extend(step.facts.iter().flat_map(|fact| project_fact(at, fact)));
-        statements.extend(step.answered_commands.iter().map(|order| mark_command_taken(*order, step.at)));
+        statements.extend(step.facts.iter().flat_map(|fact| project_fact(context, fact)));
+        statements.extend(step.answered_commands.iter().map(|(id, answer)| mark_command_taken(id, *answer, step.at)));
         if let Some(guidance) = &step.guidance {
             statements.extend(guidance.insert_commands(step.at));
         }
         Ok(())
     }
 
-    /// Writes, and finds out with the first write which database this is.
+    /// Runs the statements. With the first write, also reads the id of the database.
     async fn write_statements(&self, statements: Vec<SqlStatement>) -> Result<(), sqlx::Error> {
         let mut connection = self.connection.lock().await;
         if self.database_id.get().is_some() {
             return execute_in_one_trip(&mut connection, statements, None).await.map(drop);
         }
-        let answer = execute_in_one_trip(&mut connection, statements, Some(DATABASE_ID_SQL)).await?;
-        let found = answer.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+        let rows = execute_in_one_trip(&mut connection, statements, Some(DATABASE_ID_SQL)).await?;
+        let found = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
         self.database_id.get_or_init(|| found.concat());
         Ok(())
     }
@@ -157,8 +157,8 @@ impl Store {
     }
 }
 
-/// Stores the loop, unless somebody else has taken the run over: his fence is another, there is then no value for the
-/// column, and the whole step fails.
+/// Returns the statement that stores the loop. If another engine has taken over the run, the fence differs and the
+/// column becomes NULL, which violates its constraint: the whole step fails.
 fn fenced_loop_update(step: &StepRecord<'_>, state: &SqlValue) -> SqlStatement {
     let (facts, totals) = (step.fact_count_after(), RunTotals::from(step.state));
     sql!(

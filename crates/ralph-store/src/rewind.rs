@@ -1,5 +1,5 @@
-//! A task that somebody takes back to an earlier moment of its work: no worker has it meanwhile, and none goes on with what
-//! came after that moment.
+//! Rewinds a task to an earlier point of its work. The lease keeps workers away during the rewind, and no worker
+//! resumes work from after that point.
 use std::time::Duration;
 
 use ralph_core::event::UnixMillis;
@@ -11,7 +11,7 @@ use super::statement_batch::SqlValue;
 use super::{Store, StoreError, TaskLease};
 
 impl Store {
-    /// Takes a task that nobody has, whatever its status is. `None`: somebody has it.
+    /// Leases a task, whatever its status is. Returns `None` if another process holds the lease.
     pub async fn lease_task(
         &self,
         task: &str,
@@ -25,11 +25,12 @@ impl Store {
         Ok(self.write_outside_run(query, read_lease).await?.pop())
     }
 
-    /// Writes how far the work on a task is, from now on.
+    /// Replaces the progress and the status of a task. With `None`, the progress is not changed.
     pub async fn rewind_task(
         &self,
         lease: &TaskLease,
-        (progress, status): (Option<&TaskProgress>, TaskStatus),
+        progress: Option<&TaskProgress>,
+        status: TaskStatus,
         at: UnixMillis,
     ) -> Result<(), StoreError> {
         let sql = "UPDATE tasks SET pipeline = COALESCE($1, pipeline), status = $2, updated_at = $3

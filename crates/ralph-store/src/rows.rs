@@ -1,4 +1,4 @@
-//! The rows that reading gives back.
+//! The rows of runs, iterations, attempts, checks and receipts as they are read from the database.
 use ralph_core::outcome::{Outcome, RunEnd};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
@@ -9,7 +9,7 @@ use super::run_insert::RunHeaderRow;
 pub struct RunRow {
     pub id: String,
     pub kind: String,
-    /// What it is a stage of, and whose.
+    /// The task that the run is a stage of.
     pub task: Option<String>,
     pub role: Option<String>,
     /// `running`, or the outcome.
@@ -55,7 +55,7 @@ impl RunRow {
         run.to_header().verify_checksums(row.try_get("sum")?, row.try_get("settings_sum")?).map(|()| run)
     }
 
-    /// Returns how it ended, if it has.
+    /// Returns how the run ended, or `None` if it has not.
     #[must_use]
     pub fn run_end(&self) -> Option<RunEnd> {
         let outcome = Outcome::parse(&self.status)?;

@@ -1,15 +1,15 @@
-//! Old runs: which there are, and forgetting them for good.
+//! Lists runs by their last activity, and deletes runs.
 use ralph_core::event::UnixMillis;
 use sqlx::Row;
 
 use super::statement_batch::{execute_many, sql};
 use super::{Store, StoreError};
 
-/// When something was last heard of a run.
+/// The last activity of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunActivity {
     pub id: String,
-    /// Who drives it, as JSON, where it is recorded as going on. He may be dead.
+    /// The owner, as JSON, if the status is `running`. The owner may be dead.
     pub owner_json: Option<String>,
     pub last_active_at: UnixMillis,
 }
@@ -30,7 +30,7 @@ impl Store {
         self.fetch_rows(sqlx::query(sql), read).await
     }
 
-    /// Removes a run with its journal and everything that follows from it, all or nothing.
+    /// Deletes a run with its journal and projections, all or nothing.
     pub async fn delete_run(&self, run: &str) -> Result<(), StoreError> {
         let statements = vec![
             sql!("DELETE FROM events WHERE run = ?", run),

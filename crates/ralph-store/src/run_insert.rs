@@ -1,4 +1,4 @@
-//! What a run was given when it was stored: one statement stores it, checksums hold it.
+//! The statement that inserts a run, and the checksums of its row.
 use ralph_core::loop_state::LoopState;
 
 use super::checksum::ChecksumPart::{Number, Text};
@@ -17,10 +17,10 @@ pub(super) struct RunHeaderRow<'a> {
     pub(super) settings: &'a str,
 }
 
-/// What is kept of a loop beside it, to be added up over many.
+/// Totals of a loop in separate columns, so that statistics can add them up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunTotals {
-    /// Unknown where the loop cannot be read.
+    /// `None` if the loop cannot be read.
     pub(super) worked_ms: Option<u64>,
     pub(super) unpriced: u32,
 }
@@ -35,7 +35,7 @@ impl From<&LoopState> for RunTotals {
     }
 }
 
-/// Who drives a run, and under which number.
+/// The engine that drives a run, and its fence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunOwnership<'a> {
     pub(super) fence: i64,
@@ -44,15 +44,16 @@ pub(super) struct RunOwnership<'a> {
 }
 
 impl RunOwnership<'_> {
-    /// No engine of this store drives it.
+    /// No engine of this store drives the run.
     pub(super) const UNOWNED: Self = Self { fence: 0, owner: None };
 }
 
 impl RunHeaderRow<'_> {
-    /// Returns the statement that stores a run with its loop, to be followed by so many facts.
+    /// Returns the statement that inserts a run with its loop; `facts` is the number of facts in its journal.
     pub(super) fn insert_statement(
         &self,
-        (state, totals): (&SqlValue, RunTotals),
+        state: &SqlValue,
+        totals: RunTotals,
         facts: i64,
         ownership: RunOwnership<'_>,
     ) -> SqlStatement {
@@ -89,10 +90,10 @@ impl RunHeaderRow<'_> {
         )
     }
 
-    /// Holds what was read against its two checksums.
+    /// Compares the row with its two stored checksums.
     pub(super) fn verify_checksums(&self, stored: Option<i64>, settings: Option<i64>) -> Result<(), sqlx::Error> {
-        verify_checksum(stored, self.checksum(), "what a run was given")?;
-        verify_checksum(settings, settings_checksum(self.settings), "what a run was told")
+        verify_checksum(stored, self.checksum(), "the header of a run")?;
+        verify_checksum(settings, settings_checksum(self.settings), "the settings of a run")
     }
 
     fn checksum(&self) -> i64 {
@@ -107,17 +108,17 @@ impl RunHeaderRow<'_> {
     }
 }
 
-/// Returns the checksum of the settings, which may change when a run is taken over.
+/// Returns the checksum of the settings. It is separate because a takeover may change the settings.
 pub(super) fn settings_checksum(settings: &str) -> i64 {
     checksum(&[Text(settings)])
 }
 
-/// Returns the checksum of a loop after so many facts.
+/// Returns the checksum of a loop and the number of its facts.
 pub(super) fn loop_checksum(state: &str, facts: i64) -> i64 {
     checksum(&[Text(state), Number(facts)])
 }
 
-/// Returns the checksum of a fact in its place.
-pub(super) fn fact_checksum(run: &str, (seq, at): (i64, i64), body: &str) -> i64 {
+/// Returns the checksum of a fact with its position in the journal.
+pub(super) fn fact_checksum(run: &str, seq: i64, at: i64, body: &str) -> i64 {
     checksum(&[Text(run), Number(seq), Number(at), Text(body)])
 }

@@ -1,4 +1,4 @@
-//! What the runs of a task, or of a spec, have used together.
+//! The usage of all runs of a task or a spec.
 use ralph_core::attempt::ModelSpend;
 use ralph_core::budget::{BudgetScope, BudgetUsage};
 use sqlx::sqlite::SqliteRow;
@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError};
 
-/// A run that had an iteration and no cost has used something that nobody knows.
+/// A run with iterations but without a cost counts as unpriced.
 const USAGE_COLUMNS: &str = "SELECT SUM(cost_micros) AS cost, SUM(input_tokens) AS input, SUM(output_tokens) AS output,
     COALESCE(SUM(worked_ms), 0) AS worked, COALESCE(SUM(iterations), 0) AS iterations, COALESCE(SUM(MAX(unpriced, iterations > 0 AND cost_micros IS NULL)), 0) AS unpriced";
 
@@ -14,7 +14,8 @@ const FROM_RUNS_OF_TASK: &str = "FROM runs WHERE task = $1 AND id <> $2";
 const FROM_RUNS_OF_SPEC: &str = "FROM tasks JOIN runs ON runs.task = tasks.id WHERE tasks.spec = $1 AND runs.id <> $2";
 
 impl Store {
-    /// Returns what all runs but this one have used. What a worker has used only the worker knows.
+    /// Returns the usage of all runs in a scope except this one. For a worker it is empty, because the worker itself
+    /// counts its usage.
     pub async fn usage_of_other_runs(&self, run: &str, scope: &BudgetScope) -> Result<BudgetUsage, StoreError> {
         let (from, id) = match scope {
             BudgetScope::Task(id) => (FROM_RUNS_OF_TASK, id),

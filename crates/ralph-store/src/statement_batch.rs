@@ -1,5 +1,5 @@
-//! Statements that take effect together or not at all. SQLite runs in a thread of its own, and a step of a
-//! loop has a dozen statements: they go there as one, because each trip costs more than most statements.
+//! SQL statements that run in one transaction. sqlx runs SQLite in a separate thread, and sending a statement there
+//! costs more than most statements, so the dozen statements of a step are sent as one.
 use std::borrow::Cow;
 
 use ralph_core::fact::Fact;
@@ -15,7 +15,7 @@ type StatementQuery = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>
 /// One statement with its values, in the order of its question marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SqlStatement {
-    /// Written by this program alone; what others say stands in the values.
+    /// Always written by ralph; external data goes into `values`.
     pub(super) sql: Cow<'static, str>,
     pub(super) values: Vec<SqlValue>,
 }
@@ -37,7 +37,7 @@ impl SqlValue {
     }
 }
 
-/// Every text that is stored becomes a value here, without its secrets.
+/// Removes secrets. Every stored text passes through here.
 impl From<&str> for SqlValue {
     fn from(text: &str) -> Self {
         Self::Text(redact::redact_text(text).into_owned())
@@ -68,7 +68,7 @@ impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
     }
 }
 
-/// Makes a statement: `sql!("UPDATE … WHERE id = ?", id)`.
+/// Builds a statement: `sql!("UPDATE … WHERE id = ?", id)`.
 macro_rules! sql {
     ($sql:literal $(, $value:expr)* $(,)?) => {
         $crate::statement_batch::SqlStatement { sql: $sql.into(), values: vec![$($value.into()),*] }
@@ -76,7 +76,7 @@ macro_rules! sql {
 }
 pub(super) use sql;
 
-/// One fact on its way into the journal.
+/// One fact to be inserted into the journal.
 pub(super) struct JournalRow<'a> {
     pub(super) context: FactContext<'a>,
     pub(super) seq: i64,
@@ -85,7 +85,7 @@ pub(super) struct JournalRow<'a> {
     pub(super) body: String,
 }
 
-/// Returns the statement that adds facts to the journal. There must be one.
+/// Returns the statement that inserts facts into the journal. `rows` must not be empty.
 pub(super) fn insert_events(rows: &[JournalRow<'_>]) -> SqlStatement {
     let mut sql = String::from("INSERT INTO events (run, seq, at, kind, body, sum) VALUES (?, ?, ?, ?, ?, ?)");
     sql.push_str(&", (?, ?, ?, ?, ?, ?)".repeat(rows.len() - 1));
@@ -96,7 +96,7 @@ impl JournalRow<'_> {
     fn column_values(&self) -> [SqlValue; 6] {
         let (run, at) = (self.context.run, self.context.at.0);
         let body = SqlValue::from(self.body.as_str());
-        let sum = fact_checksum(run, (self.seq, at), body.as_stored_text());
+        let sum = fact_checksum(run, self.seq, at, body.as_stored_text());
         [run.into(), self.seq.into(), at.into(), self.fact.name().into(), body, sum.into()]
     }
 }
@@ -109,7 +109,7 @@ pub(super) async fn execute_one(
     bind_values(sqlx::query(AssertSqlSafe(sql.into_owned())), values).execute(connection).await.map(drop)
 }
 
-/// Runs any number of statements in one transaction, one trip each.
+/// Runs any number of statements in one transaction, each in a separate trip to SQLite's thread.
 pub(super) async fn execute_many(
     connection: &mut SqliteConnection,
     statements: Vec<SqlStatement>,
@@ -121,7 +121,7 @@ pub(super) async fn execute_many(
     transaction.commit().await
 }
 
-/// Runs statements in one transaction and in one trip, and then a question, whose answer it returns.
+/// Runs statements in one transaction and one trip, then `final_query`, and returns its rows.
 pub(super) async fn execute_in_one_trip(
     connection: &mut SqliteConnection,
     statements: Vec<SqlStatement>,
@@ -134,15 +134,15 @@ pub(super) async fn execute_in_one_trip(
     }
     text.push_str("COMMIT;");
     text.push_str(final_query.unwrap_or_default());
-    // Every part was written by this program; values are bound, never written into the text.
+    // Safe: ralph wrote every part of the text; values are bound.
     let values = statements.into_iter().flat_map(|statement| statement.values);
     let query = bind_values(sqlx::query(AssertSqlSafe(text)), values);
-    let done = query.fetch_all(&mut *connection).await;
-    if done.is_err() {
-        // Fails where the transaction never began; the first error is the one that matters.
+    let result = query.fetch_all(&mut *connection).await;
+    if result.is_err() {
+        // Fails if the transaction never started; the first error is the relevant one.
         let _ = sqlx::raw_sql("ROLLBACK").execute(connection).await;
     }
-    done
+    result
 }
 
 fn bind_values(query: StatementQuery, values: impl IntoIterator<Item = SqlValue>) -> StatementQuery {

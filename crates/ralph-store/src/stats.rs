@@ -1,4 +1,4 @@
-//! Adding up many runs. SQLite adds; what comes back is one row for each group and number of iterations.
+//! Statistics over many runs. SQLite adds them up and returns one row per group and number of iterations.
 use ralph_core::attempt::ModelSpend;
 use ralph_core::event::UnixMillis;
 use ralph_core::stats::RunStatsBucket;
@@ -7,10 +7,10 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError};
 
-/// What runs are grouped by.
+/// How runs are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StatsGrouping {
-    /// All of them are one group.
+    /// All runs are one group.
     All,
     Role,
     Agent,
@@ -20,12 +20,13 @@ pub enum StatsGrouping {
     Iteration,
 }
 
-/// Runs of one group with the same number of iterations; without a key: of those that have no role, no task, no known
-/// model.
+/// The key of a group, and its runs with the same number of iterations. The key is `None` for runs without a role, a task
+/// or a known model.
 pub type KeyedPart = (Option<String>, RunStatsBucket);
 
 impl Store {
-    /// Adds up the runs that began at or after a moment; of tasks, those that cost most, and one more if there is one.
+    /// Adds up the runs that started at or after `since`. Grouped by task, returns only the `max_groups` most expensive
+    /// tasks and one more, so that the caller can see that there are more.
     pub async fn run_stats(
         &self,
         grouping: StatsGrouping,
@@ -38,7 +39,7 @@ impl Store {
     }
 }
 
-/// Returns the question that adds up. Whatever is in it stands in this file.
+/// Returns the query. It contains only text from this file.
 fn stats_query(grouping: StatsGrouping) -> String {
     match grouping {
         StatsGrouping::All => runs_query("NULL", "runs", ""),
@@ -51,15 +52,15 @@ fn stats_query(grouping: StatsGrouping) -> String {
     }
 }
 
-/// There may be very many tasks: only those are added up that are asked for.
+/// Limits the query to the most expensive tasks, because there may be very many.
 const COSTLIEST_TASKS_FILTER: &str = "AND task IN (SELECT task FROM runs WHERE started_at >= $1 AND task IS NOT NULL
     GROUP BY task ORDER BY SUM(cost_micros) DESC, COUNT(*) DESC, task LIMIT $2)";
 
-/// What became of the runs.
+/// Counts runs by their outcome.
 const OUTCOME_COLUMNS: &str = "SUM(s.status NOT IN ('running', 'interrupted')) AS ended,
     SUM(s.status = 'completed') AS completed, SUM(s.status = 'blocked' AND s.exit_code = 3) AS sent_back";
 
-/// Adds up whole runs, without looking at more than the index `runs_added_up`.
+/// Adds up whole runs. Reads only the index `runs_added_up`.
 fn runs_query(key: &str, from: &str, filter: &str) -> String {
     let outcomes = OUTCOME_COLUMNS.replace("s.", "runs.");
     format!(
@@ -72,7 +73,7 @@ fn runs_query(key: &str, from: &str, filter: &str) -> String {
     )
 }
 
-/// Adds up the shares of one agent or model: a run counts wherever one worked, with what this one used.
+/// Adds up the usage per agent or model. A run counts for each agent or model that worked in it, with that one's usage.
 fn agent_usage_query(key: &str) -> String {
     format!(
         "SELECT key, iterations, COUNT(*) AS runs, {OUTCOME_COLUMNS}, SUM(rejected) AS rejected,
@@ -84,7 +85,7 @@ fn agent_usage_query(key: &str) -> String {
     )
 }
 
-/// Adds up iterations by their number. A run is completed in its last one.
+/// Adds up iterations by their number. A completed run counts for its last iteration.
 const ITERATIONS_QUERY: &str =
     "SELECT CAST(number AS TEXT) AS key, number AS iterations, runs, ended, COALESCE(completed, 0) AS completed,
         0 AS sent_back, rejected, cost_micros, input_tokens, output_tokens, unpriced, uncounted, NULL AS judges_micros,

@@ -1,4 +1,4 @@
-//! Taking a run over from an engine that is gone, or that must not write any more.
+//! Takes over a run from an engine that is dead or must not write any more.
 use ralph_core::loop_state::LoopState;
 use sqlx::Row;
 
@@ -11,27 +11,26 @@ use super::{Store, StoreError, TaskLease};
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRun {
     pub state: LoopState,
-    /// How many facts it has.
     pub fact_count: i64,
-    /// The number of its newest engine; 0 where no engine of this store ever drove it.
+    /// The fence of its newest engine; 0 if no engine of this store ever drove it.
     pub fence: i64,
 }
 
-/// By what right a run is taken over.
+/// The condition for a takeover.
 #[derive(Debug, Clone, Copy)]
 pub enum TakeoverGuard<'a> {
-    /// A worker has the task of this stage.
+    /// The worker must hold the lease of the stage's task.
     HoldsLease(&'a TaskLease),
-    /// By hand, while nobody has the task.
+    /// A manual takeover: the task must not be leased.
     TaskUnleased { task: &'a str },
-    /// It is nobody's stage, or is only buried.
+    /// The run is not a stage of a task, or is only marked as ended.
     Unguarded,
 }
 
 impl TakeoverGuard<'_> {
     fn task_id(&self) -> Option<&str> {
         match self {
-            Self::HoldsLease(claim) => Some(&claim.task_id),
+            Self::HoldsLease(lease) => Some(&lease.task_id),
             Self::TaskUnleased { task } => Some(task),
             Self::Unguarded => None,
         }
@@ -39,14 +38,14 @@ impl TakeoverGuard<'_> {
 
     fn lease_fence(&self) -> Option<i64> {
         match self {
-            Self::HoldsLease(claim) => Some(claim.fence),
+            Self::HoldsLease(lease) => Some(lease.fence),
             Self::TaskUnleased { .. } | Self::Unguarded => None,
         }
     }
 }
 
 impl Store {
-    /// Reads a run as it was left.
+    /// Reads a run as its last engine left it.
     pub async fn load_run(&self, run: &str) -> Result<StoredRun, StoreError> {
         let latest = self.latest_loop(run).await?;
         let state = serde_json::from_str(&latest.loop_json)
@@ -54,7 +53,7 @@ impl Store {
         Ok(StoredRun { state, fact_count: self.count_facts(run, &latest).await?, fence: latest.fence })
     }
 
-    /// Makes this engine the one that drives a run. Whoever drove it before can write no more.
+    /// Makes this engine the owner of a run. The previous engine can no longer write to it.
     pub async fn take_over_run(
         &self,
         run: &str,
@@ -64,7 +63,7 @@ impl Store {
     ) -> Result<StoredRun, StoreError> {
         let write_guard = self.write_lock.lock().await;
         self.ensure_unmodified().await?;
-        // One statement: whoever comes next gets the next number.
+        // One statement, so that concurrent takeovers get different fences.
         let sql = "UPDATE runs SET fence = fence + 1, owner = $1, settings = $2, settings_sum = $3 WHERE id = $4
                 AND CASE WHEN $6 IS NULL THEN NOT EXISTS (SELECT 1 FROM tasks WHERE id = $5 AND lease_until >= $7)
                     ELSE EXISTS (SELECT 1 FROM tasks WHERE id = $5 AND fence = $6) END
@@ -77,14 +76,14 @@ impl Store {
         self.refresh_file_stamps();
         drop(write_guard);
         let fence = new_fence.ok_or_else(|| match guard {
-            TakeoverGuard::HoldsLease(claim) => self.lease_lost_error(&claim.task_id),
+            TakeoverGuard::HoldsLease(lease) => self.lease_lost_error(&lease.task_id),
             TakeoverGuard::TaskUnleased { task } => StoreError::LeaseTaken { task: task.to_owned() },
-            TakeoverGuard::Unguarded => self.unreadable_error(format!("run {run} is gone")),
+            TakeoverGuard::Unguarded => self.unreadable_error(format!("run {run} does not exist")),
         })?;
         Ok(StoredRun { fence, ..self.load_run(run).await? })
     }
 
-    /// Returns who drives a run, or drove it last, as JSON.
+    /// Returns the current or last owner of a run, as JSON.
     pub async fn run_owner(&self, run: &str) -> Result<Option<String>, StoreError> {
         let query = sqlx::query("SELECT owner FROM runs WHERE id = $1").bind(run.to_owned());
         Ok(self.fetch_rows(query, |row| row.try_get(0)).await?.pop().flatten())

@@ -1,10 +1,10 @@
-//! Tasks as reading gives them back.
+//! Tasks as they are read from the database.
 use ralph_core::task::{Approval, Task, TaskStatus};
 use serde::{Deserialize, Deserializer};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-/// What a list shows of a task.
+/// The fields of a task that a list shows.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TaskListItem {
     pub id: String,
@@ -19,11 +19,11 @@ pub struct TaskListItem {
     pub approval: Approval,
     pub created_at: i64,
     pub updated_at: i64,
-    /// The newest run that is a stage of it.
+    /// The newest run that is a stage of this task.
     pub run: Option<StageRun>,
 }
 
-/// How far the newest stage of a task is.
+/// The newest stage of a task and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StageRun {
     pub id: String,
@@ -36,7 +36,7 @@ pub struct StageRun {
     pub promise: String,
 }
 
-/// A whole task.
+/// A task with all its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRow {
     pub task: Task,
@@ -47,7 +47,7 @@ pub struct TaskRow {
     pub updated_at: i64,
 }
 
-/// All tasks as one JSON array: ten thousand rows of many columns would take three times as long to fetch.
+/// Selects all tasks as one JSON array. Fetching ten thousand rows with many columns takes three times as long.
 pub(super) const TASK_LIST_SQL: &str = "SELECT json_group_array(json_object(
         'id', t.id, 'seq', t.seq, 'spec', t.spec, 'title', t.title, 'status', t.status,
         'priority', COALESCE(t.priority, 3), 'dependencies', json(COALESCE(t.dependencies, '[]')),
@@ -64,10 +64,10 @@ pub(super) const FULL_TASKS_SQL: &str = "SELECT id, spec, title, description, st
         unapproved, created_at, updated_at, metadata, completion_spec
     FROM tasks WHERE $1 IS NULL OR id = $1 ORDER BY seq";
 
-/// Reads what [`LISTED`] gives.
+/// Parses the result of [`TASK_LIST_SQL`].
 pub(super) fn parse_task_list(row: &SqliteRow) -> Result<Vec<TaskListItem>, sqlx::Error> {
     let tasks: &str = row.try_get("tasks")?;
-    serde_json::from_str(tasks).map_err(|error| sqlx::Error::Decode(format!("the tasks: {error}").into()))
+    serde_json::from_str(tasks).map_err(|error| sqlx::Error::Decode(format!("the list of tasks: {error}").into()))
 }
 
 impl TaskRow {
@@ -107,7 +107,8 @@ fn to_approval(unapproved: bool) -> Approval {
 
 fn read_status(row: &SqliteRow) -> Result<TaskStatus, sqlx::Error> {
     let stored: String = row.try_get("status")?;
-    TaskStatus::parse(&stored).ok_or_else(|| sqlx::Error::Decode(format!("a task has the status {stored:?}").into()))
+    TaskStatus::parse(&stored)
+        .ok_or_else(|| sqlx::Error::Decode(format!("a task has the unknown status {stored:?}").into()))
 }
 
 fn read_json_column<T: serde::de::DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<Option<T>, sqlx::Error> {

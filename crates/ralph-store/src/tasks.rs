@@ -1,4 +1,4 @@
-//! Tasks: read whole or as a list, changed all or nothing. Who changes them sees all of them, in the same transaction.
+//! Reads and changes tasks. Changes are decided with all tasks in view and applied in the same transaction.
 use ralph_core::event::UnixMillis;
 use ralph_core::outcome::RunEnd;
 use ralph_core::task::{Approval, Role, Task, TaskStatus};
@@ -10,21 +10,21 @@ use super::statement_batch::{SqlStatement, execute_one, sql};
 use super::task_rows::{FULL_TASKS_SQL, TASK_LIST_SQL, TaskListItem, TaskRow, parse_task_list};
 use super::{NewStage, RunRow, Store, StoreError};
 
-/// What shall become of a task.
+/// A change of one task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskChange {
-    /// A new one, with its metadata as JSON.
+    /// Adds a task; `metadata` is JSON.
     Add {
         task: Task,
         metadata: String,
         approval: Approval,
     },
-    /// Everything about it, but for its metadata.
+    /// Replaces everything except the metadata.
     Replace {
         task: Task,
         approval: Approval,
     },
-    /// A person lets its checks be started.
+    /// Records that a person approved the task's checks.
     Approve {
         id: String,
     },
@@ -33,27 +33,33 @@ pub enum TaskChange {
     },
 }
 
+/// The stage of a task that a run belongs to.
+pub(super) struct TaskStage {
+    pub(super) task: String,
+    pub(super) role: String,
+}
+
 impl Store {
-    /// Returns all tasks: the most urgent first, then the oldest.
+    /// Returns all tasks as list items, ordered by priority, then by age.
     pub async fn list_tasks(&self) -> Result<Vec<TaskListItem>, StoreError> {
         Ok(self.fetch_rows(sqlx::query(TASK_LIST_SQL), parse_task_list).await?.pop().unwrap_or_default())
     }
 
-    /// Returns one task whole.
+    /// Returns one task with all its fields.
     pub async fn get_task(&self, id: &str) -> Result<Option<TaskRow>, StoreError> {
         let query = sqlx::query(FULL_TASKS_SQL).bind(Some(id.to_owned()));
         Ok(self.fetch_rows(query, TaskRow::from_row).await?.pop())
     }
 
-    /// Returns all tasks whole, in the order in which they were made.
+    /// Returns all tasks with all their fields, in the order in which they were added.
     pub async fn list_full_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
         self.fetch_rows(sqlx::query(FULL_TASKS_SQL).bind(None::<String>), TaskRow::from_row).await
     }
 
-    /// Returns the task and the role that a run is a stage of, if it is one.
-    pub(super) async fn stage_of_run(&self, run: &str) -> Result<Option<(String, String)>, StoreError> {
+    /// Returns the task and the role of a run, or `None` if the run is not a stage.
+    pub(super) async fn stage_of_run(&self, run: &str) -> Result<Option<TaskStage>, StoreError> {
         let query = sqlx::query("SELECT task, role FROM runs WHERE id = $1 AND task IS NOT NULL");
-        let read = |row: &SqliteRow| Ok((row.try_get("task")?, row.try_get("role")?));
+        let read = |row: &SqliteRow| Ok(TaskStage { task: row.try_get("task")?, role: row.try_get("role")? });
         Ok(self.fetch_rows(query.bind(run.to_owned()), read).await?.pop())
     }
 
@@ -64,21 +70,21 @@ impl Store {
         self.fetch_rows(query, RunRow::from_row).await
     }
 
-    /// Lets `decide` see all tasks and say what shall become of which, and does all of it or nothing. Nobody else changes
-    /// them meanwhile.
+    /// Calls `decide` with all tasks and applies the changes that it returns, all or nothing. No other process can
+    /// change tasks in the meantime.
     pub async fn change_tasks<E: From<StoreError>>(
         &self,
         at: UnixMillis,
         decide: impl FnOnce(&[TaskListItem]) -> Result<Vec<TaskChange>, E>,
     ) -> Result<(), E> {
-        let _turn = self.write_lock.lock().await;
+        let _write_guard = self.write_lock.lock().await;
         let mut connection = self.connection.lock().await;
         let failed = |source| E::from(self.to_store_error(source));
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(failed)?;
         let existing = read_task_list(&mut transaction).await.map_err(failed)?;
-        // What was not committed is taken back when it is dropped.
+        // On an early return, dropping the transaction rolls it back.
         let changes = decide(&existing)?;
-        let next_seq = existing.iter().map(|head| head.seq).max().unwrap_or(0) + 1;
+        let next_seq = existing.iter().map(|task| task.seq).max().unwrap_or(0) + 1;
         for (change, seq) in changes.iter().zip(next_seq..) {
             for statement in self.change_statements(change, seq, at)? {
                 execute_one(&mut transaction, statement).await.map_err(failed)?;
@@ -97,7 +103,7 @@ impl Store {
     ) -> Result<Vec<SqlStatement>, StoreError> {
         Ok(match change {
             TaskChange::Add { task, metadata, approval } => {
-                let add = sql!(
+                let insert = sql!(
                     "INSERT INTO tasks (id, seq, title, status, created_at, updated_at, metadata)
                      VALUES (?, ?, ?, ?, ?, ?, ?)",
                     task.id.as_str(),
@@ -108,7 +114,7 @@ impl Store {
                     at.0,
                     metadata.as_str()
                 );
-                std::iter::once(add).chain(self.update_statements(task, *approval, at)?).collect()
+                std::iter::once(insert).chain(self.update_statements(task, *approval, at)?).collect()
             }
             TaskChange::Replace { task, approval } => self.update_statements(task, *approval, at)?,
             TaskChange::Approve { id } => {
@@ -156,20 +162,19 @@ async fn read_task_list(connection: &mut SqliteConnection) -> Result<Vec<TaskLis
     parse_task_list(&sqlx::query(TASK_LIST_SQL).fetch_one(connection).await?)
 }
 
-/// Returns the statement by which a run that came from a file is known as a stage. It moves no task: what it did, it did
-/// elsewhere.
+/// Returns the statement that records a run as a stage of a task. It does not change the status of the task.
 pub(super) fn assign_run_to_task(run: &str, task: &str, role: &str) -> SqlStatement {
     sql!("UPDATE runs SET task = ?, role = ? WHERE id = ?", task, role, run)
 }
 
-/// Returns the statements by which a run that begins becomes the stage of its task, and moves it.
+/// Returns the statements that make a new run a stage of its task and update the status of the task.
 pub(super) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> Vec<SqlStatement> {
-    let NewStage { task, role, lease_fence: lease } = stage;
-    // Where the task has another number, or somebody has it where nobody should, there is no value for the column, and
-    // nothing of the run is stored.
-    let fenced = match lease {
-        Some(lease) => {
-            sql!("UPDATE tasks SET fence = CASE WHEN fence = ? THEN fence END WHERE id = ?", lease, task)
+    let NewStage { task, role, lease_fence } = stage;
+    // If the fence has changed, or the task is leased although it must not be, the column becomes NULL, which violates
+    // its constraint: the whole transaction fails.
+    let fenced = match lease_fence {
+        Some(fence) => {
+            sql!("UPDATE tasks SET fence = CASE WHEN fence = ? THEN fence END WHERE id = ?", fence, task)
         }
         None => sql!(
             "UPDATE tasks SET fence = CASE WHEN owner IS NULL OR lease_until < ? THEN fence END WHERE id = ?",
@@ -177,12 +182,12 @@ pub(super) fn begin_stage(run: &str, stage: NewStage<'_>, at: UnixMillis) -> Vec
             task
         ),
     };
-    let belongs = assign_run_to_task(run, task, role.as_str());
-    [fenced, belongs].into_iter().chain(resume_stage(run, at)).collect()
+    let assigned = assign_run_to_task(run, task, role.as_str());
+    [fenced, assigned].into_iter().chain(resume_stage(run, at)).collect()
 }
 
-/// Returns the statement by which a run that goes on moves its task, if it has one, and it is its role's turn
-/// ([`Status::is_turn_of`]). A worker knows whose turn it is.
+/// Returns the statement that updates the status of a resumed run's task, if the run has a task and it is the turn of
+/// its role ([`TaskStatus::is_turn_of`]). Runs of a worker always have the turn.
 pub(super) fn resume_stage(run: &str, at: UnixMillis) -> [SqlStatement; 1] {
     let SqlStatement { sql, values } = move_task(run, statuses_during_stage(), at);
     let is_turn = "(SELECT kind = 'stage' OR role = 'coder' FROM runs WHERE id = ?)
@@ -192,22 +197,23 @@ pub(super) fn resume_stage(run: &str, at: UnixMillis) -> [SqlStatement; 1] {
                = (SELECT role FROM runs WHERE task = tasks.id AND status = 'completed'
                   AND role IN ('coder', 'reviewer', 'tester', 'qa') ORDER BY started_at DESC, id DESC LIMIT 1))";
     let [_, reviewer, tester, qa] = statuses_during_stage();
-    let own = [reviewer.into(), tester.into(), qa.into(), run.into()];
-    let judging = [Role::Reviewer, Role::Tester, Role::Qa];
-    let before = judging.map(|role| TaskStatus::preceding_role(&role));
-    let before = before.each_ref().map(|role| role.as_ref().map(Role::as_str).into());
-    let values = values.into_iter().chain([run.into()]).chain(own).chain(before).chain([run.into()]);
+    let own_statuses = [reviewer.into(), tester.into(), qa.into(), run.into()];
+    let judging_roles = [Role::Reviewer, Role::Tester, Role::Qa];
+    let preceding = judging_roles.map(|role| TaskStatus::preceding_role(&role));
+    let preceding = preceding.each_ref().map(|role| role.as_ref().map(Role::as_str).into());
+    let values = values.into_iter().chain([run.into()]).chain(own_statuses).chain(preceding).chain([run.into()]);
     [SqlStatement { sql: format!("{sql} AND ({is_turn})").into(), values: values.collect() }]
 }
 
-/// Returns the statement by which the end of a run moves its task, if it has one. Where a worker drives it, he does. A task
-/// that is not in the stage of this run, because it was not its turn or somebody moved it, stays where it is.
+/// Returns the statement that updates the status of the task of a run that has ended, if the run has a task. A worker
+/// does this itself. The status does not change if the task is not in the stage of this run.
 pub(super) fn end_stage(run: &str, ended: &RunEnd, at: UnixMillis) -> SqlStatement {
     let after = Role::BUILT_IN.map(|role| TaskStatus::after_stage(&role, ended).map(TaskStatus::as_str));
     let SqlStatement { sql, values } = move_task(run, after, at);
-    let is_there = "(SELECT kind FROM runs WHERE id = ?) <> 'stage' AND status = (SELECT CASE role WHEN 'coder' THEN ?
+    let is_in_stage =
+        "(SELECT kind FROM runs WHERE id = ?) <> 'stage' AND status = (SELECT CASE role WHEN 'coder' THEN ?
          WHEN 'reviewer' THEN ? WHEN 'tester' THEN ? WHEN 'qa' THEN ? END FROM runs WHERE id = ?)";
-    let sql = format!("{sql} AND {is_there}").into();
+    let sql = format!("{sql} AND {is_in_stage}").into();
     let during = statuses_during_stage().map(Into::into);
     SqlStatement { sql, values: values.into_iter().chain([run.into()]).chain(during).chain([run.into()]).collect() }
 }
@@ -216,7 +222,8 @@ fn statuses_during_stage() -> [Option<&'static str>; 4] {
     Role::BUILT_IN.map(|role| TaskStatus::while_in_role(&role).map(TaskStatus::as_str))
 }
 
-/// Moves the task of a run to the status for its role; `None`: it stays where it is.
+/// Returns the statement that sets the status of a run's task by the run's role. With `None`, the status does not
+/// change.
 fn move_task(run: &str, [coder, reviewer, tester, qa]: [Option<&str>; 4], at: UnixMillis) -> SqlStatement {
     sql!(
         "UPDATE tasks SET updated_at = ?, status = COALESCE(CASE (SELECT role FROM runs WHERE id = ?)

@@ -1,5 +1,5 @@
-//! A run as one file: a header, then its journal. The projections are not carried along: they follow from the
-//! journal, and reading a file in makes them again by the same rules.
+//! Exports and imports a run as one file: a header, then its journal. Projections are not exported; the import rebuilds
+//! them from the journal.
 use ralph_core::event::UnixMillis;
 use ralph_core::fact::Fact;
 use ralph_core::loop_state::LoopState;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::projections::{FactContext, project_fact};
 use super::run_insert::{RunHeaderRow, RunOwnership, RunTotals};
 use super::statement_batch::{self, JournalRow, SqlStatement};
-use super::tasks::assign_run_to_task;
+use super::tasks::{TaskStage, assign_run_to_task};
 use super::{Store, StoreError};
 
 /// The version of the file format.
@@ -26,14 +26,13 @@ pub struct ExportHeader {
     pub max_iterations: i64,
     /// Milliseconds since 1970.
     pub started_at: i64,
-    /// What the run was asked to do.
     pub settings: serde_json::Value,
-    /// What the run was a stage of.
+    /// The task that the run was a stage of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// How many facts follow: a file that was cut is noticed.
+    /// The number of facts that follow; detects a truncated file.
     pub facts: i64,
     /// The loop as it was last stored.
     pub state: serde_json::Value,
@@ -48,10 +47,11 @@ pub struct ImportedFact {
 }
 
 impl Store {
-    /// Returns the header of a run.
+    /// Returns the export header of a run.
     pub async fn export_header(&self, run: &super::RunRow) -> Result<ExportHeader, StoreError> {
         let latest = self.latest_loop(&run.id).await?;
-        let (task, role) = self.stage_of_run(&run.id).await?.unzip();
+        let stage = self.stage_of_run(&run.id).await?;
+        let (task, role) = stage.map(|TaskStage { task, role }| (task, role)).unzip();
         Ok(ExportHeader {
             ralph_export: EXPORT_VERSION,
             id: run.id.clone(),
@@ -68,21 +68,21 @@ impl Store {
         })
     }
 
-    /// Stores a run that came from a file, all or nothing.
+    /// Stores an imported run, all or nothing.
     pub async fn import_run(&self, header: &ExportHeader, facts: &[ImportedFact]) -> Result<(), StoreError> {
         let mut statements = vec![insert_imported_run(header)];
         for imported in facts {
             let body = self.to_json(&imported.fact)?;
-            let at = FactContext { run: &header.id, at: imported.at };
+            let context = FactContext { run: &header.id, at: imported.at };
             statements.push(statement_batch::insert_events(&[JournalRow {
-                context: at,
+                context,
                 seq: imported.seq,
                 fact: &imported.fact,
                 body,
             }]));
-            statements.extend(project_fact(at, &imported.fact));
+            statements.extend(project_fact(context, &imported.fact));
         }
-        // Last, so that no fact moves a task of this project.
+        // After the facts, so that none of them changes the status of a task in this project.
         if let (Some(task), Some(role)) = (&header.task, &header.role) {
             statements.push(assign_run_to_task(&header.id, task, role));
         }
@@ -107,5 +107,5 @@ fn insert_imported_run(header: &ExportHeader) -> SqlStatement {
         settings: &header.settings.to_string(),
     };
     let totals = LoopState::deserialize(&header.state).map_or(RunTotals::UNKNOWN, |state| RunTotals::from(&state));
-    row.insert_statement((&header.state.to_string().as_str().into(), totals), header.facts, RunOwnership::UNOWNED)
+    row.insert_statement(&header.state.to_string().as_str().into(), totals, header.facts, RunOwnership::UNOWNED)
 }

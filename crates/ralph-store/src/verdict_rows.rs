@@ -1,31 +1,32 @@
-//! The evidence of a claim as rows: each criterion, and behind it its stages.
+//! The rows for the evidence of a claim: each criterion, followed by its stages.
 use ralph_core::evidence::CheckEvidence;
 
 use super::statement_batch::{SqlStatement, sql};
 
-/// Returns the statements that store what was seen of a claim.
-pub(super) fn insert_checks(run_and_iteration: (&str, u32), checks: &[CheckEvidence]) -> Vec<SqlStatement> {
+/// Returns the statements that store the evidence of a claim.
+pub(super) fn insert_checks(run: &str, iteration: u32, checks: &[CheckEvidence]) -> Vec<SqlStatement> {
     let mut statements = Vec::new();
     for (check, number) in checks.iter().zip(1_u32..) {
-        insert_check_with_stages(run_and_iteration, &number.to_string(), check, &mut statements);
+        insert_check_with_stages(run, iteration, &number.to_string(), check, &mut statements);
     }
     statements
 }
 
 fn insert_check_with_stages(
-    run_and_iteration: (&str, u32),
+    run: &str,
+    iteration: u32,
     outline_number: &str,
     check: &CheckEvidence,
     statements: &mut Vec<SqlStatement>,
 ) {
     let position = statements.len() as u64 + 1;
-    statements.push(insert_check(run_and_iteration, (position, outline_number), check));
+    statements.push(insert_check(run, iteration, position, outline_number, check));
     for (stage, number) in check.stages.iter().zip(1_u32..) {
-        insert_check_with_stages(run_and_iteration, &format!("{outline_number}.{number}"), stage, statements);
+        insert_check_with_stages(run, iteration, &format!("{outline_number}.{number}"), stage, statements);
     }
 }
 
-fn insert_check((run, iteration): (&str, u32), (position, place): (u64, &str), check: &CheckEvidence) -> SqlStatement {
+fn insert_check(run: &str, iteration: u32, position: u64, outline_number: &str, check: &CheckEvidence) -> SqlStatement {
     let judgement = check.judgement.as_ref().and_then(|judgement| serde_json::to_string(judgement).ok());
     sql!(
         "INSERT INTO verdicts (run, iteration, position, place, method, name, command, verdict, reason, exit_code,
@@ -34,7 +35,7 @@ fn insert_check((run, iteration): (&str, u32), (position, place): (u64, &str), c
         run,
         iteration,
         position,
-        place,
+        outline_number,
         check.method.as_str(),
         check.name.as_deref(),
         check.command.as_str(),

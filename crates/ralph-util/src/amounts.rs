@@ -3,10 +3,10 @@ use ralph_core::budget;
 
 const MICROS_PER_DOLLAR: u64 = 1_000_000;
 
-/// More than this is a typing mistake.
+/// A larger value is probably a mistake.
 const MAX_DOLLARS: u64 = 1_000_000_000;
 
-/// An amount of dollars that is more than nothing.
+/// A positive amount of US dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DollarAmount {
     micros: u64,
@@ -18,14 +18,14 @@ pub enum AmountError {
     NotDollars { text: String },
     #[error("{text:?} is not a number of tokens: write 200000, 500k or 2M")]
     NotTokens { text: String },
-    #[error("{text:?} is nothing: leave it out for no limit")]
+    #[error("{text:?} is zero: omit it for no limit")]
     Zero { text: String },
-    #[error("{text:?} is more than anybody has")]
+    #[error("{text:?} is too large")]
     TooMuch { text: String },
 }
 
 impl DollarAmount {
-    /// Parses whole dollars with at most six digits behind the point.
+    /// Parses dollars with at most six digits after the decimal point, with or without a leading `$`.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
         let malformed = || AmountError::NotDollars { text: text.to_owned() };
         let (whole, part) = match text.strip_prefix('$').unwrap_or(text).split_once('.') {
@@ -50,14 +50,14 @@ impl DollarAmount {
         self.micros
     }
 
-    /// Returns the amount as it would be written.
+    /// Returns the amount in the form that [`DollarAmount::parse`] accepts, without `$`.
     #[must_use]
     pub fn to_plain_text(self) -> String {
         budget::format_dollars(self.micros).trim_start_matches('$').to_owned()
     }
 }
 
-/// Parses a number of tokens, with `k` or `M` behind it or nothing.
+/// Parses a number of tokens with the suffix `k`, `M` or none.
 pub fn parse_tokens(text: &str) -> Result<u64, AmountError> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -71,10 +71,10 @@ pub fn parse_tokens(text: &str) -> Result<u64, AmountError> {
     if number.is_empty() {
         return Err(malformed());
     }
-    let most = u64::from(u32::MAX) * 1_000;
+    let max_tokens = u64::from(u32::MAX) * 1_000;
     match number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
         Some(0) => Err(AmountError::Zero { text: text.to_owned() }),
-        Some(tokens) if tokens <= most => Ok(tokens),
+        Some(tokens) if tokens <= max_tokens => Ok(tokens),
         Some(_) | None => Err(AmountError::TooMuch { text: text.to_owned() }),
     }
 }
@@ -89,12 +89,12 @@ mod tests {
 
     // spec: L8
     #[test]
-    fn dollars_and_parts_of_them_are_exact_and_are_written_as_they_are_read() {
+    fn dollar_amounts_are_exact_and_format_to_the_same_value() {
         for (text, micros) in [("5", 5 * MICROS_PER_DOLLAR), ("0.25", 250_000), ("$12.5", 12_500_000), ("0.000001", 1)]
         {
-            let money = DollarAmount::parse(text).unwrap();
-            assert_eq!(money.as_micros(), micros, "{text}");
-            assert_eq!(DollarAmount::parse(&money.to_plain_text()), Ok(money), "{text}");
+            let amount = DollarAmount::parse(text).unwrap();
+            assert_eq!(amount.as_micros(), micros, "{text}");
+            assert_eq!(DollarAmount::parse(&amount.to_plain_text()), Ok(amount), "{text}");
         }
     }
 

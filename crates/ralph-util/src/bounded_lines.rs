@@ -1,8 +1,8 @@
-//! Reads lines that somebody else wrote, and no more of them than fits in: neither a file without lines nor one without
-//! an end takes all memory.
+//! Reads lines with a length limit, so that a file without line breaks or without an end cannot use up the memory.
+//! By hand because `BufRead::lines` has no limit.
 use std::io::{self, BufRead, Read};
 
-/// The lines of a text, each with its number from 1 and without its end.
+/// The lines of a text without their line endings. Numbers start at 1.
 pub struct BoundedLines<R> {
     reader: R,
     line_number: usize,
@@ -10,7 +10,7 @@ pub struct BoundedLines<R> {
 }
 
 impl<R: BufRead> BoundedLines<R> {
-    /// Reads lines of at most so many bytes.
+    /// Reads lines of at most `max_line_bytes`.
     pub fn new(reader: R, max_line_bytes: u64) -> Self {
         Self { reader, line_number: 0, max_line_bytes }
     }
@@ -32,8 +32,8 @@ impl<R: BufRead> BoundedLines<R> {
                 line.pop();
             }
             if line.len() as u64 > self.max_line_bytes {
-                let why = format!("it is longer than {} MB", self.max_line_bytes >> 20);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+                let message = format!("line is longer than {} MB", self.max_line_bytes >> 20);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             if !line.trim_ascii().is_empty() {
                 return Ok(Some(line));
@@ -47,20 +47,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_with_their_numbers_and_blank_ones_are_left_out() {
+    fn lines_are_numbered_and_blank_ones_are_skipped() {
         let mut lines = BoundedLines::new(&b"a\n\n  \nbc\nd"[..], 2);
-        let mut seen = Vec::new();
+        let mut numbered = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
-            seen.push((lines.line_number(), line));
+            numbered.push((lines.line_number(), line));
         }
-        assert_eq!(seen, [(1, b"a".to_vec()), (4, b"bc".to_vec()), (5, b"d".to_vec())]);
+        assert_eq!(numbered, [(1, b"a".to_vec()), (4, b"bc".to_vec()), (5, b"d".to_vec())]);
     }
 
     // fault: 82
     #[test]
     fn a_line_that_is_too_long_is_refused_without_reading_all_of_it() {
         let mut lines = BoundedLines::new(io::BufReader::new(io::repeat(0)), 3 << 20);
-        assert_eq!(lines.next_line().unwrap_err().to_string(), "it is longer than 3 MB");
+        assert_eq!(lines.next_line().unwrap_err().to_string(), "line is longer than 3 MB");
         assert_eq!(lines.line_number(), 1);
     }
 }

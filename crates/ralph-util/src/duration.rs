@@ -1,9 +1,9 @@
-//! Durations for people. How users write them is a rule, and stands with the rules.
+//! Formats durations. The parser is in `ralph_core::duration`.
 use std::time::Duration;
 
 pub use ralph_core::duration::{DurationError, parse};
 
-/// Shows a duration to people: `420ms`, `5.2s`, `5m 23s`, `2h 05m`.
+/// Formats a duration, rounded to at most two units: `420ms`, `5.2s`, `5m 23s`, `2h 05m`.
 #[must_use]
 pub fn format_rounded(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -16,7 +16,7 @@ pub fn format_rounded(duration: Duration) -> String {
     }
 }
 
-/// Writes a duration as a user would, in the largest unit that holds it whole: `90s`, `10m`, `2h`.
+/// Formats a duration exactly, in the largest unit that divides it: `90s`, `10m`, `2h`.
 #[must_use]
 pub fn format_exact(duration: Duration) -> String {
     let ms = duration.as_millis();

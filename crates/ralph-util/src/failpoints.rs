@@ -1,6 +1,6 @@
-//! Named points at which a test lets ralph die. Only builds for tests know them; for users this is nothing at all.
+//! Named points at which a test can make ralph abort, panic or stop. Without the feature `testing` they do nothing.
 
-/// A point in the life of a run.
+/// A point in the code that a test can select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailPoint {
     IterationStartedRecorded,
@@ -26,7 +26,7 @@ pub enum FailPoint {
 }
 
 impl FailPoint {
-    /// Returns the name that a test gives in `RALPH_FAIL`.
+    /// Returns the name for `RALPH_FAIL`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,47 +54,47 @@ impl FailPoint {
     }
 }
 
-/// Dies here if `RALPH_FAIL=NAME:N` says so and this is the N-th time; panics with `RALPH_FAIL=NAME:N:panic`,
-/// and stops until somebody lets it go on with `RALPH_FAIL=NAME:N:stop`.
+/// Aborts the process when `RALPH_FAIL=NAME:N` selects this point, at its N-th call. `RALPH_FAIL=NAME:N:panic` panics
+/// instead, and `RALPH_FAIL=NAME:N:stop` stops the process until it gets SIGCONT.
 #[cfg(feature = "testing")]
-#[expect(clippy::panic, reason = "a test asked for it")]
+#[expect(clippy::panic, reason = "a test requested it")]
 pub fn reach_fail_point(point: FailPoint) {
     use std::sync::atomic::{AtomicU32, Ordering};
-    static PASSED: AtomicU32 = AtomicU32::new(0);
-    let Ok(wanted) = std::env::var("RALPH_FAIL") else { return };
-    let mut parts = wanted.split(':');
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let Ok(selection) = std::env::var("RALPH_FAIL") else { return };
+    let mut parts = selection.split(':');
     if parts.next() != Some(point.name()) {
         return;
     }
     let number = parts.next().and_then(|number| number.parse().ok()).unwrap_or(1);
-    if PASSED.fetch_add(1, Ordering::Relaxed) + 1 != number {
+    if CALLS.fetch_add(1, Ordering::Relaxed) + 1 != number {
         return;
     }
     match parts.next() {
-        Some("panic") => panic!("a test asked for it at {}", point.name()),
+        Some("panic") => panic!("a test requested a panic at {}", point.name()),
         Some("stop") => stop_this_thread(),
-        // No destructor runs and no buffer is written, as with `kill -9`.
+        // Like `kill -9`: no destructor runs and no buffer is flushed.
         Some(_) | None => std::process::abort(),
     }
 }
 
-/// The signal goes to this thread, so that nothing more happens here before somebody lets it go on.
+/// Sends SIGSTOP to this thread, so that it is stopped before the call returns.
 #[cfg(feature = "testing")]
-#[expect(unsafe_code, reason = "no safe interface sends a signal to the own thread")]
+#[expect(unsafe_code, reason = "no safe interface sends a signal to the current thread")]
 fn stop_this_thread() {
-    // SAFETY: raise has no preconditions, and SIGSTOP runs no code of ours.
+    // SAFETY: raise has no preconditions, and SIGSTOP runs no handler.
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
 #[cfg(not(feature = "testing"))]
 pub fn reach_fail_point(_point: FailPoint) {}
 
-/// Returns how long git may take; a test says so with `RALPH_FAIL_PATIENCE_MS`.
+/// Returns the timeout for git; a test can override it with `RALPH_FAIL_PATIENCE_MS`.
 #[cfg(feature = "testing")]
 #[must_use]
 pub fn git_time_limit(default_limit: std::time::Duration) -> std::time::Duration {
-    let said = std::env::var("RALPH_FAIL_PATIENCE_MS").ok().and_then(|text| text.parse().ok());
-    said.map_or(default_limit, std::time::Duration::from_millis)
+    let override_ms = std::env::var("RALPH_FAIL_PATIENCE_MS").ok().and_then(|text| text.parse().ok());
+    override_ms.map_or(default_limit, std::time::Duration::from_millis)
 }
 
 #[cfg(not(feature = "testing"))]

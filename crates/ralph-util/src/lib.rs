@@ -1,5 +1,5 @@
-//! What every layer above the rules needs: private files, redaction of what is written, units, safe text, JSON and YAML access.
-//! It knows nothing of runs, agents or tasks.
+//! Utilities for every crate above `ralph-core`: private files, redaction, units, safe terminal text, JSON and YAML
+//! access. Nothing here depends on runs, agents or tasks.
 pub mod amounts;
 pub mod bounded_lines;
 pub mod digest;

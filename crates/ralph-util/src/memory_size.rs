@@ -1,9 +1,9 @@
 //! Amounts of memory as users write them: `512M`, `4G`; a bare number is MB.
 
-/// More than this is a typing mistake, such as a number of bytes.
+/// A larger value is probably a mistake, such as a number of bytes.
 const MAX_MB: u64 = 1 << 30;
 
-/// An amount of memory that is more than nothing, in whole MB of 1024 × 1024 bytes.
+/// A positive amount of memory in whole MB of 1024 × 1024 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySize {
     mb: u64,
@@ -13,16 +13,16 @@ pub struct MemorySize {
 pub enum MemorySizeError {
     #[error("{text:?} is not an amount of memory: write 512M or 4G (a bare number is MB)")]
     Malformed { text: String },
-    #[error("{text:?} is no memory at all: leave it out for no limit")]
+    #[error("{text:?} is zero: omit it for no limit")]
     Zero { text: String },
-    #[error("{text:?} is more than any machine has: a bare number is MB, not bytes")]
+    #[error("{text:?} is too large: a bare number is MB, not bytes")]
     TooMuch { text: String },
 }
 
 impl MemorySize {
     pub const GIGABYTE: Self = Self { mb: 1024 };
 
-    /// Parses a whole number with M, G or nothing behind it.
+    /// Parses a whole number with the suffix M, G or none.
     pub fn parse(text: &str) -> Result<Self, MemorySizeError> {
         let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
@@ -42,7 +42,7 @@ impl MemorySize {
         }
     }
 
-    /// Returns the amount that [`MemorySize::mb`] gave.
+    /// Converts a value of [`MemorySize::as_mb`] back. Returns `None` if it is out of range.
     #[must_use]
     pub fn from_mb(mb: u64) -> Option<Self> {
         (1..=MAX_MB).contains(&mb).then_some(Self { mb })

@@ -1,5 +1,5 @@
-//! Folders and files that only their owner can read, whatever the umask says, and that lie where they seem to
-//! lie: no link on the way, no pipe, no device, no second name. Nothing is followed and nothing is replaced.
+//! Opens and creates folders and files that only their owner can read, whatever the umask is. Refuses symbolic links on
+//! the path, pipes, devices and hard links; follows and replaces nothing.
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,51 +12,50 @@ use rustix::io::Errno;
 const FOLDER_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// The file by which git is told to keep out.
+/// The file that hides a folder from git.
 pub const GITIGNORE_FILE: &str = ".gitignore";
 
-/// Enough to walk through a folder; a folder that may be passed but not listed is no obstacle.
+/// Sufficient to traverse a folder, also one without read permission.
 #[cfg(target_os = "linux")]
 const TRAVERSE_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const TRAVERSE_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Something lies where a file or folder of our own belongs.
+/// A path that must be one of ralph's files or folders is something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} is {what}, not {expected} of ralph's own", path.display())]
+#[error("{} is {found}, expected {expected} that belongs to ralph", path.display())]
 pub struct ForeignPathError {
     pub path: PathBuf,
-    what: &'static str,
+    found: &'static str,
     expected: &'static str,
 }
 
 impl ForeignPathError {
-    /// Returns what lies in the way, if that is what an error is about.
+    /// Returns the `ForeignPathError` inside an I/O error, if there is one.
     #[must_use]
     pub fn from_io_error(error: &io::Error) -> Option<&Self> {
         error.get_ref().and_then(|inner| inner.downcast_ref())
     }
 }
 
-/// A folder that is held open: what is done in it is done in this one, wherever its name leads later.
+/// A folder that is held open. All operations apply to this folder, even if its path is replaced later.
 #[derive(Debug)]
 pub struct PrivateFolder {
     descriptor: OwnedFd,
     path: PathBuf,
 }
 
-/// Makes a folder and those above it, where they are missing.
+/// Opens a folder. Creates it and its parents if they are missing.
 pub fn ensure_folder(path: &Path) -> io::Result<PrivateFolder> {
     open_path(path, MissingFolder::Create)
 }
 
-/// Opens a folder that is there.
+/// Opens an existing folder.
 pub fn open_folder(path: &Path) -> io::Result<PrivateFolder> {
     open_path(path, MissingFolder::Fail)
 }
 
-/// Returns a path without links as far as it exists: for folders that belong to the user and not to a project, and
-/// that the user may have put elsewhere.
+/// Resolves the links in the existing part of a path. For folders of the user, such as `~/.config`, which may be links.
 #[must_use]
 pub fn resolve_links(path: &Path) -> PathBuf {
     let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
@@ -66,19 +65,19 @@ pub fn resolve_links(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens a plain file for reading.
+/// Opens a regular file for reading.
 pub fn open_regular_file(path: &Path) -> io::Result<File> {
     let (folder, name) = open_parent_folder(path)?;
     folder.open_for_read(name)
 }
 
-/// Opens a file for writing at its end; it is made where it is missing.
+/// Opens a file for appending. Creates it if it is missing.
 pub fn open_for_append(path: &Path) -> io::Result<File> {
     let (folder, name) = open_parent_folder(path)?;
     folder.open_for_append(name)
 }
 
-/// Opens a lock for reading and writing; it is made where it is missing. What stands in it stays.
+/// Opens a lock file for reading and writing. Creates it if it is missing, and keeps its content.
 pub fn open_lock_file(path: &Path) -> io::Result<File> {
     let (folder, name) = open_parent_folder(path)?;
     folder.open_own_file(name, OFlags::RDWR | OFlags::CREATE)
@@ -97,7 +96,7 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Returns a file of this folder, or `None` where there is none.
+    /// Returns the metadata of a file in this folder, or `None` if it does not exist.
     pub fn stat_own_file(&self, name: impl AsRef<OsStr>) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(&self.descriptor, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => ensure_own_file(&self.path.join(name.as_ref()), &found).map(|()| Some(found)),
@@ -106,12 +105,12 @@ impl PrivateFolder {
         }
     }
 
-    /// Opens a file for writing at its end; it is made where it is missing.
+    /// Opens a file for appending. Creates it if it is missing.
     pub fn open_for_append(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         self.open_own_file(name.as_ref(), OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
     }
 
-    /// The same for one whose end is looked at, too.
+    /// Opens a file for reading and appending. Creates it if it is missing.
     pub fn open_for_read_and_append(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         self.open_own_file(name.as_ref(), OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)
     }
@@ -121,12 +120,12 @@ impl PrivateFolder {
         self.open_own_file(name.as_ref(), OFlags::RDONLY)
     }
 
-    /// Makes a file that was not there before.
+    /// Creates a file. Fails if it exists.
     pub fn create_new_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         self.open_own_file(name.as_ref(), OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }
 
-    /// What stands in this folder is nobody's source code: git must not see it.
+    /// Writes a `.gitignore` that hides the whole folder from git, unless there is one.
     pub fn write_gitignore(&self) -> io::Result<()> {
         match self.create_new_file(GITIGNORE_FILE) {
             Ok(mut file) => file.write_all(b"*\n"),
@@ -136,14 +135,14 @@ impl PrivateFolder {
     }
 
     fn open_own_file(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
-        // A pipe that nobody reads must not hold us up: it is refused in a moment.
+        // Non-blocking, because opening a pipe without a reader would block; pipes are refused below.
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         match rustix::fs::openat(&self.descriptor, name, flags, FILE_MODE) {
             Ok(file) => {
                 ensure_own_file(&self.path.join(name), &rustix::fs::fstat(&file)?)?;
                 Ok(file.into())
             }
-            // What lies there says more than the number of the error.
+            // If the file is of the wrong type, that error is more helpful.
             Err(error) => self.stat_own_file(name).and(Err(error.into())),
         }
     }
@@ -165,7 +164,8 @@ fn open_path(path: &Path, missing: MissingFolder) -> io::Result<PrivateFolder> {
     open_absolute_path(&std::path::absolute(path)?, missing)
 }
 
-/// Goes the whole way at once where the kernel can. What keeps it from that is found out, or made, step by step.
+/// Opens the whole path with one system call if possible. Otherwise opens it component by component, to create missing
+/// folders or to find the component that is refused.
 fn open_absolute_path(path: &Path, missing: MissingFolder) -> io::Result<PrivateFolder> {
     if let Ok(descriptor) = open_without_links(path) {
         return Ok(PrivateFolder { descriptor, path: path.to_path_buf() });
@@ -219,28 +219,26 @@ fn not_a_folder_error(parent: &PrivateFolder, name: &OsStr) -> io::Error {
     match rustix::fs::statat(&parent.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => foreign_path_error(
             &parent.path.join(name),
-            (file_type_name(FileType::from_raw_mode(found.st_mode)), "a folder"),
+            file_type_name(FileType::from_raw_mode(found.st_mode)),
+            "a folder",
         ),
         Err(error) => error.into(),
     }
 }
 
-/// Refuses everything but a plain file with one name: writing to another name of a foreign file would write
-/// to that file.
+/// Refuses everything except a regular file with one name: writing to a hard link would change a file elsewhere.
 fn ensure_own_file(path: &Path, stat: &Stat) -> io::Result<()> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_nlink <= 1 => Ok(()),
-        FileType::RegularFile => {
-            Err(foreign_path_error(path, ("a file that has another name too (a hard link)", EXPECTED_FILE)))
-        }
-        other => Err(foreign_path_error(path, (file_type_name(other), EXPECTED_FILE))),
+        FileType::RegularFile => Err(foreign_path_error(path, "a file with another name (a hard link)", EXPECTED_FILE)),
+        other => Err(foreign_path_error(path, file_type_name(other), EXPECTED_FILE)),
     }
 }
 
 const EXPECTED_FILE: &str = "a file";
 
-fn foreign_path_error(path: &Path, (what, expected): (&'static str, &'static str)) -> io::Error {
-    io::Error::other(ForeignPathError { path: path.to_path_buf(), what, expected })
+fn foreign_path_error(path: &Path, found: &'static str, expected: &'static str) -> io::Error {
+    io::Error::other(ForeignPathError { path: path.to_path_buf(), found, expected })
 }
 
 fn file_type_name(kind: FileType) -> &'static str {
@@ -251,7 +249,7 @@ fn file_type_name(kind: FileType) -> &'static str {
         FileType::Fifo => "a named pipe",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        FileType::Unknown => "something unknown",
+        FileType::Unknown => "a file of unknown type",
     }
 }
 
@@ -268,7 +266,7 @@ mod tests {
 
     // fault: 62
     #[test]
-    fn a_link_on_the_way_to_a_folder_is_refused_and_nothing_is_made_behind_it() {
+    fn a_link_in_a_folder_path_is_refused_and_nothing_is_created_behind_it() {
         let temp = tempfile::tempdir().unwrap();
         let elsewhere = temp.path().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
@@ -284,7 +282,7 @@ mod tests {
 
     // fault: 62
     #[test]
-    fn only_a_plain_file_with_one_name_is_written_to() {
+    fn only_a_regular_file_with_one_name_is_written_to() {
         let temp = tempfile::tempdir().unwrap();
         let at = |name: &str| temp.path().join(name);
         std::fs::write(at("foreign"), "precious").unwrap();
@@ -293,15 +291,15 @@ mod tests {
         symlink(at("nowhere"), at("dangling")).unwrap();
         std::fs::create_dir(at("folder")).unwrap();
         rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, FILE_MODE, 0).unwrap();
-        for (name, what) in [
+        for (name, kind) in [
             ("hard", "a hard link"),
             ("soft", "a symbolic link"),
             ("dangling", "a symbolic link"),
             ("folder", "a folder"),
             ("pipe", "a named pipe"),
         ] {
-            let told = foreign_path_message(open_for_append(&at(name)));
-            assert!(told.contains(what), "{told}");
+            let message = foreign_path_message(open_for_append(&at(name)));
+            assert!(message.contains(kind), "{message}");
         }
         assert!(foreign_path_message(open_for_append(Path::new("/dev/null"))).contains("a device"));
         assert!(!at("nowhere").exists());
@@ -309,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_the_user_put_elsewhere_has_a_real_path() {
+    fn a_user_folder_that_is_a_link_is_resolved_to_its_target() {
         let temp = tempfile::tempdir().unwrap();
         let real = temp.path().canonicalize().unwrap().join("dotfiles");
         std::fs::create_dir(&real).unwrap();

@@ -1,5 +1,5 @@
-//! What this process must never show: the secrets of its environment and what others registered. Every border where
-//! text leaves ralph asks here; what a secret is stands in `ralph_core::redact`.
+//! The secrets that this process must never show: those of its environment and those registered later. Every text that
+//! leaves ralph passes through here. `ralph_core::redact` defines which values are secrets.
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use ralph_core::redact::{NamedSecret, SecretMatcher, StreamRedactor, secrets_in_value, secrets_of_variable};
 
-/// Prepares the search now, so that the first text need not wait for it.
+/// Builds the search index now, so that the first redaction need not wait for it.
 pub fn prepare_secrets() {
     LazyLock::force(&KNOWN_SECRETS);
 }
@@ -35,12 +35,12 @@ fn known_secrets() -> Arc<SecretMatcher> {
     Arc::clone(&KNOWN_SECRETS.read().unwrap_or_else(PoisonError::into_inner).searcher)
 }
 
-/// Registers the secrets among these variables, which an agent gets beside our own environment.
+/// Registers the secrets among these variables, which an agent gets in addition to ralph's environment.
 pub fn register_variables<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) {
     add_secrets(variables.into_iter().flat_map(|(name, value)| secrets_of_variable(name, value.as_bytes())).collect());
 }
 
-/// Registers a variable of our environment that holds a key, whatever it is called.
+/// Registers the value of an environment variable as a secret, whatever its name is.
 pub fn register_key_variable(variable: &str) {
     let value = std::env::var_os(variable).unwrap_or_default();
     add_secrets(secrets_in_value(variable, value.as_bytes()));
@@ -55,14 +55,14 @@ fn add_secrets(new: Vec<NamedSecret>) {
     known.searcher = Arc::new(SecretMatcher::new(&known.list));
 }
 
-/// Returns a text without its secrets.
+/// Returns the text with its secrets replaced by marks.
 #[must_use]
 pub fn redact_text(text: &str) -> Cow<'_, str> {
     known_secrets().redact_text(text)
 }
 
-/// Returns a JSON text with what was hidden in it, read again from the variables that the marks name; or the names of
-/// those that are not set, or not to one value.
+/// Replaces the redaction marks in a JSON text with the values of the variables that they name. Fails with the names of
+/// variables that are not set or have several values.
 pub fn reveal_secrets(json: &str) -> Result<String, Vec<String>> {
     let known = KNOWN_SECRETS.read().unwrap_or_else(PoisonError::into_inner);
     ralph_core::redact::reveal_secrets(json, |name| {
@@ -73,13 +73,13 @@ pub fn reveal_secrets(json: &str) -> Result<String, Vec<String>> {
     })
 }
 
-/// Tells whether something was hidden in a text.
+/// Returns whether a text contains a redaction mark.
 #[must_use]
 pub fn has_redaction_mark(text: &str) -> bool {
     text.contains("[redacted]") || text.contains("[redacted:")
 }
 
-/// Starts a stream from which secrets are removed.
+/// Returns a redactor for a stream.
 #[must_use]
 pub fn new_redactor() -> StreamRedactor {
     StreamRedactor::new(known_secrets())

@@ -1,5 +1,5 @@
-//! Makes text from outside harmless for a terminal. Nothing of an agent's output may move the cursor, write
-//! the clipboard, forge a link, or reverse the reading direction of our own lines.
+//! Makes external text safe for a terminal: an agent's output must not move the cursor, write the clipboard, forge a
+//! link, or reverse the reading direction of ralph's lines.
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -9,8 +9,8 @@ const CONTROL_SEQUENCE_INTRODUCER: char = '\u{9b}';
 /// The one-character form of `ESC \`, which ends strings.
 const STRING_TERMINATOR: char = '\u{9c}';
 
-/// Returns the text without control characters and terminal sequences. Newlines stay, tabs become spaces and
-/// a lone carriage return counts as a newline.
+/// Removes control characters and terminal sequences. Keeps newlines, replaces tabs with spaces, and a carriage return
+/// without a newline with a newline.
 pub fn sanitize_text(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -30,8 +30,8 @@ pub fn sanitize_text(text: &str) -> String {
     clean
 }
 
-/// Returns the text with everything written out that a terminal would act upon or people would not see. Whoever approves
-/// a command must see all of it. Newlines stay.
+/// Escapes the characters that a terminal would interpret or not show, so that a user who approves a command sees all
+/// of it. Keeps newlines.
 #[must_use]
 pub fn escape_hidden(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -45,13 +45,13 @@ pub fn escape_hidden(text: &str) -> String {
     escaped
 }
 
-/// Tells whether a terminal would act upon a character, or people would not see it.
+/// Returns whether a terminal would interpret a character or not show it.
 #[must_use]
 pub fn is_hidden_character(character: char) -> bool {
     character.is_control() || changes_text_direction(character) || is_invisible(character)
 }
 
-/// Characters without a shape, and blanks that are not the usual one.
+/// Returns whether a character has no glyph, or is a blank other than the ordinary space.
 fn is_invisible(character: char) -> bool {
     matches!(character, '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180e}' | '\u{2000}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{202f}'
@@ -59,7 +59,7 @@ fn is_invisible(character: char) -> bool {
         | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Marks that reorder or hide what follows them.
+/// Returns whether a character reorders or hides the text after it.
 fn changes_text_direction(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{feff}')
 }
@@ -89,8 +89,7 @@ fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>) {
     rest.next_if(|next| ('@'..='~').contains(next));
 }
 
-/// Skips a string command to its end. One that is not closed ends with its line, so that it cannot swallow
-/// what the agent says later.
+/// Skips a string command to its end. An unclosed one ends with its line, so that it cannot hide later output.
 fn skip_string_command(rest: &mut Peekable<Chars<'_>>) {
     while let Some(next) = rest.next_if(|next| *next != '\n') {
         match next {
@@ -145,16 +144,16 @@ mod tests {
             ("safe\u{202e}txt\u{200b}\u{a0}x", "safe\\u{202e}txt\\u{200b}\\u{a0}x"),
             ("日本 é", "日本 é"),
         ];
-        for (dirty, seen) in table {
-            assert_eq!(escape_hidden(dirty), seen);
+        for (dirty, escaped) in table {
+            assert_eq!(escape_hidden(dirty), escaped);
         }
     }
 
     proptest! {
         #[test] // spec: X1
         fn escaped_text_has_no_hidden_characters(text in any::<String>()) {
-            let seen = escape_hidden(&text);
-            prop_assert!(seen.chars().all(|c| c == '\n' || !is_hidden_character(c)));
+            let escaped = escape_hidden(&text);
+            prop_assert!(escaped.chars().all(|c| c == '\n' || !is_hidden_character(c)));
         }
 
         #[test] // spec: A4

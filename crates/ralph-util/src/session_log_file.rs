@@ -1,6 +1,6 @@
-//! The file of a session log. Several hands write at its end; the first failure ends the log and is told once. What
-//! the agent prints has a limit: beyond it only the end of each part is kept, with a mark before it; the frame around
-//! it is always written.
+//! The file of a session log. Several writers append to it; the first write error ends the log and is reported once.
+//! The agent's output is limited: beyond the limit only the tail of each part is kept, after a marker. ralph's lines
+//! are always written.
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,34 +11,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::private_files;
 use crate::redact;
 
-/// The ends that are kept of what is beyond the limit have an eighth of the room together, and each a small part of what
-/// is left of that, so that hundreds of them fit in.
+/// All tails together get an eighth of the limit.
 const TAILS_FRACTION: u64 = 8;
+/// Each tail gets this fraction of the remaining tail bytes, so that there is space for hundreds of tails.
 const TAIL_FRACTION: u64 = 64;
 const MAX_TAIL_BYTES: u64 = 64 * 1024;
 
-/// A longer list was not written by ralph.
+/// ralph never writes a longer list.
 const MAX_LIST_BYTES: u64 = 1 << 20;
 
-/// So many logs of one second are a mistake.
+/// How many file names to try before the log fails.
 const MAX_NAME_ATTEMPTS: u32 = 1_000;
 
 #[derive(Debug, Clone)]
 pub struct SessionLogFile {
     folder: Arc<Path>,
-    /// Where the names of the logs of this run are written down.
+    /// The file with the names of this run's logs.
     name_list: Arc<Path>,
-    /// How many bytes of output the logs of the run take together.
+    /// The limit for the output in all logs of the run together.
     limit_bytes: u64,
     state: Arc<Mutex<SessionLogState>>,
 }
 
 #[derive(Debug)]
 enum SessionLogState {
-    /// It has no name yet; what is written now is lost.
+    /// There is no file yet; writes are dropped.
     Unnamed,
     Open(OpenSessionLog),
-    /// It failed, and nobody has been told.
+    /// The failure was not reported yet.
     Failed(PathBuf, io::Error),
     FailureReported,
 }
@@ -47,14 +47,14 @@ enum SessionLogState {
 struct OpenSessionLog {
     path: PathBuf,
     file: File,
-    /// How many more bytes of output fit in as they come.
+    /// The bytes of output that are still written directly.
     remaining_bytes: u64,
-    /// What of that is left for the ends of parts that do not fit in.
+    /// The bytes that remain for tails, separate from `remaining_bytes`.
     remaining_tail_bytes: u64,
     overflow: OverflowTail,
 }
 
-/// What did not fit in since the last line of ours.
+/// The output beyond the limit since ralph's last line.
 #[derive(Debug, Default)]
 struct OverflowTail {
     received_bytes: u64,
@@ -62,38 +62,38 @@ struct OverflowTail {
 }
 
 impl SessionLogFile {
-    /// Prepares a log in a folder for so many bytes of output, whose name goes into a list. Nothing is made before
-    /// [`SessionFile::open`].
+    /// Prepares a log in `folder` with a limit for the output. `list` is the file with the names of the run's logs. No
+    /// file is created before [`SessionLogFile::open`].
     #[must_use]
     pub fn new(folder: &Path, limit_bytes: u64, list: &Path) -> Self {
         let state = Arc::new(Mutex::new(SessionLogState::Unnamed));
         Self { folder: folder.into(), name_list: list.into(), limit_bytes, state }
     }
 
-    /// Makes the file under the first name that is free, once; `name` gives the n-th, from 1.
+    /// Creates the file under the first free name; `name` returns the n-th candidate, from 1. Later calls do nothing.
     pub fn open(&self, name: impl Fn(u32) -> String) {
         let mut state = self.lock_state();
         if let SessionLogState::Unnamed = *state {
-            let earlier = listed_session_logs(&self.folder, &self.name_list);
-            let taken = earlier.iter().filter_map(|log| log.symlink_metadata().ok()).map(|log| log.len()).sum();
+            let earlier_logs = listed_session_logs(&self.folder, &self.name_list);
+            let used_bytes =
+                earlier_logs.iter().filter_map(|log| log.symlink_metadata().ok()).map(|log| log.len()).sum();
             *state = match create_log_file(&self.folder, name) {
                 Ok((path, file)) => {
-                    // A log that is not in the list is kept for ever, which is no reason to do without it.
+                    // A log that is missing in the list is never deleted; that is better than no log.
                     let _ = append_to_list(&self.name_list, &path);
-                    SessionLogState::Open(OpenSessionLog::new(path, file, self.limit_bytes.saturating_sub(taken)))
+                    SessionLogState::Open(OpenSessionLog::new(path, file, self.limit_bytes.saturating_sub(used_bytes)))
                 }
                 Err((path, error)) => SessionLogState::Failed(path, error),
             };
         }
     }
 
-    /// Returns the folder of the log.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns where the log is, unless it failed.
+    /// Returns the path of the open log, or `None` if it has no file or failed.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         match &*self.lock_state() {
@@ -102,17 +102,17 @@ impl SessionLogFile {
         }
     }
 
-    /// Writes output as it is, as far as it fits in.
+    /// Writes output unchanged, up to the limit.
     pub fn write_output(&self, bytes: &[u8]) {
         self.with_open_log(|open| open.write_output(bytes));
     }
 
-    /// Writes text of our own, which begins on a line of its own.
+    /// Writes ralph's text, starting on a new line.
     pub fn write_line(&self, text: &str) {
         self.with_open_log(|open| open.write_line(&redact::redact_text(text)));
     }
 
-    /// Returns why the log is not whole, once.
+    /// Returns a message if the log is not complete. Later calls return `None`.
     #[must_use]
     pub fn take_failure_message(&self) -> Option<String> {
         let mut state = self.lock_state();
@@ -165,15 +165,15 @@ impl OpenSessionLog {
     }
 
     fn write_line(&mut self, text: &str) -> io::Result<()> {
-        let OverflowTail { received_bytes: received, tail: end } = std::mem::take(&mut self.overflow);
-        if received > 0 {
-            let end = skip_partial_line(Vec::from(end));
-            self.remaining_tail_bytes -= end.len() as u64;
-            let missing = received - end.len() as u64;
+        let OverflowTail { received_bytes, tail } = std::mem::take(&mut self.overflow);
+        if received_bytes > 0 {
+            let tail = skip_partial_line(Vec::from(tail));
+            self.remaining_tail_bytes -= tail.len() as u64;
+            let missing = received_bytes - tail.len() as u64;
             self.write_frame(&format!(
                 "[ralph: {missing} bytes are missing here, because the logs of the run reached their limit]\n"
             ))?;
-            self.file.write_all(&end)?;
+            self.file.write_all(&tail)?;
         }
         self.write_frame(text)
     }
@@ -195,15 +195,15 @@ impl OverflowTail {
     }
 }
 
-/// Returns the end of an output from where a line begins, if one does.
-fn skip_partial_line(end: Vec<u8>) -> Vec<u8> {
-    match end.iter().position(|byte| *byte == b'\n') {
-        Some(at) if at + 1 < end.len() => end.get(at + 1..).unwrap_or_default().to_vec(),
-        Some(_) | None => end,
+/// Returns the tail from the start of its first complete line, or all of it if there is none.
+fn skip_partial_line(tail: Vec<u8>) -> Vec<u8> {
+    match tail.iter().position(|byte| *byte == b'\n') {
+        Some(at) if at + 1 < tail.len() => tail.get(at + 1..).unwrap_or_default().to_vec(),
+        Some(_) | None => tail,
     }
 }
 
-/// Returns the logs that a list of a run names. Other files are none of ours, whatever somebody wrote there.
+/// Returns the session logs that are named in a run's list. Ignores entries that are not names of session logs.
 #[must_use]
 pub fn listed_session_logs(folder: &Path, list: &Path) -> Vec<PathBuf> {
     let mut names = String::new();
@@ -216,7 +216,7 @@ pub fn listed_session_logs(folder: &Path, list: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Writes down that a log belongs to the run.
+/// Adds a log to the list of its run.
 fn append_to_list(list: &Path, log: &Path) -> io::Result<()> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     private_files::open_for_append(list)?.write_all(format!("{name}\n").as_bytes())
@@ -270,7 +270,7 @@ mod tests {
 
     // spec: C5
     #[test]
-    fn a_line_begins_on_a_line_of_its_own_whatever_stands_before() {
+    fn a_line_starts_on_a_new_line_even_if_the_output_before_it_has_no_newline() {
         let temp = tempfile::tempdir().unwrap();
         let file = open_log(temp.path());
         file.write_line("first\n");
@@ -294,7 +294,7 @@ mod tests {
     // spec: C5, D5
     // fault: 41
     #[test]
-    fn beyond_the_limit_the_tail_and_a_marker_are_kept_and_the_frame_is_always_written() {
+    fn beyond_the_limit_the_tail_and_a_marker_are_kept_and_lines_are_always_written() {
         let temp = tempfile::tempdir().unwrap();
         let file = open_log_with_limit(temp.path(), 8_192);
         file.write_line("header\n");
@@ -362,8 +362,8 @@ mod tests {
         *file.lock_state() = SessionLogState::Open(OpenSessionLog::new("/dev/full".into(), full, 20));
         file.write_output(b"a");
         file.write_output(b"b");
-        let complaint = file.take_failure_message().unwrap();
-        assert!(complaint.contains("/dev/full is not complete: No space left"), "{complaint}");
+        let failure = file.take_failure_message().unwrap();
+        assert!(failure.contains("/dev/full is not complete: No space left"), "{failure}");
         file.write_line("c");
         assert_eq!(file.take_failure_message(), None);
     }

@@ -1,11 +1,11 @@
-//! Splits a command line into words as a shell would, without expanding anything.
+//! Splits a command line into words like a shell, without expansion.
 
-/// A quotation mark without its partner.
+/// The command line has a quotation mark that is not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a quotation mark is not closed")]
 pub struct UnclosedQuote;
 
-/// Returns the words. Quotation marks and backslashes protect; `$` and backquotes mean themselves.
+/// Returns the words. Quotation marks and backslashes quote; `$` and backquotes have no special meaning.
 pub fn split_words(source: &str) -> Result<Vec<String>, UnclosedQuote> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -22,7 +22,7 @@ pub fn split_words(source: &str) -> Result<Vec<String>, UnclosedQuote> {
     Ok(words)
 }
 
-/// Reads to the closing quote. Inside double quotes a backslash protects only quotes, dollars and itself.
+/// Reads to the closing quote. Inside double quotes a backslash escapes only `"`, `\`, `$` and a backquote.
 fn read_quoted(quote: char, rest: &mut std::str::Chars<'_>) -> Result<String, UnclosedQuote> {
     let mut text = String::new();
     while let Some(character) = rest.next() {

@@ -1,6 +1,6 @@
-//! "Did you mean": the nearest known name to a mistyped one.
+//! "Did you mean": finds the known name that is nearest to a mistyped one.
 
-/// Returns the nearest of `known` if it is near enough to have been meant, else the whole list.
+/// Returns a hint with the nearest known name, or with all known names if none is near enough.
 #[must_use]
 pub fn suggestion_hint(typed: &str, known: &[&str]) -> String {
     match nearest_name(typed, known) {
@@ -9,18 +9,18 @@ pub fn suggestion_hint(typed: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the known name that was probably meant.
+/// Returns the nearest known name, or `None` if none is near enough.
 #[must_use]
 pub fn nearest_name<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let written = typed.to_lowercase();
     let nearest = known.iter().map(|name| (edit_distance(&written, &name.to_lowercase()), *name)).min()?;
     let (distance, name) = nearest;
-    // Two letters of five make another word.
+    // In a short name, two different letters make another word.
     let max_distance = if name.len() > 5 { 2 } else { 1 };
     (distance <= max_distance && distance < name.len() / 2 + 1).then_some(name)
 }
 
-/// Counts the letters to insert, drop, replace or swap with a neighbour.
+/// Returns the number of letters to insert, delete, replace or swap with a neighbour.
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test] // spec: A1
-    fn a_strange_name_gets_the_whole_list() {
+    fn an_unknown_name_gets_the_whole_list() {
         assert_eq!(suggestion_hint("aider", &["text", "claude"]), "choose one of text, claude");
         assert_eq!(suggestion_hint("", &["text", "claude"]), "choose one of text, claude");
         assert_eq!(suggestion_hint(&"x".repeat(100_000), &["text"]), "choose one of text");

@@ -1,4 +1,4 @@
-//! A long run does not grow tired: its last iterations cost what its first ones did.
+//! Late iterations of a long run take as long as early ones.
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::error::{Result, XtaskError};
 
 const ITERATIONS: usize = 5_000;
 
-/// So many iterations at each end are compared.
+/// Iterations compared at each end of the run.
 const SAMPLED_ITERATIONS: usize = 200;
 
 const ITERATION_STARTED_PREFIX: &str = r#"{"event":"iteration.started""#;
@@ -21,10 +21,10 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
     let millis = measure_iterations(workspace, count)?;
     let (first, last) = (&millis[..SAMPLED_ITERATIONS], &millis[millis.len() - SAMPLED_ITERATIONS..]);
     let (first, last) = (median(first), median(last));
-    let what = format!("iteration {count} / iteration 1");
+    let title = format!("iteration {count} / iteration 1");
     let limit = RatioLimit::AtMost(1.3);
     let row = ComparisonRow {
-        title: what,
+        title,
         ours: MeasuredValue::Millis(last),
         theirs: MeasuredValue::Millis(first),
         ratio: last / first,
@@ -55,7 +55,7 @@ fn measure_iterations(workspace: &BenchWorkspace, count: usize) -> Result<Vec<f6
     let times: Vec<Instant> = starts.map(|_| Instant::now()).collect();
     wait_for_exit(child, &command, EXHAUSTED_EXIT_CODE)?;
     if times.len() != count {
-        return Err(XtaskError::new(format!("{} iterations were reported, and {count} were asked for", times.len())));
+        return Err(XtaskError::new(format!("{} iterations reported, expected {count}", times.len())));
     }
     Ok(times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64() * 1000.0).collect())
 }

@@ -1,4 +1,4 @@
-//! The answer to a stop of a session, at transcripts of any length, against the limit, and against a hook of bash and jq.
+//! Time of the Stop hook with transcripts of several lengths, against a limit and against a hook in bash and jq.
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,19 +11,19 @@ use super::transcript::{self, MEGABYTE};
 use super::workspace::{BenchWorkspace, time_command};
 use crate::error::{Result, XtaskError};
 
-/// One answer is short: many of them make a round of the others.
+/// A single answer is too short to measure; a round consists of many.
 const ANSWERS_PER_ROUND: usize = 10;
 
-/// How long an answer may take.
+/// Limit for one answer.
 const MAX_ANSWER_MILLIS: f64 = 20.0;
 
-/// The shell's hook takes at least so many times as long.
+/// The shell hook must take at least this many times as long.
 const MIN_SHELL_SLOWDOWN: f64 = 10.0;
 
 const TRANSCRIPT_LENGTHS: [(&str, usize); 3] =
     [("0.1 MB", MEGABYTE / 10), ("10 MB", 10 * MEGABYTE), ("500 MB", 500 * MEGABYTE)];
 
-/// What a hook without ralph does: find the state and the last message of the agent, look for the promise, count, and go on.
+/// The same work without ralph: read the state and the last message, search for the promise, count, and continue.
 const SHELL_HOOK_SCRIPT: &str = r#"
 set -euo pipefail
 input=$(cat)
@@ -56,11 +56,11 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
     Ok(report)
 }
 
-fn compare_with_limit(scenario: &HookScenario<'_>, what: &str, rounds: usize) -> Result<ComparisonRow> {
+fn compare_with_limit(scenario: &HookScenario<'_>, title: &str, rounds: usize) -> Result<ComparisonRow> {
     let rounds = run_rounds(rounds, &mut [&mut || scenario.time_ralph_hook()])?;
     let millis = rounds.median_seconds(0) * 1000.0;
     Ok(ComparisonRow {
-        title: format!("{what} / the limit"),
+        title: format!("{title} / the limit"),
         ours: MeasuredValue::Millis(millis),
         theirs: MeasuredValue::Millis(MAX_ANSWER_MILLIS),
         ratio: millis / MAX_ANSWER_MILLIS,
@@ -68,12 +68,12 @@ fn compare_with_limit(scenario: &HookScenario<'_>, what: &str, rounds: usize) ->
     })
 }
 
-/// The agent says something more, so that no stop is like another.
+/// A short turn, appended between two stops so that each stop is different.
 const SHORT_TURN: &str = r#"{"type":"user","message":{"role":"user","content":"go on"}}
 {"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Working on it."}]}}
 "#;
 
-/// Returns a turn of many steps, each of which says what it used.
+/// Returns a turn with many steps, each with its token usage.
 fn build_long_turn(bytes: usize) -> String {
     let output = r#"    let value = table.get(\"name\").copied().unwrap_or_default();\n"#.repeat(60);
     let mut turn = String::with_capacity(bytes + 2 * output.len());
@@ -106,13 +106,13 @@ fn compare_with_shell(workspace: &BenchWorkspace) -> Result<ComparisonRow> {
     })
 }
 
-/// A session with a loop and a transcript.
+/// A session with an active loop and a transcript.
 struct HookScenario<'a> {
     workspace: &'a BenchWorkspace,
     transcript: PathBuf,
     state: PathBuf,
     event: PathBuf,
-    /// What is written between two stops.
+    /// Appended to the transcript between two stops.
     turn: String,
 }
 

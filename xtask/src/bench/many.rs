@@ -1,5 +1,4 @@
-//! Many loops in one process: a worker with as many tasks at work as it is given, whose agents wait. What is measured is the
-//! memory of ralph itself when all of them are at work.
+//! Memory of a worker that runs many loops at once, with agents that only wait.
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,13 +14,13 @@ use crate::error::{Result, XtaskError};
 const LOOP_COUNT: usize = 1_000;
 const MAX_MEGABYTES: f64 = 500.0;
 
-/// What a loop of the second half may cost against one of the first.
+/// Limit for the memory of a late loop relative to an early one.
 const MAX_GROWTH_RATIO: f64 = 1.3;
 
-/// How long all of them may take to begin.
+/// Timeout until all loops have started.
 const START_TIMEOUT: Duration = Duration::from_secs(900);
 const START_POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// The exit code of a worker that was asked to stop.
+/// The exit code of a worker that was stopped.
 const TERMINATED_EXIT_CODE: i32 = 143;
 
 // spec: F4
@@ -54,7 +53,7 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
     Ok(BenchReport { rows, ..BenchReport::default() })
 }
 
-/// Returns the peak of a worker's memory in megabytes, with so many loops at work.
+/// Returns the peak memory of a worker with `loops` active loops, in megabytes.
 fn measure_peak_memory(workspace: &BenchWorkspace, loops: usize) -> Result<f64> {
     let project = create_project_with_tasks(workspace, loops)?;
     let (agent, marks) = (workspace.path("waiting.sh"), workspace.path("waiting"));
@@ -66,28 +65,28 @@ fn measure_peak_memory(workspace: &BenchWorkspace, loops: usize) -> Result<f64> 
     command.args(["work", "--json", "--agent", "text", "--agent-cmd"]).arg(&agent);
     command.args(["--slots", &loops.to_string()]).env("RALPH_PIPELINE_STAGES", "coder");
     let child = spawn_command(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))?;
-    let seen = measure_when_all_started(&child, &marks, loops);
+    let measured = measure_when_all_started(&child, &marks, loops);
     CommandLine::parse("kill -TERM").args([child.id().to_string()]).run_quietly()?;
     wait_for_exit(child, &command, TERMINATED_EXIT_CODE)?;
     for folder in [&marks, &project, &workspace.path("trees")] {
         remove_folder(folder)?;
     }
-    seen
+    measured
 }
 
 fn measure_when_all_started(child: &Child, marks: &Path, loops: usize) -> Result<f64> {
-    let until = Instant::now() + START_TIMEOUT;
+    let deadline = Instant::now() + START_TIMEOUT;
     while fs::read_dir(marks).map_or(0, Iterator::count) < loops {
-        if Instant::now() > until {
-            return Err(XtaskError::new(format!("not all of {loops} loops have begun")));
+        if Instant::now() > deadline {
+            return Err(XtaskError::new(format!("not all of {loops} loops have started")));
         }
         thread::park_timeout(START_POLL_INTERVAL);
     }
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    parse_peak_memory(&status).ok_or_else(|| XtaskError::new("the memory of ralph cannot be read"))
+    parse_peak_memory(&status).ok_or_else(|| XtaskError::new("cannot read the memory usage of ralph"))
 }
 
-/// Makes a project with a commit and so many tasks.
+/// Creates a project with one commit and `tasks` tasks.
 fn create_project_with_tasks(workspace: &BenchWorkspace, tasks: usize) -> Result<PathBuf> {
     let project = workspace.create_project("many")?;
     let mut git = CommandLine::parse("git -c user.name=A -c user.email=a@example.invalid -C");
@@ -107,7 +106,7 @@ fn write_tasks(file: &Path, tasks: usize) -> Result<()> {
     fs::write(file, text).map_err(|error| XtaskError::with_cause(file.display(), error))
 }
 
-/// Prepares a call of ralph whose trees lie in the stage, too.
+/// Returns a ralph command whose work trees are in the workspace.
 pub(super) fn ralph_command(workspace: &BenchWorkspace, project: &Path) -> Command {
     let mut command = Command::new(&workspace.ralph);
     command.current_dir(project).env("XDG_STATE_HOME", workspace.path("trees")).env("HOME", workspace.path("home"));

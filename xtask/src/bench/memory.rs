@@ -1,4 +1,4 @@
-//! The most memory that ralph itself takes, however long the output and its lines are.
+//! Peak memory of ralph for long outputs and long lines.
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::error::{Result, XtaskError};
 
 const MAX_MEGABYTES: f64 = 40.0;
 
-/// How often the kernel is asked. It keeps the peak itself, so only the last moment can be missed.
+/// How often to poll the kernel. It tracks the peak itself, so only the last moment can be missed.
 const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 // spec: F2
@@ -58,7 +58,7 @@ fn measure_row(
     })
 }
 
-/// Runs the command to its good end and returns its own peak of memory in megabytes.
+/// Runs the command successfully and returns its peak memory in megabytes.
 fn measure_peak(mut command: Command) -> Result<f64> {
     let child = spawn_command(&mut command)?;
     let status = format!("/proc/{}/status", child.id());
@@ -73,8 +73,8 @@ fn measure_peak(mut command: Command) -> Result<f64> {
         let text = fs::read_to_string(&status).unwrap_or_default();
         peak = parse_peak_memory(&text).or(peak);
     }
-    waiter.join().map_err(|_| XtaskError::new("the wait for ralph broke down"))??;
-    peak.ok_or_else(|| XtaskError::new("ralph ended before its memory could be read"))
+    waiter.join().map_err(|_| XtaskError::new("the thread that waits for ralph panicked"))??;
+    peak.ok_or_else(|| XtaskError::new("ralph exited before its memory could be read"))
 }
 
 /// Returns the peak that the kernel reports, in megabytes.

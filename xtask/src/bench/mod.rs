@@ -1,6 +1,5 @@
-//! `cargo xtask bench`: ralph beside what it replaces, on the same machine in the same minutes. Only ratios and
-//! differences are judged, so that a slow or busy machine gives the same answer. A benchmark is a file and a line in
-//! [`BENCHES`]; none of them is a test.
+//! `cargo xtask bench`: compares ralph with its alternatives on the same machine at the same time. Only ratios have
+//! limits, so that a slow or busy machine gives the same result. A benchmark is a file and an entry in [`BENCHMARKS`].
 mod ageing;
 mod hook;
 mod many;
@@ -31,13 +30,13 @@ struct BenchmarkEntry {
 
 const BENCHMARKS: &[BenchmarkEntry] = &[
     BenchmarkEntry { name: "overhead", about: "one iteration against a bare shell loop", run: overhead::run },
-    BenchmarkEntry { name: "reading", about: "a long output against the shell loop and against jq", run: reading::run },
-    BenchmarkEntry { name: "memory", about: "peak memory at any length of output", run: memory::run },
-    BenchmarkEntry { name: "start", about: "how long until something happens", run: start::run },
+    BenchmarkEntry { name: "reading", about: "a long output against a shell loop and against jq", run: reading::run },
+    BenchmarkEntry { name: "memory", about: "peak memory for long outputs", run: memory::run },
+    BenchmarkEntry { name: "start", about: "startup time", run: start::run },
     BenchmarkEntry { name: "ageing", about: "late iterations against early ones", run: ageing::run },
     BenchmarkEntry { name: "many", about: "many loops in one process", run: many::run },
-    BenchmarkEntry { name: "hook", about: "the answer to a stop of a session", run: hook::run },
-    BenchmarkEntry { name: "tasks", about: "ten thousand tasks", run: tasks::run },
+    BenchmarkEntry { name: "hook", about: "answer time of the Stop hook", run: hook::run },
+    BenchmarkEntry { name: "tasks", about: "commands with ten thousand tasks", run: tasks::run },
 ];
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
@@ -45,14 +44,14 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let chosen = select_benchmarks(&options.names)?;
     build_release()?;
     let workspace = BenchWorkspace::new(&options)?;
-    let mut over = Vec::new();
+    let mut exceeded = Vec::new();
     for bench in chosen {
         out::print_line(&format!("{}: {}", bench.name, bench.about));
         let report = (bench.run)(&workspace)?;
         out::print_line(&report.to_table());
-        over.extend(report.titles_over_limit().map(str::to_owned));
+        exceeded.extend(report.titles_over_limit().map(str::to_owned));
     }
-    if over.is_empty() { Ok(()) } else { Err(XtaskError::new(format!("over the limit: {}", over.join("; ")))) }
+    if exceeded.is_empty() { Ok(()) } else { Err(XtaskError::new(format!("over the limit: {}", exceeded.join("; ")))) }
 }
 
 fn select_benchmarks(names: &[String]) -> Result<Vec<&'static BenchmarkEntry>> {
@@ -71,7 +70,7 @@ fn select_benchmarks(names: &[String]) -> Result<Vec<&'static BenchmarkEntry>> {
 }
 
 fn build_release() -> Result<()> {
-    out::print_line("building ralph and the scripted agent for release");
+    out::print_line("building release binaries of ralph and the scripted agent");
     CommandLine::parse("cargo build --release --quiet --package ralph --features testing --bins").run_quietly()
 }
 
@@ -81,10 +80,10 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
-        let said = select_benchmarks(&["speed".to_owned()]).err().unwrap().to_string();
+        let message = select_benchmarks(&["speed".to_owned()]).err().unwrap().to_string();
         assert!(
-            said.ends_with("hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks"),
-            "{said}"
+            message.ends_with("hint: choose from overhead, reading, memory, start, ageing, many, hook, tasks"),
+            "{message}"
         );
         assert_eq!(select_benchmarks(&[]).unwrap().len(), BENCHMARKS.len());
     }

@@ -1,4 +1,4 @@
-//! What `bench` can be told.
+//! The options of `cargo xtask bench`.
 use crate::error::{Result, XtaskError};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -10,9 +10,9 @@ pub(super) struct BenchOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BenchSize {
-    /// What the requirements speak of.
+    /// The size that the requirements state.
     Full,
-    /// A tenth of it, to see whether everything works.
+    /// A tenth of the full size, to test the benchmarks themselves.
     Quick,
 }
 
@@ -34,7 +34,7 @@ impl BenchOptions {
                 "--quick" => options.size = BenchSize::Quick,
                 "--rounds" => options.rounds = parse_rounds(args.next())?,
                 flag if flag.starts_with('-') => {
-                    return Err(XtaskError::new(format!("bench knows no option {flag}")));
+                    return Err(XtaskError::new(format!("unknown option {flag} for bench")));
                 }
                 name => options.names.push(name.to_owned()),
             }

@@ -1,4 +1,4 @@
-//! What an iteration costs beside the agent itself: a loop with all its records stored, against the bare shell loop.
+//! Overhead of an iteration: a loop with all its records stored, against a bare shell loop.
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -56,12 +56,12 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
     Ok(BenchReport { rows, ..BenchReport::default() })
 }
 
-/// Starts the agent and waits for it, so many times: nothing that starts it can be faster.
+/// Times `count` runs of the agent alone, the lower bound for any loop.
 fn time_agent_alone(workspace: &BenchWorkspace, count: usize) -> Result<Duration> {
-    let begun = Instant::now();
+    let started = Instant::now();
     for _ in 0..count {
         let mut command = workspace.agent_command()?;
         wait_for_exit(spawn_command(&mut command)?, &command, 0)?;
     }
-    Ok(begun.elapsed())
+    Ok(started.elapsed())
 }

@@ -1,4 +1,4 @@
-//! How fast a long output is read: parsed, logged and searched for the promise, against programs that do part of it.
+//! Time to parse, log and search a long output, against programs that do part of this work.
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::error::Result;
 
 const OUTPUT_MEGABYTES: usize = 500;
 
-/// A long file is its own average.
+/// A long file needs few rounds.
 const MAX_ROUNDS: usize = 3;
 
 const SHELL_LOOP: &str = r#"cat "$1" | cat "$2" | tee log | grep -q '<promise>DONE</promise>'"#;
@@ -23,7 +23,7 @@ const JQ_SCRIPT: &str =
 // spec: F2
 pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
     let megabytes = workspace.size.scaled_count(OUTPUT_MEGABYTES);
-    // The file itself and a log of the same length.
+    // Room for the file and a log of the same length.
     let workspace = &workspace.in_memory(megabytes * 5 / 2)?;
     let file = workspace.path("long.ndjson");
     transcript::write_transcript(&file, megabytes * MEGABYTE)?;
@@ -52,13 +52,13 @@ fn compare_with_jq(rounds: &RoundTimes, megabytes: usize) -> ComparisonRow {
     comparison_row(rounds, format!("{megabytes} MB / cat, tee and jq"), 2, RatioLimit::AtMost(0.1))
 }
 
-fn comparison_row(rounds: &RoundTimes, what: String, other: usize, limit: RatioLimit) -> ComparisonRow {
+fn comparison_row(rounds: &RoundTimes, title: String, other: usize, limit: RatioLimit) -> ComparisonRow {
     let (ours, theirs) =
         (MeasuredValue::Seconds(rounds.median_seconds(0)), MeasuredValue::Seconds(rounds.median_seconds(other)));
-    ComparisonRow { title: what, ours, theirs, ratio: rounds.median_ratio(0, other), limit }
+    ComparisonRow { title, ours, theirs, ratio: rounds.median_ratio(0, other), limit }
 }
 
-/// Prepares one iteration with an agent that prints the file.
+/// Returns a command for one iteration with an agent that prints the file.
 pub(super) fn reading_command(workspace: &BenchWorkspace, project: &Path, file: &Path) -> Command {
     let mut command = workspace.ralph_run_command(project, Path::new("/bin/cat"));
     command.arg("--agent-arg").arg(file).args([
@@ -72,7 +72,7 @@ pub(super) fn reading_command(workspace: &BenchWorkspace, project: &Path, file: 
     command
 }
 
-/// Measures a script that writes a log, and removes the log: there is room for one.
+/// Times a script and removes its log, because there is room for only one.
 fn time_and_remove_log(workspace: &BenchWorkspace, script: Command) -> Result<Duration> {
     let took = time_command(script, 0)?;
     remove_file(&workspace.path("log"))?;

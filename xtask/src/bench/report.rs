@@ -1,6 +1,6 @@
-//! The table of results: what, ours, theirs, ratio, limit, and whether it holds.
+//! The table of results, with ratios and limits.
 
-/// One comparison.
+/// One row of the table.
 pub(super) struct ComparisonRow {
     pub(super) title: String,
     pub(super) ours: MeasuredValue,
@@ -18,16 +18,16 @@ pub(super) enum MeasuredValue {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RatioLimit {
-    /// The ratio is at most this.
+    /// The ratio must be at most this.
     AtMost(f64),
-    /// It is shown for comparison.
+    /// No limit; shown for comparison.
     Unlimited,
 }
 
 #[derive(Default)]
 pub(super) struct BenchReport {
     pub(super) rows: Vec<ComparisonRow>,
-    /// What could not be measured, and why.
+    /// Remarks, such as a measurement that was skipped.
     pub(super) notes: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl MeasuredValue {
 }
 
 impl ComparisonRow {
-    /// Tells whether the limit holds. What is no number holds no limit.
+    /// Returns whether the ratio is within its limit. NaN never is.
     fn is_within_limit(&self) -> bool {
         match self.limit {
             RatioLimit::AtMost(most) => self.ratio <= most,
@@ -65,7 +65,7 @@ impl ComparisonRow {
 }
 
 impl BenchReport {
-    /// Returns what is over its limit.
+    /// Returns the titles of rows that exceed their limit.
     pub(super) fn titles_over_limit(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().filter(|row| !row.is_within_limit()).map(|row| row.title.as_str())
     }
@@ -83,10 +83,10 @@ impl BenchReport {
     }
 }
 
-/// Puts the words to the left and the numbers to the right.
+/// Aligns titles to the left and numbers to the right.
 fn align_cells(cells: &[String; 6], widths: &[usize; 6]) -> String {
-    let [what, numbers @ .., verdict] = cells;
-    let mut line = format!("  {what:<width$}", width = widths[0]);
+    let [title, numbers @ .., verdict] = cells;
+    let mut line = format!("  {title:<width$}", width = widths[0]);
     for (cell, width) in numbers.iter().zip(&widths[1..]) {
         line.push_str(&format!("  {cell:>width$}"));
     }
@@ -98,14 +98,8 @@ mod tests {
     use super::*;
 
     fn example_row(ratio: f64, limit: RatioLimit) -> ComparisonRow {
-        let what = "one iteration".to_owned();
-        ComparisonRow {
-            title: what,
-            ours: MeasuredValue::Millis(3.0),
-            theirs: MeasuredValue::Millis(4.0),
-            ratio,
-            limit,
-        }
+        let title = "one iteration".to_owned();
+        ComparisonRow { title, ours: MeasuredValue::Millis(3.0), theirs: MeasuredValue::Millis(4.0), ratio, limit }
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Contestants that take turns: A B C, A B C. What else the machine does meets them all alike.
+//! Runs contestants in turns (A B C, A B C), so that other load on the machine affects all of them equally.
 use std::time::Duration;
 
 use crate::error::Result;
 
-/// Measures one contestant once.
+/// Runs a contestant once and returns its time.
 pub(super) type BenchContestant<'a> = &'a mut dyn FnMut() -> Result<Duration>;
 
 /// The times of each contestant, round by round.
@@ -11,7 +11,7 @@ pub(super) struct RoundTimes {
     seconds: Vec<Vec<f64>>,
 }
 
-/// Lets everyone run once unmeasured, then so many times in turn.
+/// Runs each contestant once as a warm-up, then `rounds` times in turns.
 pub(super) fn run_rounds(rounds: usize, contestants: &mut [BenchContestant<'_>]) -> Result<RoundTimes> {
     for contestant in contestants.iter_mut() {
         contestant()?;
@@ -31,7 +31,7 @@ impl RoundTimes {
         self.seconds.get(contestant).map_or(f64::NAN, |times| median(times))
     }
 
-    /// Returns the median over the rounds of what one took, as a part of what another took in the same round.
+    /// Returns the median over all rounds of the ratio between two contestants.
     pub(super) fn median_ratio(&self, one: usize, other: usize) -> f64 {
         let pair = self.seconds.get(one).zip(self.seconds.get(other));
         let ratios = pair.map(|(one, other)| one.iter().zip(other).map(|(one, other)| one / other).collect::<Vec<_>>());
@@ -39,7 +39,7 @@ impl RoundTimes {
     }
 }
 
-/// Returns the middle of the values; of an even number the mean of the two in the middle.
+/// Returns the median; for an even number of values, the mean of the two in the middle.
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -56,14 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle() {
+    fn the_median_is_the_middle_value() {
         assert_eq!(median(&[3.0, 1.0, 2.0]).to_string(), "2");
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]).to_string(), "2.5");
         assert!(median(&[]).is_nan());
     }
 
     #[test]
-    fn contestants_take_turns_after_a_round_that_does_not_count() {
+    fn contestants_take_turns_after_a_warm_up_round() {
         let order = std::cell::RefCell::new(String::new());
         let run = |name: char, millis: u64| {
             order.borrow_mut().push(name);

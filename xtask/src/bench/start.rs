@@ -1,4 +1,4 @@
-//! How long until something happens: the version on the screen, and the first agent at work.
+//! Startup time: `ralph --version`, and the start of the first agent.
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use super::workspace::{
 };
 use crate::error::{Result, XtaskError};
 
-/// One start is short: many of them make a round of the others.
+/// A single start is too short to measure; a round consists of many.
 const STARTS_PER_ROUND: usize = 20;
 
-/// "A few milliseconds", where starting a program takes one: machines differ, and one differs from hour to hour.
+/// A ratio for "a few milliseconds", because the time to start a program differs between machines and over time.
 const MAX_START_RATIO: f64 = 6.0;
 
-/// How often the trace of the agent is looked for.
+/// How often to poll for the trace file of the agent.
 const TRACE_POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 // spec: F5
@@ -52,11 +52,11 @@ fn measure_first_agent(workspace: &BenchWorkspace) -> Result<ComparisonRow> {
     measure_row(workspace, "until the agent works / started alone", [&mut ours, &mut alone])
 }
 
-fn measure_row(workspace: &BenchWorkspace, what: &str, mut pair: [BenchContestant<'_>; 2]) -> Result<ComparisonRow> {
+fn measure_row(workspace: &BenchWorkspace, title: &str, mut pair: [BenchContestant<'_>; 2]) -> Result<ComparisonRow> {
     let rounds = run_rounds(workspace.rounds * STARTS_PER_ROUND, &mut pair)?;
     let millis = |contestant| MeasuredValue::Millis(rounds.median_seconds(contestant) * 1000.0);
     Ok(ComparisonRow {
-        title: what.to_owned(),
+        title: title.to_owned(),
         ours: millis(0),
         theirs: millis(1),
         ratio: rounds.median_ratio(0, 1),
@@ -64,19 +64,19 @@ fn measure_row(workspace: &BenchWorkspace, what: &str, mut pair: [BenchContestan
     })
 }
 
-/// Returns how long it took until the agent left its trace, and lets everything end.
+/// Returns the time until the agent has written its trace file, and waits for the command to exit.
 fn time_until_trace(mut command: Command, trace: &Path, expected: i32) -> Result<Duration> {
     remove_file(trace)?;
     command.env("FA_COUNT", trace);
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut child = spawn_command(&mut command)?;
     while !trace.exists() {
         if child.try_wait().is_ok_and(|status| status.is_some()) && !trace.exists() {
-            return Err(XtaskError::new("the agent was never started"));
+            return Err(XtaskError::new("the agent did not start"));
         }
         std::thread::park_timeout(TRACE_POLL_INTERVAL);
     }
-    let took = begun.elapsed();
+    let took = started.elapsed();
     wait_for_exit(child, &command, expected)?;
     Ok(took)
 }

@@ -1,4 +1,4 @@
-//! Ten thousand tasks: what people and workers ask of them again and again stays quick.
+//! Time of frequent commands in a project with ten thousand tasks.
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -21,29 +21,25 @@ pub(super) fn run(workspace: &BenchWorkspace) -> Result<BenchReport> {
     write_dependent_tasks(&file, count)?;
     let import = file.display().to_string();
     time_ralph_command(workspace, &project, &["task", "import", &import])?;
-    // The first one is never done: nothing is ready, and a worker looks through all of them in vain.
+    // All tasks depend on the first one. While it is blocked, a worker checks all of them and finds none ready.
     time_ralph_command(workspace, &project, &["task", "edit", "T-0", "--status", "blocked"])?;
     let rows = vec![
-        measure_row(workspace, &project, (&format!("status, {count} tasks"), &["status", "--json"]))?,
-        measure_row(workspace, &project, (&format!("task list, {count} tasks"), &["task", "list", "--json"]))?,
-        measure_row(
-            workspace,
-            &project,
-            (&format!("what is next, {count} tasks"), &["work", "--until-idle", "--json"]),
-        )?,
+        measure_row(workspace, &project, &format!("status, {count} tasks"), &["status", "--json"])?,
+        measure_row(workspace, &project, &format!("task list, {count} tasks"), &["task", "list", "--json"])?,
+        measure_row(workspace, &project, &format!("next task, {count} tasks"), &["work", "--until-idle", "--json"])?,
     ];
     remove_folder(&project)?;
     Ok(BenchReport { rows, ..BenchReport::default() })
 }
 
-fn measure_row(workspace: &BenchWorkspace, project: &Path, (what, args): (&str, &[&str])) -> Result<ComparisonRow> {
+fn measure_row(workspace: &BenchWorkspace, project: &Path, title: &str, args: &[&str]) -> Result<ComparisonRow> {
     let mut times = Vec::new();
     for _ in 0..SAMPLE_COUNT {
         times.push(time_ralph_command(workspace, project, args)?);
     }
     let middle = median(&times);
     Ok(ComparisonRow {
-        title: what.to_owned(),
+        title: title.to_owned(),
         ours: MeasuredValue::Millis(middle),
         theirs: MeasuredValue::Millis(MAX_COMMAND_MILLIS),
         ratio: middle / MAX_COMMAND_MILLIS,
@@ -51,14 +47,14 @@ fn measure_row(workspace: &BenchWorkspace, project: &Path, (what, args): (&str, 
     })
 }
 
-/// Returns the milliseconds of one call.
+/// Runs a ralph command and returns its time in milliseconds.
 fn time_ralph_command(workspace: &BenchWorkspace, project: &Path, args: &[&str]) -> Result<f64> {
     let mut command = ralph_command(workspace, project);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     Ok(time_command(command, 0)?.as_secs_f64() * 1000.0)
 }
 
-/// Writes tasks that all wait for the first.
+/// Writes tasks that all depend on the first one.
 fn write_dependent_tasks(file: &Path, tasks: usize) -> Result<()> {
     let line = |number: usize| {
         let after = if number == 0 { "" } else { ", dependencies: [T-0]" };

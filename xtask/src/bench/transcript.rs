@@ -1,4 +1,4 @@
-//! Writes long outputs in Claude's format: text, tool calls, tool results of 2 to 10 KB, and at the end the promise.
+//! Writes long outputs in Claude's format: text, tool calls, tool results of 2 to 10 KB, and finally the promise.
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ pub(super) const MEGABYTE: usize = 1 << 20;
 const SESSION: &str = r#""session_id":"5b1f0c2e-0000-4000-8000-000000000000","parent_tool_use_id":null"#;
 const SOURCE_LINE: &str = r#"    let value = table.get(\"name\").copied().unwrap_or_default(); // as before\n"#;
 
-/// Writes an output of about so many bytes, in records of a few kilobytes.
+/// Writes an output of about `bytes` bytes, in records of a few kilobytes.
 pub(super) fn write_transcript(path: &Path, bytes: usize) -> Result<()> {
     write_session(path, |file| {
         let mut written = 0;
@@ -34,7 +34,7 @@ pub(super) fn write_transcript(path: &Path, bytes: usize) -> Result<()> {
     })
 }
 
-/// Writes an output with one tool result of so many bytes, in one line.
+/// Writes an output with one tool result of about `bytes` bytes in a single line.
 pub(super) fn write_long_line(path: &Path, bytes: usize) -> Result<()> {
     write_session(path, |file| file.write_all(tool_result_record(1, bytes / SOURCE_LINE.len()).as_bytes()))
 }
@@ -51,7 +51,7 @@ fn write_session(path: &Path, write_records: impl FnOnce(&mut BufWriter<File>) -
             r#"{{"type":"result","subtype":"success","is_error":false,"result":"{last}","total_cost_usd":0.5,"usage":{{"input_tokens":9000,"output_tokens":700}},{SESSION}}}"#
         )?;
         file.flush()?;
-        // It must not be written out while it is read.
+        // Flush to disk now, so that writeback does not disturb the measurement.
         file.get_ref().sync_all()
     };
     write().map_err(|error| XtaskError::with_cause(path.display(), error))

@@ -1,4 +1,4 @@
-//! Where the contestants run: a temporary folder, removed at the end, with the programs and the prompt.
+//! A temporary folder for the contestants, with programs and prompt. It is removed at the end.
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use super::options::{BenchOptions, BenchSize};
 use crate::command_line::CommandLine;
 use crate::error::{Result, XtaskError};
 
-/// What the agent is asked for in loops that shall never end by themselves.
+/// A promise that the agent never makes, for loops that run until their limit.
 pub(super) const UNSAID_PROMISE: &str = "NEVER_SAID";
 
 const BENCH_PROMPT: &str = "Do the next story of the plan. When all stories pass, say <promise>DONE</promise>.\n";
 
 const MEMORY_FOLDER: &str = "/dev/shm";
 
-/// The exit code of a loop that has used up its iterations.
+/// The exit code of a loop that has reached its maximum number of iterations.
 pub(super) const EXHAUSTED_EXIT_CODE: i32 = 3;
 
 pub(super) struct BenchWorkspace {
@@ -43,8 +43,8 @@ impl BenchWorkspace {
         .set_up(&std::env::temp_dir())
     }
 
-    /// Returns the same stage in memory, where there is room for so many megabytes; else on the disk again. Long files
-    /// would measure the disk, which all contestants share with everyone else.
+    /// Returns a workspace in memory if it has room for `megabytes`, otherwise on disk. With long files on disk, the
+    /// benchmark would measure the disk.
     pub(super) fn in_memory(&self, megabytes: usize) -> Result<Self> {
         let place = if free_megabytes(MEMORY_FOLDER) >= megabytes {
             PathBuf::from(MEMORY_FOLDER)
@@ -67,7 +67,7 @@ impl BenchWorkspace {
         Ok(self)
     }
 
-    /// Tells where the files are, for the reader of the results.
+    /// Returns a note about the location of the files.
     pub(super) fn location_note(&self) -> String {
         format!("the files are in {}", self.folder.parent().unwrap_or(&self.folder).display())
     }
@@ -76,7 +76,7 @@ impl BenchWorkspace {
         self.folder.join(name)
     }
 
-    /// Returns an empty git repository; what was there under this name is gone.
+    /// Creates an empty git repository and replaces an existing one of this name.
     pub(super) fn create_project(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join(name);
         remove_folder(&folder)?;
@@ -84,7 +84,7 @@ impl BenchWorkspace {
         Ok(folder)
     }
 
-    /// Prepares a loop with this program as the agent, as JSON lines to nowhere.
+    /// Returns a `ralph run` command with this program as the agent; its JSON output is discarded.
     pub(super) fn ralph_run_command(&self, project: &Path, agent: &Path) -> Command {
         let mut command = Command::new(&self.ralph);
         command.arg("run").arg(format!("@{}", self.prompt.display())).args(["--json", "--agent", "text"]);
@@ -93,7 +93,7 @@ impl BenchWorkspace {
         command
     }
 
-    /// Prepares a shell script; the arguments are its `$1`, `$2` …
+    /// Returns a command for a shell script; `args` are `$1`, `$2` …
     pub(super) fn shell_command(&self, text: &str, args: &[&Path]) -> Command {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", text, "sh"]).args(args).current_dir(&self.folder);
@@ -101,7 +101,7 @@ impl BenchWorkspace {
         command
     }
 
-    /// Prepares the agent alone: the prompt on stdin, its output in a file.
+    /// Returns a command for the agent alone, with the prompt on stdin and its output in a file.
     pub(super) fn agent_command(&self) -> Result<Command> {
         let opened = File::open(&self.prompt).and_then(|prompt| Ok((prompt, File::create(self.path("alone.log"))?)));
         let (prompt, log) = opened.map_err(|error| XtaskError::with_cause(self.folder.display(), error))?;
@@ -117,31 +117,31 @@ impl Drop for BenchWorkspace {
     }
 }
 
-/// Returns how much room a folder has; none where that cannot be found out.
+/// Returns the free space of a folder; 0 if it is unknown.
 fn free_megabytes(folder: &str) -> usize {
     let listed = Command::new("df").args(["-Pm", folder]).stderr(Stdio::null()).output();
     let text = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     parse_available(&text).unwrap_or(0)
 }
 
-/// Reads the fourth column of the second line, which POSIX promises.
+/// Reads the fourth column of the second line, as POSIX specifies.
 fn parse_available(listed: &str) -> Option<usize> {
     listed.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// Returns the folder into which cargo puts what it builds: the one that this program came from.
+/// Returns the target folder of cargo, derived from the path of this executable.
 fn target_folder() -> Result<PathBuf> {
-    let own = std::env::current_exe().map_err(|error| XtaskError::with_cause("this program cannot be found", error))?;
+    let own = std::env::current_exe().map_err(|error| XtaskError::with_cause("cannot find this executable", error))?;
     let folder = own.ancestors().nth(2).map(Path::to_path_buf);
     folder.ok_or_else(|| XtaskError::new(format!("{} is not in a target folder", own.display())))
 }
 
-/// Removes a folder, if it is there.
+/// Removes a folder, if it exists.
 pub(super) fn remove_folder(folder: &Path) -> Result<()> {
     ignore_missing(folder, fs::remove_dir_all(folder))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 pub(super) fn remove_file(file: &Path) -> Result<()> {
     ignore_missing(file, fs::remove_file(file))
 }
@@ -153,18 +153,16 @@ fn ignore_missing(path: &Path, removed: io::Result<()>) -> Result<()> {
     }
 }
 
-/// Runs a command to its end, which must come with this exit code, and returns how long it took.
+/// Runs a command, which must exit with code `expected`, and returns its duration.
 pub(super) fn time_command(mut command: Command, expected: i32) -> Result<Duration> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let child = spawn_command(&mut command)?;
     wait_for_exit(child, &command, expected)?;
-    Ok(begun.elapsed())
+    Ok(started.elapsed())
 }
 
 pub(super) fn spawn_command(command: &mut Command) -> Result<Child> {
-    command
-        .spawn()
-        .map_err(|error| XtaskError::with_cause(format!("{} cannot be started", command_text(command)), error))
+    command.spawn().map_err(|error| XtaskError::with_cause(format!("cannot start {}", command_text(command)), error))
 }
 
 pub(super) fn wait_for_exit(mut child: Child, command: &Command, expected: i32) -> Result<()> {
@@ -172,7 +170,7 @@ pub(super) fn wait_for_exit(mut child: Child, command: &Command, expected: i32) 
     if status.code() == Some(expected) {
         return Ok(());
     }
-    Err(XtaskError::new(format!("{} ended with {status}, and {expected} was expected", command_text(command))))
+    Err(XtaskError::new(format!("{} ended with {status}, expected exit code {expected}", command_text(command))))
 }
 
 fn command_text(command: &Command) -> String {
@@ -185,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_free_room_is_read_from_the_listing() {
+    fn the_free_space_is_parsed_from_df() {
         let listed = "Filesystem 1048576-blocks Used Available Capacity Mounted on\ntmpfs 24106 12 24094 1% /dev/shm\n";
         assert_eq!((parse_available(listed), parse_available("")), (Some(24_094), None));
     }

@@ -1,5 +1,5 @@
-//! `cargo xtask spec`: which requirements of `docs/requirements.md` have tests, by the `spec:` comments beside them.
-//! What `docs/delivered.txt` lists must have one.
+//! `cargo xtask spec`: lists which requirements of `docs/requirements.md` have tests, according to `spec:` comments.
+//! Requirements in `docs/delivered.txt` must have one.
 mod requirement;
 mod spec_comment;
 
@@ -15,7 +15,7 @@ use spec_comment::SpecComment;
 const REQUIREMENTS: &str = "docs/requirements.md";
 const DELIVERED: &str = "docs/delivered.txt";
 
-/// The requirements, the comments that name them, and what was promised.
+/// The requirements, the comments that refer to them, and the delivered ids.
 struct RequirementCoverage {
     requirements: Vec<Requirement>,
     comments: Vec<SpecComment>,
@@ -29,7 +29,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         [flag, ids] if flag == "--require" => coverage.delivered = requirement::parse_comma_separated_ids(ids)?,
         _ => {
             return Err(
-                XtaskError::new("spec does not know these arguments").with_hint("cargo xtask spec [--require L1,L2,…]")
+                XtaskError::new("unknown arguments for spec").with_hint("usage: cargo xtask spec [--require L1,L2,…]")
             );
         }
     }
@@ -37,7 +37,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     coverage.ensure_covered()
 }
 
-/// Fails when something delivered has no test, or a comment names what does not exist.
+/// Fails if a delivered requirement has no test, or a comment names an unknown requirement.
 pub(crate) fn check() -> Result<()> {
     RequirementCoverage::read(&RepositoryFiles::read()?)?.ensure_covered()
 }
@@ -71,9 +71,10 @@ impl RequirementCoverage {
         let (with, without): (Vec<_>, Vec<_>) =
             self.requirements.iter().partition(|requirement| tests.contains_key(&requirement.id));
         for requirement in &with {
-            let marks = &tests[&requirement.id];
-            lines.push(format!("{:<4} {:>3}  {}", requirement.id.0, marks.len(), requirement.summary));
-            lines.extend(marks.iter().map(|mark| format!("            {} ({})", mark.test_name, mark.path)));
+            let comments = &tests[&requirement.id];
+            lines.push(format!("{:<4} {:>3}  {}", requirement.id.0, comments.len(), requirement.summary));
+            lines
+                .extend(comments.iter().map(|comment| format!("            {} ({})", comment.test_name, comment.path)));
         }
         lines.push(String::new());
         lines.push("without a test:".to_owned());
@@ -85,25 +86,25 @@ impl RequirementCoverage {
 
     fn ensure_covered(&self) -> Result<()> {
         let known = |id: &RequirementId| self.requirements.iter().any(|requirement| requirement.id == *id);
-        let mut wrong: Vec<String> = Vec::new();
-        for SpecComment { id, path, line, .. } in self.comments.iter().filter(|mark| !known(&mark.id)) {
-            wrong.push(format!("{path}:{line}: {REQUIREMENTS} has no requirement {:?}", id.0));
+        let mut problems: Vec<String> = Vec::new();
+        for SpecComment { id, path, line, .. } in self.comments.iter().filter(|comment| !known(&comment.id)) {
+            problems.push(format!("{path}:{line}: {REQUIREMENTS} has no requirement {:?}", id.0));
         }
         let tests = self.comments_by_requirement();
         for id in &self.delivered {
             if !known(id) {
-                wrong.push(format!("{DELIVERED}: {REQUIREMENTS} has no requirement {}", id.0));
+                problems.push(format!("{DELIVERED}: {REQUIREMENTS} has no requirement {}", id.0));
             } else if !tests.contains_key(id) {
-                wrong.push(format!("{}: it is delivered, and no test names it", id.0));
+                problems.push(format!("{}: delivered, but no test refers to it", id.0));
             }
         }
-        if wrong.is_empty() {
+        if problems.is_empty() {
             return Ok(());
         }
-        Err(XtaskError::new(format!("the requirements and the tests disagree in {} places", wrong.len()))
-            .with_details(wrong.join("\n"))
+        Err(XtaskError::new(format!("requirements and tests are inconsistent in {} places", problems.len()))
+            .with_details(problems.join("\n"))
             .with_hint(format!(
-                "name the requirement beside the test that shows it (`#[test] // spec: L3`), or correct {DELIVERED}"
+                "add `// spec: ID` to a test of the requirement (`#[test] // spec: L3`), or correct {DELIVERED}"
             )))
     }
 }
@@ -120,17 +121,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_delivered_must_have_a_test() {
+    fn a_delivered_requirement_must_have_a_test() {
         assert_eq!(read_coverage("L1\n", "#[test] // spec: L1\nfn a() {}\n").ensure_covered(), Ok(()));
-        let said =
+        let message =
             read_coverage("L1\nL2\n", "#[test] // spec: L1\nfn a() {}\n").ensure_covered().unwrap_err().to_string();
-        assert!(said.starts_with("L2: it is delivered, and no test names it\n"), "{said}");
+        assert!(message.starts_with("L2: delivered, but no test refers to it\n"), "{message}");
     }
 
     #[test]
-    fn a_comment_that_names_nothing_is_wrong() {
-        let said = read_coverage("", "\n// spec: L1, L9\nfn a() {}\n").ensure_covered().unwrap_err().to_string();
-        assert!(said.starts_with("a.rs:2: docs/requirements.md has no requirement \"L9\"\n"), "{said}");
+    fn a_comment_with_an_unknown_requirement_is_a_problem() {
+        let message = read_coverage("", "\n// spec: L1, L9\nfn a() {}\n").ensure_covered().unwrap_err().to_string();
+        assert!(message.starts_with("a.rs:2: docs/requirements.md has no requirement \"L9\"\n"), "{message}");
         assert!(read_coverage("L9\n", "").ensure_covered().is_err());
     }
 
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn both_documents_must_be_there() {
+    fn both_documents_are_required() {
         assert!(RequirementCoverage::read(&RepositoryFiles::from_texts(&[DOCUMENT])).is_err());
     }
 }

@@ -1,22 +1,22 @@
-//! The requirements: a list item that begins with an id, as `- L3 A claim on the last allowed iteration counts.`
+//! Parses requirements: list items that begin with an id, such as `- L3 A claim on the last allowed iteration counts.`
 use crate::error::{Result, XtaskError};
 
-/// A letter and a number.
+/// The id of a requirement: a letter and a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequirementId(pub(super) String);
 
 impl RequirementId {
     pub(super) fn parse(text: &str) -> Option<Self> {
         let number = text.strip_prefix(|c: char| c.is_ascii_uppercase())?;
-        let fits = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
-        fits.then(|| Self(text.to_owned()))
+        let is_number = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+        is_number.then(|| Self(text.to_owned()))
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Requirement {
     pub(super) id: RequirementId,
-    /// The beginning of its words.
+    /// The first sentence, truncated.
     pub(super) summary: String,
 }
 
@@ -27,8 +27,8 @@ pub(super) fn parse_requirements(document: &str) -> Vec<Requirement> {
 }
 
 fn parse_requirement(line: &str) -> Option<Requirement> {
-    let (id, words) = line.strip_prefix("- ")?.split_once(' ')?;
-    let sentence = words.split_inclusive(". ").next().unwrap_or(words).trim();
+    let (id, text) = line.strip_prefix("- ")?.split_once(' ')?;
+    let sentence = text.split_inclusive(". ").next().unwrap_or(text).trim();
     let summary = match sentence.char_indices().nth(MAX_SUMMARY_CHARS) {
         Some((end, _)) => format!("{}…", &sentence[..end]),
         None => sentence.to_owned(),
@@ -36,20 +36,22 @@ fn parse_requirement(line: &str) -> Option<Requirement> {
     Some(Requirement { id: RequirementId::parse(id)?, summary })
 }
 
-/// Reads one id a line; `#` begins a comment.
+/// Parses one id per line; `#` starts a comment.
 pub(super) fn parse_id_list(text: &str) -> Result<Vec<RequirementId>> {
     let entries = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     entries.filter(|entry| !entry.is_empty()).map(parse_id).collect()
 }
 
-/// Reads ids with commas between them.
+/// Parses ids separated by commas.
 pub(super) fn parse_comma_separated_ids(text: &str) -> Result<Vec<RequirementId>> {
     text.split(',').map(|entry| parse_id(entry.trim())).collect()
 }
 
 fn parse_id(text: &str) -> Result<RequirementId> {
-    RequirementId::parse(text)
-        .ok_or_else(|| XtaskError::new(format!("{text:?} is no id")).with_hint("an id is a letter and a number: L3"))
+    RequirementId::parse(text).ok_or_else(|| {
+        XtaskError::new(format!("{text:?} is not a requirement id"))
+            .with_hint("write a letter and a number, such as L3")
+    })
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! The comments that tie a test to a requirement: a comment that begins with `spec:` and lists ids.
+//! Finds the comments that link a test to requirements: they begin with `spec:` and list ids.
 use super::requirement::RequirementId;
 use crate::repository::RepositoryFile;
 
-/// So far below its comment may a function stand.
+/// Maximum distance between a comment and its function.
 const MAX_LINES_TO_FUNCTION: usize = 12;
 
-/// One id in one comment.
+/// A requirement id in a comment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SpecComment {
     pub(super) id: RequirementId,
     pub(super) path: String,
     pub(super) line: usize,
-    /// The function that the comment stands at; the file where there is none.
+    /// The function below the comment, or a name for the whole file.
     pub(super) test_name: String,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn find_spec_comments(file: &RepositoryFile) -> Vec<SpecComment> {
         .flat_map(|(index, line)| {
             let ids = line.comment.strip_prefix("spec:").unwrap_or_default();
             let ids = ids.split(',').map(first_word).filter(|id| !id.is_empty());
-            // What is no id is kept as it is, so that it is reported and not passed over.
+            // Invalid ids are kept, so that they are reported.
             ids.map(move |id| SpecComment {
                 id: RequirementId::parse(id).unwrap_or_else(|| RequirementId(id.to_owned())),
                 path: file.path.clone(),
@@ -57,7 +57,8 @@ mod tests {
     fn assert_comments(code: &str, expected: &[(&str, usize, &str)]) {
         let file = RepositoryFile::new("a.rs", code);
         let found = find_spec_comments(&file);
-        let found: Vec<_> = found.iter().map(|mark| (mark.id.0.as_str(), mark.line, mark.test_name.as_str())).collect();
+        let found: Vec<_> =
+            found.iter().map(|comment| (comment.id.0.as_str(), comment.line, comment.test_name.as_str())).collect();
         assert_eq!(found, expected);
     }
 

@@ -1,4 +1,4 @@
-//! Words that no code of ours contains, wherever it stands.
+//! Words that must not occur in code.
 use super::{TidyFinding, lines_with_word};
 use crate::repository::{RepositoryFile, RepositoryFiles};
 
@@ -6,7 +6,7 @@ struct WordBan {
     rule: &'static str,
     words: &'static [&'static str],
     fix: &'static str,
-    /// Paths where it is allowed, each for a reason.
+    /// Paths where the word is allowed, each with a reason.
     exempt_paths: &'static [&'static str],
 }
 
@@ -14,51 +14,51 @@ const WORD_BANS: &[WordBan] = &[
     WordBan {
         rule: "unfinished",
         words: &["todo!", "unimplemented!", "dbg!"],
-        fix: "finish it, or leave it out until it is needed",
+        fix: "implement it, or remove it until it is needed",
         exempt_paths: &[],
     },
     WordBan {
         rule: "lint",
         words: &["#[allow(", "#![allow("],
-        fix: "write `#[expect(lint, reason = \"…\")]`, which speaks up when it is no longer needed",
+        fix: "write `#[expect(lint, reason = \"…\")]`, which warns when it is no longer needed",
         exempt_paths: &[],
     },
     WordBan {
         rule: "ignored test",
         words: &["#[ignore"],
-        fix: "make it run everywhere, or let it fail with the reason why it cannot",
+        fix: "make it run everywhere, or let it fail with the reason",
         exempt_paths: &[],
     },
     WordBan {
-        rule: "far reach",
+        rule: "super path",
         words: &["super::super::"],
-        fix: "name the path from the root, `crate::module::thing`",
+        fix: "write the path from the crate root, `crate::module::thing`",
         exempt_paths: &[],
     },
     WordBan {
         rule: "sleep",
         words: &["thread::sleep"],
-        fix: "wait for the condition itself: a channel, a child's end, a file that the harness waits for",
+        fix: "wait for a condition: a channel, the exit of a child, a file that the harness polls for",
         exempt_paths: &[
-            // It plays agents that hang and dawdle.
+            // Simulates agents that hang or are slow.
             "crates/ralph-cli/testing/fake_agent/",
-            // The one place where tests look again until a condition holds.
+            // The helper with which tests poll for a condition.
             "crates/ralph-cli/tests/it/harness.rs",
-            // People read the demo while it runs.
+            // The demo is paced for readers.
             "crates/ralph-app/src/demo/",
-            // It waits for the end of processes that are not its children: the kernel tells it nothing.
+            // Polls for the end of processes that are not its children.
             "crates/ralph-process/src/sweep.rs",
-            // Not every system can wait for the end of a process with a deadline.
+            // Not every system can wait for a process with a timeout.
             "crates/ralph-process/src/process_handle.rs",
         ],
     },
 ];
 
 pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
-    repository.rust_files().flat_map(|file| WORD_BANS.iter().flat_map(|ban| find_breaches(file, ban))).collect()
+    repository.rust_files().flat_map(|file| WORD_BANS.iter().flat_map(|ban| find_violations(file, ban))).collect()
 }
 
-fn find_breaches(file: &RepositoryFile, ban: &WordBan) -> Vec<TidyFinding> {
+fn find_violations(file: &RepositoryFile, ban: &WordBan) -> Vec<TidyFinding> {
     if ban.exempt_paths.iter().any(|path| file.path.starts_with(path)) {
         return Vec::new();
     }
@@ -67,7 +67,7 @@ fn find_breaches(file: &RepositoryFile, ban: &WordBan) -> Vec<TidyFinding> {
         path: file.path.clone(),
         line,
         rule: ban.rule,
-        problem: format!("`{word}` stands in the code"),
+        problem: format!("`{word}` is not allowed"),
         fix: ban.fix.to_owned(),
     })
     .collect()
@@ -92,7 +92,7 @@ mod tests {
         assert_rules("a.rs", "#[allow(dead_code)]", &["lint"]);
         assert_rules("a.rs", "#![allow(dead_code)]", &["lint"]);
         assert_rules("a.rs", "#[ignore = \"slow\"]", &["ignored test"]);
-        assert_rules("a.rs", "use super::super::x;", &["far reach"]);
+        assert_rules("a.rs", "use super::super::x;", &["super path"]);
         assert_rules("a.rs", "std::thread::sleep(x)", &["sleep"]);
     }
 

@@ -1,4 +1,4 @@
-//! A file is one page of thought: at most 500 lines.
+//! A file has at most 500 lines.
 use super::TidyFinding;
 use crate::repository::RepositoryFiles;
 
@@ -10,8 +10,8 @@ pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
         path: file.path.clone(),
         line: MAX_FILE_LINES + 1,
         rule: "size",
-        problem: format!("{} lines, and {MAX_FILE_LINES} are allowed", file.lines.len()),
-        fix: "part it by what its halves are for, and name each file after that".to_owned(),
+        problem: format!("{} lines, at most {MAX_FILE_LINES} are allowed", file.lines.len()),
+        fix: "split it by purpose, and name each file after its purpose".to_owned(),
     })
     .collect()
 }
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_500_lines_is_long_enough() {
+    fn a_file_may_have_500_lines() {
         let lines = |count: usize| "//! A.\n".repeat(count);
         assert!(check(&RepositoryFiles::from_texts(&[("a.rs", &lines(500))])).is_empty());
         let found = check(&RepositoryFiles::from_texts(&[("a.rs", &lines(501)), ("data.jsonl", &lines(501))]));

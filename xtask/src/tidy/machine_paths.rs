@@ -1,8 +1,8 @@
-//! The repository speaks of itself alone: no path of the machine on which it was written, no private host.
+//! The repository contains no paths of a specific machine and no private host names.
 use super::TidyFinding;
 use crate::repository::{RepositoryFile, RepositoryFiles};
 
-/// Parted, so that this file does not break its own rule.
+/// Split, so that this file does not break its own rule.
 const MACHINE_FOLDER: &str = concat!("/wo", "rk/");
 const PRIVATE_HOST: &str = concat!("arti", "factory");
 
@@ -11,7 +11,7 @@ pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
 }
 
 fn find_machine_paths(file: &RepositoryFile) -> Vec<TidyFinding> {
-    // The labelled outputs name made-up folders.
+    // The corpus of labelled outputs contains invented paths.
     let is_corpus = file.path.ends_with(".jsonl");
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
@@ -25,20 +25,20 @@ fn find_machine_paths(file: &RepositoryFile) -> Vec<TidyFinding> {
     findings
 }
 
-/// Tells whether an absolute path begins so. `it/that/…` in a list of words is none.
+/// Returns whether the line contains an absolute path in the folder. `it/that/…` in a list of words is not one.
 fn has_path(line: &str, folder: &str) -> bool {
     let inside_word =
         |at: usize| line[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || "-_.".contains(c));
     line.match_indices(folder).any(|(at, _)| !inside_word(at))
 }
 
-fn machine_path_finding(file: &RepositoryFile, line: usize, what: &str) -> TidyFinding {
+fn machine_path_finding(file: &RepositoryFile, line: usize, text: &str) -> TidyFinding {
     TidyFinding {
         path: file.path.clone(),
         line,
-        rule: "places",
-        problem: format!("`{what}` names a machine, not this project"),
-        fix: "write a path from the root of the repository, or a public address".to_owned(),
+        rule: "machine path",
+        problem: format!("`{text}` refers to a specific machine"),
+        fix: "write a path relative to the repository root, or a public address".to_owned(),
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_a_machine_is_found_in_any_file() {
+    fn a_machine_path_is_found_in_any_file() {
         let text = format!("see {MACHINE_FOLDER}notes\nhttps://{PRIVATE_HOST}.example/\n");
         let lines: Vec<_> =
             check(&RepositoryFiles::from_texts(&[("README.md", &text)])).iter().map(|finding| finding.line).collect();

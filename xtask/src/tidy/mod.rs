@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: the rules of the house that no compiler holds. A rule is a function and a line in [`RULES`]; its
-//! findings say where, what and how to mend it.
+//! `cargo xtask tidy`: checks project rules that the compiler does not check. A rule is a function and an entry in
+//! [`RULES`]; its findings name the place, the problem and the fix.
 mod banned_words;
 mod file_headers;
 mod file_size;
@@ -13,7 +13,7 @@ use crate::error::{Result, XtaskError};
 use crate::out;
 use crate::repository::{RepositoryFile, RepositoryFiles};
 
-/// Looks at the whole repository and tells what breaks one rule.
+/// Checks the repository for violations of one rule.
 type TidyRule = fn(&RepositoryFiles) -> Vec<TidyFinding>;
 
 const RULES: &[TidyRule] = &[
@@ -25,7 +25,7 @@ const RULES: &[TidyRule] = &[
     machine_paths::check,
 ];
 
-/// One breach of one rule.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TidyFinding {
     path: String,
@@ -37,21 +37,21 @@ struct TidyFinding {
 
 impl fmt::Display for TidyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, line, rule, problem: says, fix: mend } = self;
-        write!(f, "{path}:{line}: {rule}: {says}\n    mend: {mend}")
+        let Self { path, line, rule, problem, fix } = self;
+        write!(f, "{path}:{line}: {rule}: {problem}\n    fix: {fix}")
     }
 }
 
 pub(crate) fn main(args: &[String]) -> Result<()> {
     if let Some(arg) = args.first() {
-        return Err(XtaskError::new(format!("tidy takes no argument, and {arg} was given")));
+        return Err(XtaskError::new(format!("unexpected argument {arg}: tidy accepts none")));
     }
     check()?;
-    out::print_line("tidy: the house is in order");
+    out::print_line("tidy: no findings");
     Ok(())
 }
 
-/// Fails when a rule is broken anywhere.
+/// Fails if any file violates a rule.
 pub(crate) fn check() -> Result<()> {
     let findings = collect_findings(&RepositoryFiles::read()?);
     if findings.is_empty() {
@@ -59,9 +59,9 @@ pub(crate) fn check() -> Result<()> {
     }
     let lines: Vec<_> = findings.iter().map(TidyFinding::to_string).collect();
     let count = findings.len();
-    Err(XtaskError::new(format!("{count} {}", if count == 1 { "rule is broken" } else { "rules are broken" }))
+    Err(XtaskError::new(format!("tidy: {count} {}", if count == 1 { "finding" } else { "findings" }))
         .with_details(lines.join("\n"))
-        .with_hint("if a rule is wrong, change it in xtask/src/tidy and say why in the commit"))
+        .with_hint("if a rule is wrong, change it in xtask/src/tidy and give the reason in the commit message"))
 }
 
 fn collect_findings(repository: &RepositoryFiles) -> Vec<TidyFinding> {
@@ -70,14 +70,14 @@ fn collect_findings(repository: &RepositoryFiles) -> Vec<TidyFinding> {
     findings
 }
 
-/// Returns the numbers, from 1, of the lines whose code contains a word that is not part of a longer one.
+/// Returns the numbers of the lines whose code contains the word, but not as the end of a longer word.
 fn lines_with_word(file: &RepositoryFile, word: &str) -> Vec<usize> {
     let hit = |line: &&(usize, &str)| contains_word(line.1, word);
     let lines = file.lines.iter().enumerate().map(|(index, line)| (index + 1, line.code.as_str()));
     lines.collect::<Vec<_>>().iter().filter(hit).map(|(number, _)| *number).collect()
 }
 
-/// Tells whether the text contains the word and no letter stands before it.
+/// Returns whether the text contains the word without a letter before it.
 fn contains_word(text: &str, word: &str) -> bool {
     let part_of_longer = |at: usize| text[..at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(word).any(|(at, _)| !part_of_longer(at))
@@ -90,19 +90,19 @@ mod tests {
     #[test]
     fn a_finding_names_the_place_the_problem_and_the_fix() {
         let tree = RepositoryFiles::from_texts(&[("crates/ralph-util/src/lib.rs", "//! A.\nfn a() { todo!() }\n")]);
-        let said: Vec<_> = collect_findings(&tree).iter().map(TidyFinding::to_string).collect();
-        let expected = "crates/ralph-util/src/lib.rs:2: unfinished: `todo!` stands in the code\n    \
-                        mend: finish it, or leave it out until it is needed";
-        assert_eq!(said, [expected]);
+        let shown: Vec<_> = collect_findings(&tree).iter().map(TidyFinding::to_string).collect();
+        let expected = "crates/ralph-util/src/lib.rs:2: unfinished: `todo!` is not allowed\n    \
+                        fix: implement it, or remove it until it is needed";
+        assert_eq!(shown, [expected]);
     }
 
     #[test]
-    fn a_word_inside_a_longer_one_is_another_word() {
+    fn the_end_of_a_longer_word_does_not_match() {
         assert!(contains_word("a Signal::KILL", "Signal::") && !contains_word("PoliteSignal::Term", "Signal::"));
     }
 
     #[test]
-    fn this_repository_has_a_tree_to_look_at() {
+    fn this_repository_can_be_read() {
         assert!(RepositoryFiles::read().unwrap().get("xtask/src/tidy/mod.rs").is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! No file is forgotten: every Rust file is part of some program, library or test.
+//! Every Rust file must be part of a crate or test.
 use std::collections::BTreeSet;
 
 use super::TidyFinding;
@@ -16,17 +16,17 @@ pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
 }
 
 fn orphan_finding(file: &RepositoryFile) -> TidyFinding {
-    let home = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     TidyFinding {
         path: file.path.clone(),
         line: 1,
-        rule: "forgotten file",
-        problem: "no `mod` line leads here, so it is never compiled".to_owned(),
-        fix: format!("name it in the module that owns {home}/ (for tests: its main.rs), or remove it"),
+        rule: "orphan file",
+        problem: "no `mod` declaration includes this file, so it is never compiled".to_owned(),
+        fix: format!("declare it in the parent module of {folder}/ (for tests: main.rs), or remove it"),
     }
 }
 
-/// Tells whether cargo compiles this file by itself.
+/// Returns whether the file is the root of a crate, program or test.
 fn is_crate_root(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let program =
@@ -36,11 +36,12 @@ fn is_crate_root(path: &str) -> bool {
     program || alone || with_folder
 }
 
-/// Returns every path at which a module of this file may lie.
+/// Returns the possible paths of the modules that the file declares.
 fn module_paths(file: &RepositoryFile) -> Vec<String> {
     let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
     let owns_folder = is_crate_root(&file.path) || name == "mod.rs";
-    let home = if owns_folder { folder.to_owned() } else { format!("{folder}/{}", name.trim_end_matches(".rs")) };
+    let module_folder =
+        if owns_folder { folder.to_owned() } else { format!("{folder}/{}", name.trim_end_matches(".rs")) };
     let raw: Vec<&str> = file.text.lines().collect();
     let mut paths = Vec::new();
     for (index, line) in file.lines.iter().enumerate() {
@@ -48,13 +49,13 @@ fn module_paths(file: &RepositoryFile) -> Vec<String> {
         let above = index.checked_sub(1).and_then(|above| raw.get(above)).copied().unwrap_or_default();
         match path_attribute(above).or_else(|| path_attribute(raw.get(index).copied().unwrap_or_default())) {
             Some(path) => paths.push(format!("{folder}/{path}")),
-            None => paths.extend([format!("{home}/{module}.rs"), format!("{home}/{module}/mod.rs")]),
+            None => paths.extend([format!("{module_folder}/{module}.rs"), format!("{module_folder}/{module}/mod.rs")]),
         }
     }
     paths
 }
 
-/// Returns the name in `mod name;`.
+/// Returns the module name of a `mod name;` declaration.
 fn declared_module(code: &str) -> Option<&str> {
     let (before, rest) = code.split_once("mod ")?;
     let fits = before.is_empty() || before.ends_with([' ', ']', '\t']);
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_file_that_main_does_not_name_is_found() {
+    fn a_test_file_that_main_does_not_declare_is_found() {
         let files = [
             ("crates/ralph-cli/tests/it/main.rs", "mod claims;\n"),
             ("crates/ralph-cli/tests/it/claims.rs", ""),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn test_programs_stand_alone() {
+    fn test_programs_are_crate_roots() {
         assert_orphans(
             &[("crates/a/tests/b.rs", "#[path = \"b/c.rs\"]\nmod c;\n"), ("crates/a/tests/b/c.rs", "")],
             &[],

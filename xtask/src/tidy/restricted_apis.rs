@@ -1,11 +1,11 @@
-//! Some things belong to one crate: printing to the command line, signals to `ralph-process`.
+//! Some APIs are restricted to one crate: printing to the CLI, signals to `ralph-process`.
 use super::{TidyFinding, lines_with_word};
 use crate::repository::{RepositoryFile, RepositoryFiles};
 
 struct RestrictedApi {
     rule: &'static str,
     patterns: &'static [&'static str],
-    /// The paths below `crates/` where they may be used.
+    /// The paths below `crates/` that may use them.
     allowed_paths: &'static [&'static str],
     fix: &'static str,
 }
@@ -17,13 +17,13 @@ const RESTRICTED_APIS: &[RestrictedApi] = &[
         rule: "printing",
         patterns: &["println!", "eprintln!", "print!", "eprint!", "io::stdout", "io::stderr"],
         allowed_paths: &["ralph-cli/"],
-        fix: "return it to the caller; only the command line prints",
+        fix: "return the text to the caller; only the CLI prints",
     },
     RestrictedApi {
         rule: "signals",
         patterns: &["libc::SIG", "Signal::"],
-        // The rules call a mark in a text a signal; `control_input.rs` turns what people send to ralph into events; `failpoints.rs` stops ralph where a test asks for it; the rest are tests
-        // and their programs.
+        // In `ralph-core` a signal is a tag in a text. `control_input.rs` converts signals sent to ralph into events.
+        // `failpoints.rs` stops ralph where a test requests it. The rest are tests and test programs.
         allowed_paths: &[
             "ralph-core/",
             "ralph-process/",
@@ -32,17 +32,17 @@ const RESTRICTED_APIS: &[RestrictedApi] = &[
             "ralph-cli/testing/",
             "ralph-cli/tests/",
         ],
-        fix: "call `ralph-process`; only it knows signals",
+        fix: "call `ralph-process`; only it handles signals",
     },
 ];
 
 pub(super) fn check(repository: &RepositoryFiles) -> Vec<TidyFinding> {
     let ours = repository.rust_files().filter_map(|file| Some((file, file.path.strip_prefix(CRATES)?)));
-    ours.flat_map(|(file, inside)| RESTRICTED_APIS.iter().flat_map(move |owned| find_breaches(file, inside, owned)))
+    ours.flat_map(|(file, inside)| RESTRICTED_APIS.iter().flat_map(move |api| find_violations(file, inside, api)))
         .collect()
 }
 
-fn find_breaches(file: &RepositoryFile, inside: &str, api: &RestrictedApi) -> Vec<TidyFinding> {
+fn find_violations(file: &RepositoryFile, inside: &str, api: &RestrictedApi) -> Vec<TidyFinding> {
     if api.allowed_paths.iter().any(|owner| inside.starts_with(owner)) {
         return Vec::new();
     }
@@ -52,7 +52,7 @@ fn find_breaches(file: &RepositoryFile, inside: &str, api: &RestrictedApi) -> Ve
         path: file.path.clone(),
         line,
         rule: api.rule,
-        problem: format!("`{word}` does not belong in this crate"),
+        problem: format!("`{word}` is not allowed in this crate"),
         fix: api.fix.to_owned(),
     })
     .collect()
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_command_line_prints() {
+    fn only_the_cli_prints() {
         for word in ["println!(\"a\")", "eprintln!()", "print!()", "io::stdout().lock()", "std::io::stderr()"] {
             assert_eq!(
                 broken_rules("crates/ralph-engine/src/run_driver/process_driver.rs", word),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn only_process_knows_signals() {
+    fn only_ralph_process_uses_signals() {
         assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(Signal::KILL)"), ["signals"]);
         assert_eq!(broken_rules("crates/ralph-agents/src/x.rs", "kill(libc::SIGKILL)"), ["signals"]);
         assert!(broken_rules("crates/ralph-agents/src/x.rs", "PoliteSignal::Term").is_empty());

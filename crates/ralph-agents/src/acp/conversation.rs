@@ -1,6 +1,6 @@
-//! The talk with an agent: what it says becomes events, and what it must be told next is kept until somebody takes it.
-//! Phase by phase: greeting, session, perhaps the model, one prompt, the end. Nothing here waits or does anything.
-//! Without something to talk about it only listens: the agent's side of somebody else's talk becomes the same events.
+//! The conversation with an ACP agent as a pure state machine: initialize, open a session, optionally select the model,
+//! send one prompt, finish. Incoming messages become events; outgoing messages are queued until the caller writes them.
+//! Without a request it only parses, so that a recorded conversation yields the same events.
 use super::handshake::ResumeMethod;
 use super::message::{AcpMessage, AcpResponse, AcpSessionNotification};
 use super::notifications::AcpPromptEcho;
@@ -9,20 +9,20 @@ use super::rpc_error;
 use super::tool_calls::AcpToolCalls;
 use super::turn::AcpTurn;
 use super::usage::AcpUsageTracker;
-use crate::event::{AgentErrorKind, AgentEvent};
+use crate::event::{AgentErrorKind, AgentEvent, AgentFailure};
 use crate::fatal_error::push_fatal_error;
 use crate::parser::{ConversationRequest, PendingStdin, PriorUsage, RecordReader, RecordStatus, StdinDisposition};
 use ralph_util::json::{self, MalformedJson, RawJson};
 
-/// Longer ids no agent gives.
+/// Longer request ids are ignored.
 const MAX_REQUEST_ID_BYTES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct AcpConversation {
-    /// What it is about; `None` where it is somebody else's.
+    /// The input of the conversation; `None` when a recording is parsed.
     pub(super) request: Option<ConversationRequest>,
     pub(super) phase: AcpPhase,
-    /// The id of our last request.
+    /// The id of the last request that was sent.
     pub(super) last_request_id: u64,
     pub(super) resume_method: ResumeMethod,
     pub(super) session: Option<String>,
@@ -66,13 +66,15 @@ impl RecordReader for AcpConversation {
     fn finish_stream(&mut self, out: &mut Vec<AgentEvent>) {
         let awaited = match self.phase {
             _ if self.request.is_none() => return,
-            AcpPhase::Initializing => "initialize: is it one that speaks the Agent Client Protocol, and told to do so?",
-            AcpPhase::OpeningSession => "the request for a session",
-            AcpPhase::SelectingModel => "the choice of the model",
+            AcpPhase::Initializing => {
+                "initialize (does the program speak the Agent Client Protocol, and with these arguments?)"
+            }
+            AcpPhase::OpeningSession => "the session request",
+            AcpPhase::SelectingModel => "the model selection",
             AcpPhase::RunningTurn => "session/prompt",
             AcpPhase::Finished => return,
         };
-        let message = format!("the agent ended before it had answered {awaited}");
+        let message = format!("the agent exited before it answered {awaited}");
         self.fail_conversation(AgentErrorKind::Crash, message, out);
     }
 
@@ -84,8 +86,8 @@ impl RecordReader for AcpConversation {
         self.tool_calls.skip_display_events();
     }
 
-    fn start_conversation(&mut self, talk: ConversationRequest) {
-        self.request = Some(talk);
+    fn start_conversation(&mut self, request: ConversationRequest) {
+        self.request = Some(request);
         self.send_request(requests::initialize_request);
     }
 
@@ -123,7 +125,7 @@ impl AcpConversation {
         self.finish_conversation(false, out);
     }
 
-    /// Ends the talk: one process, one prompt.
+    /// Ends the conversation. A process receives only one prompt.
     pub(super) fn finish_conversation(&mut self, ok: bool, out: &mut Vec<AgentEvent>) {
         out.push(AgentEvent::Finished { ok });
         if self.request.is_some() {
@@ -132,100 +134,106 @@ impl AcpConversation {
         }
     }
 
-    /// The agent answers a request of ours.
+    /// Handles a response to one of our requests.
     fn handle_response(
         &mut self,
         id: RawJson<'_>,
         message: &AcpMessage<'_>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(), MalformedJson> {
-        let answer = AcpResponse::of(message.result)?;
+        let response = AcpResponse::of(message.result)?;
         let error = message.error.filter(|error| *error != b"null");
-        if !self.is_awaited_response(id, &answer, error.is_some()) {
+        if !self.is_awaited_response(id, &response, error.is_some()) {
             return Ok(());
         }
         if let Some(error) = error {
-            let (kind, why) = rpc_error::classify_rpc_error(error)?;
-            self.handle_error_response(kind, why, out);
+            self.handle_error_response(rpc_error::classify_rpc_error(error)?, out);
             return Ok(());
         }
         match self.phase {
-            AcpPhase::Initializing => self.handle_initialized(&answer, out),
-            AcpPhase::OpeningSession => self.handle_session_opened(&answer, out)?,
+            AcpPhase::Initializing => self.handle_initialized(&response, out),
+            AcpPhase::OpeningSession => self.handle_session_opened(&response, out)?,
             AcpPhase::SelectingModel => self.send_prompt(),
-            AcpPhase::RunningTurn => self.handle_turn_ended(&answer, out),
+            AcpPhase::RunningTurn => self.handle_turn_ended(&response, out),
             AcpPhase::Finished => {}
         }
         Ok(())
     }
 
-    /// Somebody else's requests are not known, but answers differ by what is in them.
-    fn is_awaited_response(&self, id: RawJson<'_>, answer: &AcpResponse<'_>, is_error: bool) -> bool {
+    /// Returns whether a response answers the pending request. In a recording the requests are unknown, so the response
+    /// is identified by its members.
+    fn is_awaited_response(&self, id: RawJson<'_>, response: &AcpResponse<'_>, is_error: bool) -> bool {
         if self.request.is_some() {
             return json::parse_u64(Some(id)) == Some(self.last_request_id);
         }
         is_error
             || match self.phase {
-                AcpPhase::Initializing => answer.protocol_version.is_some(),
-                AcpPhase::OpeningSession => answer.sessions.is_none(),
-                AcpPhase::RunningTurn => answer.stop_reason.is_some(),
+                AcpPhase::Initializing => response.protocol_version.is_some(),
+                AcpPhase::OpeningSession => response.sessions.is_none(),
+                AcpPhase::RunningTurn => response.stop_reason.is_some(),
                 AcpPhase::SelectingModel | AcpPhase::Finished => false,
             }
     }
 
-    fn handle_error_response(&mut self, kind: AgentErrorKind, why: String, out: &mut Vec<AgentEvent>) {
+    fn handle_error_response(&mut self, failure: AgentFailure, out: &mut Vec<AgentEvent>) {
+        let AgentFailure { kind, message: reason } = failure;
         self.turn.end_message(out);
         match self.phase {
-            AcpPhase::Initializing => self.fail_conversation(kind, format!("the agent refused initialize: {why}"), out),
+            AcpPhase::Initializing => {
+                self.fail_conversation(kind, format!("the agent refused initialize: {reason}"), out)
+            }
             AcpPhase::OpeningSession if self.is_session_lost(kind) => {
-                let message = format!("session not found, or of no use to the agent any more: {why}");
+                let message = format!("session not found, or no longer usable: {reason}");
                 self.fail_conversation(kind, message, out);
             }
             AcpPhase::OpeningSession => {
-                self.fail_conversation(kind, format!("the agent opened no session: {why}"), out);
+                self.fail_conversation(kind, format!("the agent did not open a session: {reason}"), out);
             }
             AcpPhase::SelectingModel => {
-                self.fail_conversation(AgentErrorKind::Model, format!("the agent refused the model: {why}"), out);
+                self.fail_conversation(AgentErrorKind::Model, format!("the agent refused the model: {reason}"), out);
             }
-            AcpPhase::RunningTurn => self.fail_conversation(kind, why, out),
+            AcpPhase::RunningTurn => self.fail_conversation(kind, reason, out),
             AcpPhase::Finished => {}
         }
     }
 
-    /// Some agents say no more of a session that is gone than that something went wrong. No model was asked yet, so what
-    /// is not a matter of the account is one of the session.
+    /// Some agents report a lost session only as a general error. No model request was made yet, so any error that does
+    /// not concern the account concerns the session.
     fn is_session_lost(&self, kind: AgentErrorKind) -> bool {
-        let is_old = self.request.as_ref().is_some_and(|talk| talk.session.is_some());
+        let is_old = self.request.as_ref().is_some_and(|request| request.session.is_some());
         is_old && !matches!(kind, AgentErrorKind::Auth | AgentErrorKind::Budget | AgentErrorKind::RateLimit)
     }
 
     pub(super) fn send_prompt(&mut self) {
         self.phase = AcpPhase::RunningTurn;
-        if let (Some(talk), Some(session)) = (&self.request, self.session.clone()) {
-            let prompt = talk.prompt.clone();
+        if let (Some(request), Some(session)) = (&self.request, self.session.clone()) {
+            let prompt = request.prompt.clone();
             self.send_request(|id| requests::prompt_request(id, &session, &prompt));
         }
     }
 
-    fn handle_turn_ended(&mut self, answer: &AcpResponse<'_>, out: &mut Vec<AgentEvent>) {
+    fn handle_turn_ended(&mut self, response: &AcpResponse<'_>, out: &mut Vec<AgentEvent>) {
         self.turn.end_message(out);
-        let usage = self.usage.finish_turn(answer);
+        let usage = self.usage.finish_turn(response);
         let has_answered = usage.is_some();
         out.extend(usage);
-        let stop = match json::as_name(answer.stop_reason) {
+        let failure = match json::as_name(response.stop_reason) {
             "end_turn" => self.turn.failure_in_message().filter(|_| !has_answered),
             "max_tokens" => {
-                Some((AgentErrorKind::Unknown, "the model's answer was cut off at its limit of tokens".into()))
+                Some(AgentFailure::new(AgentErrorKind::Unknown, "the model's answer was cut off at the token limit"))
             }
             "max_turn_requests" => {
-                Some((AgentErrorKind::Budget, "the agent reached its maximum number of turns".into()))
+                Some(AgentFailure::new(AgentErrorKind::Budget, "the agent reached its maximum number of turns"))
             }
-            "refusal" => Some((AgentErrorKind::Unknown, "the agent refused to go on".into())),
-            "cancelled" => Some((AgentErrorKind::Crash, "the agent's turn was cancelled".into())),
-            other => Some((AgentErrorKind::Format, format!("the agent's turn ended for an unknown reason: {other:?}"))),
+            "refusal" => Some(AgentFailure::new(AgentErrorKind::Unknown, "the agent refused to continue")),
+            "cancelled" => Some(AgentFailure::new(AgentErrorKind::Crash, "the agent's turn was cancelled")),
+            other => {
+                let message = format!("the agent's turn ended for an unknown reason: {other:?}");
+                Some(AgentFailure::new(AgentErrorKind::Format, message))
+            }
         };
-        match stop {
-            Some((kind, message)) => self.fail_conversation(kind, message, out),
+        match failure {
+            Some(AgentFailure { kind, message }) => self.fail_conversation(kind, message, out),
             None => self.finish_conversation(true, out),
         }
     }

@@ -1,4 +1,4 @@
-//! The shapes of what an agent sends, as far as they are needed here.
+//! The messages that an agent sends, limited to the members that ralph needs.
 use crate::members::{members, whole_line};
 use ralph_util::json::{JsonCursor, MalformedJson, RawJson};
 
@@ -13,7 +13,7 @@ members!(AcpMessage {
 whole_line!(AcpMessage);
 
 members!(
-    /// What a request was answered with, whichever it was.
+    /// The result of any request.
     AcpResponse {
         protocol_version: b"protocolVersion",
         auth_methods: b"authMethods",
@@ -42,7 +42,7 @@ members!(AcpModelState { current: b"currentModelId" });
 members!(AcpConfigOption { id: b"id", category: b"category", current: b"currentValue" });
 
 members!(
-    /// Tokens in the spellings that occur.
+    /// Token counts, in both spellings that agents use.
     AcpTokenUsage {
         input: b"inputTokens",
         output: b"outputTokens",
@@ -86,7 +86,7 @@ members!(AcpRpcError { code: b"code", message: b"message", data: b"data" });
 
 members!(AcpErrorDetails { details: b"details", message: b"message", kind: b"errorKind", name: b"errorName" });
 
-/// Reads the members of a value that may be missing.
+/// Reads the members of an optional value.
 macro_rules! of_value {
     ($($name:ident),+) => {
         $(impl<'a> $name<'a> {
@@ -98,7 +98,7 @@ macro_rules! of_value {
 }
 of_value!(AcpResponse, AcpSessionNotification, AcpPermissionRequest, AcpRpcError, AcpErrorDetails);
 
-/// Reads the objects of a list. Anything else is an empty one.
+/// Reads the objects of a list. Any other value counts as an empty list.
 macro_rules! list_of {
     ($($name:ident),+) => {
         $(impl<'a> $name<'a> {

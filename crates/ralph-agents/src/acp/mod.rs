@@ -1,5 +1,5 @@
-//! Any agent that speaks the Agent Client Protocol: JSON-RPC over its standard streams, version 1. It is talked to instead
-//! of being given a prompt; the talk itself is next door, and pure.
+//! Any agent that speaks version 1 of the Agent Client Protocol: JSON-RPC on its standard streams. The conversation
+//! itself is in [`conversation`] and is pure.
 mod conversation;
 mod handshake;
 mod message;
@@ -24,25 +24,26 @@ use super::spec::AgentSpec;
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: None,
     tested_version: None,
-    install_hint: "name the program with --agent-cmd PATH, and what makes it speak the protocol with --agent-arg",
+    install_hint: "name the program with --agent-cmd PATH, and pass the argument that enables the protocol with --agent-arg",
     login_hint: "log in with the program's own command",
     login_variables: &[],
     login_files: &[],
     reports_cost: true,
 };
 
-/// It has no flags in common with others: what it asks for is answered, and what it does unasked its own settings decide.
+/// There are no common flags: ralph answers permission requests, and the agent's settings decide what it does without
+/// asking.
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(
         &[],
-        "may do what its own settings allow unasked; whatever it asks for is refused",
+        "may do what its settings allow without asking; its permission requests are refused",
     )),
     edits: Ok(PermissionGrant::from_flags(
         &[],
-        "may do what its own settings allow unasked; of what it asks for, reads, searches and edits in the project are \
-         allowed and the rest (commands, deletions, fetches) is refused",
+        "may do what its settings allow without asking; requests to read, search and edit in the project are allowed, \
+         all others (commands, deletions, fetches) are refused",
     )),
-    full: Ok(PermissionGrant::from_flags(&[], "may do everything that it asks for")),
+    full: Ok(PermissionGrant::from_flags(&[], "may do everything; its permission requests are allowed")),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
@@ -67,7 +68,7 @@ impl Agent for AcpAgent {
         &SPEC
     }
 
-    /// Model, session and permission are matters of the talk.
+    /// Model, session and permission are set in the conversation, not on the command line.
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
         self.base_invocation(request).with_user_additions(request, &[])
     }

@@ -1,4 +1,4 @@
-//! What the agent does in its turn: what it tells, and what it asks for.
+//! Messages that the agent sends during its turn: session updates and requests.
 use super::conversation::{AcpConversation, AcpPhase};
 use super::message::{
     AcpPermissionOption, AcpPermissionRequest, AcpSessionNotification, AcpSessionUpdate, AcpToolLocation,
@@ -10,17 +10,17 @@ use crate::parser::{ConversationRequest, RecordReader};
 use crate::tool_summary;
 use ralph_util::json::{self, MalformedJson, RawJson};
 
-/// What the agent repeats of what users said, in a session that was loaded.
+/// How much of our prompt the agent has echoed, in a session that was loaded.
 #[derive(Debug, Default)]
 pub(super) enum AcpPromptEcho {
     #[default]
     Unchecked,
-    /// So much of our prompt has come back. Anything else is the old conversation.
+    /// This many bytes of our prompt have been echoed. Any other user text belongs to the old conversation.
     MatchedBytes(usize),
 }
 
 impl AcpConversation {
-    /// The agent asks something of us, and waits until it is answered. All but permissions it asks in vain.
+    /// Answers a request of the agent. All requests except permission requests are rejected.
     pub(super) fn handle_request(
         &mut self,
         id: RawJson<'_>,
@@ -46,28 +46,30 @@ impl AcpConversation {
         params: Option<RawJson<'_>>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(), MalformedJson> {
-        let asked = AcpPermissionRequest::of(params)?;
-        let tool = asked.tool_call.unwrap_or_default();
-        let (options, mut places) = (AcpPermissionOption::list(asked.options)?, AcpToolLocation::list(tool.locations)?);
-        places.extend(AcpToolLocation::list(tool.content)?);
+        let request = AcpPermissionRequest::of(params)?;
+        let tool = request.tool_call.unwrap_or_default();
+        let (options, mut locations) =
+            (AcpPermissionOption::list(request.options)?, AcpToolLocation::list(tool.locations)?);
+        locations.extend(AcpToolLocation::list(tool.content)?);
         self.turn.end_message(out);
         self.tool_calls.record_update(&tool, out)?;
-        let Some(talk) = &self.request else { return Ok(()) };
+        let Some(conversation) = &self.request else { return Ok(()) };
         if self.is_cancelled || self.phase != AcpPhase::RunningTurn {
             self.pending_stdin.bytes.extend(requests::permission_response(id, None));
             return Ok(());
         }
         let kind = self.tool_calls.tool_kind(&tool);
-        let answer = permission_policy::decide_permission(talk.permission, &kind, &places, &talk.folder);
-        let option = permission_policy::choose_option(answer, &options);
-        if let Some(refusal) = refusal_excerpt(talk, answer, option.as_deref(), &tool) {
+        let decision =
+            permission_policy::decide_permission(conversation.permission, &kind, &locations, &conversation.folder);
+        let option = permission_policy::choose_option(decision, &options);
+        if let Some(refusal) = refusal_excerpt(conversation, decision, option.as_deref(), &tool) {
             out.push(AgentEvent::ToolResult { ok: false, excerpt: refusal });
         }
         self.pending_stdin.bytes.extend(requests::permission_response(id, option.as_deref()));
         Ok(())
     }
 
-    /// The agent tells what it does. Only what follows our prompt, in our session, is its work.
+    /// Handles a session update. Only updates in our session after our prompt are part of the work.
     pub(super) fn handle_session_update(
         &mut self,
         notice: &AcpSessionNotification<'_>,
@@ -93,49 +95,49 @@ impl AcpConversation {
                 self.turn.end_message(out);
                 self.tool_calls.record_update(&update, out)?;
             }
-            // Told when a session begins, so what was said before is of another.
+            // Sent when a session starts, so earlier text belongs to another session.
             "available_commands_update" => self.turn.end_message(out),
             _ => {}
         }
         Ok(())
     }
 
-    /// The agent repeats what a user said. In a session that was loaded that is our prompt, or the old conversation is
-    /// still being told: then nobody knows what of the words to come is new.
+    /// Handles user text that the agent echoes. In a loaded session it must be our prompt. Otherwise the agent still
+    /// replays the old conversation, and its old and new messages cannot be separated.
     fn handle_user_message_echo(&mut self, text: &str, out: &mut Vec<AgentEvent>) {
         self.turn.end_message(out);
-        if let (AcpPromptEcho::MatchedBytes(heard), Some(talk)) = (&mut self.prompt_echo, &self.request) {
-            if !talk.prompt.get(*heard..).is_some_and(|rest| rest.starts_with(text)) {
+        if let (AcpPromptEcho::MatchedBytes(matched), Some(conversation)) = (&mut self.prompt_echo, &self.request) {
+            if !conversation.prompt.get(*matched..).is_some_and(|rest| rest.starts_with(text)) {
                 return self.fail_on_late_replay(out);
             }
-            *heard += text.len();
+            *matched += text.len();
         }
         out.push(AgentEvent::Prompted);
     }
 
     fn fail_on_late_replay(&mut self, out: &mut Vec<AgentEvent>) {
         self.interrupt_turn();
-        let message = "session not found in a usable form: the agent repeats the old conversation after it has said \
-                       that it is loaded, so its old words cannot be told from new ones";
+        let message = "session not found in a usable form: the agent continues to replay the old conversation after \
+                       reporting it as loaded, so old and new messages cannot be separated";
         self.fail_conversation(AgentErrorKind::Unknown, message.to_owned(), out);
     }
 }
 
-/// Says what was refused, or what could not be allowed because the agent gave no such option.
+/// Describes a refused request, or one that could not be allowed because the agent offered no such option.
 fn refusal_excerpt(
-    talk: &ConversationRequest,
-    answer: permission_policy::PermissionDecision,
+    request: &ConversationRequest,
+    decision: permission_policy::PermissionDecision,
     option: Option<&str>,
     tool: &AcpSessionUpdate<'_>,
 ) -> Option<String> {
     let title = tool_summary::summarize_value(tool.title);
-    match (answer, option) {
+    match (decision, option) {
         (permission_policy::PermissionDecision::Allow, Some(_)) => None,
         (permission_policy::PermissionDecision::Allow, None) => {
-            Some(format!("the agent offered no way to allow: {title}"))
+            Some(format!("the agent offered no option to allow: {title}"))
         }
         (permission_policy::PermissionDecision::Refuse, _) => {
-            Some(format!("refused by permission `{}`: {title}", talk.permission))
+            Some(format!("refused by permission `{}`: {title}", request.permission))
         }
     }
 }

@@ -1,11 +1,12 @@
-//! What is answered when the agent asks whether it may use a tool.
+//! Decides how to answer an agent's permission request.
 use std::path::{Component, Path, PathBuf};
 
 use super::message::{AcpPermissionOption, AcpToolLocation};
 use crate::permission::PermissionLevel;
 use ralph_util::json;
 
-/// What a permission for edits allows; all else (`execute`, `delete`, `fetch`, `switch_mode`, `other`) it does not.
+/// The tool kinds that permission `edits` allows. All others (`execute`, `delete`, `fetch`, `switch_mode`, `other`) are
+/// refused.
 const EDIT_LEVEL_TOOL_KINDS: &[&str] = &["read", "search", "think", "edit", "move"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub(super) enum PermissionDecision {
     Refuse,
 }
 
-/// Decides by the kind of the tool and the files that it names.
+/// Decides by the permission level, the kind of the tool, and the files that it names.
 pub(super) fn decide_permission(
     permission: PermissionLevel,
     kind: &str,
@@ -22,7 +23,7 @@ pub(super) fn decide_permission(
     folder: &str,
 ) -> PermissionDecision {
     let is_harmless =
-        || EDIT_LEVEL_TOOL_KINDS.contains(&kind) && locations.iter().all(|place| is_inside_folder(place, folder));
+        || EDIT_LEVEL_TOOL_KINDS.contains(&kind) && locations.iter().all(|location| is_inside_folder(location, folder));
     match permission {
         PermissionLevel::Full => PermissionDecision::Allow,
         PermissionLevel::Edits if is_harmless() => PermissionDecision::Allow,
@@ -30,8 +31,8 @@ pub(super) fn decide_permission(
     }
 }
 
-/// Returns the option that says so, the one that says it once before the one that says it for ever. What is allowed here
-/// may be refused next time, and the other way round. What an option of another kind means nobody knows, so none is chosen.
+/// Returns the id of the option for this decision. Prefers a one-time option, because the decision may be different for
+/// the next request. Options of unknown kinds are never chosen.
 pub(super) fn choose_option(decision: PermissionDecision, options: &[AcpPermissionOption<'_>]) -> Option<String> {
     let kinds = match decision {
         PermissionDecision::Allow => ["allow_once", "allow_always"],
@@ -41,8 +42,8 @@ pub(super) fn choose_option(decision: PermissionDecision, options: &[AcpPermissi
     kinds.iter().find_map(of_kind).and_then(|option| json::decode_string(option.id))
 }
 
-/// Relative paths are meant from the project's folder. A path that is no text is nowhere; bytes in it that are no
-/// characters name some file, and which folder that is in does not depend on them.
+/// Returns whether a location is inside the folder. Relative paths are relative to the folder. A path that is not a
+/// string is outside. Invalid bytes are replaced, which does not change the folder that a path is in.
 fn is_inside_folder(location: &AcpToolLocation<'_>, folder: &str) -> bool {
     let Some(raw) = location.path else { return true };
     let folder = Path::new(folder);
@@ -50,7 +51,7 @@ fn is_inside_folder(location: &AcpToolLocation<'_>, folder: &str) -> bool {
         .is_some_and(|path| normalize_path(&folder.join(path)).starts_with(normalize_path(folder)))
 }
 
-/// Takes `.` and `..` out of a path, by its letters alone.
+/// Removes `.` and `..` from a path lexically, without following links.
 fn normalize_path(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         match part {
@@ -70,9 +71,9 @@ mod tests {
 
     fn decide_for_paths(permission: PermissionLevel, kind: &str, paths: &[&str]) -> PermissionDecision {
         let quoted: Vec<String> = paths.iter().map(|path| format!("{path:?}")).collect();
-        let places: Vec<AcpToolLocation<'_>> =
+        let locations: Vec<AcpToolLocation<'_>> =
             quoted.iter().map(|path| AcpToolLocation { path: Some(path.as_bytes()) }).collect();
-        decide_permission(permission, kind, &places, "/home/p")
+        decide_permission(permission, kind, &locations, "/home/p")
     }
 
     #[test] // spec: A6
@@ -141,12 +142,12 @@ mod tests {
         assert_eq!(choose_option(PermissionDecision::Allow, &options).as_deref(), Some("b"));
         assert_eq!(choose_option(PermissionDecision::Refuse, &options).as_deref(), Some("c"));
         assert_eq!(choose_option(PermissionDecision::Allow, &options[2..]), None);
-        let strange = AcpPermissionOption::list(Some(
+        let unusable = AcpPermissionOption::list(Some(
             br#"[{"optionId":"d","kind":"allow_session"},{"optionId":"e"},{"kind":"allow_once"},{"optionId":7,"kind":"reject_once"}]"#,
         ));
-        let strange = strange.unwrap();
+        let unusable = unusable.unwrap();
         assert_eq!(
-            (choose_option(PermissionDecision::Allow, &strange), choose_option(PermissionDecision::Refuse, &strange)),
+            (choose_option(PermissionDecision::Allow, &unusable), choose_option(PermissionDecision::Refuse, &unusable)),
             (None, None)
         );
     }

@@ -1,22 +1,22 @@
-//! What is said to the agent: one JSON object a line.
+//! The messages that ralph sends to the agent: one JSON object per line.
 use serde_json::{Value, json, value::RawValue};
 
 use ralph_util::json::RawJson;
 
-/// The protocol that is spoken here.
+/// The version of the Agent Client Protocol that ralph speaks.
 pub(super) const PROTOCOL_VERSION: u64 = 1;
 
-/// The answer of JSON-RPC to a method that is not there.
+/// The JSON-RPC error code for an unknown method.
 const METHOD_NOT_FOUND_CODE: i64 = -32601;
 
-/// The same to one that is there, with parameters that make no sense.
+/// The JSON-RPC error code for invalid parameters.
 const INVALID_PARAMS_CODE: i64 = -32602;
 
-/// Neither files nor terminals are offered: agents that are offered them use them instead of the disk.
+/// Offers neither files nor terminals, because agents would use them instead of the disk.
 pub(super) fn initialize_request(id: u64) -> Vec<u8> {
-    let abilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
+    let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
     let ralph = json!({"name": "ralph", "title": "ralph", "version": env!("CARGO_PKG_VERSION")});
-    let params = json!({"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": abilities, "clientInfo": ralph});
+    let params = json!({"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": capabilities, "clientInfo": ralph});
     encode_request(id, "initialize", &params)
 }
 
@@ -47,7 +47,7 @@ pub(super) fn cancel_notification(session: &str) -> Vec<u8> {
     encode_line(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}))
 }
 
-/// Chooses one of the options that the agent gave; `None` says that the turn is cancelled.
+/// Selects one of the options of a permission request; `None` answers that the turn is cancelled.
 pub(super) fn permission_response(id: RawJson<'_>, option: Option<&str>) -> Vec<u8> {
     let outcome = match option {
         Some(option) => json!({"outcome": "selected", "optionId": option}),
@@ -57,11 +57,11 @@ pub(super) fn permission_response(id: RawJson<'_>, option: Option<&str>) -> Vec<
 }
 
 pub(super) fn method_not_found_response(id: RawJson<'_>, method: &str) -> Vec<u8> {
-    error_response(id, METHOD_NOT_FOUND_CODE, &format!("ralph does not offer {method}"))
+    error_response(id, METHOD_NOT_FOUND_CODE, &format!("ralph does not support {method}"))
 }
 
 pub(super) fn invalid_params_response(id: RawJson<'_>, method: &str) -> Vec<u8> {
-    error_response(id, INVALID_PARAMS_CODE, &format!("ralph does not understand the parameters of this {method}"))
+    error_response(id, INVALID_PARAMS_CODE, &format!("invalid parameters for {method}"))
 }
 
 fn error_response(id: RawJson<'_>, code: i64, message: &str) -> Vec<u8> {
@@ -72,7 +72,7 @@ fn encode_request(id: u64, method: &str, params: &Value) -> Vec<u8> {
     encode_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 }
 
-/// The id is given back as it came: a number, 0 among them, or a string. One that is no JSON is nobody's.
+/// Returns the id of the request unchanged: a number (0 is valid) or a string. A malformed id is not answered.
 fn encode_response(id: RawJson<'_>, member: &str, value: &Value) -> Vec<u8> {
     let Ok(id) = serde_json::from_slice::<&RawValue>(id) else { return Vec::new() };
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{member}\":{value}}}\n").into_bytes()

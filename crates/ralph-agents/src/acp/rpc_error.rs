@@ -1,35 +1,36 @@
-//! What went wrong, as agents tell it: an error of JSON-RPC, or words in the place of an answer.
+//! Classifies failures that agents report: JSON-RPC errors, or error text in place of an answer.
 use super::message::{AcpErrorDetails, AcpRpcError};
 use crate::classify;
-use crate::event::AgentErrorKind;
+use crate::event::{AgentErrorKind, AgentFailure};
 use ralph_util::json::{self, MalformedJson, RawJson};
 
-/// The protocol's own code for an agent that is not logged in.
+/// The protocol's error code for an agent that is not logged in.
 const AUTH_REQUIRED_CODE: i64 = -32000;
 
-/// What JSON-RPC libraries put before the message of any error.
+/// The prefix that JSON-RPC libraries add to error messages.
 const INTERNAL_ERROR_PREFIX: &str = "Internal error";
 
-/// How agents begin an answer that is none, in one piece.
+/// Prefixes of error text that agents send in place of an answer, in one piece.
 const ERROR_TEXT_PREFIXES: &[&str] = &["Error: ", "Ran into this error: ", "API Error: ", "[API Error: "];
 
-/// Returns what an error of JSON-RPC means.
-pub(super) fn classify_rpc_error(raw: RawJson<'_>) -> Result<(AgentErrorKind, String), MalformedJson> {
+/// Returns the kind and the message of a JSON-RPC error.
+pub(super) fn classify_rpc_error(raw: RawJson<'_>) -> Result<AgentFailure, MalformedJson> {
     let failure = AcpRpcError::of(Some(raw))?;
     let data = AcpErrorDetails::of(failure.data)?;
     let message = rpc_error_message(&failure, &data);
-    Ok((rpc_error_kind(&failure, &data, &message), message))
+    Ok(AgentFailure { kind: rpc_error_kind(&failure, &data, &message), message })
 }
 
 fn rpc_error_message(failure: &AcpRpcError<'_>, data: &AcpErrorDetails<'_>) -> String {
-    let said = json::decode_string(failure.message).unwrap_or_default();
-    let bare =
-        said.strip_prefix(INTERNAL_ERROR_PREFIX).map_or(said.as_str(), |rest| rest.trim_start_matches([':', ' ']));
+    let message = json::decode_string(failure.message).unwrap_or_default();
+    let bare = message
+        .strip_prefix(INTERNAL_ERROR_PREFIX)
+        .map_or(message.as_str(), |rest| rest.trim_start_matches([':', ' ']));
     let details = json::decode_string(data.details).or_else(|| json::decode_string(data.message));
     match details.or_else(|| json::decode_string(failure.data)).filter(|details| !bare.contains(details.as_str())) {
         Some(details) if bare.is_empty() => details,
         Some(details) => format!("{bare}: {details}"),
-        None if bare.is_empty() => said,
+        None if bare.is_empty() => message,
         None => bare.to_owned(),
     }
 }
@@ -51,10 +52,10 @@ fn rpc_error_kind(failure: &AcpRpcError<'_>, data: &AcpErrorDetails<'_>, message
     }
 }
 
-/// Returns what an answer that is an error in words means. Whoever calls knows that no model has answered.
-pub(super) fn classify_error_text(text: &str) -> Option<(AgentErrorKind, String)> {
+/// Returns the failure if an answer is error text. The caller must know that no model has answered.
+pub(super) fn classify_error_text(text: &str) -> Option<AgentFailure> {
     let is_error = ERROR_TEXT_PREFIXES.iter().any(|start| text.starts_with(start));
-    is_error.then(|| (classify::kind_from_message(text), text.to_owned()))
+    is_error.then(|| AgentFailure::new(classify::kind_from_message(text), text))
 }
 
 #[cfg(test)]
@@ -85,15 +86,15 @@ mod tests {
             (r#"{"code":-32603,"message":"Internal error"}"#, AgentErrorKind::Overloaded, "Internal error"),
             (r#"{"code":-32602,"message":"Bad","data":"why"}"#, AgentErrorKind::Unknown, "Bad: why"),
         ];
-        for (raw, kind, words) in table {
-            assert_eq!(classify_rpc_error(raw.as_bytes()).unwrap(), (kind, words.to_owned()), "{raw}");
+        for (raw, kind, message) in table {
+            assert_eq!(classify_rpc_error(raw.as_bytes()).unwrap(), AgentFailure::new(kind, message), "{raw}");
         }
     }
 
     #[test] // spec: A5
     fn only_text_that_starts_like_an_error_is_an_error() {
         assert_eq!(
-            classify_error_text("Error: 429 Rate limit reached").map(|(kind, _)| kind),
+            classify_error_text("Error: 429 Rate limit reached").map(|failure| failure.kind),
             Some(AgentErrorKind::RateLimit)
         );
         assert_eq!(classify_error_text("There was an Error: 429"), None);

@@ -1,4 +1,5 @@
-//! The tools that the agent uses. A call is told once there is something to tell of it, its result when it is done.
+//! The agent's tool calls. A call is reported once it has a specific description or has started, its result when it has
+//! finished.
 use std::collections::VecDeque;
 
 use super::message::{AcpSessionUpdate, AcpToolLocation};
@@ -6,7 +7,7 @@ use crate::event::{AgentEvent, push_at_work_once};
 use crate::tool_summary;
 use ralph_util::json::{self, MalformedJson};
 
-/// More than this no agent has open at a time; what is older is forgotten.
+/// Maximum number of open calls that are remembered. The oldest is dropped first.
 const MAX_OPEN_CALLS: usize = 64;
 const MAX_NAME_BYTES: usize = 80;
 
@@ -35,36 +36,36 @@ impl AcpToolCalls {
         self.event_detail = AcpEventDetail::ActivityOnly;
     }
 
-    /// Takes in what is said of a tool, by whichever message.
+    /// Records a tool update from any message and appends its events.
     pub(super) fn record_update(
         &mut self,
         update: &AcpSessionUpdate<'_>,
         out: &mut Vec<AgentEvent>,
     ) -> Result<(), MalformedJson> {
-        let about = describe_tool_call(update)?;
+        let description = describe_tool_call(update)?;
         let status = json::as_name(update.status);
         let is_pending = matches!(status, "pending" | "");
-        let audience = self.event_detail;
+        let event_detail = self.event_detail;
         let tool = self.touch_open_call(update);
-        if !tool.is_reported && (!is_pending || about.is_specific) {
+        if !tool.is_reported && (!is_pending || description.is_specific) {
             tool.is_reported = true;
             let name = json::decode_string_prefix(update.name, MAX_NAME_BYTES).unwrap_or_else(|| tool.display_name());
-            push_tool_event(audience, AgentEvent::ToolCall { name, detail: about.detail }, out);
+            push_tool_event(event_detail, AgentEvent::ToolCall { name, detail: description.detail }, out);
         }
         if matches!(status, "completed" | "failed") {
             self.open_calls.pop_back();
             let excerpt = tool_summary::result_excerpt(tool_output(update));
-            push_tool_event(audience, AgentEvent::ToolResult { ok: status == "completed", excerpt }, out);
+            push_tool_event(event_detail, AgentEvent::ToolResult { ok: status == "completed", excerpt }, out);
         }
         Ok(())
     }
 
-    /// Returns the kind of a tool, which an earlier message may have told.
+    /// Returns the kind of a tool, which an earlier message may have reported.
     pub(super) fn tool_kind(&mut self, update: &AcpSessionUpdate<'_>) -> String {
         self.touch_open_call(update).kind.clone()
     }
 
-    /// Returns the tool as the newest, so that what is forgotten is the oldest.
+    /// Returns the call and moves it to the end of the queue, so that the least recently updated call is dropped first.
     fn touch_open_call(&mut self, update: &AcpSessionUpdate<'_>) -> &mut OpenToolCall {
         let id = json::decode_string_prefix(update.tool_call_id, MAX_NAME_BYTES * 4).unwrap_or_default();
         let known = self.open_calls.iter().position(|tool| tool.id == id).and_then(|at| self.open_calls.remove(at));
@@ -87,8 +88,8 @@ impl OpenToolCall {
     }
 }
 
-fn push_tool_event(audience: AcpEventDetail, event: AgentEvent, out: &mut Vec<AgentEvent>) {
-    match audience {
+fn push_tool_event(event_detail: AcpEventDetail, event: AgentEvent, out: &mut Vec<AgentEvent>) {
+    match event_detail {
         AcpEventDetail::Full => out.push(event),
         AcpEventDetail::ActivityOnly => push_at_work_once(out),
     }
@@ -97,7 +98,7 @@ fn push_tool_event(audience: AcpEventDetail, event: AgentEvent, out: &mut Vec<Ag
 /// One line about a tool call.
 struct ToolCallDetail {
     detail: String,
-    /// Whether it says more than the title that every call has from the beginning.
+    /// Whether it says more than the title, which every call has from the start.
     is_specific: bool,
 }
 
@@ -107,13 +108,13 @@ fn describe_tool_call(update: &AcpSessionUpdate<'_>) -> Result<ToolCallDetail, M
         return Ok(ToolCallDetail { detail, is_specific: true });
     }
     let title = tool_summary::summarize_value(update.title);
-    let places = AcpToolLocation::list(update.locations)?;
-    let place = places.first().map(|place| tool_summary::summarize_value(place.path)).unwrap_or_default();
-    let detail = if place.is_empty() { title } else { place };
+    let locations = AcpToolLocation::list(update.locations)?;
+    let path = locations.first().map(|location| tool_summary::summarize_value(location.path)).unwrap_or_default();
+    let detail = if path.is_empty() { title } else { path };
     Ok(ToolCallDetail { detail, is_specific: false })
 }
 
-/// Returns what a tool answered: its blocks, or what it gave in whatever form.
+/// Returns the output of a tool: its first content block, or else its raw output.
 fn tool_output<'a>(update: &AcpSessionUpdate<'a>) -> Option<json::RawJson<'a>> {
     let block = update.content.and_then(json::first_element);
     let [content, text] = json::pick_members_or_none(block, ["content", "text"]);

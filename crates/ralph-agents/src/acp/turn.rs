@@ -1,10 +1,10 @@
-//! What the agent says in a turn: its messages in pieces, its thoughts, and errors in the place of an answer.
+//! The agent's text in a turn: messages in pieces, reasoning, and error text in place of an answer.
 use super::rpc_error;
-use crate::event::{AgentErrorKind, AgentEvent};
+use crate::event::{AgentEvent, AgentFailure};
 use crate::message_numbering::MessageNumbering;
 use crate::tool_summary::{EXCERPT_CHARS, to_one_line};
 
-/// The longest answer that may be an error.
+/// Longer messages are never treated as error text.
 const MAX_ERROR_MESSAGE_BYTES: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct AcpTurn {
     thought: String,
 }
 
-/// The last message, as far as it can be an error: those come in one piece.
+/// The last message. It can be an error only if it came in one piece.
 #[derive(Debug, Default)]
 struct LastAcpMessage {
     number: u64,
@@ -25,7 +25,7 @@ struct LastAcpMessage {
 }
 
 impl AcpTurn {
-    /// Says the next piece of a message. Another id is another message.
+    /// Appends the next piece of a message. A different id starts a new message.
     pub(super) fn push_message_piece(&mut self, id: Option<String>, text: String, out: &mut Vec<AgentEvent>) {
         self.flush_thought(out);
         let id = id.unwrap_or_else(|| format!("run {}", self.unnamed_message_number));
@@ -36,7 +36,7 @@ impl AcpTurn {
         out.push(event);
     }
 
-    /// Takes a piece of a thought; it is told when it is over.
+    /// Collects a piece of reasoning, which is reported when it has ended.
     pub(super) fn push_thought_piece(&mut self, text: &str) {
         self.unnamed_message_number += 1;
         if self.thought.len() < EXCERPT_CHARS * 4 {
@@ -44,14 +44,14 @@ impl AcpTurn {
         }
     }
 
-    /// Something else happens: what the agent says next, without an id, is another message.
+    /// Ends the current message: later text without an id belongs to a new message.
     pub(super) fn end_message(&mut self, out: &mut Vec<AgentEvent>) {
         self.unnamed_message_number += 1;
         self.flush_thought(out);
     }
 
-    /// Returns the error that the last message is, if it is one.
-    pub(super) fn failure_in_message(&self) -> Option<(AgentErrorKind, String)> {
+    /// Returns the failure if the last message is error text.
+    pub(super) fn failure_in_message(&self) -> Option<AgentFailure> {
         (self.last_message.pieces == 1)
             .then(|| rpc_error::classify_error_text(&self.last_message.first_piece))
             .flatten()

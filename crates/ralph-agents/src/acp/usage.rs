@@ -1,4 +1,5 @@
-//! What a turn cost. Agents tell its tokens in one of three places, and the cost of the whole session, if at all.
+//! Tokens and cost of a turn. Agents report tokens in one of three places, and optionally the cost of the whole
+//! session.
 use super::message::{AcpCost, AcpResponse, AcpSessionUpdate, AcpTokenUsage};
 use crate::event::AgentEvent;
 use crate::parser::PriorUsage;
@@ -6,16 +7,22 @@ use ralph_util::json;
 
 #[derive(Debug, Default)]
 pub(super) struct AcpUsageTracker {
-    /// What pieces of the answer told of themselves.
-    chunk_tokens: Option<(u64, u64)>,
+    /// The sum of the tokens that were reported with pieces of the answer.
+    chunk_tokens: Option<TokenCounts>,
     session_cost: AcpSessionCost,
 }
 
-/// What the session had cost when it was last told.
+#[derive(Debug, Default, Clone, Copy)]
+struct TokenCounts {
+    input: u64,
+    output: u64,
+}
+
+/// The last reported cost of the session.
 #[derive(Debug)]
 enum AcpSessionCost {
     Known(f64),
-    /// It is resumed, and nobody knows.
+    /// The session was resumed and its earlier cost is unknown.
     Unknown,
 }
 
@@ -30,15 +37,18 @@ impl AcpUsageTracker {
         self.session_cost = before.cost_usd.map_or(AcpSessionCost::Unknown, AcpSessionCost::Known);
     }
 
-    /// Notes the tokens of a piece, and returns what the session has cost since it was last told.
+    /// Adds the tokens of a piece, and returns the increase of the session's cost.
     pub(super) fn record_update(&mut self, update: &AcpSessionUpdate<'_>) -> Option<AgentEvent> {
-        if let Some((input, output)) = update.meta.and_then(|meta| meta.usage).and_then(|usage| token_counts(&usage)) {
-            let (before, after) = self.chunk_tokens.unwrap_or_default();
-            self.chunk_tokens = Some((before.saturating_add(input), after.saturating_add(output)));
+        if let Some(added) = update.meta.and_then(|meta| meta.usage).and_then(|usage| token_counts(&usage)) {
+            let sum = self.chunk_tokens.unwrap_or_default();
+            self.chunk_tokens = Some(TokenCounts {
+                input: sum.input.saturating_add(added.input),
+                output: sum.output.saturating_add(added.output),
+            });
         }
         let total = cost_in_usd(&update.cost?)?;
-        let known = std::mem::replace(&mut self.session_cost, AcpSessionCost::Known(total));
-        match known {
+        let previous = std::mem::replace(&mut self.session_cost, AcpSessionCost::Known(total));
+        match previous {
             AcpSessionCost::Known(before) if total > before => {
                 let cost_usd = Some(total - before);
                 Some(AgentEvent::Usage { input_tokens: None, output_tokens: None, cost_usd })
@@ -48,20 +58,20 @@ impl AcpUsageTracker {
     }
 
     /// Returns the tokens of a turn that has ended.
-    pub(super) fn finish_turn(&mut self, answer: &AcpResponse<'_>) -> Option<AgentEvent> {
-        let meta = answer.meta.unwrap_or_default();
-        let told = answer.usage.as_ref().and_then(token_counts);
-        let told = told.or_else(|| meta.quota?.tokens.as_ref().and_then(token_counts));
-        let told = told.or_else(|| meta.usage.as_ref().and_then(token_counts));
-        let (input, output) = told.or(self.chunk_tokens.take())?;
+    pub(super) fn finish_turn(&mut self, response: &AcpResponse<'_>) -> Option<AgentEvent> {
+        let meta = response.meta.unwrap_or_default();
+        let reported = response.usage.as_ref().and_then(token_counts);
+        let reported = reported.or_else(|| meta.quota?.tokens.as_ref().and_then(token_counts));
+        let reported = reported.or_else(|| meta.usage.as_ref().and_then(token_counts));
+        let TokenCounts { input, output } = reported.or(self.chunk_tokens.take())?;
         Some(AgentEvent::Usage { input_tokens: Some(input), output_tokens: Some(output), cost_usd: None })
     }
 }
 
-fn token_counts(tokens: &AcpTokenUsage<'_>) -> Option<(u64, u64)> {
+fn token_counts(tokens: &AcpTokenUsage<'_>) -> Option<TokenCounts> {
     let input = json::parse_u64(tokens.input).or_else(|| json::parse_u64(tokens.input_snake))?;
     let output = json::parse_u64(tokens.output).or_else(|| json::parse_u64(tokens.output_snake))?;
-    Some((input, output))
+    Some(TokenCounts { input, output })
 }
 
 fn cost_in_usd(cost: &AcpCost<'_>) -> Option<f64> {

@@ -1,10 +1,10 @@
-//! What went wrong, from Claude's own words for it.
+//! Classifies the failures that Claude reports.
 use crate::classify;
-use crate::event::AgentErrorKind;
+use crate::event::{AgentErrorKind, AgentFailure};
 use ralph_util::json::{self, RawJson};
 
-/// Returns the kind of an API failure. Claude calls every unreachable or broken server `server_error`;
-/// only those with an HTTP status were reached at all.
+/// Returns the kind of an API failure. Claude reports every unreachable or failing server as `server_error`; only if
+/// there is an HTTP status was the server reached.
 pub(super) fn api_error_kind(category: &str, status: Option<u64>, message: &str) -> AgentErrorKind {
     match category {
         "rate_limit" => AgentErrorKind::RateLimit,
@@ -20,18 +20,13 @@ pub(super) fn api_error_kind(category: &str, status: Option<u64>, message: &str)
     }
 }
 
-/// The failure that a `result` record reports.
-pub(super) struct ClaudeFailure {
-    pub(super) kind: AgentErrorKind,
-    pub(super) message: String,
-}
-
-/// Reads a failed result. `known` is what an API failure shortly before it said; it knows more.
-pub(super) fn failure_from_result(line: &[u8], known: Option<AgentErrorKind>) -> ClaudeFailure {
+/// Reads a failed `result` record. `known` is the kind of a preceding API failure, which is more specific.
+pub(super) fn failure_from_result(line: &[u8], known: Option<AgentErrorKind>) -> AgentFailure {
     let keys = ["result", "errors", "error", "subtype", "terminal_reason", "api_error_status"];
     let [result, errors, error, subtype, reason, status] = json::pick_members_or_none(Some(line), keys);
-    let aborted =
-        json::as_name(reason).starts_with("aborted").then(|| format!("it was stopped ({})", json::as_name(reason)));
+    let aborted = json::as_name(reason)
+        .starts_with("aborted")
+        .then(|| format!("the agent was stopped ({})", json::as_name(reason)));
     let message = aborted
         .or_else(|| json::decode_string(result))
         .or_else(|| first_string_element(errors))
@@ -47,7 +42,7 @@ pub(super) fn failure_from_result(line: &[u8], known: Option<AgentErrorKind>) ->
         (_, "aborted_streaming" | "aborted_tools") => AgentErrorKind::Crash,
         _ => known.unwrap_or_else(|| classify::kind_from_status(json::parse_u64(status), &message)),
     };
-    ClaudeFailure { kind, message }
+    AgentFailure { kind, message }
 }
 
 fn first_string_element(list: Option<RawJson<'_>>) -> Option<String> {

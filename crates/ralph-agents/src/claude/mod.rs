@@ -1,4 +1,4 @@
-//! Claude Code: how it is started headless. How its output is read is next door.
+//! Claude Code: how it is started in headless mode. Its output is parsed in [`stream`].
 mod failure;
 mod record;
 mod stream;
@@ -17,10 +17,10 @@ use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
 use super::registry::{Agent, AgentProgram, SessionSupport};
 use super::spec::AgentSpec;
 
-/// `stream-json` is refused without `--verbose`.
+/// Claude rejects `stream-json` without `--verbose`.
 const DEFAULT_ARGS: &[&str] = &["-p", "--output-format", "stream-json", "--verbose"];
 
-/// No tools, no settings or memories of the user's or the project's, and no session file.
+/// No tools, no settings or memory files of the user or the project, and no session file.
 const ONE_SHOT_ARGS: &[&str] = &[
     "-p",
     "--output-format",
@@ -41,17 +41,18 @@ const EXTRA_ENV: &[(&str, &str)] = &[("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(
         &["--permission-mode", "default"],
-        "may do only what its own settings allow; everything else is denied",
+        "may do only what its settings allow; everything else is denied",
     )),
     edits: Ok(PermissionGrant::from_flags(
         &["--permission-mode", "acceptEdits"],
-        "may edit files in the project, also by simple commands; others (tests, git) only where its own settings allow them",
+        "may edit files in the project, also with simple commands; other commands (tests, git) only if its settings allow them",
     )),
-    full: Ok(PermissionGrant::from_flags(&["--dangerously-skip-permissions"], "may do everything, unasked")),
+    full: Ok(PermissionGrant::from_flags(&["--dangerously-skip-permissions"], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
-/// Either of these tells Claude that root is harmless here. Setting it is the user's decision.
+/// Either of these marks the machine as a sandbox, in which Claude accepts full permission as root. Only the user may
+/// set them.
 const SANDBOX_VARIABLES: &[&str] = &["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"];
 
 const PROFILE: AgentProfile = AgentProfile {
@@ -88,8 +89,8 @@ impl Agent for ClaudeAgent {
     }
 
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let start = self.base_invocation(request);
-        start
+        let invocation = self.base_invocation(request);
+        invocation
             .with_flag("--model", request.model)
             .with_flag("--resume", request.resume_session)
             .with_user_additions(request, EXTRA_ENV)
@@ -110,12 +111,12 @@ impl Agent for ClaudeAgent {
     }
 
     fn known_quirks(&self, context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
-        let root = self.launch_blocker(
+        let root_blocker = self.launch_blocker(
             &LaunchRequest { permission: Some(PermissionLevel::Full), ..LaunchRequest::default() },
             &context.environment,
         );
-        let root = root.map(|found| AgentAdvisory::new_note(found.problem, found.hint));
-        root.into_iter().collect()
+        let advisory = root_blocker.map(|blocker| AgentAdvisory::new_note(blocker.problem, blocker.hint));
+        advisory.into_iter().collect()
     }
 
     fn launch_blocker(
@@ -129,7 +130,7 @@ impl Agent for ClaudeAgent {
         is_refused.then(|| {
             LaunchBlocker::new(
                 "claude refuses permission `full` as root",
-                "run ralph as another user; or, if this machine is a sandbox that may be broken, set IS_SANDBOX=1",
+                "run ralph as another user, or set IS_SANDBOX=1 if this machine is a disposable sandbox",
             )
         })
     }
@@ -140,12 +141,12 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1, A6
-    fn a_plain_job_streams_json_and_may_edit() {
-        let start = ClaudeAgent.build_invocation(&LaunchRequest { prompt: "go", ..LaunchRequest::default() });
-        assert_eq!(start.program, "claude");
-        assert_eq!(start.args.join(" "), "-p --output-format stream-json --verbose --permission-mode acceptEdits");
-        assert_eq!(start.env, [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned())]);
-        assert_eq!(ClaudeAgent.preset().args, start.args);
+    fn by_default_claude_streams_json_and_may_edit() {
+        let invocation = ClaudeAgent.build_invocation(&LaunchRequest { prompt: "go", ..LaunchRequest::default() });
+        assert_eq!(invocation.program, "claude");
+        assert_eq!(invocation.args.join(" "), "-p --output-format stream-json --verbose --permission-mode acceptEdits");
+        assert_eq!(invocation.env, [("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned())]);
+        assert_eq!(ClaudeAgent.preset().args, invocation.args);
     }
 
     #[test] // spec: A6

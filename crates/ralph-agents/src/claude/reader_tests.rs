@@ -1,4 +1,4 @@
-//! Claude's stream, one rule at a time. Whole recordings are read in `agent/tests`.
+//! Tests of single rules of Claude's stream. Whole recordings are tested in `src/tests`.
 use crate::tests::{final_text, parse_events};
 use crate::{AgentErrorKind, AgentEvent, LimitReset, OutputFormat};
 
@@ -25,17 +25,17 @@ fn a_message_may_be_a_bare_string() {
 }
 
 #[test] // spec: S2
-fn a_sub_agent_s_text_and_prompt_are_not_the_agent_s() {
-    let words = r#"{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"x"}]}}"#;
+fn text_and_prompts_of_a_sub_agent_are_ignored() {
+    let text = r#"{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"x"}]}}"#;
     let prompt = r#"{"type":"user","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"do"}]}}"#;
     let bare = r#"{"type":"user","parent_tool_use_id":"t","message":{"content":"do"}}"#;
     let delta = r#"{"type":"stream_event","parent_tool_use_id":"t","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"x"}}}"#;
-    assert_eq!(read_lines(&[words, prompt, bare, delta]), []);
+    assert_eq!(read_lines(&[text, prompt, bare, delta]), []);
 }
 
 #[test] // spec: S2, S4
 fn a_user_message_starts_a_new_turn() {
-    for content in [r#""go on""#, r#"[{"type":"text","text":"go on"}]"#] {
+    for content in [r#""continue""#, r#"[{"type":"text","text":"continue"}]"#] {
         let line = format!(r#"{{"type":"user","message":{{"role":"user","content":{content}}}}}"#);
         assert_eq!(read_lines(&[&line]), [AgentEvent::Prompted]);
         assert_eq!(final_text(&read_lines(&[&assistant_line("done"), &line])), "");
@@ -57,7 +57,7 @@ fn only_an_excerpt_of_a_tool_result_is_kept() {
 fn without_a_display_only_text_and_usage_are_reported() {
     let lines = [
         r#"{"type":"assistant","message":{"id":"a","content":[{"type":"tool_use","name":"Bash","input":{}}]}}"#,
-        r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"x"},{"type":"text","text":"go on"}]}}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"x"},{"type":"text","text":"continue"}]}}"#,
         r#"{"type":"assistant","message":{"id":"b","content":[{"type":"text","text":"done"}]}}"#,
     ];
     use crate::parser::StreamParser;
@@ -75,7 +75,7 @@ fn without_a_display_only_text_and_usage_are_reported() {
 }
 
 #[test] // spec: A5, S2
-fn a_result_text_counts_only_if_the_agent_said_nothing() {
+fn a_result_text_counts_only_if_there_was_no_agent_text() {
     let result = r#"{"type":"result","is_error":false,"result":"the answer"}"#;
     assert_eq!(final_text(&read_lines(&[result])), "the answer");
     let texts = read_lines(&[&assistant_line("mine"), result]);
@@ -127,7 +127,7 @@ fn a_rejected_rate_limit_has_a_reset_time_and_a_warning_is_ignored() {
 }
 
 #[test] // spec: S8, S4
-fn pieces_count_until_the_whole_message_comes() {
+fn pieces_count_until_the_whole_message_arrives() {
     let piece = |text: &str| {
         format!(
             r#"{{"type":"stream_event","event":{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"{text}"}}}}}}"#
@@ -148,8 +148,8 @@ fn a_later_result_counts_after_an_earlier_one() {
 }
 
 #[test] // spec: S2, S4
-fn a_result_never_brings_back_the_words_of_an_earlier_turn() {
-    let prompt = r#"{"type":"user","message":{"content":"go on"}}"#;
+fn a_result_never_repeats_the_text_of_an_earlier_turn() {
+    let prompt = r#"{"type":"user","message":{"content":"continue"}}"#;
     let result = r#"{"type":"result","is_error":false,"result":"done"}"#;
     assert_eq!(final_text(&read_lines(&[&assistant_line("done"), result, prompt, result])), "");
 }

@@ -1,18 +1,18 @@
-//! One record of Claude's stream, read in a single pass over its bytes whatever the order of its members.
+//! One record of Claude's stream, parsed in a single pass over its bytes in any member order.
 use crate::members::members;
 use ralph_util::json::{self, JsonCursor, MalformedJson, RawJson};
 
-/// The members that most records share. Everything else is looked up only in the record types that need it.
+/// The members that most records share. Other members are looked up only for the record types that need them.
 #[derive(Debug, Default)]
 pub(super) struct ClaudeRecord<'a> {
     pub(super) kind: &'a str,
     pub(super) subtype: &'a str,
-    /// Whether a sub-agent speaks here.
+    /// Whether the record comes from a sub-agent.
     pub(super) is_nested: bool,
-    /// The category of an API failure that stands in place of an answer.
+    /// The category of an API failure in place of an answer.
     pub(super) error: &'a str,
     pub(super) message: ClaudeMessage<'a>,
-    /// A raw event of the model's own stream.
+    /// A raw event of the model's stream.
     pub(super) event: Option<RawJson<'a>>,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum ClaudeContent<'a> {
 }
 
 members!(
-    /// One content block. Which members are there depends on its kind.
+    /// One content block. Its members depend on its kind.
     ClaudeContentBlock {
         kind: b"type",
         text: b"text",
@@ -45,7 +45,7 @@ members!(
     }
 );
 
-/// The members of a record as they are found.
+/// The members of a record while it is parsed.
 #[derive(Default)]
 struct ClaudeRecordMembers<'a> {
     kind: Option<RawJson<'a>>,

@@ -1,11 +1,11 @@
-//! Claude's stream as events. Only the main thread's assistant text is the agent's own: a record that names
-//! a parent tool call comes from a sub-agent, and user records are prompts, hook feedback or tool results.
-use super::failure::{self, ClaudeFailure};
+//! Parses Claude's stream into events. Only assistant text of the main thread is agent text: a record with a parent
+//! tool call comes from a sub-agent, and user records are prompts, hook feedback or tool results.
+use super::failure;
 use super::record::{ClaudeContent, ClaudeContentBlock, ClaudeMessage, ClaudeRecord};
 use super::tool_result_skip::ToolResultDetector;
 use super::usage::ClaudeUsageTracker;
 use crate::classify;
-use crate::event::{AgentErrorKind, AgentEvent, push_at_work_once};
+use crate::event::{AgentErrorKind, AgentEvent, AgentFailure, push_at_work_once};
 use crate::fatal_error::push_fatal_error;
 use crate::limit_reset::LimitReset;
 use crate::message_numbering::MessageNumbering;
@@ -14,17 +14,17 @@ use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use crate::usage_totals::UsageTotals;
 use ralph_util::json::{self, MalformedJson, RawJson};
 
-/// The author of messages that Claude Code writes itself, in place of the model's answer.
+/// The model name of messages that Claude Code itself writes in place of an answer.
 const SYNTHETIC_MODEL: &str = "<synthetic>";
 
-/// What programs that copied the format write as an answer where the API refused one.
+/// The prefix of API errors that compatible programs write as agent text.
 const API_ERROR_PREFIX: &str = "[API Error: ";
 
 pub(crate) fn stream_parser() -> impl StreamParser {
     JsonLinesParser::<ClaudeStreamReader>::default()
 }
 
-/// The same for programs that write the API's refusals as if they were answers.
+/// Returns a parser for programs with the same format that write API errors as agent text.
 pub(crate) fn compatible_stream_parser() -> impl StreamParser {
     JsonLinesParser::with_reader(ClaudeStreamReader {
         api_error_style: ApiErrorStyle::AsText,
@@ -37,19 +37,19 @@ struct ClaudeStreamReader {
     numbering: MessageNumbering,
     usage: ClaudeUsageTracker,
     last_started: Option<AgentEvent>,
-    /// Whether the agent spoke: then a result only repeats its words, if need be those of an earlier turn.
+    /// Whether there was agent text: then the text of a result only repeats it, possibly from an earlier turn.
     has_spoken: bool,
     /// The kind of the last API failure since the last result.
     last_api_error: Option<AgentErrorKind>,
     event_detail: ClaudeEventDetail,
     api_error_style: ApiErrorStyle,
     totals: UsageTotals,
-    /// Whether a record of its own said when a limit ends.
+    /// Whether a separate record has reported when the rate limit ends.
     is_reset_known: bool,
     tool_result_detector: ToolResultDetector,
 }
 
-/// How it is told that the API refused to answer.
+/// How API errors are reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ApiErrorStyle {
     #[default]
@@ -57,7 +57,7 @@ enum ApiErrorStyle {
     AsText,
 }
 
-/// Whether somebody looks at tools and thoughts.
+/// Whether tools and reasoning are reported in detail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ClaudeEventDetail {
     #[default]
@@ -146,13 +146,12 @@ impl ClaudeStreamReader {
             out.push(AgentEvent::Error { kind, message: text, fatal: false });
             return;
         }
-        let said = self.numbering.number_whole_message(json::decode_string(message.id), text);
-        self.has_spoken |= said.is_some();
-        out.extend(said);
+        let event = self.numbering.number_whole_message(json::decode_string(message.id), text);
+        self.has_spoken |= event.is_some();
+        out.extend(event);
     }
 
-    /// An API failure in the shape of an answer. A later good answer means that it was overcome, so it is
-    /// not fatal by itself.
+    /// Reads an API failure in the form of an answer. It is not fatal, because a later answer may follow.
     fn read_api_error(&mut self, line: &[u8], record: &ClaudeRecord<'_>, out: &mut Vec<AgentEvent>) {
         let text = content_blocks(&record.message).iter().find_map(|block| json::decode_string(block.text));
         let message = text.unwrap_or_else(|| record.error.to_owned());
@@ -176,7 +175,7 @@ impl ClaudeStreamReader {
             ApiErrorStyle::AsText => self.usage_from_compatible_result(line),
         });
         if failed {
-            let ClaudeFailure { kind, message } = failure::failure_from_result(line, self.last_api_error);
+            let AgentFailure { kind, message } = failure::failure_from_result(line, self.last_api_error);
             match self.is_reset_known {
                 true => out.push(AgentEvent::Error { kind, message, fatal: true }),
                 false => push_fatal_error(kind, message, out),
@@ -188,7 +187,7 @@ impl ClaudeStreamReader {
         Ok(())
     }
 
-    /// A session that goes on counts on.
+    /// Compatible programs report totals of the whole session.
     fn usage_from_compatible_result(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let [usage] = json::pick_members_or_none(Some(line), ["usage"]);
         let [input, output] = json::pick_members_or_none(usage, ["input_tokens", "output_tokens"]);
@@ -204,8 +203,8 @@ impl ClaudeStreamReader {
         }
     }
 
-    /// The same session may introduce itself again, after a background task for instance. Where only a result
-    /// is printed, that alone names it.
+    /// Reports the session and the model, unless they are unchanged: a session may be announced again, for example
+    /// after a background task. If only a result is printed, the result names the session.
     fn report_started(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         let [session, model] = json::pick_members_or_none(Some(line), ["session_id", "model"]);
         let (session, model) = (json::decode_string(session), json::decode_string(model));
@@ -217,7 +216,7 @@ impl ClaudeStreamReader {
         }
     }
 
-    /// Only a refusal counts; the same record also announces that a limit draws near.
+    /// Only a rejection counts. The same record type also warns about an approaching limit.
     fn read_rate_limit(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
         let [info] = json::pick_members_or_none(Some(line), ["rate_limit_info"]);
         let [status, resets_at, window] = json::pick_members_or_none(info, ["status", "resetsAt", "rateLimitType"]);
@@ -269,26 +268,26 @@ fn thinking_event(text: Option<RawJson<'_>>) -> Option<AgentEvent> {
 }
 
 fn retry_event(line: &[u8]) -> AgentEvent {
-    let [error, status, attempt, most] =
+    let [error, status, attempt, max] =
         json::pick_members_or_none(Some(line), ["error", "error_status", "attempt", "max_retries"]);
     let (error, status) = (json::as_name(error), json::parse_u64(status));
-    let (attempt, most) = (json::parse_u64(attempt).unwrap_or(0), json::parse_u64(most).unwrap_or(0));
-    let message = format!("{error}, retry {attempt} of {most}");
+    let (attempt, max) = (json::parse_u64(attempt).unwrap_or(0), json::parse_u64(max).unwrap_or(0));
+    let message = format!("{error}, retry {attempt} of {max}");
     let kind = match (failure::api_error_kind(error, status, &message), status) {
-        // Where there is no status, no server was reached.
+        // Without a status, no server was reached.
         (AgentErrorKind::Unknown, None) => AgentErrorKind::Network,
         (kind, _) => kind,
     };
     AgentEvent::Error { kind, message, fatal: false }
 }
 
-/// It does not say why. Waits of minutes were seen only where the rate was limited.
+/// The record gives no reason. Waits of minutes were observed only for rate limits.
 fn compatible_retry_event(line: &[u8]) -> AgentEvent {
     let [data] = json::pick_members_or_none(Some(line), ["data"]);
-    let [attempt, most, delay] = json::pick_members_or_none(data, ["attempt", "maxRetries", "delayMs"]);
-    let message = match (json::parse_u64(attempt), json::parse_u64(most), json::parse_u64(delay)) {
-        (Some(attempt), Some(most), Some(delay)) => {
-            format!("retry {attempt} of {most} in {} s", delay / 1_000)
+    let [attempt, max, delay] = json::pick_members_or_none(data, ["attempt", "maxRetries", "delayMs"]);
+    let message = match (json::parse_u64(attempt), json::parse_u64(max), json::parse_u64(delay)) {
+        (Some(attempt), Some(max), Some(delay)) => {
+            format!("retry {attempt} of {max} in {} s", delay / 1_000)
         }
         _ => "retry".to_owned(),
     };

@@ -1,5 +1,5 @@
-//! What a run cost. `total_cost_usd` grows over a whole resumed session in newer versions, so the usage since
-//! the last result is preferred; older versions do not have it, and count each process from zero.
+//! Usage and cost of a result. In newer versions `total_cost_usd` accumulates over a resumed session, so the usage
+//! since the last result is preferred. Older versions do not report it and start each process from zero.
 use crate::event::AgentEvent;
 use ralph_util::json::{self, JsonCursor, RawJson};
 
@@ -8,7 +8,7 @@ pub(super) struct ClaudeUsageTracker {
     last_total_cost: f64,
 }
 
-/// The sum over all models of one result.
+/// The usage of one result, summed over all models.
 #[derive(Default)]
 struct ClaudeUsageSum {
     input_tokens: u64,
@@ -17,7 +17,7 @@ struct ClaudeUsageSum {
 }
 
 impl ClaudeUsageTracker {
-    /// Reads a `result` record and returns what it adds to what earlier ones said.
+    /// Reads a `result` record and returns the increase since the previous results.
     pub(super) fn usage_from_result(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let keys = ["total_cost_usd", "usage", "model_usage_since_last_result"];
         let [total, usage, since_last] = json::pick_members_or_none(Some(line), keys);
@@ -38,7 +38,7 @@ impl ClaudeUsageTracker {
     }
 }
 
-/// Adds up the models, sub-agents' included. A model without a cost makes the whole unknown.
+/// Sums the usage of all models, including those of sub-agents. Returns `None` if a model has no cost.
 fn sum_model_usage(models: RawJson<'_>) -> Option<ClaudeUsageSum> {
     let mut sum = Some(ClaudeUsageSum::default());
     let read = JsonCursor::new(models).visit_object(|cursor, _| {
@@ -72,9 +72,9 @@ mod tests {
 
     #[test] // spec: A5, L8
     fn a_growing_total_is_reported_as_increments() {
-        let mut spend = ClaudeUsageTracker::default();
-        assert_eq!(spend.usage_from_result(br#"{"total_cost_usd":0.25}"#), usage_event(None, None, Some(0.25)));
-        assert_eq!(spend.usage_from_result(br#"{"total_cost_usd":0.75}"#), usage_event(None, None, Some(0.5)));
+        let mut tracker = ClaudeUsageTracker::default();
+        assert_eq!(tracker.usage_from_result(br#"{"total_cost_usd":0.25}"#), usage_event(None, None, Some(0.25)));
+        assert_eq!(tracker.usage_from_result(br#"{"total_cost_usd":0.75}"#), usage_event(None, None, Some(0.5)));
     }
 
     #[test] // spec: L8

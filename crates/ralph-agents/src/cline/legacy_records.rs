@@ -1,4 +1,4 @@
-//! The earlier records: what the agent says, and where it stops to ask.
+//! Records of earlier Cline versions: `say` (what the agent does) and `ask` (where it waits for the user).
 use super::record::ClineRecord;
 use super::stream::ClineStreamReader;
 use crate::classify;
@@ -6,7 +6,7 @@ use crate::event::{AgentErrorKind, AgentEvent};
 use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use ralph_util::json::{self, RawJson};
 
-/// The spend of the request that is under way. It is repeated as it grows, under the same time stamp.
+/// The usage of the current request. It is reported repeatedly while it grows, with the same timestamp.
 #[derive(Debug, Default)]
 pub(super) struct ClineRequestUsage {
     timestamp: Option<u64>,
@@ -56,8 +56,8 @@ impl ClineStreamReader {
 }
 
 impl ClineRequestUsage {
-    /// The spend stands as JSON inside the record's text.
-    fn usage_event(&mut self, stamp: Option<u64>, text: Option<RawJson<'_>>) -> Option<AgentEvent> {
+    /// Returns the increase in usage, which is JSON inside the record's text.
+    fn usage_event(&mut self, timestamp: Option<u64>, text: Option<RawJson<'_>>) -> Option<AgentEvent> {
         let inner = json::decode_string(text)?;
         let [input, output, cost] =
             json::pick_members_or_none(Some(inner.as_bytes()), ["tokensIn", "tokensOut", "cost"]);
@@ -65,8 +65,8 @@ impl ClineRequestUsage {
         if input.is_none() && output.is_none() && cost.is_none() {
             return None;
         }
-        if self.timestamp != stamp || stamp.is_none() {
-            *self = Self { timestamp: stamp, ..Self::default() };
+        if self.timestamp != timestamp || timestamp.is_none() {
+            *self = Self { timestamp, ..Self::default() };
         }
         let added = AgentEvent::Usage {
             input_tokens: input.map(|input| input.saturating_sub(self.input_tokens)),
@@ -86,17 +86,17 @@ enum ClineErrorSeverity {
     Recoverable,
 }
 
-fn error_event(text: Option<RawJson<'_>>, fatal: ClineErrorSeverity) -> AgentEvent {
+fn error_event(text: Option<RawJson<'_>>, severity: ClineErrorSeverity) -> AgentEvent {
     let message = json::decode_string(text).unwrap_or_default();
     let kind = if message.is_empty() { AgentErrorKind::Unknown } else { classify::kind_from_message(&message) };
-    AgentEvent::Error { kind, message, fatal: matches!(fatal, ClineErrorSeverity::Fatal) }
+    AgentEvent::Error { kind, message, fatal: matches!(severity, ClineErrorSeverity::Fatal) }
 }
 
 fn text_excerpt(text: Option<RawJson<'_>>) -> String {
     to_one_line(&json::decode_string_prefix(text, EXCERPT_CHARS * 2).unwrap_or_default(), EXCERPT_CHARS)
 }
 
-/// A command stands as it is; any other tool as JSON that names it.
+/// The text is the command itself, or JSON that names another tool.
 fn tool_call_event(name: &str, text: Option<RawJson<'_>>) -> AgentEvent {
     let inner = json::decode_string(text).unwrap_or_default();
     let [tool] = json::pick_members_or_none(Some(inner.as_bytes()), ["tool"]);
@@ -106,7 +106,7 @@ fn tool_call_event(name: &str, text: Option<RawJson<'_>>) -> AgentEvent {
     }
 }
 
-/// A question stands as it is, or as JSON around it.
+/// The text is the question itself, or JSON that contains it.
 fn question_text(text: Option<RawJson<'_>>) -> Option<String> {
     let inner = json::decode_string(text)?;
     let [question, response] = json::pick_members_or_none(Some(inner.as_bytes()), ["question", "response"]);

@@ -1,5 +1,5 @@
-//! Cline: how it is started headless. How its output is read is next door. It cannot resume without a terminal, and
-//! leaves a daemon behind that no signal to its group reaches.
+//! Cline: how it is started in headless mode. Its output is parsed in [`stream`]. Cline cannot resume without a
+//! terminal, and it starts a daemon outside of its process group that survives it.
 mod legacy_records;
 mod record;
 mod run_records;
@@ -14,18 +14,21 @@ use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
 use super::registry::{Agent, AgentProgram, SessionSupport};
 use super::spec::AgentSpec;
 
-/// A prompt from standard input alone is refused, so some words stand on the command line; with white space in them,
-/// or they would be taken for the name of a command.
+/// Cline rejects a prompt that comes only from stdin, so there is a sentence on the command line. It contains spaces,
+/// because a single word would be interpreted as a subcommand.
 const DEFAULT_ARGS: &[&str] = &["--json", "Follow the instructions below."];
 
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
-    ask: Ok(PermissionGrant::from_flags(&["--auto-approve", "false"], "may use no tool that asks: it can only talk")),
+    ask: Ok(PermissionGrant::from_flags(
+        &["--auto-approve", "false"],
+        "may use no tool that needs approval: it can only answer",
+    )),
     edits: Err("cline approves all tools or none: choose `ask` or `full`"),
-    full: Ok(PermissionGrant::from_flags(&["--auto-approve", "true"], "may do everything, unasked")),
+    full: Ok(PermissionGrant::from_flags(&["--auto-approve", "true"], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Ask),
 };
 
-/// An update in the middle of a loop changes the program under it.
+/// An automatic update would replace the program during a run.
 const EXTRA_ENV: &[(&str, &str)] = &[("CLINE_NO_AUTO_UPDATE", "1")];
 
 const PROFILE: AgentProfile = AgentProfile {
@@ -56,20 +59,20 @@ impl Agent for ClineAgent {
     }
 
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let start = self.base_invocation(request);
-        start.with_flag("-m", request.model).with_user_additions(request, EXTRA_ENV)
+        let invocation = self.base_invocation(request);
+        invocation.with_flag("-m", request.model).with_user_additions(request, EXTRA_ENV)
     }
 
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
-        let fresh = AgentAdvisory::new_note(
-            "it cannot resume a session without a terminal: every iteration starts afresh",
-            "put what must be remembered into files, or choose another agent",
+        let no_resume = AgentAdvisory::new_note(
+            "it cannot resume a session without a terminal: every iteration starts a new session",
+            "let it keep notes in files, or choose another agent",
         );
-        let tools = AgentAdvisory::new_note(
+        let all_or_nothing = AgentAdvisory::new_note(
             "it approves all tools or none",
-            "unless you say --permission full it can change nothing",
+            "pass --permission full; otherwise it cannot change anything",
         );
-        vec![fresh, tools]
+        vec![no_resume, all_or_nothing]
     }
 }
 
@@ -78,17 +81,17 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1, A6
-    fn a_plain_job_approves_no_tool_by_itself() {
-        let start =
+    fn by_default_cline_approves_no_tool() {
+        let invocation =
             ClineAgent.build_invocation(&LaunchRequest { prompt: "go", model: Some("m"), ..LaunchRequest::default() });
-        assert_eq!(start.args, ["--json", "Follow the instructions below.", "--auto-approve", "false", "-m", "m"]);
+        assert_eq!(invocation.args, ["--json", "Follow the instructions below.", "--auto-approve", "false", "-m", "m"]);
     }
 
     #[test] // spec: A6, L10
-    fn it_cannot_resume_and_is_given_no_session() {
-        let start =
+    fn cline_cannot_resume_and_gets_no_session() {
+        let invocation =
             ClineAgent.build_invocation(&LaunchRequest { resume_session: Some("conv_1"), ..LaunchRequest::default() });
         assert!(!ClineAgent.can_resume());
-        assert!(start.args.iter().all(|arg| arg != "conv_1"));
+        assert!(invocation.args.iter().all(|arg| arg != "conv_1"));
     }
 }

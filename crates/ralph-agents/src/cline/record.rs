@@ -1,4 +1,4 @@
-//! One record of Cline's stream, of either generation.
+//! One record of Cline's stream, of current or earlier versions.
 use crate::members::{members, whole_line};
 
 members!(
@@ -21,7 +21,7 @@ members!(
 whole_line!(ClineRecord);
 
 members!(
-    /// What `agent_event` wraps.
+    /// The event inside an `agent_event` record.
     ClineAgentEvent {
         kind: b"type",
         content: b"contentType",

@@ -1,4 +1,4 @@
-//! Today's records. A text arrives in pieces that repeat what was said so far; only its end is read.
+//! Records of current Cline versions. Text arrives in pieces that repeat the text so far, so only its end is read.
 use super::record::{ClineAgentEvent, ClineModel, ClineRecord};
 use super::stream::ClineStreamReader;
 use crate::classify;
@@ -7,7 +7,7 @@ use crate::fatal_error::push_fatal_error;
 use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use ralph_util::json;
 
-/// What is known about the run so far.
+/// The state of the Cline run so far.
 #[derive(Debug, Default)]
 pub(super) struct ClineRunState {
     total_cost: f64,
@@ -63,12 +63,12 @@ impl ClineRunState {
 
     /// Without `--verbose` the model is named only at the end.
     fn report_model(&mut self, model: ClineModel<'_>) -> Option<AgentEvent> {
-        let is_news = self.model.is_none() && model.id.is_some();
+        let is_new = self.model.is_none() && model.id.is_some();
         self.model = self.model.take().or_else(|| json::decode_string(model.id));
-        is_news.then(|| self.started_event())
+        is_new.then(|| self.started_event())
     }
 
-    /// Tokens are those of one call; the cost is the whole run's.
+    /// Tokens are reported per request, the cost for the whole run.
     fn usage_event(&mut self, event: &ClineAgentEvent<'_>) -> Option<AgentEvent> {
         let cost_usd = json::parse_amount(event.total_cost).map(|total| {
             let added = (total - self.total_cost).max(0.0);
@@ -80,7 +80,7 @@ impl ClineRunState {
         known.then_some(AgentEvent::Usage { input_tokens, output_tokens, cost_usd })
     }
 
-    /// Whether it was fatal the final record says.
+    /// Reports the error as not fatal: the final record decides.
     fn error_event(&mut self, event: &ClineAgentEvent<'_>) -> AgentEvent {
         let [message] = json::pick_members_or_none(event.error, ["message"]);
         let message = json::decode_string(message).or_else(|| json::decode_string(event.error)).unwrap_or_default();
@@ -104,7 +104,7 @@ fn tool_call_event(event: &ClineAgentEvent<'_>) -> AgentEvent {
     AgentEvent::ToolCall { name, detail: tool_summary::summarize_tool_input(event.input) }
 }
 
-/// The output is one answer or a list of them; the first one is shown.
+/// The output is one result or a list of results, of which the first is shown.
 fn tool_result_event(event: &ClineAgentEvent<'_>) -> AgentEvent {
     let first = event.output.map(|output| json::first_element(output).unwrap_or(output));
     let [result, success] = json::pick_members_or_none(first, ["result", "success"]);

@@ -1,5 +1,5 @@
-//! Cline's `--json` stream as events. Two generations of it are read: the `say`/`ask` records of earlier
-//! versions and the `agent_event`/`run_result` records of today's.
+//! Parses Cline's `--json` stream into events. Supports the `say`/`ask` records of earlier versions and the
+//! `agent_event`/`run_result` records of current ones.
 use super::record::ClineRecord;
 use super::{legacy_records, run_records};
 use crate::event::AgentEvent;
@@ -42,8 +42,8 @@ impl RecordReader for ClineStreamReader {
 
 impl ClineStreamReader {
     pub(super) fn push_message(&mut self, text: Option<String>, out: &mut Vec<AgentEvent>) {
-        let said = text.and_then(|text| self.numbering.number_whole_message(None, text));
-        self.has_spoken |= said.is_some();
-        out.extend(said);
+        let event = text.and_then(|text| self.numbering.number_whole_message(None, text));
+        self.has_spoken |= event.is_some();
+        out.extend(event);
     }
 }

@@ -1,4 +1,4 @@
-//! Codex: how `codex exec` is started. How its output is read is next door.
+//! Codex: how `codex exec` is started. Its output is parsed in [`stream`].
 mod record;
 mod stream;
 
@@ -11,13 +11,13 @@ use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
 use super::registry::{Agent, AgentProgram, GracefulSignal, SessionSupport};
 use super::spec::AgentSpec;
 
-/// Outside of a repository it would refuse, and whether one is needed is not its business; without the server it
-/// would try to connect for ever.
+/// Codex would refuse to work outside of a repository, which ralph checks itself. If the server is unreachable, Codex
+/// would retry forever.
 const DEFAULT_ARGS: &[&str] =
     &["exec", "--json", "--skip-git-repo-check", "-c", "features.unbounded_connection_retries=false"];
 
-/// No session file, no rules, documents or skills of the user's or the project's. What is left of its tools can change
-/// nothing in this sandbox, and finds an empty folder.
+/// No session file, and no rules, documents or skills of the user or the project. The remaining tools cannot change
+/// anything in the sandbox, and they see only an empty folder.
 const ONE_SHOT_ARGS: &[&str] = &[
     "exec",
     "--json",
@@ -57,15 +57,15 @@ const ONE_SHOT_ARGS: &[&str] = &[
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(
         &["--sandbox", "read-only"],
-        "may read everything and run commands that change nothing; without network",
+        "may read everything and run commands that change nothing; no network",
     )),
     edits: Ok(PermissionGrant::from_flags(
         &["--sandbox", "workspace-write"],
-        "may edit files and run commands in the project; without network, and .git is read-only, so it cannot commit",
+        "may edit files and run commands in the project; no network, and .git is read-only, so it cannot commit",
     )),
     full: Ok(PermissionGrant::from_flags(
         &["--dangerously-bypass-approvals-and-sandbox"],
-        "may do everything, unasked and without a sandbox",
+        "may do everything without asking and without a sandbox",
     )),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
@@ -97,15 +97,15 @@ impl Agent for CodexAgent {
         &SPEC
     }
 
-    /// `resume` knows fewer flags than `exec`, so it comes behind all of them. Without an argument the prompt is
-    /// standard input; behind `resume ID` that must be said.
+    /// `resume` supports fewer flags than `exec`, so it follows all of them. `exec` reads the prompt from stdin by
+    /// default; `resume ID` needs an explicit `-`.
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let start = self.base_invocation(request);
-        let mut start = start.with_flag("--model", request.model).with_user_additions(request, &[]);
+        let invocation = self.base_invocation(request);
+        let mut invocation = invocation.with_flag("--model", request.model).with_user_additions(request, &[]);
         if let Some(thread) = request.resume_session {
-            start.args.extend(["resume", thread, "-"].map(str::to_owned));
+            invocation.args.extend(["resume", thread, "-"].map(str::to_owned));
         }
-        start
+        invocation
     }
 
     fn build_one_shot(&self, request: &LaunchRequest<'_>) -> Option<AgentInvocation> {
@@ -119,14 +119,14 @@ impl Agent for CodexAgent {
     }
 
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
-        let git = AgentAdvisory::new_note(
+        let no_commits = AgentAdvisory::new_note(
             "with permission `edits` it has no network, and .git is read-only, so it cannot commit",
-            "--permission full; or --agent-arg=--add-dir --agent-arg=.git",
+            "pass --permission full, or --agent-arg=--add-dir --agent-arg=.git",
         );
-        vec![git]
+        vec![no_commits]
     }
 
-    /// On SIGTERM its grandchildren would survive.
+    /// After SIGTERM, its grandchildren would survive.
     fn graceful_signal(&self) -> GracefulSignal {
         GracefulSignal::Int
     }
@@ -137,14 +137,14 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1, A6
-    fn a_plain_job_is_confined_to_the_project() {
-        let start = CodexAgent.build_invocation(&LaunchRequest { prompt: "go", ..LaunchRequest::default() });
+    fn by_default_codex_is_confined_to_the_project() {
+        let invocation = CodexAgent.build_invocation(&LaunchRequest { prompt: "go", ..LaunchRequest::default() });
         assert_eq!(
-            start.args.join(" "),
+            invocation.args.join(" "),
             "exec --json --skip-git-repo-check -c features.unbounded_connection_retries=false \
              --sandbox workspace-write"
         );
-        assert_eq!(CodexAgent.preset().args, start.args);
+        assert_eq!(CodexAgent.preset().args, invocation.args);
         assert_eq!(CodexAgent.graceful_signal(), GracefulSignal::Int);
     }
 

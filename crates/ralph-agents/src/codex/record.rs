@@ -8,8 +8,7 @@ members!(
 whole_line!(CodexRecord);
 
 members!(
-    /// One thing that the agent does: a message, a thought or a tool call. Which members are there depends on
-    /// its kind.
+    /// One item of a turn: a message, reasoning or a tool call. Its members depend on its kind.
     CodexItem {
         id: b"id",
         kind: b"type",

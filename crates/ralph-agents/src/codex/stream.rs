@@ -1,5 +1,5 @@
-//! Codex's `exec --json` stream as events. It names neither model nor cost. Its usage grows over the thread,
-//! and its `error` records are warnings and retries: only `turn.failed` ends an attempt.
+//! Parses Codex's `exec --json` stream into events. It reports neither model nor cost. Usage accumulates over the
+//! thread, and `error` records are warnings or retries: only `turn.failed` ends an attempt.
 use super::record::{CodexItem, CodexRecord, CodexTokenUsage, CodexTurnError};
 use crate::classify;
 use crate::event::AgentEvent;
@@ -10,7 +10,7 @@ use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use crate::usage_totals::UsageTotals;
 use ralph_util::json::{self, MalformedJson, RawJson};
 
-/// How many unfinished items are remembered. Codex runs a handful at once.
+/// Maximum number of unfinished items that are remembered. Codex runs only a few at a time.
 const MAX_OPEN_ITEMS: usize = 64;
 
 pub(crate) fn stream_parser() -> impl StreamParser {
@@ -20,7 +20,7 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 #[derive(Debug, Default)]
 struct CodexStreamReader {
     numbering: MessageNumbering,
-    /// Items whose call was shown when they began.
+    /// Items whose call was reported when they started.
     open_items: Vec<String>,
     totals: UsageTotals,
 }
@@ -45,7 +45,7 @@ impl RecordReader for CodexStreamReader {
         Ok(RecordStatus::Recognised)
     }
 
-    /// Inside of a string every quote is escaped, so these bytes are never part of a text.
+    /// Quotes inside a JSON string are escaped, so these bytes never occur within a string.
     fn is_tool_record(&self, head: &[u8]) -> bool {
         memchr::memmem::find(head, br#""type":"command_execution""#).is_some()
     }
@@ -145,7 +145,7 @@ mod tests {
     use crate::tests::parse_events;
 
     #[test] // spec: S4, S8
-    fn of_oversized_records_only_command_output_is_known_to_hold_no_agent_text() {
+    fn an_oversized_record_may_contain_agent_text_unless_it_is_command_output() {
         let long = "x".repeat(5 << 20);
         let record = |kind: &str, key: &str| {
             let item = format!(r#"{{"id":"item_1","type":"{kind}","{key}":"{long}"}}"#);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test] // spec: A5, L8
-    fn usage_grows_over_the_thread_and_is_reported_by_differences() {
+    fn usage_accumulates_over_the_thread_and_is_reported_as_increments() {
         let stream = concat!(
             r#"{"type":"turn.completed","usage":{"input_tokens":100,"output_tokens":7}}"#,
             "\n",
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test] // spec: A5, S2
-    fn a_tool_that_is_only_reported_when_done_is_still_shown_as_called() {
+    fn a_tool_that_is_reported_only_when_it_finishes_still_yields_a_call() {
         let stream = r#"{"type":"item.completed","item":{"id":"i","type":"mcp_tool_call","server":"tracker",
             "tool":"get_issue","arguments":{"query":"42"},"result":{"content":[{"type":"text","text":"open"}]}}}"#
             .replace('\n', "");

@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI: how it is started headless. How its output is read is next door.
+//! GitHub Copilot CLI: how it is started in headless mode. Its output is parsed in [`stream`].
 mod record;
 mod stream;
 mod usage_file;
@@ -12,27 +12,30 @@ use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
 use super::registry::{Agent, AgentProgram, SessionSupport};
 use super::spec::AgentSpec;
 
-/// Every message comes whole at its end; without `--stream off` it would come in pieces before that, too.
+/// With `--stream off`, a message arrives only once, as a whole. Otherwise it also arrives in pieces before.
 const DEFAULT_ARGS: &[&str] = &["--output-format", "json", "--no-ask-user", "--stream", "off"];
 
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
-    ask: Ok(PermissionGrant::from_flags(&[], "may read; a tool that needs a permission is denied")),
+    ask: Ok(PermissionGrant::from_flags(&[], "may read; tools that need a permission are denied")),
     edits: Ok(PermissionGrant::from_flags(
         &["--allow-tool", "write"],
-        "may edit files in the project, also by simple commands; others (tests, git) are denied",
+        "may edit files in the project, also with simple commands; other commands (tests, git) are denied",
     )),
-    full: Ok(PermissionGrant::from_flags(&["--yolo"], "may do everything, unasked: all tools, paths and addresses")),
+    full: Ok(PermissionGrant::from_flags(
+        &["--yolo"],
+        "may do everything without asking: all tools, paths and addresses",
+    )),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
-/// An update in the middle of a loop changes the program under it.
+/// An automatic update would replace the program during a run.
 const EXTRA_ENV: &[(&str, &str)] = &[("COPILOT_AUTO_UPDATE", "false")];
 
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@github/copilot"),
     tested_version: Some("1.0.102"),
     install_hint: "install it with `npm install -g @github/copilot`, or choose another with --agent",
-    login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; a provider of your own needs COPILOT_PROVIDER_BASE_URL",
+    login_hint: "run `copilot` once and `/login`, or set GITHUB_TOKEN; for your own provider, set COPILOT_PROVIDER_BASE_URL",
     login_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"],
     login_files: &["~/.copilot/config.json", "$COPILOT_HOME/config.json"],
     reports_cost: false,
@@ -56,15 +59,15 @@ impl Agent for CopilotAgent {
     }
 
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let mut start = self.base_invocation(request).with_flag("--model", request.model);
+        let mut invocation = self.base_invocation(request).with_flag("--model", request.model);
         match (request.resume_session, request.new_session_id) {
-            (Some(session), _) => start.args.push(format!("--resume={session}")),
-            (None, new) => start = start.with_flag("--session-id", new),
+            (Some(session), _) => invocation.args.push(format!("--resume={session}")),
+            (None, new) => invocation = invocation.with_flag("--session-id", new),
         }
         if request.args_override.is_none() {
-            start = start.with_flag("--usage-output-file", request.usage_file);
+            invocation = invocation.with_flag("--usage-output-file", request.usage_file);
         }
-        start.with_user_additions(request, EXTRA_ENV)
+        invocation.with_user_additions(request, EXTRA_ENV)
     }
 
     fn writes_usage_file(&self) -> bool {
@@ -72,11 +75,11 @@ impl Agent for CopilotAgent {
     }
 
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
-        let spend = AgentAdvisory::new_note(
-            "it reports no cost, and its tokens only when it ends: a limit on cost cannot hold, one on tokens holds between attempts",
-            "limit iterations and time instead",
+        let late_usage = AgentAdvisory::new_note(
+            "it reports no cost, and tokens only when it exits: a cost limit has no effect, a token limit applies only between attempts",
+            "limit iterations or time instead",
         );
-        vec![spend]
+        vec![late_usage]
     }
 }
 
@@ -85,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1, A6
-    fn a_new_session_gets_our_id_and_an_old_one_is_resumed() {
+    fn a_new_session_gets_the_given_id_and_an_old_one_is_resumed() {
         let base = "--output-format json --no-ask-user --stream off --allow-tool write";
         let new = CopilotAgent.build_invocation(&LaunchRequest {
             new_session_id: Some("u"),

@@ -1,4 +1,4 @@
-//! One record of Copilot's stream: a kind, and data that depend on it.
+//! One record of Copilot's stream: a kind, and a payload that depends on it.
 use crate::members::{members, whole_line};
 
 members!(

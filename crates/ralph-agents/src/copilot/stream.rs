@@ -1,5 +1,6 @@
-//! Copilot's `json` stream as events. It repeats the prompt, names its session only in the final record, and has
-//! neither tokens nor cost; the tokens stand in a file beside it. What follows a signal looks like success, but for the record of the abort.
+//! Parses Copilot's `json` stream into events. It echoes the prompt, names the session only in the final record, and
+//! reports neither tokens nor cost; the tokens are in a separate file. After a signal the final record looks like
+//! success, so the preceding abort record decides.
 use super::record::{CopilotRecord, CopilotRecordPayload};
 use super::usage_file;
 use crate::classify;
@@ -11,7 +12,7 @@ use crate::tool_summary::{self, EXCERPT_CHARS, to_one_line};
 use crate::usage_totals::UsageTotals;
 use ralph_util::json::{self, MalformedJson};
 
-/// The beginnings of its other records' names. They tell nothing that is needed here.
+/// Prefixes of known record kinds that are ignored.
 const IGNORED_RECORD_PREFIXES: &[&str] = &[
     "agent.",
     "assistant.",
@@ -35,7 +36,7 @@ pub(crate) fn stream_parser() -> impl StreamParser {
 struct CopilotStreamReader {
     numbering: MessageNumbering,
     model: Option<String>,
-    /// Whether a failure was told since the agent last spoke.
+    /// Whether a failure was reported since the last agent text.
     has_failed: bool,
     totals: UsageTotals,
 }
@@ -56,7 +57,7 @@ impl RecordReader for CopilotStreamReader {
             "session.error" => self.read_session_error(&data, out),
             "abort" => self.read_abort(&data, out),
             "result" => self.read_result(&record, out),
-            kind if IGNORED_RECORD_PREFIXES.iter().any(|family| kind.starts_with(family)) => {}
+            kind if IGNORED_RECORD_PREFIXES.iter().any(|prefix| kind.starts_with(prefix)) => {}
             _ => return Ok(RecordStatus::Unknown),
         }
         Ok(RecordStatus::Recognised)
@@ -67,8 +68,8 @@ impl RecordReader for CopilotStreamReader {
     }
 
     fn read_usage_file(&mut self, text: &[u8], out: &mut Vec<AgentEvent>) {
-        if let Some((input, output)) = usage_file::read_token_totals(text) {
-            out.extend(self.totals.advance_to(Some(input), Some(output)));
+        if let Some(totals) = usage_file::read_token_totals(text) {
+            out.extend(self.totals.advance_to(Some(totals.input_tokens), Some(totals.output_tokens)));
         }
     }
 }
@@ -84,9 +85,9 @@ impl CopilotStreamReader {
 
     fn read_message(&mut self, data: &CopilotRecordPayload<'_>, out: &mut Vec<AgentEvent>) {
         let id = json::decode_string(data.message_id);
-        let said = json::decode_string(data.content).and_then(|text| self.numbering.number_whole_message(id, text));
-        self.has_failed &= said.is_none();
-        out.extend(said);
+        let event = json::decode_string(data.content).and_then(|text| self.numbering.number_whole_message(id, text));
+        self.has_failed &= event.is_none();
+        out.extend(event);
     }
 
     fn read_session_error(&mut self, data: &CopilotRecordPayload<'_>, out: &mut Vec<AgentEvent>) {
@@ -115,7 +116,7 @@ impl CopilotStreamReader {
         }
         let code = json::parse_i64(record.exit_code).unwrap_or(0);
         if code != 0 && !self.has_failed {
-            let message = format!("copilot says that it ends with exit code {code}");
+            let message = format!("copilot reported exit code {code}");
             out.push(AgentEvent::Error { kind: AgentErrorKind::Unknown, message, fatal: true });
         }
         out.push(AgentEvent::Finished { ok: code == 0 && !self.has_failed });
@@ -138,7 +139,7 @@ fn tool_result_event(data: &CopilotRecordPayload<'_>) -> AgentEvent {
     AgentEvent::ToolResult { ok: json::is_true(data.success), excerpt: tool_summary::result_excerpt(error.or(content)) }
 }
 
-/// It tries again by itself.
+/// Not fatal: Copilot retries the request.
 fn call_failure_event(data: &CopilotRecordPayload<'_>) -> AgentEvent {
     let message = json::decode_string_prefix(data.error_message, EXCERPT_CHARS * 4).unwrap_or_default();
     let kind = classify::kind_from_status(json::parse_u64(data.status), &message);
@@ -152,7 +153,7 @@ mod tests {
     use crate::tests::{final_text, parse_events};
 
     #[test] // spec: S2
-    fn the_prompt_and_a_sub_agent_are_not_the_agent() {
+    fn the_prompt_and_text_of_a_sub_agent_are_not_agent_text() {
         let stream = [
             r#"{"type":"user.message","data":{"content":"<promise>X</promise>"}}"#,
             r#"{"type":"assistant.message","data":{"messageId":"a","content":"mine"}}"#,

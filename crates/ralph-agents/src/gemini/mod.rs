@@ -1,4 +1,4 @@
-//! Gemini CLI: how it is started headless. How its output is read is next door.
+//! Gemini CLI: how it is started in headless mode. Its output is parsed in [`stream`].
 mod retry_notice;
 mod stream;
 
@@ -10,31 +10,31 @@ use super::launch::{AgentInvocation, LaunchRequest};
 use super::output_format::OutputFormat;
 use super::permission::{DefaultGrant, PermissionGrant, PermissionGrants, PermissionLevel};
 use super::profile::{AgentAdvisory, AgentProfile, DiagnosticContext};
-use super::registry::{Agent, AgentProgram, SessionSupport};
+use super::registry::{Agent, AgentProgram, ExitMeaning, SessionSupport};
 use super::spec::AgentSpec;
 
 const DEFAULT_ARGS: &[&str] = &["-o", "stream-json"];
 
-/// In a folder that it does not trust it gives up at once, so more than its own settings allow means trust too.
+/// Gemini exits immediately in a folder that it does not trust, so `edits` and `full` also skip the trust check.
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_flags(
         &["--approval-mode", "default"],
-        "may read; tools that edit or run commands are not there, and the folder must be one that it trusts",
+        "may read; tools that edit files or run commands are not available, and Gemini must trust the folder",
     )),
     edits: Ok(PermissionGrant::from_flags(
         &["--skip-trust", "--approval-mode", "auto_edit"],
-        "may edit files; it cannot run commands (tests, git); it trusts the project's own Gemini settings",
+        "may edit files; it cannot run commands (tests, git); it trusts the project's Gemini settings",
     )),
     full: Ok(PermissionGrant::from_flags(
         &["--skip-trust", "--approval-mode", "yolo"],
-        "may do everything, unasked; it trusts the project's own Gemini settings",
+        "may do everything without asking; it trusts the project's Gemini settings",
     )),
     default_grant: DefaultGrant::Level(PermissionLevel::Edits),
 };
 
-/// What it exits with in a folder that it does not trust, and what to do then.
+/// The exit code in a folder that Gemini does not trust, and how to fix it.
 const UNTRUSTED_FOLDER_EXIT_CODE: i32 = 55;
-const TRUST_HINT: &str = "trust the folder in Gemini itself, or use --permission edits";
+const TRUST_HINT: &str = "trust the folder in Gemini, or use --permission edits";
 
 const PROFILE: AgentProfile = AgentProfile {
     npm_package: Some("@google/gemini-cli"),
@@ -64,13 +64,13 @@ impl Agent for GeminiAgent {
     }
 
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let start = self.base_invocation(request).with_flag("-m", request.model);
-        start.with_session("--resume", "--session-id", request).with_user_additions(request, &[])
+        let invocation = self.base_invocation(request).with_flag("-m", request.model);
+        invocation.with_session("--resume", "--session-id", request).with_user_additions(request, &[])
     }
 
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
         let trust = AgentAdvisory::new_note(
-            "with permission `ask` it works only in folders that it trusts (exit code 55 elsewhere)",
+            "with permission `ask` it works only in trusted folders (otherwise it exits with code 55)",
             TRUST_HINT,
         );
         vec![trust]
@@ -87,20 +87,20 @@ impl Agent for GeminiAgent {
         }
     }
 
-    /// Of the status of an API error the lowest eight bits are left.
-    fn exit_meaning(&self, code: i32) -> Option<(AgentErrorKind, &'static str)> {
+    /// Codes above 128 are the low eight bits of the HTTP status of an API error.
+    fn exit_meaning(&self, code: i32) -> Option<ExitMeaning> {
         match code {
-            41 => Some((AgentErrorKind::Auth, "it is not logged in")),
-            42 => Some((AgentErrorKind::Unknown, "it did not accept its arguments or the session to resume")),
-            52 => Some((AgentErrorKind::Unknown, "its settings are wrong")),
-            53 => Some((AgentErrorKind::Budget, "it reached its own limit of turns")),
-            UNTRUSTED_FOLDER_EXIT_CODE => Some((AgentErrorKind::Auth, "it does not trust this folder")),
-            144 => Some((AgentErrorKind::Unknown, "the API refused the request (400)")),
-            145 => Some((AgentErrorKind::Auth, "the API refused the key (401)")),
-            147 => Some((AgentErrorKind::Auth, "the API refused access (403)")),
-            148 => Some((AgentErrorKind::Model, "the API does not know the model (404)")),
-            173 => Some((AgentErrorKind::RateLimit, "the API limits the rate (429)")),
-            244 | 247 => Some((AgentErrorKind::Overloaded, "the API failed (500, 503)")),
+            41 => Some(ExitMeaning::new(AgentErrorKind::Auth, "it is not logged in")),
+            42 => Some(ExitMeaning::new(AgentErrorKind::Unknown, "it rejected its arguments or the session to resume")),
+            52 => Some(ExitMeaning::new(AgentErrorKind::Unknown, "its settings are invalid")),
+            53 => Some(ExitMeaning::new(AgentErrorKind::Budget, "it reached its turn limit")),
+            UNTRUSTED_FOLDER_EXIT_CODE => Some(ExitMeaning::new(AgentErrorKind::Auth, "it does not trust this folder")),
+            144 => Some(ExitMeaning::new(AgentErrorKind::Unknown, "the API rejected the request (400)")),
+            145 => Some(ExitMeaning::new(AgentErrorKind::Auth, "the API rejected the key (401)")),
+            147 => Some(ExitMeaning::new(AgentErrorKind::Auth, "the API denied access (403)")),
+            148 => Some(ExitMeaning::new(AgentErrorKind::Model, "the API does not know the model (404)")),
+            173 => Some(ExitMeaning::new(AgentErrorKind::RateLimit, "the API reported a rate limit (429)")),
+            244 | 247 => Some(ExitMeaning::new(AgentErrorKind::Overloaded, "the API failed (500, 503)")),
             _ => None,
         }
     }
@@ -111,17 +111,17 @@ mod tests {
     use super::*;
 
     #[test] // spec: A1, A6
-    fn a_plain_job_edits_in_a_folder_that_is_trusted_for_it() {
-        let start = GeminiAgent.build_invocation(&LaunchRequest {
+    fn by_default_gemini_may_edit_and_skips_the_trust_check() {
+        let invocation = GeminiAgent.build_invocation(&LaunchRequest {
             prompt: "go",
             new_session_id: Some("u"),
             ..LaunchRequest::default()
         });
-        assert_eq!(start.args.join(" "), "-o stream-json --skip-trust --approval-mode auto_edit --session-id u");
+        assert_eq!(invocation.args.join(" "), "-o stream-json --skip-trust --approval-mode auto_edit --session-id u");
     }
 
     #[test] // spec: A6
-    fn with_permission_ask_gemini_s_own_folder_trust_applies() {
+    fn with_permission_ask_the_folder_trust_of_gemini_applies() {
         let request = LaunchRequest {
             permission: Some(PermissionLevel::Ask),
             resume_session: Some("s"),

@@ -1,20 +1,20 @@
-//! Gemini tells on stderr alone that it repeats a request.
+//! Parses the notices about retried requests, which Gemini prints only to stderr.
 use crate::classify;
 use crate::event::{AgentErrorKind, AgentEvent};
 use crate::limit_reset::LimitReset;
 
-/// The last of its lines: what follows is told by its result.
+/// Marks the last notice. Its failure is reported in the result record.
 const GIVE_UP_MARKER: &str = "Max attempts reached";
 
-/// Returns what a line tells, if it is one of those.
+/// Returns the event for a line if it is a retry notice.
 pub(super) fn parse_retry_notice(line: &str) -> Option<AgentEvent> {
-    let (number, why) = line.strip_prefix("Attempt ")?.split_once(" failed")?;
+    let (number, reason) = line.strip_prefix("Attempt ")?.split_once(" failed")?;
     number.parse::<u32>().ok()?;
-    if why.contains(GIVE_UP_MARKER) {
+    if reason.contains(GIVE_UP_MARKER) {
         return None;
     }
-    let message = line.split_once("... ").map_or(line, |(what, _)| what).trim_end_matches('.').to_owned();
-    Some(match (retry_error_kind(why), LimitReset::parse_message(why)) {
+    let message = line.split_once("... ").map_or(line, |(notice, _)| notice).trim_end_matches('.').to_owned();
+    Some(match (retry_error_kind(reason), LimitReset::parse_message(reason)) {
         (AgentErrorKind::RateLimit, reset) if reset != (LimitReset::Unknown {}) => {
             AgentEvent::RateLimit { reset, message }
         }
@@ -22,8 +22,8 @@ pub(super) fn parse_retry_notice(line: &str) -> Option<AgentEvent> {
     })
 }
 
-fn retry_error_kind(why: &str) -> AgentErrorKind {
-    if why.contains("5xx error") { AgentErrorKind::Overloaded } else { classify::kind_of_retried_failure(why) }
+fn retry_error_kind(reason: &str) -> AgentErrorKind {
+    if reason.contains("5xx error") { AgentErrorKind::Overloaded } else { classify::kind_of_retried_failure(reason) }
 }
 
 #[cfg(test)]

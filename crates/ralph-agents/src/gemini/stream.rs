@@ -1,5 +1,5 @@
-//! Gemini's `stream-json` as events. It repeats the prompt as a user's message, speaks in pieces, and has no cost.
-//! Whatever goes wrong is told again, for good, by its result.
+//! Parses Gemini's `stream-json` into events. It echoes the prompt as a user message, sends text in pieces, and reports
+//! no cost. Every failure is repeated in the result record, which decides.
 use crate::classify;
 use crate::event::{AgentErrorKind, AgentEvent};
 use crate::fatal_error::push_fatal_error;
@@ -32,7 +32,7 @@ members!(GeminiError { message: b"message" });
 
 members!(GeminiTokenStats { input: b"input_tokens", output: b"output_tokens" });
 
-/// A hook stopped the agent's stop: what it asks for next is a prompt.
+/// The prefix of the message that a hook has blocked the end of the turn. The hook's reason is a new prompt.
 const BLOCKED_STOP_PREFIX: &str = "Agent execution blocked";
 
 pub(crate) fn stream_parser() -> impl StreamParser {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test] // spec: S4
     fn text_before_a_blocked_stop_is_not_final() {
-        let blocked = r#"{"type":"error","severity":"warning","message":"Agent execution blocked: go on"}"#;
+        let blocked = r#"{"type":"error","severity":"warning","message":"Agent execution blocked: continue"}"#;
         let stream = [&message_line("assistant", "<promise>X</promise>"), blocked].join("\n");
         assert_eq!(final_text(&parse_events(OutputFormat::Gemini, &stream)), "");
     }

@@ -1,4 +1,4 @@
-//! goose: how `goose run` is started. How its output is read is next door.
+//! goose: how `goose run` is started. Its output is parsed in [`stream`].
 mod stream;
 
 pub(super) use stream::stream_parser;
@@ -15,15 +15,15 @@ const DEFAULT_ARGS: &[&str] = &["run", "-q", "--output-format", "stream-json", "
 const PERMISSION_GRANTS: PermissionGrants = PermissionGrants {
     ask: Ok(PermissionGrant::from_env(
         &[("GOOSE_MODE", "smart_approve")],
-        "may read; a tool that would ask is refused",
+        "may read; tools that need approval are refused",
     )),
-    edits: Err("goose knows no permission for edits alone: choose `ask` or `full`"),
-    full: Ok(PermissionGrant::from_env(&[("GOOSE_MODE", "auto")], "may do everything, unasked")),
+    edits: Err("goose has no permission for edits only: choose `ask` or `full`"),
+    full: Ok(PermissionGrant::from_env(&[("GOOSE_MODE", "auto")], "may do everything without asking")),
     default_grant: DefaultGrant::Level(PermissionLevel::Ask),
 };
 
 const PROFILE: AgentProfile = AgentProfile {
-    // The package has a version of its own.
+    // The version of the npm package differs from goose's version.
     npm_package: None,
     tested_version: Some("1.34.0"),
     install_hint: "install it with `npm install -g @aaif/goose`, or choose another with --agent",
@@ -50,25 +50,25 @@ impl Agent for GooseAgent {
         &SPEC
     }
 
-    /// A session has a name, which is resumed by giving it again.
+    /// A session is identified by its name (`-n`) and resumed with `-r`.
     fn build_invocation(&self, request: &LaunchRequest<'_>) -> AgentInvocation {
-        let mut start = self.base_invocation(request);
-        start = start.with_flag("-n", request.resume_session.or(request.new_session_id));
+        let mut invocation = self.base_invocation(request);
+        invocation = invocation.with_flag("-n", request.resume_session.or(request.new_session_id));
         if request.resume_session.is_some() {
-            start.args.push("-r".to_owned());
+            invocation.args.push("-r".to_owned());
         }
         if let Some(model) = request.model {
-            start.env.push(("GOOSE_MODEL".to_owned(), model.to_owned()));
+            invocation.env.push(("GOOSE_MODEL".to_owned(), model.to_owned()));
         }
-        start.with_user_additions(request, &[])
+        invocation.with_user_additions(request, &[])
     }
 
     fn known_quirks(&self, _context: &DiagnosticContext<'_>) -> Vec<AgentAdvisory> {
-        let tools = AgentAdvisory::new_note(
-            "it knows no permission for edits alone",
-            "unless you say --permission full a tool that asks is refused",
+        let no_edits_level = AgentAdvisory::new_note(
+            "it has no permission for edits only",
+            "pass --permission full; otherwise tools that need approval are refused",
         );
-        vec![tools]
+        vec![no_edits_level]
     }
 }
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test] // spec: A6
-    fn model_and_permission_are_variables() {
+    fn model_and_permission_are_set_by_variables() {
         let request =
             LaunchRequest { model: Some("m"), permission: Some(PermissionLevel::Full), ..LaunchRequest::default() };
         let env = GooseAgent.build_invocation(&request).env;

@@ -1,5 +1,5 @@
-//! goose's `stream-json` as events. A message comes in pieces under one id. What went wrong is written as if the
-//! agent had said it, under no id at all, and the exit code is 0. Its tokens are those of the whole session.
+//! Parses goose's `stream-json` into events. A message arrives in pieces with one id. A failure is written as agent
+//! text without an id, and the exit code is 0. Tokens are totals of the whole session.
 use crate::classify;
 use crate::event::AgentEvent;
 use crate::fatal_error::push_fatal_error;
@@ -37,7 +37,7 @@ members!(GooseToolResult { status: b"status", error: b"error" } nested { value: 
 
 members!(GooseToolResultValue { content: b"content", is_error: b"isError" });
 
-/// How goose tells a failure.
+/// The prefix of a failure that is written as agent text.
 const FAILURE_PREFIX: &str = "Ran into this error: ";
 
 pub(crate) fn stream_parser() -> impl StreamParser {
@@ -97,7 +97,7 @@ impl GooseStreamReader {
     ) {
         let (id, text) = (json::decode_string(message.id), json::decode_string(block.text).unwrap_or_default());
         match text.strip_prefix(FAILURE_PREFIX) {
-            Some(what) if id.is_none() => self.push_failure(what.to_owned(), out),
+            Some(failure) if id.is_none() => self.push_failure(failure.to_owned(), out),
             Some(_) | None => out.extend(self.numbering.number_whole_message(id, text)),
         }
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test] // spec: S2
-    fn an_agent_may_write_about_errors() {
+    fn agent_text_may_mention_errors() {
         let stream = message_line("\"a\"", "Ran into this error: 429, and fixed it.");
         assert_eq!(final_text(&parse_events(OutputFormat::Goose, &stream)), "Ran into this error: 429, and fixed it.");
     }

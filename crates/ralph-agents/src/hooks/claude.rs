@@ -1,5 +1,5 @@
-//! Claude Code: Stop, StopFailure and UserPromptSubmit. It hands over the last message, and after 8 blocks in a row
-//! without a tool call it lets the session end whatever a hook says.
+//! Claude Code: Stop, StopFailure and UserPromptSubmit. The event contains the last message. After 8 blocks in a row
+//! without a tool call, Claude ends the session regardless of the hook.
 use std::ffi::OsString;
 
 use ralph_core::session_loop::{CapResetRule, ContinuationCap};
@@ -31,14 +31,14 @@ impl HookProtocol for ClaudeHooks {
     }
 
     fn render_reply(&self, reply: &HookReply) -> HookOutput {
-        render_common_reply(reply, ("block", "UserPromptSubmit"))
+        render_common_reply(reply, "block", "UserPromptSubmit")
     }
 
     fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
         parse_session_line(line)
     }
 
-    /// Sub-agents are paid for too.
+    /// Includes the usage of sub-agents.
     fn parse_usage(&self, line: &[u8]) -> Option<MessageUsage> {
         let [message, at] = pick_members_if_contains(line, "\"usage\"", ["message", "timestamp"]);
         let [id, usage] = json::pick_members_or_none(message, ["id", "usage"]);
@@ -46,7 +46,7 @@ impl HookProtocol for ClaudeHooks {
     }
 }
 
-/// Reads an event of this shape, which others have taken over.
+/// Parses an event in this format, which other programs use too.
 pub(super) fn parse_hook_event(payload: HookPayload) -> HookEvent {
     match payload.hook_event_name.as_deref() {
         Some("Stop") => HookEvent::Stop(payload.into()),
@@ -56,10 +56,10 @@ pub(super) fn parse_hook_event(payload: HookPayload) -> HookEvent {
     }
 }
 
-/// What a hook's own prompt begins with, of which it says that it is none.
+/// The prefix of a prompt that came from a hook. Claude marks it as `isMeta`, but it starts a new turn.
 const STOP_HOOK_FEEDBACK_PREFIX: &str = "Stop hook feedback:";
 
-/// Reads a line of a session's file: a message of the conversation has its role, and each of its blocks a line.
+/// Parses a line of the session file. Each content block of a message has its own line.
 fn parse_session_line(line: &[u8]) -> TranscriptLine {
     let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
     let content = &record["message"]["content"];
@@ -67,8 +67,8 @@ fn parse_session_line(line: &[u8]) -> TranscriptLine {
     {
         return TranscriptLine::Prompted;
     }
-    let is_aside = ["isSidechain", "isMeta", "isApiErrorMessage"].iter().any(|key| record[key] == true);
-    if is_aside || record["message"]["model"] == "<synthetic>" {
+    let is_side_record = ["isSidechain", "isMeta", "isApiErrorMessage"].iter().any(|key| record[key] == true);
+    if is_side_record || record["message"]["model"] == "<synthetic>" {
         return TranscriptLine::Unrelated;
     }
     let has = |kind: &str| content.as_array().is_some_and(|all| all.iter().any(|block| block["type"] == kind));
@@ -88,7 +88,7 @@ fn string_or_empty(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the text of a content, which is a text itself or a list of blocks.
+/// Returns the text of a message's content, which is a string or a list of blocks.
 fn content_text(content: &Value) -> Option<String> {
     if let Some(text) = content.as_str() {
         return Some(text.to_owned());

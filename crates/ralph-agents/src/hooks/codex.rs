@@ -1,5 +1,5 @@
-//! Codex: Stop and UserPromptSubmit, in the shape of Claude Code's. It has no limit of continuations in a row. It starts
-//! a hook only once the user has trusted it.
+//! Codex: Stop and UserPromptSubmit, in Claude Code's format. It does not limit continuations, and it runs a hook only
+//! after the user has trusted it.
 use std::ffi::OsString;
 
 use serde_json::Value;
@@ -26,10 +26,10 @@ impl HookProtocol for CodexHooks {
     }
 
     fn render_reply(&self, reply: &HookReply) -> HookOutput {
-        render_common_reply(reply, ("block", "UserPromptSubmit"))
+        render_common_reply(reply, "block", "UserPromptSubmit")
     }
 
-    /// Reads a line of a rollout: the items of responses are the conversation, all else repeats or accompanies them.
+    /// Parses a line of the rollout file. Only response items are part of the conversation.
     fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
         let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
         if record["type"] != "response_item" {
@@ -47,8 +47,8 @@ impl HookProtocol for CodexHooks {
     }
 
     fn parse_usage(&self, line: &[u8]) -> Option<MessageUsage> {
-        let [told, at] = pick_members_if_contains(line, "token_usage_record", ["payload", "timestamp"]);
-        let [id, usage] = json::pick_members_or_none(told, ["response_id", "usage"]);
+        let [payload, at] = pick_members_if_contains(line, "token_usage_record", ["payload", "timestamp"]);
+        let [id, usage] = json::pick_members_or_none(payload, ["response_id", "usage"]);
         MessageUsage::from_members([id, at], json::pick_members_or_none(usage, ["input_tokens", "output_tokens"]))
     }
 }

@@ -1,5 +1,5 @@
-//! GitHub Copilot CLI: agentStop and userPromptSubmitted. Its events do not name themselves, and hold no message: that
-//! stands in the session's events.
+//! GitHub Copilot CLI: agentStop and userPromptSubmitted. Its events contain neither their name nor the last message,
+//! which is in the session's event file.
 use std::ffi::OsString;
 
 use serde_json::Value;
@@ -34,13 +34,13 @@ impl HookProtocol for CopilotHooks {
     }
 
     fn render_reply(&self, reply: &HookReply) -> HookOutput {
-        render_common_reply(reply, ("block", "userPromptSubmitted"))
+        render_common_reply(reply, "block", "userPromptSubmitted")
     }
 
     fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
         let Ok(record) = serde_json::from_slice::<Value>(line) else { return TranscriptLine::Unrelated };
         let data = &record["data"];
-        // The words of a sub-agent name the call that it belongs to.
+        // Records of a sub-agent name the tool call that started it.
         if data["parentToolCallId"].is_string() {
             return TranscriptLine::Unrelated;
         }

@@ -1,5 +1,5 @@
-//! Gemini CLI: AfterAgent and BeforeAgent. The message in its event has pieces twice and repeats what was said before, so
-//! the transcript is read.
+//! Gemini CLI: AfterAgent and BeforeAgent. The message in the event contains duplicate pieces and earlier messages, so
+//! the transcript is read instead.
 use std::ffi::OsString;
 
 use serde_json::Value;
@@ -37,7 +37,7 @@ impl HookProtocol for GeminiHooks {
     }
 
     fn render_reply(&self, reply: &HookReply) -> HookOutput {
-        render_common_reply(reply, ("deny", "BeforeAgent"))
+        render_common_reply(reply, "deny", "BeforeAgent")
     }
 
     fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
@@ -55,13 +55,13 @@ impl HookProtocol for GeminiHooks {
     }
 }
 
-/// A message that grows is written again, each time as a whole.
+/// A growing message is written repeatedly, each time as a whole.
 fn agent_text_line(record: &Value) -> TranscriptLine {
     let text = content_text(&record["content"]);
     if text.is_empty() { TranscriptLine::Activity } else { TranscriptLine::AgentText { message: String::new(), text } }
 }
 
-/// Returns the text of a content, which is a text itself or a list of parts.
+/// Returns the text of a message's content, which is a string or a list of parts.
 fn content_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

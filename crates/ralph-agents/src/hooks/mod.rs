@@ -1,5 +1,5 @@
-//! The programs in whose sessions a loop can run: one file each, with what it sends to a hook and what it wants to hear.
-//! A protocol translates and decides nothing.
+//! The hook protocols of the programs in whose sessions a loop can run, one file each. A protocol only translates
+//! events and replies; it decides nothing.
 mod claude;
 mod codex;
 mod copilot;
@@ -19,43 +19,43 @@ use ralph_util::json::{self, RawJson};
 
 pub use payload::HookPayload;
 
-/// What one program sends and wants to hear.
+/// The hook protocol of one program.
 pub trait HookProtocol: Sync {
     fn name(&self) -> &'static str;
 
-    /// Returns what is known of the program. `variable` looks up the environment.
+    /// Returns the properties of the program. `variable` looks up an environment variable.
     fn capabilities(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> HostCapabilities;
 
-    /// Returns what an event means.
+    /// Returns the meaning of an event.
     fn parse_event(&self, payload: HookPayload) -> HookEvent;
 
-    /// Returns what is printed for the program.
+    /// Returns the output for the program.
     fn render_reply(&self, reply: &HookReply) -> HookOutput;
 
-    /// Returns what a line of its transcript holds.
+    /// Parses a line of its transcript.
     fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine;
 
-    /// Returns what a line of its transcript says about what was used. Most programs write nothing of it.
+    /// Returns the usage in a line of its transcript. Some programs do not record usage.
     fn parse_usage(&self, _line: &[u8]) -> Option<MessageUsage> {
         None
     }
 }
 
-/// What is known of a program.
+/// The properties of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostCapabilities {
-    /// How often in a row it lets a session be continued; nothing where it has no limit.
+    /// How often in a row a session can be continued; `None` means no limit.
     pub block_cap: Option<ContinuationCap>,
-    /// Where its messages are found.
+    /// Where the last message is found.
     pub message_source: MessageSource,
-    /// Whether what it says of the last message repeats all messages of the turn.
+    /// Whether the last message in the event contains all messages of the turn.
     pub is_message_cumulative: bool,
-    /// Whether its plugin puts prompts into a session, which must be at rest for a moment before.
+    /// Whether its plugin injects prompts into a session, which must be idle for a moment before.
     pub injects_prompts: bool,
 }
 
 impl HostCapabilities {
-    /// What is true of most programs.
+    /// The properties of most programs.
     const DEFAULT: Self = Self {
         block_cap: None,
         message_source: MessageSource::InEvent,
@@ -67,16 +67,16 @@ impl HostCapabilities {
 /// Where the agent's last message is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSource {
-    /// In the event; where it is missing there, in the transcript.
+    /// In the event, or in the transcript if the event has none.
     InEvent,
-    /// In the transcript; what the event says is only used where there is none.
+    /// In the transcript, or in the event if there is no transcript.
     InTranscript,
 }
 
-/// How long a hook may take, which is written where it is installed; all programs let us say so.
+/// The default timeout of a hook. `ralph install` writes it to the program's settings.
 pub const HOOK_TIMEOUT_SECONDS: u64 = 600;
 
-/// What happened in a session.
+/// An event of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookEvent {
     /// The user sent a prompt.
@@ -88,7 +88,7 @@ pub enum HookEvent {
         name: String,
     },
     Deleted,
-    /// Nothing that concerns a loop.
+    /// An event that does not concern a loop.
     Other,
 }
 
@@ -97,11 +97,11 @@ pub enum HookEvent {
 pub struct TurnStop {
     pub message: Option<String>,
     pub transcript: Option<PathBuf>,
-    /// Whether the turn was a continuation itself.
+    /// Whether the turn was itself a continuation.
     pub is_continuation: bool,
-    /// Names the turn. One that is continued may keep its name.
+    /// The id of the turn. A continued turn may keep its id.
     pub turn_id: Option<String>,
-    /// Names the last message.
+    /// The id of the last message.
     pub message_id: Option<String>,
 }
 
@@ -117,40 +117,40 @@ impl From<HookPayload> for TurnStop {
     }
 }
 
-/// What a program is to be told.
+/// The reply to a hook event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookReply {
-    /// The session may stop, or go on as it likes.
+    /// Does not intervene: the session may stop or continue.
     Allow { notices: Vec<SessionNotice> },
-    /// The session is continued with this prompt.
+    /// Continues the session with this prompt.
     Continue { prompt: String, notices: Vec<SessionNotice> },
-    /// A prompt of the user's goes on its way, and this with it.
+    /// Passes the user's prompt to the agent with this additional context.
     AddContext { context: String, notices: Vec<SessionNotice> },
-    /// A prompt of the user's was meant for ralph alone; this is the answer.
+    /// Blocks the user's prompt, which was a command for ralph, and shows this answer.
     Answered { text: String, notices: Vec<SessionNotice> },
 }
 
-/// What is printed, and the exit code that goes with it.
+/// The output of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookOutput {
     pub stdout: String,
     pub exit_code: u8,
 }
 
-/// What a line of a transcript holds.
+/// The content of a transcript line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TranscriptLine {
-    /// Own words of the agent; pieces with the same message belong together. Without a message they are whole.
+    /// Agent text. Lines with the same message id belong to one message; without an id the message is complete.
     AgentText { message: String, text: String },
-    /// The agent did something, or heard what came of it.
+    /// A tool call or a tool result.
     Activity,
-    /// Somebody else spoke to it: what stands before belongs to an earlier turn.
+    /// A prompt: earlier lines belong to a previous turn.
     Prompted,
-    /// Nothing of the conversation, or of another one.
+    /// Not part of this conversation.
     Unrelated,
 }
 
-/// What one message used. A message may be told of several times.
+/// The usage of one message. The same message may be reported several times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageUsage {
     pub message_id: String,
@@ -159,7 +159,7 @@ pub struct MessageUsage {
 }
 
 impl MessageUsage {
-    /// Makes it of the members of a record, where they tell anything.
+    /// Creates it from the members of a record. Returns `None` if they contain no token count.
     fn from_members(
         [message, at]: [Option<RawJson<'_>>; 2],
         [input, output]: [Option<RawJson<'_>>; 2],
@@ -173,17 +173,17 @@ impl MessageUsage {
     }
 }
 
-/// Picks members of a line that holds a word at all: most lines do not, and nothing of them is read.
+/// Picks members of a line that contains `marker`. Most lines do not, and are not parsed.
 fn pick_members_if_contains<'a, const N: usize>(
     line: &'a [u8],
-    word: &str,
+    marker: &str,
     keys: [&str; N],
 ) -> [Option<RawJson<'a>>; N] {
-    let is_told = memchr::memmem::find(line, word.as_bytes()).is_some();
-    json::pick_members_or_none(Some(line).filter(|_| is_told), keys)
+    let has_marker = memchr::memmem::find(line, marker.as_bytes()).is_some();
+    json::pick_members_or_none(Some(line).filter(|_| has_marker), keys)
 }
 
-/// All programs.
+/// All supported programs.
 pub static HOOK_PROTOCOLS: &[&dyn HookProtocol] = &[
     &claude::ClaudeHooks,
     &codex::CodexHooks,
@@ -193,19 +193,20 @@ pub static HOOK_PROTOCOLS: &[&dyn HookProtocol] = &[
     &opencode::OpencodeHooks,
 ];
 
-/// Returns a program by its name.
+/// Returns the hook protocol of the program with this name.
 #[must_use]
 pub fn find_hook_protocol(name: &str) -> Option<&'static dyn HookProtocol> {
     HOOK_PROTOCOLS.iter().copied().find(|host| host.name() == name)
 }
 
-/// Writes a reply in the form that most programs share; they differ in the word for "go on" and in the event of prompts.
-fn render_common_reply(reply: &HookReply, (go_on, prompt_event): (&str, &str)) -> HookOutput {
+/// Renders a reply in the format that most programs share. They differ in the decision that continues a session and in
+/// the name of the prompt event.
+fn render_common_reply(reply: &HookReply, continue_decision: &str, prompt_event: &str) -> HookOutput {
     let mut object = Map::new();
     let notices = match reply {
         HookReply::Allow { notices } => notices,
         HookReply::Continue { prompt, notices } => {
-            object.insert("decision".to_owned(), go_on.into());
+            object.insert("decision".to_owned(), continue_decision.into());
             object.insert("reason".to_owned(), prompt.as_str().into());
             notices
         }
@@ -214,9 +215,9 @@ fn render_common_reply(reply: &HookReply, (go_on, prompt_event): (&str, &str)) -
             object.insert("hookSpecificOutput".to_owned(), context);
             notices
         }
-        HookReply::Answered { text: words, notices } => {
-            object.insert("decision".to_owned(), go_on.into());
-            object.insert("reason".to_owned(), words.as_str().into());
+        HookReply::Answered { text, notices } => {
+            object.insert("decision".to_owned(), continue_decision.into());
+            object.insert("reason".to_owned(), text.as_str().into());
             notices
         }
     };
@@ -226,17 +227,18 @@ fn render_common_reply(reply: &HookReply, (go_on, prompt_event): (&str, &str)) -
     HookOutput { stdout: format!("{}\n", Value::Object(object)), exit_code: 0 }
 }
 
-/// Returns notices for a place that has room for lines only.
+/// Returns the notices as plain lines.
 fn join_notices(notices: &[SessionNotice]) -> String {
     notices.iter().map(SessionNotice::to_line).collect::<Vec<_>>().join("\n")
 }
 
-/// Reads the limit that the user has set for continuations in a row.
+/// Returns the continuation limit that the user has set in an environment variable, or the default.
 fn configured_block_cap(
     variable: &dyn Fn(&str) -> Option<OsString>,
     name: &str,
-    usual: ContinuationCap,
+    default: ContinuationCap,
 ) -> ContinuationCap {
-    let set = variable(name).and_then(|value| value.to_str()?.trim().parse().ok());
-    ContinuationCap { max_continuations: set.filter(|most| *most > 0).unwrap_or(usual.max_continuations), ..usual }
+    let configured = variable(name).and_then(|value| value.to_str()?.trim().parse().ok());
+    let max_continuations = configured.filter(|max| *max > 0).unwrap_or(default.max_continuations);
+    ContinuationCap { max_continuations, ..default }
 }

@@ -1,5 +1,5 @@
-//! OpenCode: it has no hooks, but plugins. Ours tells of idle, errors and deleted sessions in words of our own, and
-//! injects the prompt that comes back.
+//! OpenCode: it has plugins instead of hooks. ralph's plugin reports idle, failed and deleted sessions in ralph's own
+//! format and injects the prompt of the reply.
 use std::ffi::OsString;
 
 use serde_json::json;
@@ -28,11 +28,11 @@ impl HookProtocol for OpencodeHooks {
         }
     }
 
-    /// A toast has its parts; what is told behind it stands in its message.
+    /// The first notice becomes a toast; further notices are appended to its message.
     fn render_reply(&self, reply: &HookReply) -> HookOutput {
         let (mut object, notices) = match reply {
             HookReply::Continue { prompt, notices } => (json!({ "action": "continue", "prompt": prompt }), notices),
-            // Prompts are not shown to it: the plugin hands commands over before they become one.
+            // The plugin sends no prompt events: it handles commands before they become prompts.
             HookReply::Allow { notices }
             | HookReply::AddContext { notices, .. }
             | HookReply::Answered { notices, .. } => (json!({ "action": "stop" }), notices),
@@ -47,7 +47,7 @@ impl HookProtocol for OpencodeHooks {
         HookOutput { stdout: format!("{object}\n"), exit_code: 0 }
     }
 
-    /// There is no transcript: the plugin asks the program.
+    /// There is no transcript: the plugin reads the messages from OpenCode.
     fn parse_transcript_line(&self, _line: &[u8]) -> TranscriptLine {
         TranscriptLine::Unrelated
     }

@@ -1,5 +1,5 @@
-//! What programs write to a hook, all of them together: each fills some of it, in its own spelling. One odd field, one name
-//! too many or one broken letter does not hide the rest.
+//! The JSON that programs send to a hook: the union of their fields, in all spellings. An invalid field, a duplicate
+//! name or a lone surrogate does not hide the other fields. By hand because a serde derive fails on any of these.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct HookPayload {
     pub prompt_response: Option<String>,
     pub stop_hook_active: Option<bool>,
     pub stop_reason: Option<String>,
-    /// What tells one turn from another.
+    /// The id of the turn.
     pub prompt_id: Option<String>,
     pub message_id: Option<String>,
     /// The name of an error.
@@ -28,16 +28,16 @@ pub struct HookPayload {
 }
 
 impl HookPayload {
-    /// Reads what a program wrote.
+    /// Parses the event of a program.
     pub fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let read = serde_json::from_slice(bytes).or_else(|error| {
-            let whole = replace_lone_surrogates(&String::from_utf8_lossy(bytes));
-            serde_json::from_str(&whole).map_err(|_| error)
+            let repaired = replace_lone_surrogates(&String::from_utf8_lossy(bytes));
+            serde_json::from_str(&repaired).map_err(|_| error)
         });
         read.map(Self::from_fields)
     }
 
-    /// Of several names for one thing the first that holds such a thing counts.
+    /// If a field has several names, the first one with a valid value counts.
     fn from_fields(HookPayloadFields(mut fields): HookPayloadFields) -> Self {
         let mut take = |names: &[&str]| names.iter().find_map(|name| string_value(fields.remove(*name)?));
         let session_id = take(&["session_id", "sessionId"]);
@@ -67,22 +67,22 @@ impl HookPayload {
         }
     }
 
-    /// Returns the name of the error, as far as it has one.
+    /// Returns the name of the error, or an empty string.
     pub(super) fn into_error_name(self) -> String {
         self.error.unwrap_or_default()
     }
 
-    /// Returns the session, unless its name is empty.
+    /// Returns the session id, unless it is empty.
     #[must_use]
     pub fn non_empty_session_id(&self) -> Option<&str> {
         self.session_id.as_deref().map(str::trim).filter(|id| !id.is_empty())
     }
 }
 
-/// An error is told by its name alone, or with more.
+/// Returns the name of an error, which is a string or an object with a name.
 fn error_name(error: Value) -> Option<String> {
     match error {
-        Value::Object(mut more) => string_value(more.remove("name")?),
+        Value::Object(mut fields) => string_value(fields.remove("name")?),
         other => string_value(other),
     }
 }
@@ -94,7 +94,7 @@ fn string_value(value: Value) -> Option<String> {
     }
 }
 
-/// All names that are looked at. What else is written may be long, and is passed over.
+/// The field names that are read. Other fields may be large and are skipped.
 const KNOWN_FIELD_NAMES: &[&str] = &[
     "session_id",
     "sessionId",
@@ -118,7 +118,7 @@ const KNOWN_FIELD_NAMES: &[&str] = &[
     "error",
 ];
 
-/// The fields of an event that are looked at. Of two with the same name the first counts.
+/// The known fields of an event. If a name occurs twice, the first value counts.
 struct HookPayloadFields(BTreeMap<&'static str, Value>);
 
 impl<'de> Deserialize<'de> for HookPayloadFields {
@@ -133,7 +133,7 @@ impl<'de> Visitor<'de> for HookFieldVisitor {
     type Value = HookPayloadFields;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an event, which is an object")
+        formatter.write_str("a JSON object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HookPayloadFields, A::Error> {
@@ -151,32 +151,32 @@ impl<'de> Visitor<'de> for HookFieldVisitor {
     }
 }
 
-/// Puts a mark in the place of every half letter: programs write them where they cut a text in the middle of one.
+/// Replaces every lone surrogate escape. Programs write them when they truncate a text within a surrogate pair.
 fn replace_lone_surrogates(text: &str) -> String {
-    let mut whole = String::with_capacity(text.len());
+    let mut repaired = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
-        whole.push_str(before);
+        repaired.push_str(before);
         let length = match (surrogate_half(escape), escape.get(6..).and_then(surrogate_half)) {
             (Some(SurrogateHalf::High), Some(SurrogateHalf::Low)) => 12,
             (Some(SurrogateHalf::High | SurrogateHalf::Low), _) => {
-                whole.push(char::REPLACEMENT_CHARACTER);
+                repaired.push(char::REPLACEMENT_CHARACTER);
                 rest = escape.get(6..).unwrap_or_default();
                 continue;
             }
-            // The backslash and what it protects.
+            // The backslash and the character that it escapes.
             (None, _) => 1 + escape.chars().nth(1).map_or(0, char::len_utf8),
         };
         let (kept, after) = escape.split_at(length);
-        whole.push_str(kept);
+        repaired.push_str(kept);
         rest = after;
     }
-    whole.push_str(rest);
-    whole
+    repaired.push_str(rest);
+    repaired
 }
 
-/// One of the two numbers by which a letter far behind in Unicode is written.
+/// One half of a UTF-16 surrogate pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SurrogateHalf {
     High,
@@ -232,14 +232,14 @@ mod tests {
     // fault: 108
     #[test]
     fn a_lone_surrogate_does_not_hide_the_other_fields() {
-        let said = |message: &[u8]| {
+        let parse_message = |message: &[u8]| {
             let text = [br#"{"session_id":"s","last_message":""#, message, br#""}"#].concat();
             HookPayload::parse(&text).unwrap().last_assistant_message.unwrap()
         };
-        assert_eq!(said(br"a \ud83d"), "a \u{fffd}");
-        assert_eq!(said(br"\ude00 b \ud83d\n"), "\u{fffd} b \u{fffd}\n");
-        assert_eq!(said(br"\ud83d\ud83d\ude00 \\ud83d \u0041"), "\u{fffd}\u{1f600} \\ud83d A");
-        assert_eq!(said(b"a \xe4 \\\" \xf0\x9f"), "a \u{fffd} \" \u{fffd}");
+        assert_eq!(parse_message(br"a \ud83d"), "a \u{fffd}");
+        assert_eq!(parse_message(br"\ude00 b \ud83d\n"), "\u{fffd} b \u{fffd}\n");
+        assert_eq!(parse_message(br"\ud83d\ud83d\ude00 \\ud83d \u0041"), "\u{fffd}\u{1f600} \\ud83d A");
+        assert_eq!(parse_message(b"a \xe4 \\\" \xf0\x9f"), "a \u{fffd} \" \u{fffd}");
     }
 
     proptest::proptest! {

@@ -1,5 +1,5 @@
-//! Qwen Code: Claude Code's events and answers, and a transcript of its own. What it hands over as the last message repeats
-//! everything that was said since the user spoke.
+//! Qwen Code: Claude Code's events and replies, but a different transcript format. The last message in the event
+//! contains all agent text since the user's prompt.
 use std::ffi::OsString;
 
 use ralph_core::session_loop::{CapResetRule, ContinuationCap};
@@ -13,7 +13,7 @@ use ralph_util::json;
 
 pub struct QwenHooks;
 
-/// Of so many continuations in a row the last one is overridden already.
+/// Qwen already overrides the last of these continuations in a row.
 const DEFAULT_BLOCK_CAP: ContinuationCap =
     ContinuationCap { max_continuations: 8, reset_rule: CapResetRule::OnUserMessage };
 
@@ -33,7 +33,7 @@ impl HookProtocol for QwenHooks {
     }
 
     fn render_reply(&self, reply: &HookReply) -> HookOutput {
-        render_common_reply(reply, ("block", "UserPromptSubmit"))
+        render_common_reply(reply, "block", "UserPromptSubmit")
     }
 
     fn parse_transcript_line(&self, line: &[u8]) -> TranscriptLine {
@@ -56,11 +56,11 @@ impl HookProtocol for QwenHooks {
     }
 }
 
-/// Thoughts are no words.
+/// Reasoning parts are not agent text.
 fn agent_text_line(record: &Value) -> TranscriptLine {
     let parts = record["message"]["parts"].as_array().into_iter().flatten();
-    let spoken = parts.filter(|part| part["thought"] != true).filter_map(|part| part["text"].as_str());
-    let text: String = spoken.collect();
+    let texts = parts.filter(|part| part["thought"] != true).filter_map(|part| part["text"].as_str());
+    let text: String = texts.collect();
     let message = record["uuid"].as_str().unwrap_or_default().to_owned();
     if text.is_empty() { TranscriptLine::Activity } else { TranscriptLine::AgentText { message, text } }
 }

@@ -1,5 +1,5 @@
-//! Does what was thought out: the record first, then file after file. If one cannot be written, those before it are put
-//! back, and nothing has happened.
+//! Applies an install plan: writes the install record first, then file by file. If a file cannot be written, all
+//! earlier changes are rolled back.
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -9,20 +9,18 @@ use super::install_record::{InstallRecord, InstallRecordFile};
 use super::plan_install::FileChange;
 use super::settings_file::{remove_draft, replace_file, snapshot_file};
 
-/// What became of a file.
+/// The effect of a plan on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOutcome {
-    /// It is new.
     Created,
-    /// It was there, and has been brought up to date.
     Updated,
-    /// It is as it should be.
+    /// It is already up to date.
     Unchanged,
-    /// It was ours, and is gone.
+    /// It was written by ralph and is deleted.
     Removed,
-    /// What was ours in it is gone.
+    /// ralph's hooks are removed from it.
     HooksRemoved,
-    /// Somebody has changed it since, or made it: it stays.
+    /// It was created or changed by the user, so it is kept.
     NotOurs,
 }
 
@@ -40,17 +38,17 @@ impl FileOutcome {
     }
 }
 
-/// All that is to be done.
+/// The file changes of an install or uninstall.
 pub struct InstallPlan {
     pub(super) record_file: InstallRecordFile,
     pub(super) old_record: Option<InstallRecord>,
     pub(super) new_record: Option<InstallRecord>,
     pub(super) changes: Vec<FileChange>,
-    /// Folders that go if nothing is left in them, the highest first.
+    /// Folders to remove if they are empty, parents first.
     pub(super) removable_folders: Vec<PathBuf>,
 }
 
-/// One file and what became of it.
+/// One file and the effect of the plan on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
     pub path: PathBuf,
@@ -60,7 +58,7 @@ pub struct FileReport {
 }
 
 impl InstallPlan {
-    /// Returns what would become of each file.
+    /// Returns the effect of the plan on each file.
     #[must_use]
     pub fn file_reports(&self) -> Vec<FileReport> {
         let report = |change: &FileChange| FileReport {
@@ -72,7 +70,7 @@ impl InstallPlan {
         self.changes.iter().map(report).collect()
     }
 
-    /// Tells whether there was anything of ours, according to the record or the files.
+    /// Returns whether the record or the files show an existing installation.
     #[must_use]
     pub fn has_installation(&self) -> bool {
         let is_ours = |change: &FileChange| matches!(change.outcome, FileOutcome::Removed | FileOutcome::HooksRemoved);
@@ -81,44 +79,44 @@ impl InstallPlan {
 }
 
 impl InstallPlan {
-    /// Undoes everything up to the change that failed, which may have been made nonetheless.
+    /// Reverts all changes up to and including the failed one, which may have taken effect.
     fn roll_back(&self, index: usize, source: io::Error) -> InstallError {
         let done = self.changes.get(..=index).unwrap_or_default();
-        let lost = done.iter().rev().filter(|change| revert_change(change).is_err()).count();
-        let made = self.new_record.as_ref().map(|new| new.folders.clone()).unwrap_or_default();
-        let is_back = remove_empty_folders(&made).is_ok() && lost == 0;
+        let failures = done.iter().rev().filter(|change| revert_change(change).is_err()).count();
+        let created = self.new_record.as_ref().map(|new| new.folders.clone()).unwrap_or_default();
+        let is_reverted = remove_empty_folders(&created).is_ok() && failures == 0;
         let path = done.last().map(|change| change.path.clone()).unwrap_or_default();
-        // Of what could not be put back the record must go on to tell.
-        match is_back && self.record_file.write(self.old_record.as_ref()).is_ok() {
+        // If the rollback failed, the new record must stay, so that a later uninstall finds the files.
+        match is_reverted && self.record_file.write(self.old_record.as_ref()).is_ok() {
             true => InstallError::Unwritable { path, source },
             false => InstallError::RollbackFailed { path, source },
         }
     }
 }
 
-/// Does it.
-pub fn apply_plan(apply: &InstallPlan) -> Result<(), InstallError> {
-    let _lock = apply.record_file.lock()?;
-    apply.changes.iter().try_for_each(ensure_unchanged)?;
-    if apply.new_record.is_some() && apply.new_record != apply.old_record {
-        apply.record_file.write(apply.new_record.as_ref())?;
+/// Applies the plan while holding the install lock. Fails without changes if a file has changed since it was planned.
+pub fn apply_plan(plan: &InstallPlan) -> Result<(), InstallError> {
+    let _lock = plan.record_file.lock()?;
+    plan.changes.iter().try_for_each(ensure_unchanged)?;
+    if plan.new_record.is_some() && plan.new_record != plan.old_record {
+        plan.record_file.write(plan.new_record.as_ref())?;
     }
-    for (index, change) in apply.changes.iter().enumerate() {
+    for (index, change) in plan.changes.iter().enumerate() {
         if let Err(source) = perform_change(change) {
-            return Err(apply.roll_back(index, source));
+            return Err(plan.roll_back(index, source));
         }
     }
-    remove_empty_folders(&apply.removable_folders)?;
-    if apply.new_record.is_none() { apply.record_file.write(None) } else { Ok(()) }
+    remove_empty_folders(&plan.removable_folders)?;
+    if plan.new_record.is_none() { plan.record_file.write(None) } else { Ok(()) }
 }
 
-/// The host, or another ralph, may have written since it was looked at.
+/// Fails if the host or another ralph has changed the file since it was planned.
 fn ensure_unchanged(change: &FileChange) -> Result<(), InstallError> {
     match snapshot_file(&change.path)?.text == change.before {
         true => Ok(()),
         false => Err(InstallError::UnusablePath {
             path: change.path.clone(),
-            problem: "was changed meanwhile: run it again",
+            problem: "was changed in the meantime: run the command again",
         }),
     }
 }
@@ -143,18 +141,18 @@ fn revert_change(change: &FileChange) -> io::Result<()> {
     }
 }
 
-/// Removes folders in which nothing is left, the deepest first.
+/// Removes the folders that are empty, deepest first.
 fn remove_empty_folders(folders: &[PathBuf]) -> Result<(), InstallError> {
     let mut folders = folders.to_vec();
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
-    let is_fine = |error: &io::Error| {
+    let is_ignorable = |error: &io::Error| {
         matches!(
             error.kind(),
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
         )
     };
     folders.into_iter().try_for_each(|path| match fs::remove_dir(&path) {
-        Err(source) if !is_fine(&source) => Err(InstallError::NotRemoved { path, source }),
+        Err(source) if !is_ignorable(&source) => Err(InstallError::NotRemoved { path, source }),
         Ok(()) | Err(_) => Ok(()),
     })
 }

@@ -1,4 +1,4 @@
-//! Why nothing was installed, or taken out.
+//! Errors of `ralph install` and `ralph uninstall`.
 use std::io;
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use super::merge::Malformed;
 
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    #[error("{name:?} is no program that ralph can be put into")]
+    #[error("ralph cannot be installed into {name:?}")]
     UnknownHost { name: String, suggestion: Option<&'static str> },
-    #[error("there is no place for it: {variable} is not set to an absolute path")]
+    #[error("the settings folder is unknown: {variable} is not set to an absolute path")]
     NoHome { variable: &'static str },
-    #[error("{} cannot be understood", path.display())]
+    #[error("{} is malformed", path.display())]
     MalformedSettings { path: PathBuf, source: Malformed },
-    #[error("{} is not ralph's, and has the name of a file that is", path.display())]
+    #[error("{} already exists and was not written by ralph", path.display())]
     NotOurs { path: PathBuf },
     #[error("{} {problem}", path.display())]
     UnusablePath { path: PathBuf, problem: &'static str },
@@ -20,14 +20,14 @@ pub enum InstallError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{} cannot be written", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("{} cannot be written, and what had been changed before it could not be put back", path.display())]
+    #[error("{} cannot be written, and the earlier changes could not be rolled back", path.display())]
     RollbackFailed { path: PathBuf, source: io::Error },
     #[error("{} cannot be removed", path.display())]
     NotRemoved { path: PathBuf, source: io::Error },
-    #[error("{} is not what ralph wrote down about its installation", path.display())]
+    #[error("{} is not a valid install record", path.display())]
     MalformedRecord { path: PathBuf, source: serde_json::Error },
-    #[error("{} was written by a newer ralph", path.display())]
+    #[error("{} was written by a newer version of ralph", path.display())]
     NewerRecord { path: PathBuf },
-    #[error("ralph cannot find out where it is itself")]
+    #[error("cannot determine the path of the ralph executable")]
     UnknownExecutable { source: io::Error },
 }

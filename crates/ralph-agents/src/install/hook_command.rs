@@ -1,16 +1,17 @@
-//! How a hook starts ralph: by its path, for the one user whose ralph it is; by its name, where the file is everybody's. Who has
-//! no ralph must not notice that kind: it does nothing, and hears its program out.
+//! The command with which a hook starts ralph: by absolute path in a user's files, by name in shared project files. For
+//! users without ralph, a shared hook does nothing except read its stdin.
 use super::install_target::InstallScope;
 use super::ralph_executable::RalphExecutable;
 use ralph_util::shell_words;
 
-/// What everybody calls ralph.
+/// The name of the executable on PATH.
 pub(super) const RALPH_NAME: &str = "ralph";
 
 const GUARD_PREFIX: &str = "command -v ralph >/dev/null 2>&1 && exec ";
 const GUARD_SUFFIX: &str = "; cat >/dev/null 2>&1 || :";
 
-/// Returns ralph as people, agents and plugins call it. What lies in a project is everybody's.
+/// Returns the program that users, agents and plugins call: the path of this ralph, or its name in shared project
+/// files.
 pub(super) fn ralph_program<'a>(scope: &InstallScope, own: &'a RalphExecutable) -> &'a str {
     match scope {
         InstallScope::User | InstallScope::Plugin(_) => own.path(),
@@ -18,7 +19,7 @@ pub(super) fn ralph_program<'a>(scope: &InstallScope, own: &'a RalphExecutable) 
     }
 }
 
-/// Returns it as a shell takes it for one word.
+/// Same as [`ralph_program`], quoted as one shell word.
 pub(super) fn ralph_shell_word(scope: &InstallScope, own: &RalphExecutable) -> String {
     match scope {
         InstallScope::User | InstallScope::Plugin(_) => own.shell_quoted(),
@@ -26,28 +27,28 @@ pub(super) fn ralph_shell_word(scope: &InstallScope, own: &RalphExecutable) -> S
     }
 }
 
-/// Returns the command of a hook. `words` are plain: a host, an event, options.
-pub(super) fn hook_command(scope: &InstallScope, own: &RalphExecutable, words: &str) -> String {
+/// Returns the command of a hook. `args` need no quoting: a host, an event, options.
+pub(super) fn hook_command(scope: &InstallScope, own: &RalphExecutable, args: &str) -> String {
     match scope {
-        InstallScope::User | InstallScope::Plugin(_) => hook_command_by_path(own, words),
-        InstallScope::Project(_) => format!("sh -c '{GUARD_PREFIX}{RALPH_NAME} hook {words}{GUARD_SUFFIX}'"),
+        InstallScope::User | InstallScope::Plugin(_) => hook_command_by_path(own, args),
+        InstallScope::Project(_) => format!("sh -c '{GUARD_PREFIX}{RALPH_NAME} hook {args}{GUARD_SUFFIX}'"),
     }
 }
 
-/// Returns the command of a hook in a file that is one user's alone.
-pub(super) fn hook_command_by_path(own: &RalphExecutable, words: &str) -> String {
-    format!("{} hook {words}", own.shell_quoted())
+/// Returns the command of a hook in a file that is not shared.
+pub(super) fn hook_command_by_path(own: &RalphExecutable, args: &str) -> String {
+    format!("{} hook {args}", own.shell_quoted())
 }
 
-/// The call of some ralph within the command of a hook.
+/// The call of ralph within the command of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RalphCall<'a> {
     ByPath(&'a str),
-    /// Exactly as [`hook`] writes it.
+    /// In exactly the form that [`hook_command`] writes.
     ByName(String),
 }
 
-/// Finds the call within a command, whoever wrote it.
+/// Finds the call of ralph within a command.
 pub(super) fn find_ralph_call(command: &str) -> RalphCall<'_> {
     let words = shell_words::split_words(command).unwrap_or_default();
     let inner = match words.as_slice() {
@@ -62,7 +63,7 @@ fn guarded_call(script: &str) -> Option<&str> {
 }
 
 impl RalphCall<'_> {
-    /// Returns its words as they stand there.
+    /// Returns the text of the call.
     pub(super) fn command_text(&self) -> &str {
         match self {
             Self::ByPath(text) => text,

@@ -1,5 +1,5 @@
-//! How long a host waits for a hook: what was asked for, or what stands there already. A time that somebody has set in the
-//! settings outlives an update.
+//! How long a host waits for a hook: the requested timeout, or the existing one. A timeout that the user has set in the
+//! settings is kept by an update.
 use serde_json::Value;
 
 use super::error::InstallError;
@@ -12,44 +12,45 @@ use super::ralph_executable::HookMatcher;
 use super::settings_file::snapshot_file;
 use ralph_util::shell_words;
 
-/// How long it is unless somebody says otherwise, in seconds: checks run meanwhile.
+/// The default timeout. It is long because checks run while the host waits.
 pub(super) const DEFAULT_HOOK_TIMEOUT_SECONDS: u64 = 600;
 
-/// What can be asked for: an event and the agent's last words take a while to come, and nobody waits longer than a day.
+/// The range of a requested timeout. Reading the event and the transcript takes a few seconds.
 pub const MIN_HOOK_TIMEOUT_SECONDS: u64 = 10;
 pub const MAX_HOOK_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
 
-/// What was asked for.
+/// The requested timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookTimeout {
-    /// As it is, or as usual.
+    /// Keeps the existing timeout, or uses the default.
     KeepExisting,
     Seconds(u64),
 }
 
-/// Returns how many seconds the host is to wait for the hooks of these parts.
+/// Returns the existing timeout of the hooks in these parts, or the default.
 pub(super) fn resolve_timeout_seconds(
-    (host, parts): (&HostInstaller, &[InstallPart]),
-    ours: &HookMatcher<'_>,
+    host: &HostInstaller,
+    parts: &[InstallPart],
+    matcher: &HookMatcher<'_>,
     old: Option<&InstallRecord>,
 ) -> Result<u64, InstallError> {
     let mut found = Vec::new();
     for part in parts.iter().filter(|part| matches!(part.content, PartContent::Hooks(_))) {
         let text = snapshot_file(&part.path)?.text.unwrap_or_default();
         let malformed = |source| InstallError::MalformedSettings { path: part.path.clone(), source };
-        found.extend(merge::ours(&text, |command| ours.matches_command(command)).map_err(malformed)?);
+        found.extend(merge::ours(&text, |command| matcher.matches_command(command)).map_err(malformed)?);
     }
-    let kept = old.and_then(|old| old.seconds).filter(|_| found.is_empty());
+    let recorded = old.and_then(|old| old.seconds).filter(|_| found.is_empty());
     let edited =
         found.iter().filter_map(|found| custom_timeout_seconds(&found.hook, host.timeout_units_per_second)).max();
-    Ok(edited.or(kept).unwrap_or(DEFAULT_HOOK_TIMEOUT_SECONDS))
+    Ok(edited.or(recorded).unwrap_or(DEFAULT_HOOK_TIMEOUT_SECONDS))
 }
 
-/// Returns the time of a hook that is not the usual one. What the host itself goes by outranks what ralph is told.
-fn custom_timeout_seconds(hook: &Value, ticks: u64) -> Option<u64> {
-    let waits = hook["timeout"].as_u64().map(|time| time / ticks);
-    let told = hook["command"].as_str().and_then(timeout_flag_value);
-    [waits, told].into_iter().flatten().find(|time| *time > 0 && *time != DEFAULT_HOOK_TIMEOUT_SECONDS)
+/// Returns the timeout of a hook if it is not the default. The host's setting takes precedence over the flag for ralph.
+fn custom_timeout_seconds(hook: &Value, units_per_second: u64) -> Option<u64> {
+    let setting = hook["timeout"].as_u64().map(|time| time / units_per_second);
+    let flag = hook["command"].as_str().and_then(timeout_flag_value);
+    [setting, flag].into_iter().flatten().find(|time| *time > 0 && *time != DEFAULT_HOOK_TIMEOUT_SECONDS)
 }
 
 fn timeout_flag_value(command: &str) -> Option<u64> {
@@ -63,7 +64,7 @@ fn timeout_flag_value(command: &str) -> Option<u64> {
 
 const TIMEOUT_FLAG: &str = "--seconds";
 
-/// Returns what tells a hook how long it may take, where that is not the usual time.
+/// Returns the flag that passes the timeout to ralph, or an empty string for the default.
 pub(super) fn timeout_flag(seconds: u64) -> String {
     if seconds == DEFAULT_HOOK_TIMEOUT_SECONDS { String::new() } else { format!(" {TIMEOUT_FLAG} {seconds}") }
 }

@@ -1,4 +1,4 @@
-//! What belongs to an installation: files of our own, and hooks in files of others.
+//! The parts of an installation: whole files of ralph, and hooks in the settings of the host.
 use std::path::PathBuf;
 
 use super::merge::Hook;
@@ -11,9 +11,9 @@ pub(super) struct InstallPart {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PartContent {
-    /// The whole file is ours.
+    /// The whole file belongs to ralph.
     WholeFile(String),
-    /// Hooks that are put into settings.
+    /// Hooks that are added to a settings file.
     Hooks(Vec<Hook>),
 }
 

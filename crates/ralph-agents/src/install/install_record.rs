@@ -1,4 +1,5 @@
-//! What was installed, written down before it is done, in the user's own state folder: one file for each host and place.
+//! The install record: what was installed, in the user's state folder, one file per host and settings folder. It is
+//! written before the first change.
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,24 +15,24 @@ use ralph_util::private_files;
 
 const RECORD_VERSION: u32 = 1;
 
-/// Everything that was done for one host in one folder.
+/// Everything that was installed for one host in one settings folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InstallRecord {
     version: u32,
     pub(super) host: String,
-    /// Where the host has its settings.
+    /// The settings folder of the host.
     pub(super) folder: String,
     pub(super) files: Vec<InstalledFile>,
-    /// Folders that were not there before, the highest first.
+    /// Folders that the installation created, parents first.
     pub(super) folders: Vec<PathBuf>,
-    /// The ralph that the hooks start, and how many seconds the host waits for them.
+    /// The ralph that the hooks start, and their timeout in seconds.
     #[serde(default)]
     pub(super) program: Option<String>,
     #[serde(default)]
     pub(super) seconds: Option<u64>,
 }
 
-/// One file as we left it.
+/// One file as ralph wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InstalledFile {
     pub(super) path: PathBuf,
@@ -42,11 +43,11 @@ pub(super) struct InstalledFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum InstalledFileKind {
-    /// The whole file is ours.
+    /// The whole file belongs to ralph.
     Whole,
-    /// Hooks of ours stand in it.
+    /// The file contains ralph's hooks.
     Hooks {
-        /// There was no file before.
+        /// Whether ralph created the file.
         is_new: bool,
         inserted: Vec<Span>,
         made: Made,
@@ -63,16 +64,16 @@ impl InstallRecord {
     }
 }
 
-/// Where one record lies. Whoever changes it has the lock.
+/// The file of one record. It must be locked while it is changed.
 pub(super) struct InstallRecordFile {
     folder: PathBuf,
     path: PathBuf,
 }
 
 impl InstallRecordFile {
-    pub(super) fn for_host(place: &InstallTarget<'_>, host: &str, folder: &Path) -> Result<Self, InstallError> {
-        let records = place.records_folder()?;
-        // As text it must be the same whether it exists or not.
+    pub(super) fn for_host(target: &InstallTarget<'_>, host: &str, folder: &Path) -> Result<Self, InstallError> {
+        let records = target.records_folder()?;
+        // The path must have the same text whether the folder exists or not, because its hash is the file name.
         let real: PathBuf = private_files::resolve_links(folder).components().collect();
         let hash = sha256_hex(path_to_text(&real)?);
         let path = records.join(format!("{host}-{}.json", hash.get(..16).unwrap_or_default()));
@@ -80,19 +81,19 @@ impl InstallRecordFile {
     }
 
     pub(super) fn read(&self) -> Result<Option<InstallRecord>, InstallError> {
-        let written = match fs::read_to_string(&self.path) {
+        let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|source| InstallError::Unreadable { path: self.path.clone(), source })?,
         };
         let malformed = |source| InstallError::MalformedRecord { path: self.path.clone(), source };
-        let InstallRecordVersion { version } = serde_json::from_str(&written).map_err(malformed)?;
+        let InstallRecordVersion { version } = serde_json::from_str(&text).map_err(malformed)?;
         if version > RECORD_VERSION {
             return Err(InstallError::NewerRecord { path: self.path.clone() });
         }
-        serde_json::from_str(&written).map(Some).map_err(malformed)
+        serde_json::from_str(&text).map(Some).map_err(malformed)
     }
 
-    /// Puts a record into the place of the old one; none removes it.
+    /// Replaces the record; `None` removes it.
     pub(super) fn write(&self, record: Option<&InstallRecord>) -> Result<(), InstallError> {
         let unwritable = |source| InstallError::Unwritable { path: self.path.clone(), source };
         let done = match record {
@@ -108,7 +109,7 @@ impl InstallRecordFile {
         done.map_err(unwritable)
     }
 
-    /// Waits until no other ralph changes what is installed.
+    /// Waits for the lock that serializes all installs and uninstalls.
     pub(super) fn lock(&self) -> Result<File, InstallError> {
         let path = self.folder.join("lock");
         let locked = private_files::ensure_folder(&self.folder)
@@ -125,7 +126,7 @@ fn private_permissions() -> fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o600)
 }
 
-/// Read before anything else: what else a newer record holds cannot be known.
+/// Read first, because the other fields of a newer record are unknown.
 #[derive(Deserialize)]
 struct InstallRecordVersion {
     version: u32,

@@ -1,4 +1,4 @@
-//! Whether what is installed is what this ralph would install.
+//! Whether the installed files are those that this ralph would install.
 use super::apply::FileOutcome;
 use super::error::InstallError;
 use super::hook_timeout::HookTimeout;
@@ -9,25 +9,24 @@ use super::{plan_install, plan_uninstall};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstallState {
-    /// Nothing of ours is there.
     Absent,
     Current,
-    /// Some of it is missing, or belongs to another ralph.
+    /// Some files are missing, or belong to another ralph.
     Outdated,
 }
 
-/// Looks, and changes nothing.
+/// Compares the installed files with those of this ralph. Changes nothing.
 pub fn detect_install_state(
     host: &HostInstaller,
-    place: &InstallTarget<'_>,
+    target: &InstallTarget<'_>,
     own: &RalphExecutable,
 ) -> Result<InstallState, InstallError> {
-    if !plan_uninstall(host, place, own)?.has_installation() {
+    if !plan_uninstall(host, target, own)?.has_installation() {
         return Ok(InstallState::Absent);
     }
-    let is_kept = plan_install(host, place, own, HookTimeout::KeepExisting)?
+    let is_current = plan_install(host, target, own, HookTimeout::KeepExisting)?
         .file_reports()
         .iter()
         .all(|report| report.outcome == FileOutcome::Unchanged);
-    Ok(if is_kept { InstallState::Current } else { InstallState::Outdated })
+    Ok(if is_current { InstallState::Current } else { InstallState::Outdated })
 }

@@ -1,4 +1,4 @@
-//! Where it is put: for all projects of the user, for one project, or into a folder of its own.
+//! The target of an installation: all projects of the user, one project, or a plugin folder.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub enum InstallScope {
 }
 
 impl InstallScope {
-    /// Returns its word on the command line.
+    /// Returns its name on the command line.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -25,35 +25,35 @@ impl InstallScope {
     }
 }
 
-/// A scope, and the environment in which folders are found.
+/// A scope, and the environment that determines its folders.
 pub struct InstallTarget<'a> {
     pub scope: InstallScope,
-    /// The root of the project around the user, if there is one.
+    /// The root of the current project, if any.
     pub project_root: Option<PathBuf>,
     pub env_var: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 impl InstallTarget<'_> {
-    /// Returns the folder that a variable names.
+    /// Returns the folder in a variable, if it is an absolute path.
     pub(super) fn folder_from_env(&self, variable: &str) -> Option<PathBuf> {
         (self.env_var)(variable).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
-    /// Returns a folder below the user's home, unless a variable names another.
+    /// Returns the folder in a variable, or else a folder below the user's home.
     pub(super) fn user_folder(&self, variable: &str, below: &str) -> Result<PathBuf, InstallError> {
-        let own = self.folder_from_env(variable).or_else(|| Some(self.folder_from_env("HOME")?.join(below)));
-        own.ok_or(InstallError::NoHome { variable: "HOME" })
+        let folder = self.folder_from_env(variable).or_else(|| Some(self.folder_from_env("HOME")?.join(below)));
+        folder.ok_or(InstallError::NoHome { variable: "HOME" })
     }
 
-    /// Returns the folder in which is written down what was installed.
+    /// Returns the folder with the install records.
     pub(super) fn records_folder(&self) -> Result<PathBuf, InstallError> {
         let state = self.user_folder("XDG_STATE_HOME", ".local/state")?;
         Ok(ralph_util::private_files::resolve_links(&state.join("ralph")).join("installed"))
     }
 }
 
-/// Returns a path as text, which every settings file needs.
+/// Returns a path as text, because settings files cannot contain other paths.
 pub(super) fn path_to_text(path: &Path) -> Result<String, InstallError> {
-    let unfit = || InstallError::UnusablePath { path: path.to_path_buf(), problem: "is no UTF-8 text" };
-    path.to_str().map(str::to_owned).ok_or_else(unfit)
+    let not_utf8 = || InstallError::UnusablePath { path: path.to_path_buf(), problem: "is not valid UTF-8" };
+    path.to_str().map(str::to_owned).ok_or_else(not_utf8)
 }

@@ -1,5 +1,5 @@
-//! Puts ralph into the programs that people sit in front of: hooks into their settings, slash commands beside them. It
-//! changes nothing that is not ours, undoes exactly what it did, and starts no program.
+//! Installs ralph into interactive agents: hooks in their settings, and slash commands. It changes nothing that belongs
+//! to the user, reverts exactly its own changes, and starts no program.
 mod apply;
 mod error;
 mod hook_command;
@@ -29,18 +29,18 @@ pub use warnings::install_warnings;
 /// Returns what `install` would do, without doing it.
 pub fn plan_install(
     host: &HostInstaller,
-    place: &InstallTarget,
+    target: &InstallTarget,
     own: &RalphExecutable,
-    patience: HookTimeout,
+    timeout: HookTimeout,
 ) -> Result<InstallPlan, InstallError> {
-    plan_install::plan_install(host, place, own, patience)
+    plan_install::plan_install(host, target, own, timeout)
 }
 
 /// Returns what `uninstall` would do, without doing it.
 pub fn plan_uninstall(
     host: &HostInstaller,
-    place: &InstallTarget,
+    target: &InstallTarget,
     own: &RalphExecutable,
 ) -> Result<InstallPlan, InstallError> {
-    plan_uninstall::plan_uninstall(host, place, own)
+    plan_uninstall::plan_uninstall(host, target, own)
 }

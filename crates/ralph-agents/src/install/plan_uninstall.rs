@@ -1,4 +1,4 @@
-//! What uninstalling changes: what install did is undone, and nothing else.
+//! Plans an uninstallation, which reverts exactly the changes of the installation.
 use super::apply::{FileOutcome, InstallPlan};
 use super::error::InstallError;
 use super::hook_timeout;
@@ -14,39 +14,35 @@ use ralph_util::digest::sha256_hex;
 
 pub(super) fn plan_uninstall(
     host: &HostInstaller,
-    place: &InstallTarget<'_>,
+    target: &InstallTarget<'_>,
     own: &RalphExecutable,
 ) -> Result<InstallPlan, InstallError> {
-    let folder = host.settings_folder(place)?;
-    let shelf = InstallRecordFile::for_host(place, host.name, &folder)?;
-    let old = shelf.read()?;
-    let ours = HookMatcher::new(host.name, own, old.as_ref().and_then(|old| old.program.as_deref()));
+    let folder = host.settings_folder(target)?;
+    let record_file = InstallRecordFile::for_host(target, host.name, &folder)?;
+    let old = record_file.read()?;
+    let matcher = HookMatcher::new(host.name, own, old.as_ref().and_then(|old| old.program.as_deref()));
     let seconds = old.as_ref().and_then(|old| old.seconds).unwrap_or(hook_timeout::DEFAULT_HOOK_TIMEOUT_SECONDS);
-    let parts = host.build_parts(place, &folder, (own, seconds));
+    let parts = host.build_parts(target, &folder, own, seconds);
     let known = |part: &InstallPart| old.as_ref().and_then(|old| old.find_file(&part.path));
     let mut changes = Vec::new();
     for part in &parts {
         let found = snapshot_file(&part.path)?;
-        ensure_inside_project(place, &part.path, &found.real_path)?;
+        ensure_inside_project(target, &part.path, &found.real_path)?;
         changes.push(match &part.content {
-            PartContent::WholeFile(text) => plan_whole_file_removal(part, found, (text, known(part))),
-            PartContent::Hooks(hooks) => plan_hooks_removal(part, found, (&ours, hooks, known(part)))?,
+            PartContent::WholeFile(text) => plan_whole_file_removal(part, found, text, known(part)),
+            PartContent::Hooks(hooks) => plan_hooks_removal(part, found, &matcher, hooks, known(part))?,
         });
     }
-    // Files of an older ralph, which this one would not write.
-    let is_old = |entry: &&InstalledFile| parts.iter().all(|part| part.path != entry.path);
-    for entry in old.iter().flat_map(|old| &old.files).filter(is_old) {
+    // Files that an older ralph installed and this one would not.
+    let is_obsolete = |entry: &&InstalledFile| parts.iter().all(|part| part.path != entry.path);
+    for entry in old.iter().flat_map(|old| &old.files).filter(is_obsolete) {
         let part = InstallPart::whole_file(entry.path.clone(), String::new());
         match entry.kind {
             InstalledFileKind::Whole => {
-                changes.push(plan_whole_file_removal(
-                    &part,
-                    snapshot_file(&entry.path)?,
-                    (&String::new(), Some(entry)),
-                ));
+                changes.push(plan_whole_file_removal(&part, snapshot_file(&entry.path)?, "", Some(entry)));
             }
             InstalledFileKind::Hooks { .. } => {
-                changes.push(plan_hooks_removal(&part, snapshot_file(&entry.path)?, (&ours, &[], Some(entry)))?);
+                changes.push(plan_hooks_removal(&part, snapshot_file(&entry.path)?, &matcher, &[], Some(entry))?);
             }
         }
     }
@@ -55,40 +51,43 @@ pub(super) fn plan_uninstall(
         .iter()
         .filter(|change| change.before != change.after)
         .try_for_each(|change| ensure_writable(&change.real_path))?;
-    let emptied = old.as_ref().map(|old| old.folders.clone()).unwrap_or_default();
-    Ok(InstallPlan { record_file: shelf, old_record: old, new_record: None, changes, removable_folders: emptied })
+    let removable_folders = old.as_ref().map(|old| old.folders.clone()).unwrap_or_default();
+    Ok(InstallPlan { record_file, old_record: old, new_record: None, changes, removable_folders })
 }
 
 fn plan_whole_file_removal(
     part: &InstallPart,
     found: FileSnapshot,
-    (text, known): (&String, Option<&InstalledFile>),
+    text: &str,
+    known: Option<&InstalledFile>,
 ) -> FileChange {
-    let is_ours = |there: &String| there == text || known.is_some_and(|known| known.sha256 == sha256_hex(there));
+    let is_ours = |current: &str| current == text || known.is_some_and(|known| known.sha256 == sha256_hex(current));
     match found.text.clone() {
-        Some(there) if is_ours(&there) => FileChange::new(&part.path, found, None, FileOutcome::Removed),
-        there => FileChange::new(&part.path, found, there, FileOutcome::NotOurs),
+        Some(current) if is_ours(&current) => FileChange::new(&part.path, found, None, FileOutcome::Removed),
+        current => FileChange::new(&part.path, found, current, FileOutcome::NotOurs),
     }
 }
 
 fn plan_hooks_removal(
     part: &InstallPart,
     found: FileSnapshot,
-    (ours, hooks, known): (&HookMatcher<'_>, &[Hook], Option<&InstalledFile>),
+    matcher: &HookMatcher<'_>,
+    hooks: &[Hook],
+    known: Option<&InstalledFile>,
 ) -> Result<FileChange, InstallError> {
-    let there = found.text.clone().unwrap_or_default();
+    let current = found.text.clone().unwrap_or_default();
     let malformed = |source| InstallError::MalformedSettings { path: part.path.clone(), source };
-    let (clean, was_new) = strip_hooks(&there, known, (ours, hooks)).map_err(malformed)?;
-    Ok(if was_new && is_empty_settings(&clean) {
+    let stripped = strip_hooks(&current, known, matcher, hooks).map_err(malformed)?;
+    Ok(if stripped.was_created_by_us && is_empty_settings(&stripped.text) {
         FileChange::new(&part.path, found, None, FileOutcome::Removed)
-    } else if clean == there {
-        FileChange::new(&part.path, found, Some(there), FileOutcome::Unchanged)
+    } else if stripped.text == current {
+        FileChange::new(&part.path, found, Some(current), FileOutcome::Unchanged)
     } else {
-        FileChange::new(&part.path, found, Some(clean), FileOutcome::HooksRemoved)
+        FileChange::new(&part.path, found, Some(stripped.text), FileOutcome::HooksRemoved)
     })
 }
 
-/// Tells whether nothing is left of a file that we made.
+/// Returns whether the settings are empty apart from white space.
 fn is_empty_settings(text: &str) -> bool {
     let bare: String = text.split_whitespace().collect();
     bare.is_empty() || bare == "{}"

@@ -1,4 +1,4 @@
-//! This very program, as others can start it, and which commands of hooks start it.
+//! The path of the running ralph executable, and which hook commands start ralph.
 use std::path::{Path, PathBuf};
 
 use super::error::InstallError;
@@ -11,7 +11,7 @@ pub struct RalphExecutable {
     path_lookup: PathLookup,
 }
 
-/// Whom the name `ralph` leads to, in the shell of whoever installs.
+/// The result of looking up `ralph` on the user's PATH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathLookup {
     ThisExecutable,
@@ -20,50 +20,50 @@ pub enum PathLookup {
 }
 
 impl RalphExecutable {
-    /// `known` is where the user finds ralph. If that leads here, it outlives an update better than where it leads.
-    pub fn locate(known: Option<PathBuf>) -> Result<Self, InstallError> {
+    /// Locates the running executable. `on_path` is the `ralph` on the user's PATH. If it resolves to this executable,
+    /// it is preferred, because it survives an update better than the resolved path.
+    pub fn locate(on_path: Option<PathBuf>) -> Result<Self, InstallError> {
         let own = std::env::current_exe().map_err(|source| InstallError::UnknownExecutable { source })?;
-        let is_here = |path: &Path| path.canonicalize().is_ok_and(|real| real == own);
-        match known {
-            Some(path) if path.is_absolute() && is_here(&path) => Self::from_path(&path, PathLookup::ThisExecutable),
+        let is_this = |path: &Path| path.canonicalize().is_ok_and(|real| real == own);
+        match on_path {
+            Some(path) if path.is_absolute() && is_this(&path) => Self::from_path(&path, PathLookup::ThisExecutable),
             Some(other) => Self::from_path(&own, PathLookup::OtherExecutable(other)),
             None => Self::from_path(&own, PathLookup::NotFound),
         }
     }
 
-    fn from_path(path: &Path, named: PathLookup) -> Result<Self, InstallError> {
-        let unfit = |what| InstallError::UnusablePath { path: path.to_path_buf(), problem: what };
-        let text = path.to_str().ok_or_else(|| unfit("is no UTF-8 text, and cannot be written into settings"))?;
+    fn from_path(path: &Path, path_lookup: PathLookup) -> Result<Self, InstallError> {
+        let unusable = |problem| InstallError::UnusablePath { path: path.to_path_buf(), problem };
+        let text = path.to_str().ok_or_else(|| unusable("is not valid UTF-8, so it cannot be written to settings"))?;
         if !path.is_absolute() || !path.is_file() {
-            return Err(unfit("is not there any more: start ralph from where it is"));
+            return Err(unusable("no longer exists: start ralph from its current location"));
         }
-        Ok(Self { path: text.to_owned(), path_lookup: named })
+        Ok(Self { path: text.to_owned(), path_lookup })
     }
 
-    /// Says what keeps hooks from this ralph that name it by its name alone.
+    /// Returns a warning if hooks that call `ralph` by name do not start this executable.
     #[must_use]
     pub fn path_warning(&self) -> Option<String> {
         match &self.path_lookup {
             PathLookup::ThisExecutable => None,
             PathLookup::NotFound => Some(format!(
-                "`ralph` is not on your PATH, so hooks that are for everybody in a project do nothing: add the folder of {}",
+                "`ralph` is not on your PATH, so shared hooks of a project do nothing: add the folder of {} to PATH",
                 self.path
             )),
             PathLookup::OtherExecutable(other) => Some(format!(
-                "`ralph` on your PATH is {}, and hooks that are for everybody in a project start that one: this is {}",
+                "`ralph` on your PATH is {}, so shared hooks of a project start that executable instead of {}",
                 other.display(),
                 self.path
             )),
         }
     }
 
-    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Returns the path as a shell takes it for one word.
+    /// Returns the path, quoted as one shell word.
     #[must_use]
     pub fn shell_quoted(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
@@ -74,26 +74,26 @@ impl RalphExecutable {
     }
 }
 
-/// Which commands in the settings of a host are hooks of ours.
+/// Recognises ralph's hooks in the settings of a host.
 pub(super) struct HookMatcher<'a> {
     host: &'a str,
-    /// Ralphs that may be called otherwise.
+    /// Paths of ralph executables that may have another name.
     programs: Vec<&'a str>,
 }
 
 impl<'a> HookMatcher<'a> {
-    /// `old` is the program that was installed before.
+    /// `old` is the executable of the previous installation.
     pub(super) fn new(host: &'a str, own: &'a RalphExecutable, old: Option<&'a str>) -> Self {
         Self { host, programs: std::iter::once(own.path()).chain(old).collect() }
     }
 
-    /// Tells whether a command is the hook of some ralph for this host, whatever it is told beside. With another command
-    /// behind it, it is the user's.
+    /// Returns whether a command is a hook of any ralph for this host, with any options. A command line that runs
+    /// something else too belongs to the user.
     pub(super) fn matches_command(&self, command: &str) -> bool {
-        let called = find_ralph_call(command);
-        let words = shell_words::split_words(called.command_text()).unwrap_or_default();
-        let [program, hook, host, more @ ..] = words.as_slice() else { return false };
-        let is_ralph = match called {
+        let call = find_ralph_call(command);
+        let words = shell_words::split_words(call.command_text()).unwrap_or_default();
+        let [program, hook, host, options @ ..] = words.as_slice() else { return false };
+        let is_ralph = match call {
             RalphCall::ByPath(_) => self.is_ralph_program(program),
             RalphCall::ByName(_) => program == hook_command::RALPH_NAME,
         };
@@ -101,12 +101,12 @@ impl<'a> HookMatcher<'a> {
             && host == self.host
             && is_ralph
             && !command.trim().contains('\n')
-            && !more.iter().any(|word| starts_another_command(word))
+            && !options.iter().any(|word| starts_another_command(word))
     }
 
     fn is_ralph_program(&self, program: &str) -> bool {
-        let is_named = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with("ralph"));
-        program.starts_with('/') && (is_named(program) || self.programs.contains(&program))
+        let is_named_ralph = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with("ralph"));
+        program.starts_with('/') && (is_named_ralph(program) || self.programs.contains(&program))
     }
 }
 
@@ -134,8 +134,8 @@ mod tests {
             let command = hook_command::hook_command_by_path(&own, "claude");
             let is_of = |host| HookMatcher::new(host, &own, None).matches_command(&command);
             assert!(is_of("claude") && !is_of("codex"), "{command}");
-            let said = std::process::Command::new("/bin/sh").env_clear().args(["-c", &command]).output().unwrap();
-            assert_eq!(String::from_utf8(said.stdout).unwrap(), "hook claude", "{command}");
+            let output = std::process::Command::new("/bin/sh").env_clear().args(["-c", &command]).output().unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), "hook claude", "{command}");
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
 
     // spec: H2
     #[test]
-    fn a_hook_is_ours_whatever_its_options_and_the_executable_name() {
+    fn a_hook_is_ours_with_any_options_and_executable_name() {
         let own = RalphExecutable { path: "/my bin/loop".to_owned(), path_lookup: PathLookup::NotFound };
         let ours = HookMatcher::new("claude", &own, Some("/old/loop"));
         for command in [

@@ -1,4 +1,4 @@
-//! Files of the user's: read without guessing, written whole or not at all. A link stays a link, a mode stays a mode.
+//! Reads and atomically replaces files of the user. Links, mode and owner are preserved.
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use super::error::InstallError;
 
-/// Settings that are longer were not written by people.
+/// Larger files are not accepted as settings.
 const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
-/// What stands at a path.
+/// The content of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileSnapshot {
-    /// Where it really is, behind links.
+    /// The path with links resolved.
     pub(super) real_path: PathBuf,
-    /// None where there is no file.
+    /// `None` if there is no file.
     pub(super) text: Option<String>,
 }
 
-/// Looks at a path.
+/// Reads a file, which may be missing.
 pub(super) fn snapshot_file(path: &Path) -> Result<FileSnapshot, InstallError> {
-    let unfit = |what| InstallError::UnusablePath { path: path.to_path_buf(), problem: what };
+    let unusable = |problem| InstallError::UnusablePath { path: path.to_path_buf(), problem };
     let unreadable = |source| InstallError::Unreadable { path: path.to_path_buf(), source };
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -31,35 +31,35 @@ pub(super) fn snapshot_file(path: &Path) -> Result<FileSnapshot, InstallError> {
     }
     let real = match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(unfit("is a link that leads nowhere"));
+            return Err(unusable("is a broken symbolic link"));
         }
         other => other.map_err(unreadable)?,
     };
-    let facts = real.metadata().map_err(unreadable)?;
-    if !facts.is_file() {
-        return Err(unfit("is no file"));
+    let metadata = real.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(unusable("is not a regular file"));
     }
-    if facts.len() > MAX_SETTINGS_BYTES {
-        return Err(unfit("is larger than settings are"));
+    if metadata.len() > MAX_SETTINGS_BYTES {
+        return Err(unusable("is too large for a settings file"));
     }
     let text = fs::read_to_string(&real).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => unfit("is no UTF-8 text"),
+        io::ErrorKind::InvalidData => unusable("is not valid UTF-8"),
         _ => unreadable(error),
     })?;
     Ok(FileSnapshot { real_path: real, text: Some(text) })
 }
 
-/// Refuses to replace a file that its owner has protected: a rename would not even notice.
+/// Refuses to replace a read-only file, which a rename would do without an error.
 pub(super) fn ensure_writable(path: &Path) -> Result<(), InstallError> {
     match path.metadata() {
-        Ok(facts) if facts.mode() & 0o222 == 0 => {
+        Ok(metadata) if metadata.mode() & 0o222 == 0 => {
             Err(InstallError::UnusablePath { path: path.to_path_buf(), problem: "is read-only" })
         }
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// Puts a text into the place of a file at once; whoever reads sees the old one or the new one.
+/// Replaces a file atomically: a reader sees either the old or the new text.
 pub(super) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
@@ -73,13 +73,13 @@ pub(super) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Returns where a file is written before it takes its place. Only one ralph at a time does that.
+/// Returns the path of the temporary file. It is fixed, because the install lock allows only one writer.
 fn draft_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.ralph-draft"))
 }
 
-/// Removes what a ralph that was killed has left behind. Mostly there is nothing.
+/// Removes the temporary file of a ralph that was killed, if there is one.
 pub(super) fn remove_draft(path: &Path) {
     let draft = draft_path(path);
     if draft.symlink_metadata().is_ok() {
@@ -100,7 +100,7 @@ fn write_draft(draft: &Path, path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Returns the folders above a path that are not there yet, the highest first.
+/// Returns the parent folders of a path that do not exist yet, outermost first.
 pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1).take_while(|folder| folder.symlink_metadata().is_err());
     let mut missing: Vec<_> = above.map(Path::to_path_buf).collect();

@@ -1,4 +1,4 @@
-//! The slash commands, in the words that every host gets. Each host has its own way to write a command down.
+//! The slash commands, with the same text for every host. Each host has its own file format for commands.
 use ralph_core::task::session_generation_prompt;
 
 const RALPH_TEMPLATE: &str = include_str!("texts/ralph.md");
@@ -9,7 +9,7 @@ pub(super) struct SlashCommand {
     pub(super) name: &'static str,
     /// One line, for the list of commands.
     pub(super) description: &'static str,
-    /// What may stand behind it.
+    /// The arguments of the command, for display.
     pub(super) argument_hint: &'static str,
     template: fn(&str) -> String,
 }
@@ -29,19 +29,19 @@ pub(super) const SLASH_COMMANDS: &[SlashCommand] = &[
     },
     SlashCommand {
         name: "ralph-status",
-        description: "Tell how far the loop of this session is",
+        description: "Show the progress of the loop in this session",
         argument_hint: "",
         template: |ralph| insert_program(STATUS_TEMPLATE, ralph),
     },
     SlashCommand {
         name: "ralph-tasks",
-        description: "Make tasks for ralph of a spec file",
+        description: "Create ralph tasks from a spec file",
         argument_hint: "SPEC-FILE [ADVICE]",
         template: |ralph| session_generation_prompt(ARGUMENTS_PLACEHOLDER, ralph),
     },
 ];
 
-/// Stands in a text where a host puts what the user wrote behind the command.
+/// Placeholder for the user's arguments. Each host replaces it with its own placeholder.
 const ARGUMENTS_PLACEHOLDER: &str = "{{arguments}}";
 
 fn insert_program(text: &str, ralph: &str) -> String {
@@ -49,14 +49,14 @@ fn insert_program(text: &str, ralph: &str) -> String {
 }
 
 impl SlashCommand {
-    /// Returns what the agent reads, with the words by which ralph is called and the host's own word for the arguments.
+    /// Returns the prompt of the command. `ralph` is the command that calls ralph, `arguments` the host's placeholder.
     pub(super) fn render_text(&self, ralph: &str, arguments: &str) -> String {
         (self.template)(ralph).replace(ARGUMENTS_PLACEHOLDER, arguments)
     }
 
-    /// Returns a Markdown file with its head.
+    /// Returns the command as a Markdown file with front matter.
     pub(super) fn render_markdown(&self, ralph: &str, arguments: &str, front_matter: &[(&str, &str)]) -> String {
-        let quoted = |words: &str| serde_json::Value::from(words).to_string();
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let lines = front_matter.iter().map(|(key, value)| match *value {
             "true" | "false" => format!("{key}: {value}\n"),
             value => format!("{key}: {}\n", quoted(value)),
@@ -64,11 +64,11 @@ impl SlashCommand {
         format!("---\n{}---\n{}", lines.collect::<String>(), self.render_text(ralph, arguments))
     }
 
-    /// Returns a skill, which hosts without commands have instead. `mark` stands before its name when people call it.
-    pub(super) fn render_skill(&self, ralph: &str, mark: char) -> String {
-        let Self { name, description: about, .. } = self;
-        let about = format!("{about}. Only for a user who writes {mark}{name}.");
-        let words = format!("what the user wrote behind {mark}{name}");
-        self.render_markdown(ralph, &format!("({words})"), &[("name", name), ("description", &about)])
+    /// Returns the command as a skill, for hosts without slash commands. The user calls it as `prefix` and its name.
+    pub(super) fn render_skill(&self, ralph: &str, prefix: char) -> String {
+        let Self { name, description, .. } = self;
+        let description = format!("{description}. Use only when the user writes {prefix}{name}.");
+        let arguments = format!("(what the user wrote after {prefix}{name})");
+        self.render_markdown(ralph, &arguments, &[("name", name), ("description", &description)])
     }
 }

@@ -1,4 +1,4 @@
-//! Arbitrary bytes and arbitrary chunk borders: no parser panics, and borders change nothing.
+//! Arbitrary bytes and chunk boundaries: no parser panics, and the boundaries do not affect the events.
 use proptest::prelude::*;
 
 use super::parse_chunks;
@@ -18,20 +18,20 @@ const SAMPLE_STREAMS: &[(OutputFormat, &str)] = &[
     (OutputFormat::Text, "привет 完了 🎉\nfin"),
 ];
 
-/// Text comes out as it comes in; only its sum is the same whatever the borders.
+/// Joins adjacent text events of one message, because plain text is split at chunk boundaries.
 fn join_texts(events: Vec<AgentEvent>) -> Vec<AgentEvent> {
-    let mut whole: Vec<AgentEvent> = Vec::new();
+    let mut joined: Vec<AgentEvent> = Vec::new();
     for event in events {
-        match (whole.last_mut(), event) {
+        match (joined.last_mut(), event) {
             (Some(AgentEvent::Text { message, text }), AgentEvent::Text { message: same, text: more })
                 if *message == same =>
             {
                 text.push_str(&more);
             }
-            (_, event) => whole.push(event),
+            (_, event) => joined.push(event),
         }
     }
-    whole
+    joined
 }
 
 fn parse_joined(format: OutputFormat, chunks: &[&[u8]]) -> (Vec<AgentEvent>, RecordCounts) {
@@ -56,7 +56,6 @@ fn a_stream_cut_anywhere_never_panics() {
     }
 }
 
-/// Half a record at the end is no message, however much of it there is.
 #[test] // spec: A5, S4
 fn a_truncated_record_is_not_a_message() {
     let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"<promise>X</promise>"}]}}"#;
@@ -67,7 +66,7 @@ fn a_truncated_record_is_not_a_message() {
 }
 
 #[test] // spec: A4, A5, S8
-fn a_line_of_100_megabytes_is_skipped_and_what_follows_is_read() {
+fn a_line_of_100_megabytes_is_skipped_and_later_lines_are_read() {
     let start = br#"{"type":"user","message":{"content":[{"type":"tool_result","content":""#;
     let end = b"\"}]}}\n{\"type\":\"result\",\"is_error\":false,\"result\":\"done\"}\n";
     let megabyte = vec![b'z'; 1 << 20];
@@ -80,7 +79,7 @@ fn a_line_of_100_megabytes_is_skipped_and_what_follows_is_read() {
 }
 
 #[test] // spec: A5
-fn absurd_nesting_is_skipped_and_what_follows_is_read() {
+fn excessive_nesting_is_skipped_and_later_lines_are_read() {
     for format in OutputFormat::ALL.iter().copied().filter(|format| *format != OutputFormat::Text) {
         let deep = format!("{{\"type\":\"x\",\"a\":{}\n{}\n{{}}\n", "[".repeat(100_000), "{\"a\":".repeat(100_000));
         let (events, counts) = parse_chunks(format, &[deep.as_bytes()]);

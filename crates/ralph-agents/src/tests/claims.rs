@@ -1,5 +1,5 @@
-//! The labelled outputs: what counts as the agent's final words. Whether they claim anything is decided
-//! elsewhere; here the promise must be in them, or must not.
+//! Labelled outputs: what counts as the agent's final text. These tests only check whether the promise is part of it;
+//! claim detection is tested in ralph-core.
 use serde::Deserialize;
 
 use super::{final_text, parse_events};
@@ -7,7 +7,7 @@ use crate::OutputFormat;
 
 const CLAIM_CASES: &str = include_str!("../../../ralph-core/tests/data/claims.jsonl");
 
-/// Cases in which the promise stands only in what is not the agent's final message.
+/// Classes of cases in which the promise occurs only outside of the agent's final message.
 const NON_FINAL_CLASSES: &[&str] = &[
     "neg-tool-result",
     "neg-thinking",
@@ -49,9 +49,9 @@ fn every_claim_is_in_the_final_text() {
     let positive: Vec<_> = claim_cases().into_iter().filter(|case| case.expected == "complete").collect();
     assert!(positive.len() > 50);
     for case in positive {
-        let words = final_text_of(&case);
-        assert!(words.contains("<promise>"), "{}: {words}", case.id);
-        assert!(words.contains(case.promise.trim().to_lowercase().split_whitespace().next().unwrap()), "{}", case.id);
+        let text = final_text_of(&case);
+        assert!(text.contains("<promise>"), "{}: {text}", case.id);
+        assert!(text.contains(case.promise.trim().to_lowercase().split_whitespace().next().unwrap()), "{}", case.id);
     }
 }
 
@@ -61,8 +61,8 @@ fn a_promise_elsewhere_never_reaches_the_final_text() {
         claim_cases().into_iter().filter(|case| NON_FINAL_CLASSES.contains(&case.class.as_str())).collect();
     assert!(negative.len() > 40);
     for case in negative {
-        let words = final_text_of(&case);
-        assert!(!words.contains("<promise>"), "{}: {words}", case.id);
+        let text = final_text_of(&case);
+        assert!(!text.contains("<promise>"), "{}: {text}", case.id);
     }
 }
 
@@ -72,9 +72,9 @@ fn without_a_display_the_final_text_is_the_same() {
         let format = case.format.parse::<OutputFormat>().unwrap();
         let mut parser = crate::parser_for_format(format);
         parser.skip_display_events();
-        let mut heard = Vec::new();
-        parser.push(case.output.as_bytes(), &mut heard);
-        parser.finish(&mut heard);
-        assert_eq!(final_text(&heard), final_text(&parse_events(format, &case.output)), "{}", case.id);
+        let mut events = Vec::new();
+        parser.push(case.output.as_bytes(), &mut events);
+        parser.finish(&mut events);
+        assert_eq!(final_text(&events), final_text(&parse_events(format, &case.output)), "{}", case.id);
     }
 }

@@ -1,4 +1,4 @@
-//! Whole streams through every parser: the labelled outputs, the recordings, and arbitrary bytes.
+//! Tests of all parsers with whole streams: labelled outputs, recordings, and arbitrary bytes.
 mod chunks;
 mod claims;
 mod recordings;
@@ -20,7 +20,7 @@ pub(super) fn parse_events(format: OutputFormat, stream: &str) -> Vec<AgentEvent
     parse_chunks(format, &[stream.as_bytes()]).0
 }
 
-/// The words that the loop would judge: the last message of the last turn, unless an error ended it.
+/// Returns the text in which the loop looks for a claim: the last message of the last turn, or nothing after an error.
 pub(super) fn final_text(events: &[AgentEvent]) -> String {
     let mut finder = ClaimFinder::new(ClaimRules::new(Promise::parse("anything").unwrap()), "");
     events.iter().for_each(|event| feed_claim_finder(&mut finder, event));

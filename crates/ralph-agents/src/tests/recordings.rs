@@ -1,12 +1,12 @@
-//! What real programs printed. All of it must be understood, and what is read from each recording is pinned: its
-//! events, and what the attempt comes to with the exit code that it had.
+//! Recorded output of the real agents. Every record must be recognised, and the events and the summary of each
+//! recording are pinned by a snapshot.
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::{final_text, parse_chunks};
 use crate::{Agent, AgentErrorKind, AgentEvent, AgentExit, AttemptSummary, AttemptSummaryBuilder, find_agent};
 
-/// The folders, the agents that wrote them, and how many recordings they hold at least.
+/// The folders, their agents, and the minimum number of recordings in each.
 const RECORDING_FOLDERS: &[(&str, &str, usize)] = &[
     ("claude", "claude", 75),
     ("claude197", "claude", 2),
@@ -81,13 +81,13 @@ fn load_folder_recordings(name: &'static str, agent: &'static dyn Agent) -> Vec<
     found
 }
 
-/// The exit code stands beside the output: alone, or among other facts. It is negative where a signal was the end.
+/// Reads the exit code from the `.rc` or `.meta` file of a recording. A negative code is a signal.
 fn recorded_exit(output: &Path) -> AgentExit {
-    let beside = |extension: &str| std::fs::read_to_string(output.with_extension(extension)).ok();
-    let code = beside("rc").map(|text| text.trim().parse().unwrap());
+    let read_sibling = |extension: &str| std::fs::read_to_string(output.with_extension(extension)).ok();
+    let code = read_sibling("rc").map(|text| text.trim().parse().unwrap());
     let code = code.or_else(|| {
-        let facts: serde_json::Value = serde_json::from_str(&beside("meta")?).unwrap();
-        i32::try_from(facts["rc"].as_i64()?).ok()
+        let meta: serde_json::Value = serde_json::from_str(&read_sibling("meta")?).unwrap();
+        i32::try_from(meta["rc"].as_i64()?).ok()
     });
     match code {
         None => AgentExit::Unknown,
@@ -101,7 +101,7 @@ fn find_recording(title: &str) -> AgentRecording {
 }
 
 #[test] // spec: A1, A5, A8
-fn every_recording_is_understood() {
+fn every_record_of_every_recording_is_recognised() {
     for found in load_recordings() {
         let (_, counts) = parse_chunks(found.agent.output_format(), &[&found.output]);
         let title = found.title();
@@ -114,7 +114,7 @@ fn every_recording_is_understood() {
     }
 }
 
-/// Counts the lines that are meant for people.
+/// Counts the lines that are not JSON records.
 fn count_banner_lines(bytes: &[u8]) -> u64 {
     let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.filter(|line| !line.is_empty() && !line.starts_with(b"{")).count() as u64
@@ -133,7 +133,7 @@ fn every_recording_keeps_its_events_and_summary() {
     });
 }
 
-/// One event a line, as `ralph agents parse` prints them.
+/// Renders one event per line, as `ralph agents parse` prints them.
 fn render_listing(found: &AgentRecording) -> String {
     let mut text = format!("{:?}\n", found.exit);
     for event in found.parse_events() {
@@ -144,7 +144,7 @@ fn render_listing(found: &AgentRecording) -> String {
 }
 
 #[test] // spec: A8, L5, L6
-fn a_recorded_failure_has_its_kind() {
+fn recorded_failures_are_classified() {
     let table = [
         ("claude/e429", AgentErrorKind::RateLimit),
         ("claude/429-long", AgentErrorKind::RateLimit),
@@ -206,32 +206,32 @@ fn a_recorded_failure_has_its_kind() {
 }
 
 #[test] // spec: A8, L6
-fn a_recorded_limit_says_when_it_ends() {
+fn a_recorded_rate_limit_has_its_reset_time() {
     let reset = |title: &str| find_recording(title).summarize().error.unwrap().reset_at;
-    assert_eq!(reset("codex/x429usage"), Some(1_794_789_960), "12:46 AM in the zone of the machine");
-    assert_eq!(reset("codex/xsserl"), Some(1_794_772_802), "1.2 s after it is read");
+    assert_eq!(reset("codex/x429usage"), Some(1_794_789_960), "12:46 AM in the local time zone");
+    assert_eq!(reset("codex/xsserl"), Some(1_794_772_802), "1.2 s after the message");
     assert_eq!(reset("claude/429-long2"), None);
     assert_eq!(reset("goose/429always"), None);
 }
 
 #[test] // spec: A5, S2
-fn a_recorded_answer_is_the_final_text_and_is_said_once() {
-    let words = |title: &str| final_text(&find_recording(title).parse_events());
+fn a_recorded_answer_is_the_final_text_and_occurs_once() {
+    let text_of = |title: &str| final_text(&find_recording(title).parse_events());
     let done = "The work is finished. <promise>COMPLETE</promise>";
-    assert_eq!(words("claude/tool"), "All done.\n<promise>COMPLETE</promise>");
-    assert_eq!(words("claude/partial"), "All done.\n<promise>COMPLETE</promise>");
-    assert_eq!(words("claude/subagent"), "main done <promise>COMPLETE</promise>");
-    assert_eq!(words("claude/background2"), "after notification <promise>COMPLETE</promise>");
-    assert_eq!(words("claude/json"), "Hello from the mock. <promise>COMPLETE</promise>");
-    assert_eq!(words("claude/stop-cap"), "", "the last claim was followed by a prompt");
-    assert_eq!(words("codex/tool-yolo"), "All done.\n<promise>COMPLETE</promise>");
+    assert_eq!(text_of("claude/tool"), "All done.\n<promise>COMPLETE</promise>");
+    assert_eq!(text_of("claude/partial"), "All done.\n<promise>COMPLETE</promise>");
+    assert_eq!(text_of("claude/subagent"), "main done <promise>COMPLETE</promise>");
+    assert_eq!(text_of("claude/background2"), "after notification <promise>COMPLETE</promise>");
+    assert_eq!(text_of("claude/json"), "Hello from the mock. <promise>COMPLETE</promise>");
+    assert_eq!(text_of("claude/stop-cap"), "", "the last claim was followed by a prompt");
+    assert_eq!(text_of("codex/tool-yolo"), "All done.\n<promise>COMPLETE</promise>");
     for title in ["opencode/ok", "gemini/ok", "gemini/hooks", "qwen/ok", "qwen/partial", "copilot/ok", "goose/ok"] {
-        assert_eq!(words(title), done, "{title}");
+        assert_eq!(text_of(title), done, "{title}");
     }
-    assert_eq!(words("cline/ok"), done);
+    assert_eq!(text_of("cline/ok"), done);
     for title in ["acp/opencode", "acp/copilot-load", "acp/opencode-load", "acp/gemini-load", "acp/goose-w"] {
-        assert_eq!(words(title), done, "{title}");
+        assert_eq!(text_of(title), done, "{title}");
     }
-    assert_eq!(words("cline/mid-term"), "", "the run was aborted");
-    assert_eq!(words("copilot/autopilot"), "Still working on it, not done yet.");
+    assert_eq!(text_of("cline/mid-term"), "", "the run was aborted");
+    assert_eq!(text_of("copilot/autopilot"), "Still working on it, not done yet.");
 }

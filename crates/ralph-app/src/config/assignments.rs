@@ -1,7 +1,7 @@
-//! Reads `KEY=value` lines as a shell would, but runs and expands nothing: `$(…)` and backquotes are text.
+//! Parses `KEY=value` lines in shell syntax without running or expanding anything: `$(…)` and backquotes are text.
+//! By hand because a shell parser would expand and execute.
 use super::document::is_variable_name;
 
-/// One assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShellAssignment {
     pub key: String,
@@ -9,7 +9,7 @@ pub(super) struct ShellAssignment {
     pub line: u64,
 }
 
-/// A line that is no assignment.
+/// A line that is not an assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AssignmentError {
     pub line: u64,
@@ -17,14 +17,14 @@ pub(super) struct AssignmentError {
     pub hint: &'static str,
 }
 
-/// More keys are a mistake, or an attack.
+/// Limit on keys; a file with more is a mistake or an attack.
 const MAX_ASSIGNMENTS: usize = 20_000;
 
-const NOT_EXECUTED_HINT: &str = "the file is read, not run: it holds comments and KEY=value lines";
-const YAML_FILE_NAME_HINT: &str = "the name of a YAML file is config.yaml";
-const QUOTE_VALUE_HINT: &str = "put the value into quotation marks: KEY=\"two words\"";
+const NOT_EXECUTED_HINT: &str = "ralph does not execute this file: it may contain only comments and KEY=value lines";
+const YAML_FILE_NAME_HINT: &str = "name a YAML configuration config.yaml";
+const QUOTE_VALUE_HINT: &str = "quote the value: KEY=\"two words\"";
 
-/// Tells whether a text looks like such a file rather than like YAML: by its first line that says anything.
+/// Returns whether a text looks like assignments rather than YAML, judged by its first line that is not a comment.
 pub(super) fn looks_like_assignments(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.next().is_some_and(|line| {
@@ -33,7 +33,7 @@ pub(super) fn looks_like_assignments(text: &str) -> bool {
     })
 }
 
-/// Returns the assignments in order.
+/// Returns the assignments in file order.
 pub(super) fn parse_assignments(text: &str) -> Result<Vec<ShellAssignment>, AssignmentError> {
     let mut reader = AssignmentReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
     let mut found = Vec::new();
@@ -43,9 +43,7 @@ pub(super) fn parse_assignments(text: &str) -> Result<Vec<ShellAssignment>, Assi
             None => return Ok(found),
             Some('#') => reader.skip_while(|letter| letter != '\n'),
             Some(_) if found.len() == MAX_ASSIGNMENTS => {
-                return Err(
-                    reader.error_here("it is too much: at most 20,000 keys are read", "remove what is not needed")
-                );
+                return Err(reader.error_here("more than 20,000 keys", "remove keys that are not needed"));
             }
             Some(_) => found.push(read_assignment(&mut reader)?),
         }
@@ -60,18 +58,18 @@ fn read_assignment(reader: &mut AssignmentReader<'_>) -> Result<ShellAssignment,
         key = reader.read_name();
     }
     if !is_variable_name(&key) {
-        return Err(reader.error_here("it is no KEY=value", NOT_EXECUTED_HINT));
+        return Err(reader.error_here("not a KEY=value line", NOT_EXECUTED_HINT));
     }
     match reader.next() {
         Some('=') => {}
         Some(' ' | '\t') if reader.rest.trim_start_matches(is_blank).starts_with('=') => {
-            return Err(AssignmentError { line, message: "there is a blank before =", hint: "write KEY=value" });
+            return Err(AssignmentError { line, message: "blank before =", hint: "write KEY=value" });
         }
         Some(':') => {
-            return Err(AssignmentError { line, message: "it is no KEY=value", hint: YAML_FILE_NAME_HINT });
+            return Err(AssignmentError { line, message: "not a KEY=value line", hint: YAML_FILE_NAME_HINT });
         }
         Some(_) | None => {
-            return Err(AssignmentError { line, message: "it is no KEY=value", hint: NOT_EXECUTED_HINT });
+            return Err(AssignmentError { line, message: "not a KEY=value line", hint: NOT_EXECUTED_HINT });
         }
     }
     let value = read_value(reader)?;
@@ -79,17 +77,17 @@ fn read_assignment(reader: &mut AssignmentReader<'_>) -> Result<ShellAssignment,
     Ok(ShellAssignment { key, value, line })
 }
 
-/// Nothing but a comment may follow a value.
+/// Accepts a comment or the end of the line after a value.
 fn expect_end_of_line(reader: &mut AssignmentReader<'_>) -> Result<(), AssignmentError> {
-    let parted = reader.peek().is_some_and(is_blank);
+    let has_blank = reader.peek().is_some_and(is_blank);
     reader.skip_while(is_blank);
     match reader.peek() {
         None | Some('\n' | '\r') => Ok(()),
-        Some('#') if parted => {
+        Some('#') if has_blank => {
             reader.skip_while(|letter| letter != '\n');
             Ok(())
         }
-        Some(_) => Err(reader.error_here("something follows the value", QUOTE_VALUE_HINT)),
+        Some(_) => Err(reader.error_here("unexpected text after the value", QUOTE_VALUE_HINT)),
     }
 }
 
@@ -102,9 +100,9 @@ fn read_value(reader: &mut AssignmentReader<'_>) -> Result<String, AssignmentErr
             '"' => read_double_quoted(reader, &mut value)?,
             '$' | '`' => read_substitution(reader, &mut value)?,
             '\\' => read_escape(reader, &mut value),
-            '\0' => return Err(reader.error_here("it holds a NUL character", "remove it")),
+            '\0' => return Err(reader.error_here("the value contains a NUL character", "remove it")),
             '(' | ')' | ';' | '&' | '|' | '<' | '>' => {
-                return Err(reader.error_here("a shell would take this character for itself", QUOTE_VALUE_HINT));
+                return Err(reader.error_here("this character has a special meaning in a shell", QUOTE_VALUE_HINT));
             }
             plain => {
                 value.push(plain);
@@ -115,7 +113,7 @@ fn read_value(reader: &mut AssignmentReader<'_>) -> Result<String, AssignmentErr
     Ok(value)
 }
 
-/// A backslash at the end of a line joins it with the next.
+/// Reads a backslash and its character. A backslash at the end of a line joins the lines.
 fn read_escape(reader: &mut AssignmentReader<'_>, value: &mut String) {
     reader.next();
     match reader.next() {
@@ -164,7 +162,7 @@ fn read_double_quoted(reader: &mut AssignmentReader<'_>, value: &mut String) -> 
     Err(open)
 }
 
-/// Takes `$(…)` and `` `…` `` as they stand, blanks and quotation marks within included.
+/// Copies `$(…)` and `` `…` `` verbatim, including blanks and quotation marks.
 fn read_substitution(reader: &mut AssignmentReader<'_>, value: &mut String) -> Result<(), AssignmentError> {
     let open = reader.unclosed_error();
     let first = reader.next();
@@ -230,7 +228,7 @@ impl AssignmentReader<'_> {
     }
 
     fn unclosed_error(&self) -> AssignmentError {
-        self.error_here("what is opened here is never closed", "close the quotation mark or parenthesis")
+        self.error_here("quotation mark or parenthesis is not closed", "close the quotation mark or parenthesis")
     }
 }
 

@@ -1,4 +1,4 @@
-//! `KEY=value` lines: as a shell would read them, without running anything.
+//! `KEY=value` lines are parsed in shell syntax without running anything.
 use proptest::prelude::{any, prop_assert, proptest};
 
 use super::*;
@@ -14,8 +14,8 @@ fn assert_value(text: &str, value: &str) {
 
 // spec: C2
 #[test]
-fn comments_exports_and_empty_lines_are_understood() {
-    let text = "# a comment\n\nA=1\n  export B=two # said\n\texport  C='x'\r\nD=\nE=a#b\n";
+fn comments_exports_and_empty_lines_are_accepted() {
+    let text = "# a comment\n\nA=1\n  export B=two # note\n\texport  C='x'\r\nD=\nE=a#b\n";
     let expected = [("A", "1", 3), ("B", "two", 4), ("C", "x", 5), ("D", "", 6), ("E", "a#b", 7)];
     assert_eq!(parse_to_tuples(text), expected.map(|(key, value, line)| (key.to_owned(), value.to_owned(), line)));
 }
@@ -54,7 +54,7 @@ fn invalid_assignments_are_refused_with_their_line() {
         let bad = refused(text);
         assert_eq!((bad.line, bad.hint), (2, NOT_EXECUTED_HINT), "{text}: {bad:?}");
     }
-    assert_eq!(refused("A = 1").message, "there is a blank before =");
+    assert_eq!(refused("A = 1").message, "blank before =");
     assert_eq!(refused("agent: claude").hint, YAML_FILE_NAME_HINT);
     for text in ["A=one two", "A=one; B=2", "A=(a b)", "A=a|b", "A='x'y z", "A=x>y"] {
         assert_eq!(refused(text).hint, QUOTE_VALUE_HINT, "{text}");
@@ -80,7 +80,7 @@ fn assignments_are_distinguished_from_yaml_by_the_first_line() {
 proptest! {
     // spec: C2
     #[test]
-    fn no_text_brings_the_reader_down(text in any::<String>()) {
+    fn arbitrary_text_does_not_panic_the_parser(text in any::<String>()) {
         drop(parse_assignments(&text));
     }
 
@@ -94,7 +94,7 @@ proptest! {
 
     // spec: C2
     #[test]
-    fn no_shell_like_text_brings_the_reader_down(text in "[A-C='\"`$()\\\\# \n;x]{0,60}") {
+    fn shell_like_text_does_not_panic_the_parser(text in "[A-C='\"`$()\\\\# \n;x]{0,60}") {
         drop(parse_assignments(&text));
     }
 }

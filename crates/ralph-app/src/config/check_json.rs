@@ -1,4 +1,4 @@
-//! A check as it would be written.
+//! Converts a check to JSON, in the form in which the configuration would contain it.
 use std::time::Duration;
 
 use ralph_core::criterion::{Criterion, ExternalCheck, PluginCheck, VerificationMethod};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use ralph_util::duration;
 
-/// A check is its command, unless more is said about it.
+/// Returns the command alone if all other fields of the check have their defaults, otherwise a table.
 pub(super) fn check_to_json(criterion: &Criterion) -> Value {
     if let VerificationMethod::External(check) = &criterion.method
         && *criterion == Criterion::from(ExternalCheck::new(check.command.clone()))

@@ -1,4 +1,4 @@
-//! Reads checks: a command, or a table with one of the five methods or a template.
+//! Parses checks: a command, or a table with one of the five methods or a template.
 use std::collections::BTreeMap;
 
 use ralph_core::criterion::template::ParameterValues;
@@ -15,7 +15,7 @@ use super::slot::{read_scalar, read_text, read_texts};
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent};
 
-/// A check, and the file of the template that it was made from, if that came with the project.
+/// A check, with the origin of its template if that template is a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredCheck {
     pub criterion: Criterion,
@@ -34,7 +34,7 @@ impl From<ExternalCheck> for ConfiguredCheck {
     }
 }
 
-/// A stage as it is written.
+/// A stage of a check, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConfiguredStage {
     pub(super) required: bool,
@@ -49,20 +49,18 @@ impl From<ConfiguredStage> for CheckStage {
     }
 }
 
-/// Reads a list of checks.
 pub(super) fn read_checks(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<ConfiguredCheck>, ConfigError> {
     let checks = read_items(node, context)?.iter().map(|item| {
         let (check, required) = read_check(item, context)?;
         if required {
             return Ok(check);
         }
-        let refusal = ValueError::new("`required: false` means something only in a stage");
+        let refusal = ValueError::new("`required: false` is allowed only in a stage");
         Err(context.error_at_node(item, refusal.with_hint("make it a stage of a check with `stages:`")))
     });
     checks.collect()
 }
 
-/// Reads the stages of a check.
 pub(super) fn read_stages(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<ConfiguredStage>, ConfigError> {
     let stage = |item| read_check(item, context).map(|(check, required)| ConfiguredStage { required, check });
     read_items(node, context)?.iter().map(stage).collect()
@@ -73,13 +71,13 @@ fn read_items<'a>(node: &'a DocumentNode, context: &KeyContext<'_>) -> Result<&'
         NodeContent::Null => Ok(&[]),
         NodeContent::List(items) => Ok(items),
         NodeContent::Text(_) | NodeContent::Map(_) => {
-            let refusal = ValueError::new("a list is expected").with_hint("write one `- COMMAND` a line");
+            let refusal = ValueError::new("expected a list").with_hint("write one `- COMMAND` per line");
             Err(context.error_at_node(node, refusal))
         }
     }
 }
 
-/// Reads one check, and whether it must be met.
+/// Reads one check and its `required` flag.
 fn read_check(node: &DocumentNode, context: &KeyContext<'_>) -> Result<(ConfiguredCheck, bool), ConfigError> {
     let refused = |refusal| context.error_at_node(node, refusal);
     let NodeContent::Map(_) = &node.content else {
@@ -93,7 +91,7 @@ fn read_check(node: &DocumentNode, context: &KeyContext<'_>) -> Result<(Configur
     Ok((check, required))
 }
 
-/// Reads what is written. The parts of a method may stand in a table `config:` of their own.
+/// Reads the keys of a check. The keys of a method may also be nested in a table `config:`.
 fn read_draft(node: &DocumentNode, context: &KeyContext<'_>) -> Result<CheckDraft, ConfigError> {
     let written = map_entries(node, context)?;
     let is_of_plugin = written.iter().any(|entry| entry.key == "plugin");
@@ -119,12 +117,12 @@ fn build_check(mut draft: CheckDraft, context: &KeyContext<'_>) -> Result<Config
     if !draft.with.value.is_empty() {
         return Err(ValueError::new("`with:` belongs to a template").with_hint("add `template: NAME`"));
     }
-    // Whoever approves the whole approves its stages.
+    // An approval of the check covers its stages.
     let template = draft.stages.value.iter().find_map(|stage| stage.check.template.clone());
     Ok(ConfiguredCheck { criterion: named(Criterion { name: None, retries, method: build_method(draft)? }), template })
 }
 
-/// The method is the one that is named, or else the one whose parts are written.
+/// Builds the method that `method:` names; without it, the method that the other keys belong to.
 fn build_method(draft: CheckDraft) -> Result<VerificationMethod, ValueError> {
     let found = [
         (draft.command.value.is_some(), "external"),
@@ -135,11 +133,13 @@ fn build_method(draft: CheckDraft) -> Result<VerificationMethod, ValueError> {
     let mut written = found.into_iter().filter(|(is_written, _)| *is_written).map(|(_, method)| method);
     let (first, second) = (written.next(), written.next());
     if let (Some(first), Some(second)) = (first, second) {
-        return Err(ValueError::new(format!("it is {first} and {second} at once")).with_hint("write two checks"));
+        return Err(
+            ValueError::new(format!("this check mixes the methods {first} and {second}")).with_hint("write two checks")
+        );
     }
     match (draft.method.value.clone().as_deref(), first) {
         (Some(named), Some(first)) if named != first && METHOD_NAMES.contains(&named) => {
-            Err(ValueError::new(format!("its method is {named}, but what is written belongs to {first}")))
+            Err(ValueError::new(format!("method is {named}, but the other keys belong to {first}")))
         }
         (Some("string_match"), _) => Ok(VerificationMethod::StringMatch),
         (Some("semantic"), _) | (None, Some("semantic")) => Ok(VerificationMethod::Semantic(SemanticCheck {
@@ -148,7 +148,7 @@ fn build_method(draft: CheckDraft) -> Result<VerificationMethod, ValueError> {
             model: draft.model.value,
         })),
         (Some("multi_stage"), None) => {
-            Err(ValueError::new("a check of several stages has none").with_hint("add `stages:`"))
+            Err(ValueError::new("multi_stage check has no stages").with_hint("add `stages:`"))
         }
         (Some("multi_stage"), _) | (None, Some("multi_stage")) => Ok(VerificationMethod::MultiStage(StagedCheck {
             stages: draft.stages.value.into_iter().map(CheckStage::from).collect(),
@@ -167,8 +167,8 @@ fn build_method(draft: CheckDraft) -> Result<VerificationMethod, ValueError> {
 
 fn build_external_check(command: CheckCommand, draft: &CheckDraft) -> Result<ExternalCheck, ValueError> {
     if command.is_empty() {
-        return Err(ValueError::new("a check without a command")
-            .with_hint("write the command that must succeed: `- cargo test` or `- {command: cargo test}`"));
+        return Err(ValueError::new("check has no command")
+            .with_hint("add the command that must succeed: `- cargo test` or `- {command: cargo test}`"));
     }
     let parts = CheckFields {
         retries: draft.retries.value,
@@ -176,10 +176,10 @@ fn build_external_check(command: CheckCommand, draft: &CheckDraft) -> Result<Ext
         output_not_contains: draft.output_not_contains.value.as_deref(),
         working_dir: draft.working_dir.value.as_deref(),
     };
-    if let Some(CheckFieldProblem { key, problem: what, hint }) =
+    if let Some(CheckFieldProblem { key, problem, hint }) =
         find_check_problem(&parts, draft.env.keys().map(String::as_str))
     {
-        return Err(ValueError::new(format!("{key}: {what}")).with_hint(hint));
+        return Err(ValueError::new(format!("{key}: {problem}")).with_hint(hint));
     }
     Ok(ExternalCheck {
         command,
@@ -195,8 +195,8 @@ fn build_external_check(command: CheckCommand, draft: &CheckDraft) -> Result<Ext
 fn build_plugin_check(draft: CheckDraft) -> Result<PluginCheck, ValueError> {
     let plugin = draft.plugin.value.unwrap_or_default();
     if !PluginCheck::is_valid_name(&plugin) {
-        return Err(ValueError::new(format!("{plugin:?} is no name of a plugin"))
-            .with_hint("a plugin is an executable file in .ralph/verifiers, called by its name alone"));
+        return Err(ValueError::new(format!("{plugin:?} is not a valid plugin name"))
+            .with_hint("put the executable into .ralph/verifiers and write its file name"));
     }
     Ok(PluginCheck {
         plugin,
@@ -205,7 +205,7 @@ fn build_plugin_check(draft: CheckDraft) -> Result<PluginCheck, ValueError> {
     })
 }
 
-/// Reads a command: a text is the shell's, a list is a program and its arguments.
+/// Reads a command: a string is run by the shell, a list is a program and its arguments.
 pub(super) fn read_command(node: &DocumentNode) -> Result<CheckCommand, ValueError> {
     match &node.content {
         NodeContent::List(_) => read_texts(node).map(CheckCommand::Argv),
@@ -213,16 +213,15 @@ pub(super) fn read_command(node: &DocumentNode) -> Result<CheckCommand, ValueErr
     }
 }
 
-/// Reads one text or a list of them.
+/// Reads one string or a list of strings.
 pub(super) fn read_strings(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     match &node.content {
-        NodeContent::Text(_) => read_scalar(node, "a text").map(|text| vec![text.to_owned()]),
+        NodeContent::Text(_) => read_scalar(node, "a string").map(|text| vec![text.to_owned()]),
         NodeContent::Null => Ok(Vec::new()),
         NodeContent::List(_) | NodeContent::Map(_) => read_texts(node),
     }
 }
 
-/// Reads the values of a template's parameters.
 pub(super) fn read_template_values(
     node: &DocumentNode,
     context: &KeyContext<'_>,
@@ -230,13 +229,14 @@ pub(super) fn read_template_values(
     let mut values = BTreeMap::new();
     for entry in map_entries(node, context)? {
         let context = context.child(&entry.key);
-        let given = read_strings(&entry.node).map_err(|refusal| context.error_at_node(&entry.node, refusal))?;
-        values.insert(entry.key.clone(), given);
+        let parameter_values =
+            read_strings(&entry.node).map_err(|refusal| context.error_at_node(&entry.node, refusal))?;
+        values.insert(entry.key.clone(), parameter_values);
     }
     Ok(values)
 }
 
-/// Returns what is written as JSON: what looks like a number or a truth value is one.
+/// Converts a node to JSON. Scalars that look like numbers or booleans become numbers or booleans.
 pub(super) fn to_json(node: &DocumentNode) -> serde_json::Value {
     match &node.content {
         NodeContent::Null => serde_json::Value::Null,

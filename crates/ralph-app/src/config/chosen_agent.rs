@@ -1,4 +1,4 @@
-//! The agent that a run uses: its adapter, and what was written about it.
+//! Resolves the agent that a run uses: its adapter and its settings.
 use std::path::Path;
 
 use super::error::{ConfigError, ValueError};
@@ -8,7 +8,7 @@ use ralph_agents as agent;
 use ralph_agents::{Agent, LaunchRequest, OutputFormat, PermissionLevel, PresetOverrides};
 use ralph_util::suggest;
 
-/// An agent with everything that was set for it.
+/// An agent with its effective settings.
 pub struct ChosenAgent {
     pub name: String,
     pub adapter: &'static dyn Agent,
@@ -19,29 +19,29 @@ pub struct ChosenAgent {
 }
 
 impl Settings {
-    /// Returns the chosen agent. Relative programs of files are meant from `root`.
+    /// Returns the chosen agent. Relative program paths from configuration files are resolved against `root`.
     pub fn chosen_agent(&self, root: &Path) -> Result<ChosenAgent, ConfigError> {
         let Setting { value: name, origin } = &self.agent;
-        let nothing = AgentSettings::default();
-        let written = self.agents.get(name).unwrap_or(&nothing);
-        self.resolve_agent((name, origin), written, self.effective_model(written), root)
+        let defaults = AgentSettings::default();
+        let written = self.agents.get(name).unwrap_or(&defaults);
+        self.resolve_agent(name, origin, self.effective_model(written), root)
     }
 
-    /// Returns the agents that take over when the chosen one is limited, in their order.
+    /// Returns the agents that take over, in order, while the chosen one is rate limited.
     pub fn fallback_agents(&self, root: &Path) -> Result<Vec<ChosenAgent>, ConfigError> {
         let Setting { value: names, origin } = &self.fallback;
         for (at, name) in names.iter().enumerate() {
             let earlier = names.iter().take(at).chain([&self.agent.value]);
             if earlier.into_iter().any(|earlier| earlier == name) {
-                let refusal = ValueError::new(format!("fallback: the agent {name} is there already"));
+                let refusal = ValueError::new(format!("fallback: the agent {name} is listed twice"));
                 return Err(refusal.with_hint("name each agent once").at_place(origin.to_string()));
             }
         }
-        let nothing = AgentSettings::default();
+        let defaults = AgentSettings::default();
         let fallback = |name: &String| {
-            // The general model is meant for the chosen agent.
-            let written = self.agents.get(name).unwrap_or(&nothing);
-            self.resolve_agent((name, origin), written, &written.model, root)
+            // The general model applies only to the chosen agent.
+            let written = self.agents.get(name).unwrap_or(&defaults);
+            self.resolve_agent(name, origin, &written.model, root)
         };
         names.iter().map(fallback).collect()
     }
@@ -49,17 +49,17 @@ impl Settings {
     /// Returns the agent that judges.
     pub fn judge_agent(&self, root: &Path) -> Result<ChosenAgent, ConfigError> {
         let Setting { value: name, origin } = &self.judge.agent;
-        let nothing = AgentSettings::default();
-        let written = self.agents.get(name).unwrap_or(&nothing);
-        let own = AgentSettings::is_explicit(&self.judge.model);
-        let model = if own { &self.judge.model } else { &nothing.model };
-        let chosen = ChosenAgent { permission: None, ..self.resolve_agent((name, origin), written, model, root)? };
-        let refused = |what: String| ValueError::new(what).at_place(origin.to_string());
+        let defaults = AgentSettings::default();
+        let has_own_model = AgentSettings::is_explicit(&self.judge.model);
+        let model = if has_own_model { &self.judge.model } else { &defaults.model };
+        let chosen = ChosenAgent { permission: None, ..self.resolve_agent(name, origin, model, root)? };
+        let refused = |message: String| ValueError::new(message).at_place(origin.to_string());
         if chosen.adapter.build_one_shot(&LaunchRequest::default()).is_none() {
             let able = agent::AGENTS.iter().filter(|agent| agent.build_one_shot(&LaunchRequest::default()).is_some());
             let able: Vec<&str> = able.map(|agent| agent.name()).collect();
-            let mut error = refused(format!("the agent {name} cannot judge: it cannot be asked without its tools"));
-            error.hint = Some(format!("choose one of {}, or one of `agents` of such a type", able.join(", ")));
+            let mut error = refused(format!("the agent {name} cannot judge: it cannot run without its tools"));
+            error.hint =
+                Some(format!("choose one of {}, or an entry of `agents` with one of these types", able.join(", ")));
             return Err(error);
         }
         match &chosen.overrides.response_filter {
@@ -70,11 +70,13 @@ impl Settings {
 
     fn resolve_agent(
         &self,
-        (name, origin): (&str, &SettingOrigin),
-        written: &AgentSettings,
+        name: &str,
+        origin: &SettingOrigin,
         model: &Setting<Option<String>>,
         root: &Path,
     ) -> Result<ChosenAgent, ConfigError> {
+        let defaults = AgentSettings::default();
+        let written = self.agents.get(name).unwrap_or(&defaults);
         let adapter = find_adapter(name, written).ok_or_else(|| self.unknown_agent_error(name, origin))?;
         require_response_filter(adapter, written)?;
         ensure_model_supported(adapter, model)?;
@@ -96,26 +98,26 @@ impl Settings {
         })
     }
 
-    /// The model of the agent itself is nearer than the general one, unless a higher layer sets that.
+    /// Returns the agent's own model, unless a higher layer sets the general one.
     pub(super) fn effective_model<'a>(&'a self, written: &'a AgentSettings) -> &'a Setting<Option<String>> {
-        let own = AgentSettings::is_explicit(&written.model);
-        if own && written.model.origin.layer_rank() >= self.model.origin.layer_rank() {
+        let has_own_model = AgentSettings::is_explicit(&written.model);
+        if has_own_model && written.model.origin.layer_rank() >= self.model.origin.layer_rank() {
             &written.model
         } else {
             &self.model
         }
     }
 
-    /// A permission that the agent does not know is refused: the nearest might allow more than was meant.
+    /// Refuses a permission that the agent does not support: a similar level might allow more than intended.
     fn ensure_permission_supported(&self, adapter: &'static dyn Agent) -> Result<(), ConfigError> {
         let Some(permission) = self.permission.value else { return Ok(()) };
-        adapter.grants().grant_for(permission).map(drop).map_err(|why| {
-            let what = format!("the agent {} cannot be given the permission {permission}", adapter.name());
-            ValueError::new(what).with_hint(why).at_place(self.permission.origin.to_string())
+        adapter.grants().grant_for(permission).map(drop).map_err(|hint| {
+            let message = format!("the agent {} does not support the permission {permission}", adapter.name());
+            ValueError::new(message).with_hint(hint).at_place(self.permission.origin.to_string())
         })
     }
 
-    /// Every agent that was added must say what it is.
+    /// Checks that every agent has a known type: its own, or the one that its name implies.
     pub(super) fn validate_agents(&self) -> Result<(), ConfigError> {
         self.agents.iter().try_for_each(|(name, written)| match &written.kind.value {
             Some(kind) => agent::find_agent(kind).map(drop).map_err(|error| {
@@ -128,11 +130,11 @@ impl Settings {
         })
     }
 
-    /// Every agent of a role must be there, before one of them is wanted in the middle of the night.
+    /// Checks that the agents of all roles exist, so that an unattended worker does not fail hours later.
     pub(super) fn validate_roles(&self) -> Result<(), ConfigError> {
-        let nothing = AgentSettings::default();
+        let defaults = AgentSettings::default();
         self.roles.known_roles().into_iter().try_for_each(|role| match &role.agent.value {
-            Some(name) if find_adapter(name, self.agents.get(name).unwrap_or(&nothing)).is_none() => {
+            Some(name) if find_adapter(name, self.agents.get(name).unwrap_or(&defaults)).is_none() => {
                 Err(self.unknown_agent_error(name, &role.agent.origin))
             }
             Some(_) | None => Ok(()),
@@ -141,16 +143,16 @@ impl Settings {
 
     fn missing_type_error(&self, name: &str, written: &AgentSettings) -> ConfigError {
         let place = match &written.mentioned_at {
-            // A classic file changes the agent that it chooses without writing its name again.
+            // A classic file configures the agent that it chooses without repeating its name.
             SettingOrigin::BuiltIn => &self.agent.origin,
             mentioned => mentioned,
         };
         let hint = match suggest::nearest_name(name, &adapter_names()) {
-            Some(near) => format!("did you mean {near}? An agent of your own needs a `type:`"),
+            Some(near) => format!("did you mean {near}? A custom agent needs a `type:`"),
             None => format!("add `type:`, one of {}", adapter_names().join(", ")),
         };
-        let what = format!("there is no agent named {name:?}, and it has no type");
-        ValueError::new(what).with_hint(hint).at_place(place.to_string())
+        let message = format!("there is no agent named {name:?}, and it has no type");
+        ValueError::new(message).with_hint(hint).at_place(place.to_string())
     }
 
     fn unknown_agent_error(&self, name: &str, origin: &SettingOrigin) -> ConfigError {
@@ -171,39 +173,39 @@ fn find_adapter(name: &str, written: &AgentSettings) -> Option<&'static dyn Agen
     agent::find_agent(written.kind.value.as_deref().unwrap_or(name)).ok()
 }
 
-/// `json` says that the output is JSON, but not which: the adapter or a filter must know.
+/// Refuses `json` without an adapter or filter that knows which field contains the agent's text.
 fn require_response_filter(adapter: &'static dyn Agent, written: &AgentSettings) -> Result<(), ConfigError> {
     let format = &written.output_format;
-    let says_json = AgentSettings::is_explicit(format) && format.value.is_none();
-    if !says_json || adapter.output_format() != OutputFormat::Text || written.response_filter.value.is_some() {
+    let is_generic_json = AgentSettings::is_explicit(format) && format.value.is_none();
+    if !is_generic_json || adapter.output_format() != OutputFormat::Text || written.response_filter.value.is_some() {
         return Ok(());
     }
-    Err(ValueError::new("output format json: nothing says where in the JSON the agent's own text is")
+    Err(ValueError::new("output format json: no response filter says which field contains the agent's text")
         .with_hint("set a response filter, or name a format, such as claude or codex")
         .at_place(format.origin.to_string()))
 }
 
-/// A model that would change nothing about how the agent is started was meant to change something.
+/// Refuses a model that has no effect on the command line of the agent.
 fn ensure_model_supported(adapter: &'static dyn Agent, model: &Setting<Option<String>>) -> Result<(), ConfigError> {
     if let Some(name) = model.value.as_deref().filter(|name| name.starts_with('-')) {
-        // Some agents would read it as a flag of their own, which may allow them anything.
-        return Err(ValueError::new(format!("{name:?} is no model: it begins with a hyphen"))
-            .with_hint("name the model in the agent's own words, such as opus")
+        // Some agents would parse it as a flag, which could grant them any permission.
+        return Err(ValueError::new(format!("{name:?} is not a valid model: it begins with a hyphen"))
+            .with_hint("write the model name as the agent expects it, such as opus")
             .at_place(model.origin.to_string()));
     }
     let start = |model| adapter.build_invocation(&LaunchRequest { model, ..LaunchRequest::default() });
     match model.value.as_deref() {
         Some(name) if !adapter.output_format().is_conversation() && start(Some(name)) == start(None) => {
-            let what = format!("an agent of type {} takes no model ({name:?})", adapter.name());
-            let hint = "ralph does not know how this program is told: leave the model out, and say it in the \
-                        program's own words by --agent-arg, or `args:` of the agent in the configuration";
-            Err(ValueError::new(what).with_hint(hint).at_place(model.origin.to_string()))
+            let message = format!("an agent of type {} takes no model ({name:?})", adapter.name());
+            let hint = "ralph does not know the program's model option: remove the model, and pass the option with \
+                        --agent-arg or with `args:` of the agent";
+            Err(ValueError::new(message).with_hint(hint).at_place(model.origin.to_string()))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-/// A program with a slash that a file names is meant from the project's root.
+/// Resolves a relative program path from a configuration file against the project's root.
 fn resolve_program(cli: &str, origin: &SettingOrigin, root: &Path) -> String {
     match origin {
         SettingOrigin::File { .. } if cli.contains('/') && Path::new(cli).is_relative() => {
@@ -219,7 +221,8 @@ fn resolve_program(cli: &str, origin: &SettingOrigin, root: &Path) -> String {
     }
 }
 
-/// Names a program of a root whose path is no text from where the user stands, which is in or below it.
+/// Returns the program relative to the current directory, which is in or below `root`. Used if `root` is not valid
+/// UTF-8.
 fn relative_to_current_dir(root: &Path, cli: &str) -> String {
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     let depth = here.strip_prefix(root).map_or(0, |below| below.components().count());

@@ -1,5 +1,5 @@
-//! The classic configuration: `KEY=value`. Every key is a variable for prompts, and the names of old keep their meaning
-//! as well; an empty value of these is the same as none.
+//! The classic configuration: `KEY=value`. Every key is a variable for prompts; known keys also set settings, unless
+//! their value is empty.
 use super::assignments::{self, ShellAssignment};
 use super::document::KeyContext;
 use super::error::{ConfigError, ValueError};
@@ -11,10 +11,10 @@ use ralph_util::shell_words;
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent, ScalarStyle};
 
-/// A name of old and the place that it fills.
+/// A known classic key and the setting that it fills.
 type ClassicKey = (&'static str, for<'a> fn(&'a mut Settings) -> SettingSlot<'a>);
 
-/// The agent comes first: the others change the agent that the file chooses.
+/// `AGENT_TYPE` comes first, because the others configure the agent that the file chooses.
 const CLASSIC_KEYS: &[ClassicKey] = &[
     ("AGENT_TYPE", |s| SettingSlot::Text(&mut s.agent)),
     ("AGENT_CLI", |s| SettingSlot::MaybeText(&mut s.current_agent_mut().cli)),
@@ -26,7 +26,7 @@ const CLASSIC_KEYS: &[ClassicKey] = &[
     ("MAX_RETRIES", |s| SettingSlot::Count(&mut s.limits.max_retries, NumberBounds::RETRIES)),
 ];
 
-/// Applies a whole file.
+/// Applies a classic file as one layer.
 pub(super) fn apply_classic_file(
     settings: &mut Settings,
     text: &str,
@@ -37,7 +37,7 @@ pub(super) fn apply_classic_file(
     })?;
     settings.apply_layer(|settings| {
         for (name, slot) in CLASSIC_KEYS {
-            // As in a shell, the last one holds.
+            // As in a shell, the last assignment wins.
             let last = written.iter().rfind(|assignment| assignment.key == *name);
             if let Some(assignment) = last.filter(|assignment| !assignment.value.is_empty()) {
                 fill_slot(slot(settings), assignment, source)?;
@@ -50,9 +50,9 @@ pub(super) fn apply_classic_file(
 
 fn fill_slot(slot: SettingSlot<'_>, assignment: &ShellAssignment, source: &SettingSource) -> Result<(), ConfigError> {
     let node = |content| DocumentNode { line: assignment.line, column: 1, style: ScalarStyle::Plain, content };
-    // A classic file has no key that could name one.
-    let none = TemplateLibrary::default();
-    let context = KeyContext { source, path: assignment.key.clone(), templates: &none };
+    // No classic key refers to a template.
+    let no_templates = TemplateLibrary::default();
+    let context = KeyContext { source, path: assignment.key.clone(), templates: &no_templates };
     let content = match slot.value_shape() {
         ValueShape::Words => split_words(&assignment.value)
             .map_err(|refusal| context.error_at_node(&node(NodeContent::Null), refusal))?,

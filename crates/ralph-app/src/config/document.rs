@@ -11,7 +11,7 @@ use ralph_util::duration;
 use ralph_util::suggest;
 use ralph_util::yaml::{self, DocumentNode, MapEntry, NodeContent};
 
-/// The value that is being read: where it stands and under which key.
+/// The position of the value that is being read: its source and its key.
 pub(super) struct KeyContext<'a> {
     pub source: &'a SettingSource,
     pub path: String,
@@ -20,10 +20,10 @@ pub(super) struct KeyContext<'a> {
 
 impl KeyContext<'_> {
     pub(super) fn error_at_node(&self, node: &DocumentNode, error: ValueError) -> ConfigError {
-        let what =
+        let message =
             if self.path.is_empty() { error.message.clone() } else { format!("{}: {}", self.path, error.message) };
         let node = node.nearest_node(&error.part);
-        ValueError { message: what, ..error }.at_place(self.source.format_place(node.line, Some(node.column)))
+        ValueError { message, ..error }.at_place(self.source.format_place(node.line, Some(node.column)))
     }
 
     pub(super) fn child(&self, name: &str) -> Self {
@@ -32,7 +32,7 @@ impl KeyContext<'_> {
     }
 }
 
-/// Applies a whole document.
+/// Applies a YAML document as one layer.
 pub(super) fn apply_document(settings: &mut Settings, text: &str, source: &SettingSource) -> Result<(), ConfigError> {
     let templates = settings.templates.clone();
     let context = KeyContext { source, path: String::new(), templates: &templates };
@@ -40,15 +40,15 @@ pub(super) fn apply_document(settings: &mut Settings, text: &str, source: &Setti
     settings.apply_layer(|settings| fill_keys(CONFIG_KEYS, settings, &root, &context))
 }
 
-/// Reads YAML from a source.
+/// Parses YAML; errors name the position in the source.
 pub(super) fn parse_yaml(text: &str, source: &SettingSource) -> Result<DocumentNode, ConfigError> {
     yaml::parse(text).map_err(|bad| {
-        ValueError::new(format!("it is no YAML that can be read: {}", bad.message))
+        ValueError::new(format!("not valid YAML: {}", bad.message))
             .at_place(source.format_place(bad.line, Some(bad.column)))
     })
 }
 
-/// Fills a table of keys from a map. `at.path` is where the table begins.
+/// Fills a table of keys from a map. `context.path` is the path of the table.
 pub(super) fn fill_keys<S>(
     keys: &[ConfigKey<S>],
     target: &mut S,
@@ -58,10 +58,10 @@ pub(super) fn fill_keys<S>(
     fill_level(keys, target, node, &KeyLevel { context, prefix: String::new() })
 }
 
-/// How deep a map stands within its table of keys.
+/// The position of a map within its table of keys.
 struct KeyLevel<'a> {
     context: &'a KeyContext<'a>,
-    /// The part of the path within the table, with its last dot.
+    /// The path within the table, with a trailing dot.
     prefix: String,
 }
 
@@ -93,10 +93,10 @@ fn fill_level<S>(
 pub(super) fn map_entries<'a>(node: &'a DocumentNode, context: &KeyContext<'_>) -> Result<&'a [MapEntry], ConfigError> {
     match &node.content {
         NodeContent::Map(entries) => Ok(entries),
-        // A table of which everything is commented out.
+        // All entries of the table are commented out.
         NodeContent::Null => Ok(&[]),
         NodeContent::Text(_) | NodeContent::List(_) => Err(context
-            .error_at_node(node, ValueError::new("a table is expected").with_hint("write `key: value`, one a line"))),
+            .error_at_node(node, ValueError::new("expected a table").with_hint("write one `key: value` per line"))),
     }
 }
 
@@ -116,7 +116,7 @@ fn unknown_key_error<S>(keys: &[ConfigKey<S>], entry: &MapEntry, level: &KeyLeve
         .at_place(level.context.source.format_place(entry.line, Some(entry.column)))
 }
 
-/// Fills a table of texts whose names are the user's. A name that is written again replaces its value alone.
+/// Fills a table of strings with names that the user chooses. A repeated name replaces only its own value.
 pub(super) fn fill_variables(
     slot: &mut BTreeMap<String, Setting<String>>,
     node: &DocumentNode,
@@ -125,24 +125,25 @@ pub(super) fn fill_variables(
     for entry in map_entries(node, context)? {
         let context = context.child(&entry.key);
         if !is_variable_name(&entry.key) {
-            let what = ValueError::new("the name of a variable has letters, digits and `_`, no digit first");
-            return Err(context.error_at_node(&entry.node, what));
+            let refusal = ValueError::new("not a valid variable name")
+                .with_hint("use letters, digits and `_`, and do not begin with a digit");
+            return Err(context.error_at_node(&entry.node, refusal));
         }
         let value =
-            read_scalar(&entry.node, "a text").map_err(|refusal| context.error_at_node(&entry.node, refusal))?;
+            read_scalar(&entry.node, "a string").map_err(|refusal| context.error_at_node(&entry.node, refusal))?;
         let origin = context.source.origin_at(entry.line);
         slot.insert(entry.key.clone(), Setting { value: value.to_owned(), origin });
     }
     Ok(())
 }
 
-/// Tells whether a shell could use it as the name of a variable.
+/// Returns whether a shell accepts the text as a variable name.
 pub(super) fn is_variable_name(name: &str) -> bool {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Fills what is written about agents.
+/// Fills the table of agents.
 pub(super) fn fill_agents(
     slot: &mut BTreeMap<String, AgentSettings>,
     node: &DocumentNode,
@@ -152,8 +153,10 @@ pub(super) fn fill_agents(
         let context = context.child(&entry.key);
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         if entry.key.is_empty() || !entry.key.bytes().all(is_name) {
-            return Err(context
-                .error_at_node(&entry.node, ValueError::new("the name of an agent has letters, digits, - and _")));
+            return Err(context.error_at_node(
+                &entry.node,
+                ValueError::new("not a valid agent name").with_hint("use letters, digits, - and _"),
+            ));
         }
         let agent = slot.entry(entry.key.clone()).or_default();
         agent.mentioned_at = context.source.origin_at(entry.line);
@@ -162,7 +165,7 @@ pub(super) fn fill_agents(
     Ok(())
 }
 
-/// Accepts the default of a key that has no effect yet, and nothing else.
+/// Accepts only the default of a reserved key.
 pub(super) fn accept_reserved_default(
     default: &str,
     node: &DocumentNode,
@@ -171,8 +174,8 @@ pub(super) fn accept_reserved_default(
     if yaml::parse(default).is_ok_and(|default| is_same_value(node, &default)) {
         return Ok(());
     }
-    let hint = format!("leave it out, or write its default, {default}");
-    Err(context.error_at_node(node, ValueError::new("it is not available yet in this version").with_hint(hint)))
+    let hint = format!("remove the key, or write its default, {default}");
+    Err(context.error_at_node(node, ValueError::new("not available in this version yet").with_hint(hint)))
 }
 
 fn is_same_value(a: &DocumentNode, b: &DocumentNode) -> bool {
@@ -186,7 +189,7 @@ fn is_same_value(a: &DocumentNode, b: &DocumentNode) -> bool {
     }
 }
 
-/// `720m` is `12h`.
+/// Compares durations by value: `720m` equals `12h`.
 fn is_same_duration(written: &str, default: &str) -> bool {
     let has_unit = default.ends_with(|last: char| last.is_ascii_alphabetic());
     let (written, default) = (duration::parse(written), duration::parse(default));

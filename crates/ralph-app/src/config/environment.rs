@@ -1,5 +1,5 @@
-//! `RALPH_*` variables: each key has one, named after its path. An empty one is the same as none; one that is
-//! not known is somebody else's business, unless it looks like a slip of the finger.
+//! `RALPH_*` variables: each key has one, named after its path. Empty variables count as unset. Unknown variables are
+//! ignored, with a warning if the name looks like a typing mistake.
 use std::ffi::OsString;
 
 use super::document::{self, KeyContext};
@@ -11,7 +11,7 @@ use super::slot::ValueShape;
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent, ScalarStyle};
 
-/// Applies the variables of an environment.
+/// Applies the variables of an environment as one layer.
 pub(super) fn apply_environment(
     settings: &mut Settings,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -32,7 +32,7 @@ fn apply_variable(settings: &mut Settings, name: &str, value: &OsString) -> Resu
     };
     let source = SettingSource::Environment { variable: name.to_owned() };
     let Some(value) = value.to_str() else {
-        return Err(ValueError::new("it is not UTF-8 text").at_place(name));
+        return Err(ValueError::new("not UTF-8 text").at_place(name));
     };
     set_key(settings, key, value, &source)
 }
@@ -51,7 +51,7 @@ fn set_key(
         }
         KeyTarget::Slot(slot) => {
             let slot = slot(settings);
-            // What is more than a word is written as in a file.
+            // Lists and tables are written in YAML, as in a file.
             let node = match slot.value_shape() {
                 ValueShape::Scalar => DocumentNode {
                     line: 1,
@@ -70,6 +70,6 @@ fn warn_about_typo(settings: &mut Settings, name: &str) {
     let known: Vec<String> = CONFIG_KEYS.iter().filter_map(|key| environment_variable(key.path)).collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     if let Some(near) = suggest::nearest_name(name, &known) {
-        settings.warnings.push(format!("the variable {name} sets nothing; did you mean {near}?"));
+        settings.warnings.push(format!("unknown variable {name} is ignored; did you mean {near}?"));
     }
 }

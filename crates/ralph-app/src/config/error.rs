@@ -1,24 +1,24 @@
-//! What is wrong with the configuration, where, and what to write instead.
+//! Errors of the configuration: position, message and hint.
 use ralph_util::sanitize::sanitize_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}")]
 pub struct ConfigError {
-    /// `FILE:LINE:COLUMN`, a variable or a flag; of what was in no file, the part that is to blame.
+    /// `FILE:LINE:COLUMN`, a variable or a flag; for values without a source, the faulty part.
     pub place: String,
     pub message: String,
     pub hint: Option<String>,
 }
 
-/// Longer messages are mostly what was written.
+/// Maximum length of a message. Longer ones consist mostly of the quoted value.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// The same without its place: what a value's parser knows.
+/// An error without its position, as the parser of a value returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueError {
     pub message: String,
     pub hint: Option<String>,
-    /// The part of the value that is to blame, as a path; empty for all of it.
+    /// The path of the faulty part within the value; empty for the whole value.
     pub part: String,
 }
 
@@ -36,7 +36,7 @@ impl ValueError {
         self
     }
 
-    /// Makes an error of it that is safe to show: what was written may hold anything.
+    /// Adds the position, and makes the message safe to print: it may quote arbitrary input.
     pub(super) fn at_place(self, place: impl Into<String>) -> ConfigError {
         ConfigError { place: place.into(), message: shorten_message(&self.message), hint: self.hint }
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test] // spec: U1
-    fn a_message_is_one_line_of_bounded_length_that_does_nothing_to_a_terminal() {
+    fn a_message_is_one_line_of_bounded_length_without_terminal_sequences() {
         let error = ValueError::new(format!("key \u{1b}[2J\n{}", "x".repeat(1_000_000))).at_place("f:1");
         assert!(error.message.starts_with("key  xxx") && error.message.ends_with("x …"), "{error}");
         assert_eq!(error.message.chars().count(), MAX_MESSAGE_CHARS + 2);

@@ -1,5 +1,5 @@
-//! What the configuration said, in a form that can be stored with a run and tells no secret: only whether something is
-//! still as it was.
+//! Fingerprints of the effective settings, stored with a run to detect changes. They are digests, so that they reveal
+//! no secret.
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
@@ -8,7 +8,8 @@ use super::settings::Settings;
 use super::show::EffectiveSetting;
 
 impl Settings {
-    /// Returns the fingerprint of every key, with that of its value behind it. Names of keys can look like secrets, too.
+    /// Returns a digest of each key followed by a digest of its value. Key names are hashed because they may be secret
+    /// too.
     #[must_use]
     pub fn fingerprints(&self) -> Vec<String> {
         self.effective_settings()
@@ -17,19 +18,19 @@ impl Settings {
             .collect()
     }
 
-    /// Says what is not as it was when these fingerprints were taken.
+    /// Describes each setting that has changed since these fingerprints were taken.
     #[must_use]
     pub fn describe_changes_since(&self, earlier: &[String]) -> Vec<String> {
-        let mut then: BTreeMap<&str, &str> = earlier.iter().filter_map(|pair| pair.split_once(' ')).collect();
+        let mut earlier: BTreeMap<&str, &str> = earlier.iter().filter_map(|pair| pair.split_once(' ')).collect();
         let now = self.effective_settings();
-        let changed = now.iter().filter(|shown| match then.remove(short_digest(&shown.key).as_str()) {
+        let changed = now.iter().filter(|shown| match earlier.remove(short_digest(&shown.key).as_str()) {
             Some(before) => before != value_digest(shown),
-            // A key that this ralph knows and the one of then did not is nobody's change.
+            // The key may be new in this version of ralph: the user has not changed it.
             None => shown.layer != "built-in",
         });
         let mut changes: Vec<String> = changed.map(describe_change).collect();
-        if !then.is_empty() {
-            changes.push("something that the configuration said of agents or variables is gone".to_owned());
+        if !earlier.is_empty() {
+            changes.push("settings of agents or variables were removed from the configuration".to_owned());
         }
         changes
     }

@@ -1,4 +1,4 @@
-//! Puts the layers together. Flags come last, from whoever parsed them.
+//! Loads the layers in order. The caller applies flags, which are the highest layer.
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use super::settings::Settings;
 use super::templates::TemplateLibrary;
 use super::{assignments, classic, document, environment};
 
-/// The file that the user names in place of the project's.
+/// A file that `--config` names, which replaces the project's.
 #[derive(Debug, Clone, Copy)]
 pub enum ConfigOverride<'a> {
     None,
     File(&'a Path),
 }
 
-/// Returns the settings of all layers below the flags.
+/// Loads all layers below the flags.
 pub fn load_settings(
     files: &ConfigFiles,
     config_override: ConfigOverride<'_>,
@@ -34,7 +34,7 @@ pub fn load_settings(
         (ConfigOverride::File(path), _) => {
             if let LayerResult::Missing = apply_file(&mut settings, FileLayer::Named, path)? {
                 return Err(ValueError::new("the file does not exist")
-                    .with_hint("after --config comes the path of a configuration file")
+                    .with_hint("pass the path of a configuration file to --config")
                     .at_place(path.display().to_string()));
             }
         }
@@ -52,7 +52,7 @@ pub fn load_settings(
     Ok(settings)
 }
 
-/// Whether there was something to apply.
+/// Whether the file of a layer exists.
 enum LayerResult {
     Applied,
     Missing,
@@ -71,8 +71,8 @@ fn apply_file(settings: &mut Settings, layer: FileLayer, path: &Path) -> Result<
     Ok(LayerResult::Applied)
 }
 
-/// Returns what there is to apply. A project's file that is closed to us is an error; the user's own need not be
-/// ours: under `sudo` or in a container HOME may be somebody else's.
+/// Returns the text to apply. An unreadable project file is an error; an unreadable user file is only a warning,
+/// because under `sudo` or in a container HOME may belong to another user.
 fn resolve_text(
     settings: &mut Settings,
     contents: ConfigFileContents,
@@ -84,16 +84,16 @@ fn resolve_text(
         (ConfigFileContents::Text(text), _) => Ok(Some(text)),
         (ConfigFileContents::Missing, _) => Ok(None),
         (ConfigFileContents::PermissionDenied, FileLayer::User) => {
-            settings.warnings.push(format!("{place} may not be read, and is left out"));
+            settings.warnings.push(format!("cannot read {place}: permission denied; it is ignored"));
             Ok(None)
         }
         (ConfigFileContents::PermissionDenied, FileLayer::Project | FileLayer::Named) => {
-            Err(ValueError::new("it may not be read").with_hint("look at its permissions").at_place(place))
+            Err(ValueError::new("permission denied").with_hint("check the permissions of the file").at_place(place))
         }
     }
 }
 
-/// The project's `config` is classic and every `.yaml` is YAML; any other file shows what it is.
+/// The project's `config` is classic, and `.yaml` files are YAML; the format of other files is detected.
 fn is_classic_file(layer: FileLayer, path: &Path, text: &str) -> bool {
     let is_yaml = path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|yaml| end == *yaml));
     match layer {
@@ -107,13 +107,13 @@ mod tests {
     use super::*;
 
     #[test] // spec: G1
-    fn the_user_s_file_may_be_closed_to_us_but_the_project_s_may_not() {
+    fn an_unreadable_user_file_is_a_warning_and_an_unreadable_project_file_is_an_error() {
         let mut settings = Settings::default();
-        let mut closed =
+        let mut unreadable =
             |layer| resolve_text(&mut settings, ConfigFileContents::PermissionDenied, layer, Path::new("f"));
-        assert_eq!(closed(FileLayer::User), Ok(None));
-        assert_eq!(closed(FileLayer::Project).unwrap_err().to_string(), "f: it may not be read");
-        assert_eq!(closed(FileLayer::Named).unwrap_err().to_string(), "f: it may not be read");
-        assert_eq!(settings.warnings, ["f may not be read, and is left out"]);
+        assert_eq!(unreadable(FileLayer::User), Ok(None));
+        assert_eq!(unreadable(FileLayer::Project).unwrap_err().to_string(), "f: permission denied");
+        assert_eq!(unreadable(FileLayer::Named).unwrap_err().to_string(), "f: permission denied");
+        assert_eq!(settings.warnings, ["cannot read f: permission denied; it is ignored"]);
     }
 }

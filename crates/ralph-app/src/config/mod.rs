@@ -1,5 +1,5 @@
-//! The configuration in layers: built-in, the user's file, the project's file, the environment, flags. Every
-//! value knows where it comes from. Files are read, never run; nothing here starts a program or prints.
+//! Layered configuration: built-in, the user's file, the project's file, the environment, flags. Every value knows its
+//! origin. Files are parsed, never executed.
 mod assignments;
 mod check_json;
 mod checks;

@@ -1,8 +1,8 @@
-//! Where a value comes from. A higher layer replaces what a lower one says.
+//! The origin of a setting. A higher layer replaces the value of a lower one.
 use std::fmt;
 use std::path::PathBuf;
 
-/// A value and its origin.
+/// A value with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting<T> {
     pub value: T,
@@ -26,14 +26,14 @@ pub enum SettingOrigin {
     },
 }
 
-/// Which of the files it is.
+/// The layer of a configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileLayer {
-    /// The user's own, for all projects.
+    /// The user's file, for all projects.
     User,
-    /// It came with the project: somebody else may have written it.
+    /// The project's file. It is untrusted: another person may have written it.
     Project,
-    /// Named by `--config` in place of the project's.
+    /// The file named by `--config`, which replaces the project's.
     Named,
 }
 
@@ -42,14 +42,13 @@ impl<T> Setting<T> {
         Self { value, origin: SettingOrigin::BuiltIn }
     }
 
-    /// Replaces the value by that of a flag, if one was given.
+    /// Replaces the value with that of a flag, if the flag is set.
     pub fn set_from_flag(&mut self, value: Option<T>, name: &'static str) {
         if let Some(value) = value {
             *self = Self { value, origin: SettingOrigin::Flag { name } };
         }
     }
 
-    /// Replaces the value.
     pub(super) fn set(&mut self, value: T, origin: SettingOrigin) {
         *self = Self { value, origin };
     }
@@ -62,7 +61,7 @@ impl<T: Default> Default for Setting<T> {
 }
 
 impl SettingOrigin {
-    /// Orders the layers: the higher one wins.
+    /// Returns the rank of the layer: the highest rank wins.
     #[must_use]
     pub fn layer_rank(&self) -> u8 {
         match self {
@@ -87,7 +86,7 @@ impl SettingOrigin {
         }
     }
 
-    /// Tells whether somebody else than the user may have written it.
+    /// Returns whether the value comes from the project's file, which another person may have written.
     #[must_use]
     pub fn is_from_project(&self) -> bool {
         matches!(self, Self::File { layer: FileLayer::Project, .. })
@@ -105,7 +104,7 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// What is being read just now.
+/// The source that is being read.
 #[derive(Debug, Clone)]
 pub(super) enum SettingSource {
     File { layer: FileLayer, path: PathBuf },
@@ -120,7 +119,7 @@ impl SettingSource {
         }
     }
 
-    /// Names a place in it, for errors.
+    /// Returns a position in the source, for error messages.
     pub(super) fn format_place(&self, line: u64, column: Option<u64>) -> String {
         match (self, column) {
             (Self::File { path, .. }, Some(column)) => format!("{}:{line}:{column}", path.display()),

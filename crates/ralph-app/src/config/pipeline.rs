@@ -1,4 +1,4 @@
-//! What the configuration says about the work on tasks over all of their stages.
+//! Settings of the pipeline: the stages of a task, worker slots, leases and landing.
 use std::time::Duration;
 
 use ralph_core::pipeline::Pipeline;
@@ -18,17 +18,16 @@ pub enum LandingMode {
 
 #[derive(Debug, Clone)]
 pub struct PipelineSettings {
-    /// The roles, in their order.
+    /// Role names, in order.
     pub stages: Setting<Vec<String>>,
-    /// How many tasks a worker drives at once.
+    /// Number of tasks that a worker runs at the same time.
     pub slots: Setting<u32>,
     pub max_rounds: Setting<u32>,
     pub max_attempts: Setting<u32>,
-    /// Who merges finished work.
     pub land: Setting<LandingMode>,
-    /// Commands that make a new work tree fit for work.
+    /// Commands that prepare a new work tree.
     pub setup: Setting<Vec<String>>,
-    /// How long a worker may be silent before another takes its task.
+    /// How long a worker may be silent before another one takes its task.
     pub lease: Setting<Duration>,
 }
 
@@ -48,13 +47,13 @@ impl Default for PipelineSettings {
 }
 
 impl Settings {
-    /// Returns the pipeline, or what is wrong with its stages.
+    /// Returns the pipeline, or an error message about its stages.
     pub fn pipeline(&self) -> Result<Pipeline, String> {
         let PipelineSettings { stages, max_rounds, max_attempts, .. } = &self.pipeline;
         let roles = stages.value.iter().map(|name| Role::parse(name)).collect::<Result<Vec<_>, _>>();
-        let wrong = |why: String| format!("pipeline.stages ({}): {why}", stages.origin);
-        let roles = roles.map_err(|error| wrong(error.to_string()))?;
+        let stages_error = |reason: String| format!("pipeline.stages ({}): {reason}", stages.origin);
+        let roles = roles.map_err(|error| stages_error(error.to_string()))?;
         Pipeline::new(roles, max_rounds.value, max_attempts.value)
-            .ok_or_else(|| wrong("there must be at least one stage, and none twice".to_owned()))
+            .ok_or_else(|| stages_error("list at least one stage, and no stage twice".to_owned()))
     }
 }

@@ -1,4 +1,4 @@
-//! What the project's own file wants to have started. Somebody else may have written it.
+//! Commands that come with the project and need approval, because another person may have written them.
 use ralph_core::criterion::{Criterion, ExternalCheck, PluginCheck, VerificationMethod};
 use sha2::{Digest, Sha256};
 
@@ -6,30 +6,30 @@ use super::check_json::check_to_json;
 use super::origin::{FileLayer, SettingOrigin};
 use super::settings::{AgentSettings, Settings};
 
-/// A command, or a part of one, that came with the project.
+/// A command, or a part of one, that comes with the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectCommand {
     /// The key, such as `agents.mine.cli`.
     pub key: String,
-    /// As JSON where it is more than a text, so that no two values look the same.
+    /// Plain text, or JSON if the value is a list or table, so that different values never look the same.
     pub value: String,
     pub origin: SettingOrigin,
 }
 
-/// What of the settings is about to be used.
+/// The parts of the settings that a run is about to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsUse<'a> {
-    /// Every agent that may be started, the fallbacks too.
+    /// Every agent that may be started, including fallbacks.
     pub agents: Vec<&'a str>,
     pub permission: SettingsPart,
     pub checks: SettingsPart,
-    /// What else is verified: its judge and its plugins are started too.
+    /// Other criteria of the run, whose judge and plugins are started too.
     pub criteria: &'a [Criterion],
-    /// The templates that these were made from.
+    /// The templates of these criteria.
     pub templates: &'a [String],
 }
 
-/// Whether a part of the settings is used.
+/// Whether the run uses a part of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingsPart {
     Used,
@@ -44,8 +44,8 @@ impl SettingsPart {
 
 impl Settings {
     /// Returns every command of the project layer that this use would start: adapter, program, arguments and variables
-    /// of the agents, and the checks with their plugins and their judge; and what agents may do unasked, which is as good
-    /// as a command. Filters run inside ralph and start nothing.
+    /// of the agents, and the checks with their plugins and judge. Also returns the agents' permission, which is as
+    /// powerful as a command. Filters run inside ralph and are not included.
     #[must_use]
     pub fn project_commands(&self, used: &SettingsUse<'_>) -> Vec<ProjectCommand> {
         let checks = || {
@@ -73,16 +73,16 @@ impl Settings {
             .collect()
     }
 
-    /// Returns a plugin that this use would start and that is not there.
+    /// Returns a plugin that this use would start but that does not exist.
     #[must_use]
     pub fn missing_plugin(&self, used: &SettingsUse<'_>) -> Option<String> {
         let own = self.checks.value.iter().map(|check| &check.criterion);
         let mut plugins = used.checks.filter_used(own).chain(used.criteria).flat_map(Criterion::plugin_names);
-        let is_there = |name: &str| self.plugin_folder.as_ref().is_some_and(|folder| folder.join(name).exists());
-        plugins.find(|name| !is_there(name)).map(ToOwned::to_owned)
+        let exists = |name: &str| self.plugin_folder.as_ref().is_some_and(|folder| folder.join(name).exists());
+        plugins.find(|name| !exists(name)).map(ToOwned::to_owned)
     }
 
-    /// Returns every command of the project layer, whether a run would start it or not.
+    /// Returns every command of the project layer, whether or not a run would start it.
     pub(super) fn all_project_commands(&self) -> Vec<ProjectCommand> {
         let agents = self.agents.iter().flat_map(|(name, written)| agent_commands(name, written));
         let folder = self.plugin_folder.as_deref().and_then(|folder| std::fs::read_dir(folder).ok());
@@ -108,7 +108,7 @@ impl Settings {
         })
     }
 
-    /// Returns what says where the work is sent to be judged, and with which key.
+    /// Returns the settings that decide where the work is sent for judging, and with which key.
     fn judge_api_commands(&self) -> impl Iterator<Item = ProjectCommand> {
         let judge = &self.judge;
         let parts = [
@@ -122,7 +122,7 @@ impl Settings {
         })
     }
 
-    /// Returns the commands that make a checkout fit for checks, and a work tree fit for work.
+    /// Returns the commands that prepare checkouts and work trees.
     fn setup_commands(&self) -> impl Iterator<Item = ProjectCommand> {
         let both = [("verification.setup", &self.verification.setup), ("pipeline.setup", &self.pipeline.setup)];
         both.into_iter().flat_map(|(key, setup)| {
@@ -142,7 +142,8 @@ impl Settings {
         })
     }
 
-    /// A plugin came with the project, whoever wrote that it shall be started. Its content is what is approved.
+    /// Returns a plugin with the digest of its content. Plugins always come with the project, even if another layer
+    /// uses them, and an approval covers their content.
     fn plugin_command(&self, name: &str) -> Option<ProjectCommand> {
         let path = self.plugin_folder.as_ref()?.join(name);
         let mut digest = Sha256::new();
@@ -164,12 +165,12 @@ impl Settings {
     }
 }
 
-/// Returns the key under which a template of the project is approved.
+/// Returns the key of a project template in approvals.
 pub(super) fn template_key(name: &str) -> String {
     format!("templates.{name}")
 }
 
-/// Returns the command of a check that is nothing else, and all of any other.
+/// Returns the bare command if the check consists of nothing else, otherwise the whole check as JSON.
 fn command_text(criterion: &Criterion) -> String {
     match &criterion.method {
         VerificationMethod::External(check) if ExternalCheck::new(check.command.clone()) == *check => {

@@ -1,4 +1,4 @@
-//! What the configuration says about the roles of tasks.
+//! Settings of the roles of a task.
 use ralph_core::role_duty::RoleDuty;
 use ralph_core::task::{CompletionSpec, MethodName, Role, RoleRules};
 
@@ -7,7 +7,7 @@ use super::settings::Settings;
 
 #[derive(Debug, Clone)]
 pub struct AllRoleSettings {
-    /// Stages are loops; else single passes.
+    /// Run stages as loops; otherwise as single passes.
     pub enabled: Setting<bool>,
     pub default_verification: Setting<MethodName>,
     pub verify_promises: Setting<bool>,
@@ -24,7 +24,7 @@ pub struct RoleSettings {
     pub completion_promise: Setting<String>,
     pub agent: Setting<Option<String>>,
     pub model: Setting<Option<String>>,
-    /// Whether it is held to its duty.
+    /// Enforce the role's duty.
     pub role_check: Setting<bool>,
 }
 
@@ -56,7 +56,7 @@ impl RoleSettings {
 }
 
 impl AllRoleSettings {
-    /// Returns what is said about a role, where it is one of the four.
+    /// Returns the settings of a built-in role; `None` for a custom one.
     fn for_role(&self, role: &Role) -> Option<&RoleSettings> {
         match role {
             Role::Coder => Some(&self.coder),
@@ -73,7 +73,6 @@ impl AllRoleSettings {
 }
 
 impl Settings {
-    /// Returns the rules for a role.
     #[must_use]
     pub fn role_rules(&self, role: &Role) -> RoleRules {
         let own = self.roles.for_role(role);
@@ -88,15 +87,15 @@ impl Settings {
         }
     }
 
-    /// Returns what is asked of a role beside its criteria.
+    /// Returns the duty of a role, in addition to its criteria.
     #[must_use]
     pub fn role_duty(&self, role: &Role) -> RoleDuty {
-        let is_held = self.roles.for_role(role).is_none_or(|own| own.role_check.value);
-        if self.verification.role_checks.value && is_held { RoleDuty::for_role(role) } else { RoleDuty::None }
+        let is_enforced = self.roles.for_role(role).is_none_or(|own| own.role_check.value);
+        if self.verification.role_checks.value && is_enforced { RoleDuty::for_role(role) } else { RoleDuty::None }
     }
 
-    /// Takes over how a task wants claims to be accepted: what it guards and allows comes to the rest, and where they are checked
-    /// stands above everything but a flag.
+    /// Applies the completion settings of a task. Its guarded and allowed files are added; its isolation overrides
+    /// every layer except a flag.
     pub fn apply_completion(&mut self, spec: &CompletionSpec) {
         let verification = &mut self.verification;
         verification.guard.value.extend(spec.guard.iter().flatten().cloned());
@@ -107,7 +106,7 @@ impl Settings {
         }
     }
 
-    /// Chooses the agent and the model of a role, where it has its own. The general model is not meant for its agent.
+    /// Applies the agent and model of a role, if set. The general model does not apply to the role's own agent.
     pub fn apply_role(&mut self, role: &Role) {
         let Some(RoleSettings { agent, model, .. }) = self.roles.for_role(role).cloned() else { return };
         if let Setting { value: Some(name), origin } = agent {

@@ -1,8 +1,9 @@
-//! The JSON schema of the configuration, made from the same table that reads it.
+//! Generates the JSON schema of the configuration from the table of keys that the parser uses.
 use ralph_core::judge::JudgeApi;
 use serde_json::{Map, Value, json};
 
 use super::keys::{AGENT_KEYS, CHECK_KEYS, CONFIG_KEYS, CheckDraft, ConfigKey, KeyTarget};
+use super::origin::Setting;
 use super::settings::{AgentSettings, Settings};
 use super::show::slot_value;
 use super::slot::{
@@ -12,16 +13,16 @@ use super::slot::{
 use ralph_agents::{OutputFormat, PermissionLevel};
 use ralph_util::yaml::{self, DocumentNode, NodeContent};
 
-/// The pattern of `30s`, `10m`, `2h`; a bare number is seconds.
+/// `30s`, `10m`, `2h`; a bare number is seconds.
 const DURATION_PATTERN: &str = "^[0-9]+(ms|s|m|min|h|d)?$";
 const SIZE_PATTERN: &str = "^[0-9]+[MG]?$";
 const MONEY_PATTERN: &str = r"^\$?[0-9]+(\.[0-9]{1,6})?$";
 const TOKENS_PATTERN: &str = "^[0-9]+[kM]?$";
-/// Where the schema of a check stands: stages are checks again.
+/// Reference to the schema of a check. It is recursive, because stages are checks.
 const CHECK_SCHEMA_REF: &str = "#/$defs/check";
 const VARIABLE_NAME_PATTERN: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 
-/// Returns the schema.
+/// Returns the JSON schema of `config.yaml`.
 #[must_use]
 pub fn config_schema() -> Value {
     let mut schema = table_schema(CONFIG_KEYS, "", &mut Settings::default());
@@ -33,7 +34,7 @@ pub fn config_schema() -> Value {
     schema
 }
 
-/// Returns the schema of the keys that begin with `inside`, with a table for each name before a dot.
+/// Returns the schema of the keys below `prefix`, with a nested table for each name before a dot.
 fn table_schema<S>(keys: &[ConfigKey<S>], prefix: &str, defaults: &mut S) -> Value {
     let mut properties = Map::new();
     for key in keys {
@@ -66,7 +67,7 @@ fn reserved_schema(default: &str) -> Value {
     json!({ "const": default, "default": default })
 }
 
-/// Returns what YAML makes of a default.
+/// Converts a YAML default to JSON.
 fn yaml_to_json(node: &DocumentNode) -> Value {
     match &node.content {
         NodeContent::Text(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
@@ -77,16 +78,16 @@ fn yaml_to_json(node: &DocumentNode) -> Value {
 
 fn slot_schema_with_default<S>(slot: &for<'a> fn(&'a mut S) -> SettingSlot<'a>, defaults: &mut S) -> Value {
     let mut schema = slot_schema(&slot(defaults));
-    let (default, _) = slot_value(slot(defaults));
+    let Setting { value: default, .. } = slot_value(slot(defaults));
     if let Some(schema) = schema.as_object_mut() {
         schema.insert("default".to_owned(), default);
     }
     schema
 }
 
-fn bounded_integer_schema(NumberBounds(least, most): NumberBounds, types: &[&str]) -> Value {
+fn bounded_integer_schema(bounds: NumberBounds, types: &[&str]) -> Value {
     let types = if let [one] = types { json!(one) } else { json!(types) };
-    json!({ "type": types, "minimum": least, "maximum": most })
+    json!({ "type": types, "minimum": bounds.min, "maximum": bounds.max })
 }
 
 fn slot_schema(slot: &SettingSlot<'_>) -> Value {
@@ -158,12 +159,12 @@ fn template_arguments_schema() -> Value {
     })
 }
 
-/// An amount of more than nothing.
+/// A positive amount.
 fn money_schema() -> Value {
     json!({ "type": ["string", "number", "null"], "pattern": MONEY_PATTERN, "exclusiveMinimum": 0 })
 }
 
-/// One of the names of a table.
+/// One of the names in `table`.
 fn choice_schema<T>(table: &[(&'static str, T)]) -> Value {
     enum_schema(table.iter().map(|(name, _)| Some(*name)))
 }

@@ -1,5 +1,5 @@
-//! The effective settings: one field per key that has an effect. Layers are applied from the lowest to the
-//! highest; each replaces value and origin together.
+//! The effective settings: one field per key. Layers are applied from the lowest to the highest; each replaces value
+//! and origin together.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,52 +28,50 @@ pub struct Settings {
     pub agent: Setting<String>,
     pub model: Setting<Option<String>>,
     pub permission: Setting<Option<PermissionLevel>>,
-    /// What was changed about agents, or added, by name.
+    /// Changed presets and custom agents, by name.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// The names of the agents that take over while those before them are rate limited.
+    /// The agents that take over while the agents before them are rate limited.
     pub fallback: Setting<Vec<String>>,
-    /// What the agent of `run` knows of earlier iterations.
+    /// Whether the agent of `run` resumes its session or starts with fresh context.
     pub context: Setting<ContextMode>,
     pub default_max_iterations: Setting<u32>,
     pub limits: LimitSettings,
-    /// How many iterations in a row may change nothing.
+    /// Consecutive iterations without a change that end a run.
     pub stall_iterations: Setting<u32>,
     pub signals: SignalSettings,
     pub checks: Setting<Vec<ConfiguredCheck>>,
     pub verification: VerificationSettings,
     pub judge: JudgeSettings,
-    /// Where ready checks are found.
     pub templates: TemplateLibrary,
-    /// The folder of the plugins.
+    /// The folder of the verifier plugins.
     pub plugin_folder: Option<PathBuf>,
-    /// What is said about the roles of tasks.
     pub roles: AllRoleSettings,
     pub pipeline: PipelineSettings,
     pub session: SessionSettings,
     pub specs_dir: Setting<String>,
-    /// Variables for prompts.
+    /// Variables for prompts, by name.
     pub vars: BTreeMap<String, Setting<String>>,
-    /// Everything that the project's own file wants to have started, also where a higher layer says otherwise.
+    /// All commands of the project's file, including those that a higher layer overrides.
     pub project_commands: Vec<ProjectCommand>,
-    /// What all layers below the flags said, to tell later whether they have changed.
+    /// Fingerprints of all layers below the flags, to detect later changes.
     pub fingerprints: Vec<String>,
-    /// What is not wrong, but probably not meant.
+    /// Probable mistakes that are not errors.
     pub warnings: Vec<String>,
 }
 
-/// How claims are checked beside the checks themselves.
+/// How claims are verified, apart from the checks themselves.
 #[derive(Debug, Clone)]
 pub struct VerificationSettings {
     pub baseline: Setting<bool>,
     pub guard: Setting<Vec<String>>,
     pub allow_changes: Setting<Vec<String>>,
-    /// Whether only the claimed commit is checked, in a checkout of its own.
+    /// Whether claims are checked in the work tree or in a fresh checkout of the commit.
     pub isolation: Setting<CheckIsolation>,
     pub setup: Setting<Vec<String>>,
     pub share: Setting<Vec<String>>,
     pub cache: Setting<bool>,
     pub role_checks: Setting<bool>,
-    /// Nothing begins where the agent's word alone would decide.
+    /// Refuse to start if only the agent's claim would decide.
     pub require_criteria: Setting<bool>,
 }
 
@@ -109,12 +107,13 @@ pub struct LimitSettings {
     pub max_tokens: Setting<Option<u64>>,
     pub max_duration: Setting<Duration>,
     pub require_known_cost: Setting<bool>,
-    /// For all runs of a task together, and of a spec.
+    /// Limits of all runs of a task together.
     pub task: SharedLimitSettings,
+    /// Limits of all runs of a spec's tasks together.
     pub spec: SharedLimitSettings,
 }
 
-/// What several runs may use together.
+/// Limits that several runs share.
 #[derive(Debug, Clone, Default)]
 pub struct SharedLimitSettings {
     pub max_cost_usd: Setting<Option<DollarAmount>>,
@@ -131,7 +130,7 @@ pub struct SignalSettings {
     pub contradictions: Setting<ContradictionSearch>,
 }
 
-/// Loops inside agent sessions.
+/// Settings of loops inside agent sessions.
 #[derive(Debug, Clone)]
 pub struct SessionSettings {
     pub enabled: Setting<bool>,
@@ -151,31 +150,31 @@ impl Default for SessionSettings {
     }
 }
 
-/// Who judges, and what its silence means.
+/// Settings of the judge.
 #[derive(Debug, Clone)]
 pub struct JudgeSettings {
     pub agent: Setting<String>,
-    /// The API that is asked instead of an agent.
+    /// The API that judges instead of an agent.
     pub api: Setting<Option<JudgeApi>>,
     pub url: Setting<Option<String>>,
-    /// The variable that holds the key. The key itself is nowhere in the settings.
+    /// The environment variable that contains the key. The key itself is never stored in the settings.
     pub key_env: Setting<Option<String>>,
     pub model: Setting<Option<String>>,
     pub on_error: Setting<JudgeErrorPolicy>,
     pub timeout: Setting<Duration>,
 }
 
-/// What was written about one agent. A part that nobody wrote is `None` and built-in: the preset's holds.
+/// Settings of one agent. An unset field is `None` with a built-in origin: the value of the preset applies.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
-    /// Where its name was written last.
+    /// Where a file last mentioned the agent.
     pub mentioned_at: SettingOrigin,
-    /// The adapter.
+    /// The adapter, `type` in the configuration.
     pub kind: Setting<Option<String>>,
     pub cli: Setting<Option<String>>,
     pub args: Setting<Option<Vec<String>>>,
     pub env: BTreeMap<String, Setting<String>>,
-    /// `json` is written as `None` with an origin: the adapter's own format.
+    /// `None` with an explicit origin means `json`, the format of the adapter.
     pub output_format: Setting<Option<OutputFormat>>,
     pub response_filter: Setting<Option<String>>,
     pub display_filter: Setting<Option<String>>,
@@ -263,8 +262,8 @@ impl Default for SignalSettings {
 }
 
 impl Settings {
-    /// Applies one layer. A model belongs to the agent for which it was chosen: a layer that chooses another
-    /// agent and no model forgets it.
+    /// Applies one layer. A model belongs to the agent it was chosen for: a layer that chooses another agent without a
+    /// model discards it.
     pub fn apply_layer<E>(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         let (agent, model) = (self.agent.value.clone(), self.model.clone());
         apply(self)?;
@@ -274,18 +273,18 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns what was written about the agent that is chosen now, to change it.
+    /// Returns the settings of the agent that is chosen now.
     pub fn current_agent_mut(&mut self) -> &mut AgentSettings {
         self.agents.entry(self.agent.value.clone()).or_default()
     }
 
-    /// Returns what a claim must survive.
+    /// Returns the criteria of the configured checks.
     #[must_use]
     pub fn criteria(&self) -> Vec<Criterion> {
         self.checks.value.iter().map(|check| check.criterion.clone()).collect()
     }
 
-    /// Returns how claims are read.
+    /// Returns the rules for detecting claims of this promise.
     #[must_use]
     pub fn claim_rules(&self, promise: Promise) -> ClaimRules {
         ClaimRules {
@@ -296,7 +295,7 @@ impl Settings {
         }
     }
 
-    /// Returns the policy of a run of at most so many iterations, with or without checks.
+    /// Returns the policy of a run with at most `max_iterations`.
     #[must_use]
     pub fn run_policy(&self, max_iterations: u32, proof: ProofRequirement) -> Policy {
         let ms = |time: &Setting<Duration>| u64::try_from(time.value.as_millis()).unwrap_or(u64::MAX);
@@ -322,11 +321,11 @@ impl Settings {
         }
     }
 
-    /// Returns how many iterations may change nothing in classic mode: any number, unless somebody said otherwise.
+    /// Returns the stall limit in classic mode: disabled unless it is set explicitly.
     #[must_use]
     pub fn classic_stall_limit(&self) -> u32 {
-        let is_said = self.stall_iterations.origin != SettingOrigin::BuiltIn;
-        if is_said { self.stall_iterations.value } else { 0 }
+        let is_explicit = self.stall_iterations.origin != SettingOrigin::BuiltIn;
+        if is_explicit { self.stall_iterations.value } else { 0 }
     }
 
     fn run_budget(&self) -> Budget {
@@ -341,10 +340,10 @@ impl Settings {
     }
 
     fn unknown_cost_policy(&self) -> UnknownCostPolicy {
-        if self.limits.require_known_cost.value { UnknownCostPolicy::Refuse } else { UnknownCostPolicy::Bear }
+        if self.limits.require_known_cost.value { UnknownCostPolicy::Refuse } else { UnknownCostPolicy::Allow }
     }
 
-    /// Returns the budgets that a stage of a task shares with others.
+    /// Returns the budgets that the stages of a task share: that of the task and that of its spec.
     #[must_use]
     pub fn shared_budgets(&self, task: &str, spec: Option<&str>) -> Vec<ScopedBudget> {
         let of_task = (budget::BudgetScope::Task(task.to_owned()), &self.limits.task);
@@ -363,15 +362,15 @@ impl Settings {
             max_tokens: limits.max_tokens.value,
             max_duration_ms: time,
             max_iterations: limits.max_iterations.value,
-            // What nobody knows matters where money is counted.
+            // Unknown cost matters only if cost is limited.
             unknown_cost: match limits.max_cost_usd.value {
                 Some(_) => self.unknown_cost_policy(),
-                None => UnknownCostPolicy::Bear,
+                None => UnknownCostPolicy::Allow,
             },
         }
     }
 
-    /// Returns the variables for prompts, by name.
+    /// Returns the variables for prompts.
     #[must_use]
     pub fn prompt_variables(&self) -> BTreeMap<String, String> {
         self.vars.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect()
@@ -379,7 +378,7 @@ impl Settings {
 }
 
 impl AgentSettings {
-    /// Tells whether a part was written, by its origin.
+    /// Returns whether any layer above the built-in one sets the value.
     pub(super) fn is_explicit<T>(part: &Setting<T>) -> bool {
         part.origin != SettingOrigin::BuiltIn
     }

@@ -1,4 +1,4 @@
-//! The effective settings as a list: each key with its value and its origin.
+//! Lists the effective settings: each key with its value and origin.
 use ralph_core::judge::JudgeApi;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use super::slot::{
 use ralph_util::amounts::DollarAmount;
 use ralph_util::duration;
 
-/// Values of agents' variables may be secrets.
+/// Shown instead of the values of agents' variables, which may be secret.
 const HIDDEN_VALUE: &str = "[hidden]";
 
 /// One effective value.
@@ -29,7 +29,7 @@ pub struct EffectiveSetting {
 }
 
 impl Settings {
-    /// Returns every key that has an effect.
+    /// Returns all settings, except keys that are reserved.
     #[must_use]
     pub fn effective_settings(&self) -> Vec<EffectiveSetting> {
         let mut copy = self.clone();
@@ -62,8 +62,8 @@ fn collect_effective_settings(path: &str, slot: SettingSlot<'_>, all: &mut Vec<E
             }
         }
         other => {
-            let (value, origin) = slot_value(other);
-            // Parts of agents that nobody wrote are the preset's.
+            let Setting { value, origin } = slot_value(other);
+            // Unset keys of an agent keep the value of its preset.
             if !path.starts_with("agents.") || origin != SettingOrigin::BuiltIn {
                 all.push(effective_setting(path, value, &origin));
             }
@@ -75,52 +75,52 @@ fn effective_setting(key: &str, value: Value, origin: &SettingOrigin) -> Effecti
     EffectiveSetting { key: key.to_owned(), value, layer: origin.layer_name(), origin: origin.to_string() }
 }
 
-/// Returns the value of a slot as it would be written.
-pub(super) fn slot_value(slot: SettingSlot<'_>) -> (Value, SettingOrigin) {
-    fn value_and_origin<T>(setting: &Setting<T>, value: impl FnOnce(&T) -> Value) -> (Value, SettingOrigin) {
-        (value(&setting.value), setting.origin.clone())
+/// Returns the value of a slot as it would be written in a file, with its origin.
+pub(super) fn slot_value(slot: SettingSlot<'_>) -> Setting<Value> {
+    fn to_json_setting<T>(setting: &Setting<T>, value: impl FnOnce(&T) -> Value) -> Setting<Value> {
+        Setting { value: value(&setting.value), origin: setting.origin.clone() }
     }
     match slot {
-        SettingSlot::Text(slot) => value_and_origin(slot, |text| json!(text)),
-        SettingSlot::MaybeText(slot) => value_and_origin(slot, |text| json!(text)),
-        SettingSlot::MaybeTexts(slot) => value_and_origin(slot, |texts| json!(texts)),
-        SettingSlot::Texts(slot) => value_and_origin(slot, |texts| json!(texts)),
-        SettingSlot::Flag(slot) | SettingSlot::Switch(slot) => value_and_origin(slot, |flag| json!(flag)),
-        SettingSlot::Count(slot, _) => value_and_origin(slot, |count| json!(count)),
-        SettingSlot::Time(slot) => value_and_origin(slot, |time| json!(duration::format_exact(*time))),
-        SettingSlot::MaybeTime(slot) => value_and_origin(slot, |time| json!(time.map(duration::format_exact))),
-        SettingSlot::Size(slot) => value_and_origin(slot, |size| json!(format!("{}M", size.as_mb()))),
+        SettingSlot::Text(slot) => to_json_setting(slot, |text| json!(text)),
+        SettingSlot::MaybeText(slot) => to_json_setting(slot, |text| json!(text)),
+        SettingSlot::MaybeTexts(slot) => to_json_setting(slot, |texts| json!(texts)),
+        SettingSlot::Texts(slot) => to_json_setting(slot, |texts| json!(texts)),
+        SettingSlot::Flag(slot) | SettingSlot::Switch(slot) => to_json_setting(slot, |flag| json!(flag)),
+        SettingSlot::Count(slot, _) => to_json_setting(slot, |count| json!(count)),
+        SettingSlot::Time(slot) => to_json_setting(slot, |time| json!(duration::format_exact(*time))),
+        SettingSlot::MaybeTime(slot) => to_json_setting(slot, |time| json!(time.map(duration::format_exact))),
+        SettingSlot::Size(slot) => to_json_setting(slot, |size| json!(format!("{}M", size.as_mb()))),
         SettingSlot::MaybeSize(slot) => {
-            value_and_origin(slot, |size| json!(size.map(|size| format!("{}M", size.as_mb()))))
+            to_json_setting(slot, |size| json!(size.map(|size| format!("{}M", size.as_mb()))))
         }
-        SettingSlot::MaybeMoney(slot) => value_and_origin(slot, |money| json!(money.map(DollarAmount::to_plain_text))),
-        SettingSlot::MaybeTokens(slot) => value_and_origin(slot, |tokens| json!(tokens)),
-        SettingSlot::MaybeCount(slot, _) => value_and_origin(slot, |count| json!(count)),
+        SettingSlot::MaybeMoney(slot) => to_json_setting(slot, |money| json!(money.map(DollarAmount::to_plain_text))),
+        SettingSlot::MaybeTokens(slot) => to_json_setting(slot, |tokens| json!(tokens)),
+        SettingSlot::MaybeCount(slot, _) => to_json_setting(slot, |count| json!(count)),
         SettingSlot::MaybeFormat(slot) => {
-            value_and_origin(slot, |format| json!(format.map_or(ADAPTER_JSON_FORMAT, |format| format.name())))
+            to_json_setting(slot, |format| json!(format.map_or(ADAPTER_JSON_FORMAT, |format| format.name())))
         }
-        SettingSlot::MaybePermission(slot) => value_and_origin(slot, |permission| json!(permission)),
-        SettingSlot::Matching(slot) => value_and_origin(slot, |found| json!(choice_name(MATCHING_CHOICES, found))),
-        SettingSlot::Context(slot) => value_and_origin(slot, |found| json!(choice_name(CONTEXT_CHOICES, found))),
-        SettingSlot::Scope(slot) => value_and_origin(slot, |found| json!(choice_name(SCOPE_CHOICES, found))),
-        SettingSlot::Method(slot) => value_and_origin(slot, |found| json!(choice_name(METHOD_CHOICES, found))),
-        SettingSlot::Isolation(slot) => value_and_origin(slot, |found| json!(choice_name(ISOLATION_CHOICES, found))),
-        SettingSlot::Landing(slot) => value_and_origin(slot, |found| json!(choice_name(LANDING_CHOICES, found))),
-        SettingSlot::Contradictions(slot) => value_and_origin(slot, contradictions_to_json),
+        SettingSlot::MaybePermission(slot) => to_json_setting(slot, |permission| json!(permission)),
+        SettingSlot::Matching(slot) => to_json_setting(slot, |found| json!(choice_name(MATCHING_CHOICES, found))),
+        SettingSlot::Context(slot) => to_json_setting(slot, |found| json!(choice_name(CONTEXT_CHOICES, found))),
+        SettingSlot::Scope(slot) => to_json_setting(slot, |found| json!(choice_name(SCOPE_CHOICES, found))),
+        SettingSlot::Method(slot) => to_json_setting(slot, |found| json!(choice_name(METHOD_CHOICES, found))),
+        SettingSlot::Isolation(slot) => to_json_setting(slot, |found| json!(choice_name(ISOLATION_CHOICES, found))),
+        SettingSlot::Landing(slot) => to_json_setting(slot, |found| json!(choice_name(LANDING_CHOICES, found))),
+        SettingSlot::Contradictions(slot) => to_json_setting(slot, contradictions_to_json),
         SettingSlot::Checks(slot) => {
-            value_and_origin(slot, |checks| checks.iter().map(|check| check_to_json(&check.criterion)).collect())
+            to_json_setting(slot, |checks| checks.iter().map(|check| check_to_json(&check.criterion)).collect())
         }
-        SettingSlot::Command(slot) => value_and_origin(slot, |command| json!(command)),
-        SettingSlot::Strings(slot) => value_and_origin(slot, |texts| json!(texts)),
+        SettingSlot::Command(slot) => to_json_setting(slot, |command| json!(command)),
+        SettingSlot::Strings(slot) => to_json_setting(slot, |texts| json!(texts)),
         SettingSlot::Stages(slot) => {
-            value_and_origin(slot, |stages| stages.iter().map(|stage| check_to_json(&stage.check.criterion)).collect())
+            to_json_setting(slot, |stages| stages.iter().map(|stage| check_to_json(&stage.check.criterion)).collect())
         }
-        SettingSlot::Json(slot) => value_and_origin(slot, |value| json!(value)),
-        SettingSlot::With(slot) => value_and_origin(slot, |with| json!(with)),
-        SettingSlot::OnError(slot) => value_and_origin(slot, |found| json!(choice_name(ON_ERROR_CHOICES, found))),
-        SettingSlot::MaybeApi(slot) => value_and_origin(slot, |api| json!(api.map(JudgeApi::name))),
-        // Tables are shown entry by entry.
-        SettingSlot::Table(_) | SettingSlot::Agents(_) => (json!({}), SettingOrigin::BuiltIn),
+        SettingSlot::Json(slot) => to_json_setting(slot, |value| json!(value)),
+        SettingSlot::With(slot) => to_json_setting(slot, |with| json!(with)),
+        SettingSlot::OnError(slot) => to_json_setting(slot, |found| json!(choice_name(ON_ERROR_CHOICES, found))),
+        SettingSlot::MaybeApi(slot) => to_json_setting(slot, |api| json!(api.map(JudgeApi::name))),
+        // Tables are listed entry by entry.
+        SettingSlot::Table(_) | SettingSlot::Agents(_) => Setting::built_in(json!({})),
     }
 }
 

@@ -1,5 +1,5 @@
-//! One place in the settings that a key fills: what may be written there, and how it is understood. A kind is
-//! defined by its slot, so that parser, schema and help cannot disagree.
+//! Typed slots of the settings: each defines which values a key accepts and how they are parsed. Parser, schema and
+//! help all use the slot, so that they cannot disagree.
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use ralph_util::memory_size::MemorySize;
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, NodeContent};
 
-/// Where a value goes.
+/// The setting that a key fills, with its type.
 pub(super) enum SettingSlot<'a> {
     Text(&'a mut Setting<String>),
     MaybeText(&'a mut Setting<Option<String>>),
@@ -32,7 +32,7 @@ pub(super) enum SettingSlot<'a> {
     Table(&'a mut BTreeMap<String, Setting<String>>),
     Texts(&'a mut Setting<Vec<String>>),
     Flag(&'a mut Setting<bool>),
-    /// A flag that may also be written as `on` or `off`.
+    /// A boolean that may also be written as `on` or `off`.
     Switch(&'a mut Setting<bool>),
     Count(&'a mut Setting<u32>, NumberBounds),
     Time(&'a mut Setting<Duration>),
@@ -62,36 +62,39 @@ pub(super) enum SettingSlot<'a> {
     Agents(&'a mut BTreeMap<String, AgentSettings>),
 }
 
-/// How much it takes to write a value, where there is only one line for it.
+/// How a value is written in a single line, as in a variable or classic file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueShape {
-    /// The text is the value.
+    /// The whole text is the value.
     Scalar,
-    /// Several words.
+    /// Words separated by blanks.
     Words,
-    /// Words or tables of their own.
+    /// YAML: lists or tables.
     List,
 }
 
-/// The smallest and the largest number.
+/// The smallest and the largest allowed number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct NumberBounds(pub u32, pub u32);
+pub(super) struct NumberBounds {
+    pub min: u32,
+    pub max: u32,
+}
 
 impl NumberBounds {
-    /// More than a million is a typing mistake.
-    pub(super) const ITERATIONS: Self = Self(1, 1_000_000);
-    pub(super) const RETRIES: Self = Self(0, 1_000_000);
-    pub(super) const EXIT_CODES: Self = Self(0, 255);
-    pub(super) const SLOTS: Self = Self(1, 10_000);
-    /// More tries of one check would make anything pass.
-    pub(super) const CHECK_RETRIES: Self = Self(0, MAX_CHECK_RETRIES);
+    /// A larger number is a typing mistake.
+    pub(super) const ITERATIONS: Self = Self { min: 1, max: 1_000_000 };
+    pub(super) const RETRIES: Self = Self { min: 0, max: 1_000_000 };
+    pub(super) const EXIT_CODES: Self = Self { min: 0, max: 255 };
+    pub(super) const SLOTS: Self = Self { min: 1, max: 10_000 };
+    /// With more retries, even a check that mostly fails would pass.
+    pub(super) const CHECK_RETRIES: Self = Self { min: 0, max: MAX_CHECK_RETRIES };
 }
 
 pub(super) const MATCHING_CHOICES: &[(&str, PromiseMatching)] =
     &[("loose", PromiseMatching::Loose), ("exact", PromiseMatching::Exact)];
 pub(super) const CONTEXT_CHOICES: &[(&str, ContextMode)] =
     &[("continue", ContextMode::Continue), ("fresh", ContextMode::Fresh)];
-/// The methods that need nothing but the task.
+/// The methods that need no further settings.
 pub(super) const METHOD_CHOICES: &[(&str, MethodName)] =
     &[("string_match", MethodName::StringMatch), ("semantic", MethodName::Semantic)];
 pub(super) const SCOPE_CHOICES: &[(&str, ClaimScope)] =
@@ -107,7 +110,7 @@ pub(super) const ISOLATION_CHOICES: &[(&str, CheckIsolation)] = &[
 pub(super) const LANDING_CHOICES: &[(&str, LandingMode)] =
     &[("manual", LandingMode::Manual), ("auto", LandingMode::Auto)];
 
-/// The adapter's own JSON format, as the classic configuration calls it.
+/// The name of the adapter's JSON format in the classic configuration.
 pub(super) const ADAPTER_JSON_FORMAT: &str = "json";
 
 impl SettingSlot<'_> {
@@ -149,7 +152,7 @@ impl SettingSlot<'_> {
         }
     }
 
-    /// Puts a value into its place.
+    /// Parses a value and stores it with its origin.
     pub(super) fn fill_from(self, node: &DocumentNode, context: &KeyContext<'_>) -> Result<(), ConfigError> {
         let origin = context.source.origin_at(node.line);
         let refused = |refusal: ValueError| context.error_at_node(node, refusal);
@@ -204,32 +207,32 @@ fn read_optional<T>(
     }
 }
 
-/// Returns the text of a scalar as it was written.
+/// Returns the text of a scalar, verbatim.
 pub(super) fn read_scalar<'a>(node: &'a DocumentNode, expected: &str) -> Result<&'a str, ValueError> {
     match &node.content {
-        NodeContent::Text(text) if text.contains('\0') => Err(ValueError::new("it holds a NUL character")),
+        NodeContent::Text(text) if text.contains('\0') => Err(ValueError::new("the value contains a NUL character")),
         NodeContent::Text(text) => Ok(text),
-        NodeContent::Null => Err(ValueError::new(format!("it has no value: {expected} is expected"))),
-        NodeContent::List(_) => Err(ValueError::new(format!("it is a list: {expected} is expected"))),
-        NodeContent::Map(_) => Err(ValueError::new(format!("it is a table: {expected} is expected"))),
+        NodeContent::Null => Err(ValueError::new(format!("no value: expected {expected}"))),
+        NodeContent::List(_) => Err(ValueError::new(format!("found a list, expected {expected}"))),
+        NodeContent::Map(_) => Err(ValueError::new(format!("found a table, expected {expected}"))),
     }
 }
 
 pub(super) fn read_text(node: &DocumentNode) -> Result<String, ValueError> {
-    match read_scalar(node, "a text")? {
-        "" => Err(ValueError::new("it is empty").with_hint("leave the key out to keep what holds without it")),
+    match read_scalar(node, "a string")? {
+        "" => Err(ValueError::new("empty value").with_hint("remove the key to use its default")),
         text => Ok(text.to_owned()),
     }
 }
 
 pub(super) fn read_texts(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     let NodeContent::List(items) = &node.content else {
-        return Err(ValueError::new("a list is expected").with_hint("write [first, second], or one `- item` a line"));
+        return Err(ValueError::new("expected a list").with_hint("write [first, second], or one `- item` per line"));
     };
-    items.iter().map(|item| read_scalar(item, "a text").map(str::to_owned)).collect()
+    items.iter().map(|item| read_scalar(item, "a string").map(str::to_owned)).collect()
 }
 
-/// Reads a list of names; a single one may stand alone, and in a variable they are parted by commas.
+/// Reads a list of names. A plain string is split at commas, as in a variable.
 fn read_names(node: &DocumentNode) -> Result<Vec<String>, ValueError> {
     let names = match &node.content {
         NodeContent::Text(text) => text.split(',').map(|name| name.trim().to_owned()).collect(),
@@ -255,19 +258,20 @@ fn read_switch(node: &DocumentNode) -> Result<bool, ValueError> {
     }
 }
 
-pub(super) fn read_count(node: &DocumentNode, NumberBounds(least, most): NumberBounds) -> Result<u32, ValueError> {
+pub(super) fn read_count(node: &DocumentNode, bounds: NumberBounds) -> Result<u32, ValueError> {
+    let NumberBounds { min, max } = bounds;
     let written = read_scalar(node, "a whole number")?;
-    let refused = |what: &str| ValueError::new(format!("{written:?} {what}"));
+    let refused = |problem: &str| ValueError::new(format!("{written:?} {problem}"));
     let is_plain = !written.is_empty() && written.bytes().all(|byte| byte.is_ascii_digit());
     if !is_plain {
         return Err(refused("is not a whole number").with_hint("write decimal digits, such as 10"));
     }
     if written.len() > 1 && written.starts_with('0') {
-        let hint = "some programs read that as octal: write it without the zero in front";
+        let hint = "remove the leading zero; some programs read such a number as octal";
         return Err(refused("begins with 0").with_hint(hint));
     }
-    let number = written.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| refused(&format!("is not between {least} and {most}")))
+    let number = written.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| refused(&format!("is not between {min} and {max}")))
 }
 
 pub(super) fn read_duration(node: &DocumentNode) -> Result<Duration, ValueError> {
@@ -315,16 +319,17 @@ fn read_choice<T: Copy>(node: &DocumentNode, choices: &[(&str, T)]) -> Result<T,
     let written = read_scalar(node, &names.join(" or "))?;
     let found = choices.iter().find(|(name, _)| *name == written);
     found.map(|(_, value)| *value).ok_or_else(|| {
-        ValueError::new(format!("{written:?} means nothing here")).with_hint(suggest::suggestion_hint(written, &names))
+        ValueError::new(format!("{written:?} is not a valid value"))
+            .with_hint(suggest::suggestion_hint(written, &names))
     })
 }
 
-/// `true`, `false`, or phrases that are looked for beside the usual ones.
+/// Reads `true`, `false`, or a list of phrases to search for in addition to the built-in ones.
 fn read_contradictions(node: &DocumentNode) -> Result<ContradictionSearch, ValueError> {
     match &node.content {
         NodeContent::List(_) => match read_texts(node)? {
             extra if extra.iter().any(|phrase| phrase.trim().is_empty()) => {
-                Err(ValueError::new("an empty phrase would stand in every message"))
+                Err(ValueError::new("an empty phrase would match every message"))
             }
             extra => Ok(ContradictionSearch::On { extra }),
         },
@@ -335,7 +340,7 @@ fn read_contradictions(node: &DocumentNode) -> Result<ContradictionSearch, Value
     }
 }
 
-/// Returns how contradictions would be written.
+/// Converts the setting to JSON, as it would be written.
 pub(super) fn contradictions_to_json(value: &ContradictionSearch) -> serde_json::Value {
     match value {
         ContradictionSearch::Off => false.into(),

@@ -1,5 +1,5 @@
-//! The templates of checks: those that everybody has, and those of the project, one YAML file each. A file of the same
-//! name replaces a built-in one.
+//! Check templates: built-in ones, and those of the project, one YAML file each. A project template replaces a built-in
+//! one of the same name.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,14 +18,14 @@ use super::slot::{read_scalar, read_text};
 use ralph_util::suggest;
 use ralph_util::yaml::{DocumentNode, MapEntry, NodeContent};
 
-/// Where templates are looked for. A file is read when its name is asked for.
+/// The built-in templates and those of a folder. A file is read when its template is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TemplateLibrary {
-    /// The folder of the project's own.
+    /// The folder of the project's templates.
     pub folder: Option<PathBuf>,
 }
 
-/// A template, and its file where it has one.
+/// A template, with its file if it is not built in.
 #[derive(Debug, Clone)]
 pub struct KnownTemplate {
     pub template: CriterionTemplate,
@@ -33,8 +33,8 @@ pub struct KnownTemplate {
 }
 
 impl TemplateLibrary {
-    /// Returns the check that a template makes of these values. What is wrong is told with the part that is to blame:
-    /// `template`, or `with.NAME`.
+    /// Returns the check that a template produces from these values. The place of an error is the faulty part:
+    /// `template` or `with.NAME`.
     pub fn instantiate_check(
         &self,
         name: &str,
@@ -60,7 +60,7 @@ impl TemplateLibrary {
         Ok(ConfiguredCheck { criterion, template: origin })
     }
 
-    /// Returns the template of that name.
+    /// Returns the template with this name, or an error with a suggestion.
     fn find_template(&self, name: &str) -> Result<KnownTemplate, ValueError> {
         let in_file =
             |error: ConfigError| ValueError { hint: error.hint.clone(), ..ValueError::new(error.to_string()) };
@@ -83,7 +83,7 @@ impl TemplateLibrary {
         found.map(|template| KnownTemplate { template, file: None }).ok_or_else(unknown)
     }
 
-    /// Returns all templates by name; those of the project replace built-in ones.
+    /// Returns all templates, sorted by name. Those of the project replace built-in ones.
     pub fn list_templates(&self) -> Result<Vec<KnownTemplate>, ConfigError> {
         let mut all: BTreeMap<String, KnownTemplate> = built_in_templates()
             .into_iter()
@@ -96,7 +96,7 @@ impl TemplateLibrary {
         Ok(all.into_values().collect())
     }
 
-    /// Returns what the project's own templates would start, for whoever must approve it.
+    /// Returns the project's templates as commands that need approval.
     pub(super) fn project_commands(&self) -> Vec<ProjectCommand> {
         let command = |path: PathBuf| {
             let text = match files::read_config_file(&path) {
@@ -112,7 +112,7 @@ impl TemplateLibrary {
         self.template_files().into_iter().map(command).collect()
     }
 
-    /// Returns the files of the folder, by name.
+    /// Returns the template files of the folder, sorted by name.
     fn template_files(&self) -> Vec<PathBuf> {
         let entries = self.folder.as_deref().and_then(|folder| std::fs::read_dir(folder).ok());
         let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
@@ -122,7 +122,7 @@ impl TemplateLibrary {
     }
 }
 
-/// The name of a template is the name of its file.
+/// Returns the name of the template in a file: the file name without `.yaml`.
 fn template_name(path: &Path) -> Option<&str> {
     let name = path.file_name()?.to_str()?.strip_suffix(".yaml")?;
     is_template_name(name).then_some(name)
@@ -139,7 +139,7 @@ fn explain_template_error(error: &CriterionTemplateError) -> ValueError {
         CriterionTemplateError::UnknownParameter { name, known, .. } => {
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             refusal.with_hint(if known.is_empty() {
-                "it takes none".to_owned()
+                "this template takes no parameters".to_owned()
             } else {
                 suggest::suggestion_hint(name, &known)
             })
@@ -160,12 +160,12 @@ const PARAMETER_KEYS: &[&str] = &["about", "default", "type"];
 
 fn load_template(path: &Path) -> Result<CriterionTemplate, ConfigError> {
     let source = SettingSource::File { layer: FileLayer::Project, path: path.to_path_buf() };
-    let none = TemplateLibrary::default();
-    let context = KeyContext { source: &source, path: String::new(), templates: &none };
-    let ConfigFileContents::Text(words) = files::read_config_file(path)? else {
-        return Err(ValueError::new("it cannot be read").at_place(path.display().to_string()));
+    let no_templates = TemplateLibrary::default();
+    let context = KeyContext { source: &source, path: String::new(), templates: &no_templates };
+    let ConfigFileContents::Text(text) = files::read_config_file(path)? else {
+        return Err(ValueError::new("cannot read the template").at_place(path.display().to_string()));
     };
-    let root = parse_yaml(&words, &source)?;
+    let root = parse_yaml(&text, &source)?;
     let written = known_entries(&root, TEMPLATE_KEYS, &context)?;
     let part = |key: &str| written.iter().find(|entry| entry.key == key);
     let Some(check) = part("check") else {
@@ -183,16 +183,14 @@ fn load_template(path: &Path) -> Result<CriterionTemplate, ConfigError> {
     Ok(template)
 }
 
-/// The check of a template is written as one of a list.
+/// Reads the check of a template, in the syntax of an item of `checks`.
 fn read_single_check(
     node: &DocumentNode,
     context: &KeyContext<'_>,
 ) -> Result<ralph_core::criterion::Criterion, ConfigError> {
     let list = DocumentNode { content: NodeContent::List(vec![node.clone()]), ..*node };
     let found = read_checks(&list, context)?.into_iter().next();
-    found
-        .map(|check| check.criterion)
-        .ok_or_else(|| context.error_at_node(node, ValueError::new("a check is expected")))
+    found.map(|check| check.criterion).ok_or_else(|| context.error_at_node(node, ValueError::new("expected a check")))
 }
 
 fn read_parameters(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<TemplateParameter>, ConfigError> {
@@ -202,8 +200,9 @@ fn read_parameters(node: &DocumentNode, context: &KeyContext<'_>) -> Result<Vec<
 
 fn read_parameter(entry: &MapEntry, context: &KeyContext<'_>) -> Result<TemplateParameter, ConfigError> {
     if !is_template_name(&entry.key) {
-        let what = ValueError::new("the name of a parameter has letters, digits, - and _, a letter first");
-        return Err(context.error_at_node(&entry.node, what));
+        let refusal = ValueError::new("not a valid parameter name")
+            .with_hint("use letters, digits, - and _, and begin with a letter");
+        return Err(context.error_at_node(&entry.node, refusal));
     }
     let written = known_entries(&entry.node, PARAMETER_KEYS, context)?;
     let part = |key: &str| written.iter().find(|entry| entry.key == key);
@@ -226,7 +225,7 @@ fn read_parameter_kind(entry: &MapEntry, context: &KeyContext<'_>) -> Result<Par
     let found = ParameterKind::KIND_NAMES.iter().find(|(name, _)| *name == written).map(|(_, kind)| *kind);
     found.ok_or_else(|| {
         refuse(
-            ValueError::new(format!("{written:?} means nothing here"))
+            ValueError::new(format!("{written:?} is not a valid value"))
                 .with_hint(suggest::suggestion_hint(written, &names)),
         )
     })
@@ -236,7 +235,7 @@ fn read_entry_text(entry: &MapEntry, context: &KeyContext<'_>) -> Result<String,
     read_text(&entry.node).map_err(|refusal| context.child(&entry.key).error_at_node(&entry.node, refusal))
 }
 
-/// Returns the entries of a table that has these keys and no others.
+/// Returns the entries of a table; any other key is an error.
 fn known_entries<'a>(
     node: &'a DocumentNode,
     keys: &[&str],
@@ -247,8 +246,8 @@ fn known_entries<'a>(
         None => Ok(written),
         Some(entry) => {
             let place = context.source.format_place(entry.line, Some(entry.column));
-            let what = format!("there is no key {}", context.child(&entry.key).path);
-            Err(ValueError::new(what).with_hint(suggest::suggestion_hint(&entry.key, keys)).at_place(place))
+            let message = format!("there is no key {}", context.child(&entry.key).path);
+            Err(ValueError::new(message).with_hint(suggest::suggestion_hint(&entry.key, keys)).at_place(place))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The scripted agent. It really edits files, really runs the test and really commits; the first time it only
-//! says so.
+//! The scripted demo agent. It edits files, runs the test and commits; in its first iteration it only claims to have
+//! done so.
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,27 +11,27 @@ use super::demo_repository::{FINISHED_SCRIPT, SCRIPT_FILE, commit_everything};
 use super::demo_stream_writer::DemoStreamWriter;
 use super::init_prompts::{self, RequestedStep};
 
-/// How fast the agent works, so that a person can follow.
+/// The delay between steps, so that a person can follow the output.
 #[derive(Debug, Clone, Copy)]
 pub struct DemoPace(pub Duration);
 
-/// Plays the agent on the repository in `root` with the prompt that it was given.
+/// Runs the scripted agent in the repository at `root`.
 pub fn play_agent(root: &Path, prompt: &str, pace: DemoPace, out: impl Write) {
     let mut stream = DemoStreamWriter::new(out, pace.0);
     let tag = requested_tag(prompt);
     stream.write_init();
-    if let Some(asked) = RequestedStep::from_prompt(prompt) {
-        return init_prompts::follow_prompt(root, &asked, &mut stream, &tag);
+    if let Some(step) = RequestedStep::from_prompt(prompt) {
+        return init_prompts::follow_prompt(root, &step, &mut stream, &tag);
     }
-    let on_stage = root.join(SCRIPT_FILE).is_file() && root.join("test.sh").is_file();
-    match (on_stage, prompt.contains("was rejected")) {
+    let is_demo_repository = root.join(SCRIPT_FILE).is_file() && root.join("test.sh").is_file();
+    match (is_demo_repository, prompt.contains("was rejected")) {
         (true, false) => claim_without_work(root, &mut stream, &tag),
         (true, true) => do_work(root, &mut stream, &tag),
         (false, _) => leave_note(root, &mut stream, &tag),
     }
 }
 
-/// Looks at the task, does nothing, and claims that it is done.
+/// Reads the script, changes nothing, and claims completion.
 fn claim_without_work(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
     stream.write_text("I will look at the script first.");
     let script = std::fs::read_to_string(root.join(SCRIPT_FILE)).unwrap_or_default();
@@ -40,7 +40,7 @@ fn claim_without_work(root: &Path, stream: &mut DemoStreamWriter<impl Write>, ta
     stream.write_result(&format!("All titles are handled now and every test passes.\n\n{tag}"));
 }
 
-/// Does the work.
+/// Edits the script, runs the test and commits.
 fn do_work(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
     stream.write_text("The claim was rejected: capitals and punctuation are not handled. Now I really do it.");
     let written = std::fs::write(root.join(SCRIPT_FILE), FINISHED_SCRIPT).map_err(|error| error.to_string());
@@ -55,7 +55,7 @@ fn do_work(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
         .write_result(&format!("Capitals, punctuation and outer spaces are handled; the work is committed.\n\n{tag}"));
 }
 
-/// In a repository that it does not know, leaves a note and claims.
+/// Adds a note to `DEMO.md` and claims completion, in a repository other than the demo's.
 fn leave_note(root: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
     let path = root.join("DEMO.md");
     let mut text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -89,7 +89,7 @@ mod tests {
 
     // spec: A9
     #[test]
-    fn the_agent_answers_with_the_tag_that_it_was_asked_for() {
+    fn the_agent_answers_with_the_requested_tag() {
         assert_eq!(requested_tag("print <promise id=\"k3f9\">OK</promise>."), "<promise id=\"k3f9\">OK</promise>");
         assert_eq!(requested_tag("just do it"), "<promise>DONE</promise>");
     }

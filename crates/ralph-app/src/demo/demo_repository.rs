@@ -1,4 +1,4 @@
-//! The repository in which the demo plays.
+//! Creates the repository of the demo.
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub const DEMO_TASK: &str = "\
 slugify.sh turns a title into a slug for a web address. It does not handle capitals and punctuation yet.
 Make `sh test.sh` pass, and commit your work.";
 
-/// The check that decides.
+/// The check that verifies the claim.
 pub const DEMO_CHECK: &str = "sh test.sh";
 
 pub(super) const SCRIPT_FILE: &str = "slugify.sh";
@@ -48,19 +48,19 @@ exit $failed
 
 #[derive(Debug, thiserror::Error)]
 pub enum DemoRepositoryError {
-    #[error("the demo's folder {} cannot be made", path.display())]
+    #[error("cannot create the demo folder {}", path.display())]
     Folder { path: PathBuf, source: io::Error },
-    #[error("the demo's repository cannot be made")]
+    #[error("cannot create the demo repository")]
     Git(#[from] GitError),
 }
 
-/// The demo's repository. It is kept, so that people can look at it.
+/// The demo repository. It is not removed, so that the user can inspect it.
 pub struct DemoRepository {
     pub root: PathBuf,
 }
 
 impl DemoRepository {
-    /// Makes a new repository in the folder for temporary files.
+    /// Creates a new repository in the temporary folder.
     pub fn create() -> Result<Self, DemoRepositoryError> {
         let root = std::env::temp_dir().join(format!("ralph-demo-{}", uuid::Uuid::new_v4().simple()));
         let failed = |source| DemoRepositoryError::Folder { path: root.clone(), source };
@@ -73,9 +73,10 @@ impl DemoRepository {
         Ok(Self { root })
     }
 
-    /// Returns the commit that the agent made and what it changed, a line each; `None` where it was stopped before.
+    /// Returns the agent's commit and a summary of its changes, one line each; `None` if it was stopped before it
+    /// committed.
     pub fn agent_commit(&self) -> Result<Option<(String, String)>, DemoRepositoryError> {
-        let line = |args: &[&str]| run_git(&self.root, args).map(|said| said.trim().to_owned());
+        let line = |args: &[&str]| run_git(&self.root, args).map(|output| output.trim().to_owned());
         if line(&["rev-list", "--count", "HEAD"])? == "1" {
             return Ok(None);
         }
@@ -84,13 +85,13 @@ impl DemoRepository {
     }
 }
 
-/// Commits everything, also on a machine where git knows no name yet.
+/// Commits all files. Works without a configured git identity.
 pub(super) fn commit_everything(root: &Path, message: &str) -> Result<(), GitError> {
     run_git(root, &["add", "--all"])?;
     run_commit(root, &["-m", message])
 }
 
-/// Commits these files and nothing else that may lie around in a repository of the user's.
+/// Commits only these files, because other changes in the repository belong to the user.
 pub(super) fn commit_only(root: &Path, paths: &[&Path], message: &str) -> Result<(), GitError> {
     let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
     let paths = paths.iter().map(AsRef::as_ref);

@@ -1,10 +1,10 @@
-//! The scripted agent's voice: Claude's stream format, one record a line.
+//! Writes the output of the scripted agent in Claude's stream format, one record per line.
 use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Speaks as the agent.
+/// Writes the records of the scripted agent.
 pub(super) struct DemoStreamWriter<W: Write> {
     out: W,
     pace: Duration,
@@ -29,7 +29,7 @@ impl<W: Write> DemoStreamWriter<W> {
         self.write_assistant(&json!({ "type": "text", "text": text }));
     }
 
-    /// Reports a tool call and what came of it.
+    /// Writes a tool call and its result.
     pub(super) fn write_tool_call(&mut self, tool: &str, input: &Value, result: Result<&str, &str>) {
         self.wait_pace();
         let id = format!("toolu_{:04}", self.message_count);
@@ -64,7 +64,7 @@ impl<W: Write> DemoStreamWriter<W> {
     }
 
     fn write_record(&mut self, record: &Value) {
-        // Nobody listens any more: the process will be stopped.
+        // The reader is gone, and the process will be stopped.
         let _ = writeln!(self.out, "{record}").and_then(|()| self.out.flush());
     }
 

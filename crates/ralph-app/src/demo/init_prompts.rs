@@ -1,5 +1,5 @@
-//! The scripted agent at work on the prompts of `ralph init`: it writes a small plan, and then does one task of it each
-//! time it is started. What it builds is only a file that tells so.
+//! The scripted agent on the prompts of `ralph init`: it writes a small plan, and then completes one task per start.
+//! Its only product is `DEMO.md`.
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use serde_json::json;
 use super::demo_repository::commit_only;
 use super::demo_stream_writer::DemoStreamWriter;
 
-/// What it can do in any repository.
+/// Tasks that work in any repository.
 const DEMO_PLAN_TASKS: &[&str] = &["Say hello in DEMO.md", "Say in DEMO.md what was planned", "Say goodbye in DEMO.md"];
 
 const PRODUCT_FILE: &str = "DEMO.md";
 
-/// What a prompt asks for.
+/// The step that a prompt requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestedStep {
     Plan { plan: PathBuf },
@@ -21,7 +21,7 @@ pub(super) enum RequestedStep {
 }
 
 impl RequestedStep {
-    /// Reads the prompts that `ralph init` writes; any other asks for something else.
+    /// Recognizes the prompts that `ralph init` writes; `None` for any other prompt.
     pub(super) fn from_prompt(prompt: &str) -> Option<Self> {
         let plan = prompt.split('`').find(|word| word.ends_with("implementation_plan.md")).map(PathBuf::from)?;
         match prompt.lines().next()? {
@@ -39,7 +39,7 @@ pub(super) fn follow_prompt(root: &Path, step: &RequestedStep, stream: &mut Demo
     }
 }
 
-/// Writes the plan, looks at it again the next time, and claims once nothing has to change.
+/// Writes the plan. The next time, reads it again and claims completion.
 fn write_plan(root: &Path, plan: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
     if root.join(plan).is_file() {
         stream.write_tool_call("Read", &json!({ "file_path": plan }), Ok("(the plan)"));
@@ -52,7 +52,7 @@ fn write_plan(root: &Path, plan: &Path, stream: &mut DemoStreamWriter<impl Write
     stream.write_result("I wrote a plan with three small tasks. Another look at it will do no harm.");
 }
 
-/// Does the first open task, and claims with the last one.
+/// Completes the first open task; claims completion with the last one.
 fn build_next_task(root: &Path, plan: &Path, stream: &mut DemoStreamWriter<impl Write>, tag: &str) {
     let text = std::fs::read_to_string(root.join(plan)).unwrap_or_default();
     let Some(task) = text.lines().find_map(|line| line.strip_prefix("- [ ] ")) else {

@@ -1,4 +1,5 @@
-//! The demo: a small repository with a task, and a scripted agent that first lies about it and then does it.
+//! The demo: a small repository with a task, and a scripted agent that first makes a false claim and then does the
+//! work.
 mod agent;
 mod demo_repository;
 mod demo_stream_writer;

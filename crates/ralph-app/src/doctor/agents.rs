@@ -1,5 +1,5 @@
-//! One agent on this machine: is it there, which version is it, is somebody logged in, what is odd about it, and does
-//! its adapter read what it should.
+//! Checks one agent on this machine: installation, version, login, known problems, hooks, and the self-test of its
+//! adapter.
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use ralph_agents::{
 };
 use ralph_process::Keeper;
 
-/// How an agent is.
+/// The findings about an agent.
 #[derive(Debug, Clone, Serialize)]
 pub struct AgentHealth {
     pub name: &'static str,
@@ -25,16 +25,16 @@ pub struct AgentHealth {
     pub findings: Vec<DoctorFinding>,
 }
 
-/// Whether somebody counts on this agent.
+/// Whether a run would use the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentUse {
-    /// A run here would use it, or the user asked about it.
+    /// A run in this project would use it, or the user named it.
     Needed,
     Unused,
 }
 
 impl AgentUse {
-    /// What is wrong with an agent that nobody uses is no more than a warning.
+    /// Returns the status of a problem: only a warning if the agent is unused.
     fn problem_status(self) -> FindingStatus {
         match self {
             Self::Needed => FindingStatus::Bad,
@@ -43,24 +43,24 @@ impl AgentUse {
     }
 }
 
-/// The circumstances of an examination.
+/// The parameters of an examination.
 #[derive(Debug, Clone)]
 pub struct AgentExamination {
     pub root: PathBuf,
     pub agent_use: AgentUse,
-    /// How long an agent may take to say its version.
+    /// Timeout of `--version`.
     pub version_timeout: Duration,
-    /// This very program, if it can be found.
+    /// The running ralph executable, if it can be found.
     pub own_program: Option<RalphExecutable>,
 }
 
-/// Looks at an agent. Its program is started once, to ask for its version.
+/// Examines an agent. Starts its program once with `--version`.
 pub async fn examine_agent(keeper: &Keeper, agent: &dyn Agent, examination: &AgentExamination) -> AgentHealth {
     let mut health = AgentHealth { name: agent.name(), path: None, version: None, findings: Vec::new() };
     match detect_installed::detect_agent(agent, &examination.root) {
         AgentPresence::Missing => health.findings.push(missing_finding(agent, examination.agent_use)),
-        AgentPresence::Broken { reason: why } => {
-            let finding = DoctorFinding::new("program", examination.agent_use.problem_status(), why);
+        AgentPresence::Broken { reason } => {
+            let finding = DoctorFinding::new("program", examination.agent_use.problem_status(), reason);
             health.findings.push(finding.with_hint(agent.profile().install_hint));
         }
         AgentPresence::BuiltIn | AgentPresence::UserProvided => {}
@@ -80,7 +80,7 @@ fn missing_finding(agent: &dyn Agent, agent_use: AgentUse) -> DoctorFinding {
         AgentUse::Needed => FindingStatus::Bad,
         AgentUse::Unused => FindingStatus::Note,
     };
-    DoctorFinding::new("program", status, "it is not on PATH").with_hint(agent.profile().install_hint)
+    DoctorFinding::new("program", status, "not found on PATH").with_hint(agent.profile().install_hint)
 }
 
 impl AgentHealth {
@@ -105,50 +105,49 @@ fn version_finding(
     match (answer, version) {
         (VersionAnswer::Printed(_), Some(_)) => None,
         (VersionAnswer::Printed(_), None) => {
-            Some(DoctorFinding::new("version", FindingStatus::Warning, "what it says for `--version` holds no version"))
+            Some(DoctorFinding::new("version", FindingStatus::Warning, "the output of `--version` contains no version"))
         }
-        (VersionAnswer::Failed { reason: why }, _) => Some(
-            DoctorFinding::new("version", agent_use.problem_status(), why.clone())
-                .with_hint("start it by hand and see what it says"),
+        (VersionAnswer::Failed { reason }, _) => Some(
+            DoctorFinding::new("version", agent_use.problem_status(), reason.clone())
+                .with_hint("run it by hand to see the error"),
         ),
     }
 }
 
-/// What the adapter knows to be odd, and what would be in the way of a start.
+/// Returns the advisories of the adapter, and a problem that would prevent a start.
 fn known_problems(
     agent: &dyn Agent,
     examination: &AgentExamination,
     version: Option<&AgentVersion>,
 ) -> Vec<DoctorFinding> {
-    let around =
+    let environment =
         LaunchEnvironment { is_root: rustix::process::geteuid().is_root(), has_variable: &login::is_variable_set };
     let has_path = |path: &str| match path.starts_with("~/") {
         true => login::expand_path(path).is_some_and(|path| path.exists()),
         false => examination.root.join(path).exists(),
     };
-    let machine = DiagnosticContext { version, environment: around, has_path: &has_path };
-    let obstacle = agent.launch_blocker(&LaunchRequest::default(), &around);
-    let obstacle = obstacle.map(|found| {
+    let machine = DiagnosticContext { version, environment, has_path: &has_path };
+    let blocker = agent.launch_blocker(&LaunchRequest::default(), &environment);
+    let blocker = blocker.map(|found| {
         DoctorFinding::new("start", examination.agent_use.problem_status(), found.problem).with_hint(found.hint)
     });
-    let traps =
-        agent.advisories(&machine).into_iter().map(|AgentAdvisory { severity: weight, message: what, hint }| {
-            let status = match weight {
-                AdvisorySeverity::Note => FindingStatus::Note,
-                AdvisorySeverity::Warning => FindingStatus::Warning,
-            };
-            DoctorFinding::new("known", status, what).with_hint(hint)
-        });
-    obstacle.into_iter().chain(traps).collect()
+    let advisories = agent.advisories(&machine).into_iter().map(|AgentAdvisory { severity, message, hint }| {
+        let status = match severity {
+            AdvisorySeverity::Note => FindingStatus::Note,
+            AdvisorySeverity::Warning => FindingStatus::Warning,
+        };
+        DoctorFinding::new("known", status, message).with_hint(hint)
+    });
+    blocker.into_iter().chain(advisories).collect()
 }
 
 fn recordings_finding(agent: &dyn Agent) -> Option<DoctorFinding> {
     match agent::run_self_test(agent) {
         Ok(0) => None,
-        Ok(count) => Some(DoctorFinding::new("recordings", FindingStatus::Good, format!("{count} read, none wrongly"))),
-        Err(what) => Some(
-            DoctorFinding::new("recordings", FindingStatus::Bad, what)
-                .with_hint("this is a fault of ralph: please report it"),
+        Ok(count) => Some(DoctorFinding::new("recordings", FindingStatus::Good, format!("{count} parsed correctly"))),
+        Err(problem) => Some(
+            DoctorFinding::new("recordings", FindingStatus::Bad, problem)
+                .with_hint("this is a bug in ralph: please report it"),
         ),
     }
 }

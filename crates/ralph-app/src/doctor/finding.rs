@@ -1,15 +1,15 @@
-//! One thing that was looked at, and how it is.
+//! A finding of `ralph doctor`.
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingStatus {
     Good,
-    /// It is so, and nothing is wrong with it.
+    /// Information, not a problem.
     Note,
-    /// It may go wrong.
+    /// May cause a failure.
     Warning,
-    /// It will go wrong.
+    /// Will cause a failure.
     Bad,
 }
 
@@ -27,11 +27,11 @@ impl FindingStatus {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DoctorFinding {
-    /// What was looked at: `version`, `login`, `git` …
+    /// The checked item: `version`, `login`, `git` …
     pub name: &'static str,
     pub status: FindingStatus,
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl DoctorFinding {
     }
 }
 
-/// Returns the worst of all.
+/// Returns the worst status of the findings.
 #[must_use]
 pub fn worst_status<'a>(findings: impl IntoIterator<Item = &'a DoctorFinding>) -> FindingStatus {
     findings.into_iter().map(|finding| finding.status).max().unwrap_or(FindingStatus::Good)

@@ -1,10 +1,10 @@
-//! Signs of a login. Whether it still holds only the provider knows, and asking would cost something.
+//! Detects signs of a login. Only the provider knows whether it is still valid, and a request could cost money.
 use std::path::{Path, PathBuf};
 
 use super::finding::{DoctorFinding, FindingStatus};
 use ralph_agents::AgentProfile;
 
-/// Looks for a variable or a file that makes a login.
+/// Searches for a variable or file that provides a login.
 pub(super) fn check_login(about: &AgentProfile) -> DoctorFinding {
     let variable = about.login_variables.iter().find(|name| is_variable_set(name));
     if let Some(name) = variable {
@@ -12,9 +12,8 @@ pub(super) fn check_login(about: &AgentProfile) -> DoctorFinding {
     }
     let file = about.login_files.iter().filter_map(|path| expand_path(path)).find(|path| path.exists());
     match file {
-        Some(path) => DoctorFinding::new("login", FindingStatus::Good, format!("{} is there", path.display())),
-        None => DoctorFinding::new("login", FindingStatus::Warning, "no sign of a login was found")
-            .with_hint(about.login_hint),
+        Some(path) => DoctorFinding::new("login", FindingStatus::Good, format!("{} exists", path.display())),
+        None => DoctorFinding::new("login", FindingStatus::Warning, "no login found").with_hint(about.login_hint),
     }
 }
 
@@ -22,7 +21,7 @@ pub(super) fn is_variable_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Replaces the home or the variable that a path begins with.
+/// Expands `~` or a variable at the beginning of a path.
 pub(super) fn expand_path(path: &str) -> Option<PathBuf> {
     let (start, rest) = path.split_once('/')?;
     let name = if start == "~" { "HOME" } else { start.strip_prefix('$')? };

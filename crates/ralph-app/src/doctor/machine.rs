@@ -1,4 +1,4 @@
-//! What every run needs beside an agent: git, a place for the state, room on its disk.
+//! Checks the machine: git, the state folder and free disk space.
 use std::path::{Path, PathBuf};
 
 use super::finding::{DoctorFinding, FindingStatus};
@@ -6,25 +6,25 @@ use ralph_engine::git;
 use ralph_store::{OpenMode, Store};
 
 const GIGABYTE_BYTES: u64 = 1 << 30;
-/// With less than this the logs of one long run may not fit.
+/// Below this, the logs of a long run may not fit.
 const LOW_DISK_BYTES: u64 = GIGABYTE_BYTES;
-/// With less than this not even the database is safe.
+/// Below this, writes to the database may fail.
 const CRITICAL_DISK_BYTES: u64 = 64 << 20;
 
-/// Where a run would work.
+/// The project that a run would use.
 #[derive(Debug, Clone)]
 pub struct ExaminedProject {
     pub root: PathBuf,
     pub state_folder: PathBuf,
 }
 
-/// Looks at the machine. Outside of a repository there is no place.
+/// Checks the machine. `project` is an error message outside a repository.
 pub async fn check_machine(project: Result<&ExaminedProject, String>) -> Vec<DoctorFinding> {
     let mut findings = vec![check_git()];
     match project {
         Err(why) => findings.push(
             DoctorFinding::new("project", FindingStatus::Warning, why)
-                .with_hint("runs need a git repository: `git init` makes one"),
+                .with_hint("runs need a git repository: create one with `git init`"),
         ),
         Ok(place) => {
             let folder = nearest_existing_folder(&place.state_folder);
@@ -38,7 +38,7 @@ pub async fn check_machine(project: Result<&ExaminedProject, String>) -> Vec<Doc
 
 fn check_git() -> DoctorFinding {
     match git::run_git(Path::new("/"), &["--version"]) {
-        Ok(said) => DoctorFinding::new("git", FindingStatus::Good, said.trim().to_owned()),
+        Ok(version) => DoctorFinding::new("git", FindingStatus::Good, version.trim().to_owned()),
         Err(error) => DoctorFinding::new("git", FindingStatus::Bad, error.to_string()).with_hint("install git"),
     }
 }
@@ -48,11 +48,12 @@ async fn check_state(project: &ExaminedProject) -> DoctorFinding {
     match Store::open(&project.state_folder, OpenMode::Existing).await {
         Ok(Some(store)) => {
             store.close().await;
-            DoctorFinding::new("state", FindingStatus::Good, format!("{shown} can be read"))
+            DoctorFinding::new("state", FindingStatus::Good, format!("{shown} is readable"))
         }
-        Ok(None) => DoctorFinding::new("state", FindingStatus::Good, format!("{shown} holds no runs yet")),
-        Err(error) => DoctorFinding::new("state", FindingStatus::Bad, error.to_string())
-            .with_hint("`ralph runs` says more, and what to do about it"),
+        Ok(None) => DoctorFinding::new("state", FindingStatus::Good, format!("{shown} contains no runs yet")),
+        Err(error) => {
+            DoctorFinding::new("state", FindingStatus::Bad, error.to_string()).with_hint("run `ralph runs` for details")
+        }
     }
 }
 
@@ -64,9 +65,9 @@ fn nearest_existing_folder(folder: &Path) -> &Path {
 fn check_writable(folder: &Path) -> DoctorFinding {
     let shown = folder.display();
     match rustix::fs::access(folder, rustix::fs::Access::WRITE_OK) {
-        Ok(()) => DoctorFinding::new("folder", FindingStatus::Good, format!("{shown} can be written")),
-        Err(error) => DoctorFinding::new("folder", FindingStatus::Bad, format!("{shown} cannot be written: {error}"))
-            .with_hint("look at its owner, its mode, and whether its disk is read-only"),
+        Ok(()) => DoctorFinding::new("folder", FindingStatus::Good, format!("{shown} is writable")),
+        Err(error) => DoctorFinding::new("folder", FindingStatus::Bad, format!("cannot write to {shown}: {error}"))
+            .with_hint("check its owner and permissions, and whether the disk is read-only"),
     }
 }
 
@@ -74,17 +75,16 @@ fn check_disk_space(folder: &Path) -> DoctorFinding {
     let free = match rustix::fs::statvfs(folder) {
         Ok(facts) => facts.f_bavail.saturating_mul(facts.f_frsize),
         Err(error) => {
-            return DoctorFinding::new("disk", FindingStatus::Warning, format!("its room is not known: {error}"));
+            return DoctorFinding::new("disk", FindingStatus::Warning, format!("free space is unknown: {error}"));
         }
     };
-    let what = format!("{:.1} GB are free", to_gigabytes(free));
+    let message = format!("{:.1} GB free", to_gigabytes(free));
     match free {
-        ..CRITICAL_DISK_BYTES => {
-            DoctorFinding::new("disk", FindingStatus::Bad, what).with_hint("make room: `ralph gc` removes old logs")
-        }
-        CRITICAL_DISK_BYTES..LOW_DISK_BYTES => DoctorFinding::new("disk", FindingStatus::Warning, what)
-            .with_hint("raw logs of a run may take up to `limits.log_limit`; `ralph gc` removes old ones"),
-        LOW_DISK_BYTES.. => DoctorFinding::new("disk", FindingStatus::Good, what),
+        ..CRITICAL_DISK_BYTES => DoctorFinding::new("disk", FindingStatus::Bad, message)
+            .with_hint("free disk space: `ralph gc` removes old logs"),
+        CRITICAL_DISK_BYTES..LOW_DISK_BYTES => DoctorFinding::new("disk", FindingStatus::Warning, message)
+            .with_hint("the raw logs of a run can use up to `limits.log_limit`; `ralph gc` removes old logs"),
+        LOW_DISK_BYTES.. => DoctorFinding::new("disk", FindingStatus::Good, message),
     }
 }
 

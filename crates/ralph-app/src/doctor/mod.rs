@@ -1,4 +1,4 @@
-//! Looks whether agents and machine are fit for work. It changes nothing, and decides nothing about runs.
+//! `ralph doctor`: checks that agents and this machine are ready. It changes nothing.
 mod agents;
 mod finding;
 mod hooks;

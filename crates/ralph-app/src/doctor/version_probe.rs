@@ -1,4 +1,4 @@
-//! Asks a program for its version. It gets no input, a limit of time, and nothing of it is left behind.
+//! Runs a program with `--version`, without input and with a timeout, and leaves no process behind.
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use ralph_process::{
 };
 use ralph_util::duration;
 
-/// A version is short.
+/// Maximum length of the output.
 const MAX_ANSWER_BYTES: usize = 4_096;
 
-/// What came of the question.
+/// The result of `--version`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum VersionAnswer {
     Printed(String),
@@ -30,7 +30,7 @@ impl JobListener for VersionOutputReader {
     fn on_stderr(&mut self, _piece: &mut Vec<u8>, _when: OutputTiming) {}
 }
 
-/// Starts the program with `--version`. It stands in a folder of no meaning: in a project it might load things.
+/// Starts the program with `--version`, outside the project: inside it, the program might load project files.
 pub(super) async fn ask_version(keeper: &Keeper, program: &Path, timeout: Duration) -> VersionAnswer {
     let spec = JobSpec {
         program: program.to_path_buf(),
@@ -46,16 +46,16 @@ pub(super) async fn ask_version(keeper: &Keeper, program: &Path, timeout: Durati
         Ok(job) => job,
         Err(error) => return failed_answer(error.to_string()),
     };
-    let mut ear = VersionOutputReader(OutputTail::new(MAX_ANSWER_BYTES));
-    let exit = wait_for_exit(job, &mut ear, timeout).await;
+    let mut reader = VersionOutputReader(OutputTail::new(MAX_ANSWER_BYTES));
+    let exit = wait_for_exit(job, &mut reader, timeout).await;
     match exit {
-        Some(Ok(JobExit::Code(0))) => VersionAnswer::Printed(ear.0.finish()),
-        Some(Ok(JobExit::Code(code))) => failed_answer(format!("`--version` ended with exit code {code}")),
+        Some(Ok(JobExit::Code(0))) => VersionAnswer::Printed(reader.0.finish()),
+        Some(Ok(JobExit::Code(code))) => failed_answer(format!("`--version` exited with code {code}")),
         Some(Ok(JobExit::Signal(_) | JobExit::SupervisorDied | JobExit::OverMemory { .. })) => {
             failed_answer("`--version` was killed".to_owned())
         }
         Some(Err(error)) => failed_answer(error.to_string()),
-        None => failed_answer(format!("it did not answer `--version` within {}", duration::format_rounded(timeout))),
+        None => failed_answer(format!("no answer to `--version` within {}", duration::format_rounded(timeout))),
     }
 }
 
@@ -63,7 +63,7 @@ fn failed_answer(reason: String) -> VersionAnswer {
     VersionAnswer::Failed { reason }
 }
 
-/// Returns how the program ended; none if it had to be killed.
+/// Returns the exit of the program; `None` if it had to be killed.
 async fn wait_for_exit(job: Job, reader: &mut VersionOutputReader, timeout: Duration) -> Option<io::Result<JobExit>> {
     let (orders, mut received) = mpsc::unbounded_channel();
     let mut pumping = std::pin::pin!(pump_job(job, JobInput::Whole(Vec::new()), &mut received, reader));

@@ -1,21 +1,21 @@
-//! What can be found out about a project without asking: how it is tested, and where its specifications are.
+//! Detects the test commands, the specs folder and the installed agent of a project.
 use std::path::Path;
 
-/// What was found.
+/// The detected properties of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedProject {
     pub agent: Option<&'static str>,
-    /// Test commands whose program is there.
+    /// Test commands whose program is installed.
     pub checks: Vec<&'static str>,
-    /// Test commands that fit the project, but whose program is missing here.
+    /// Test commands that fit the project but whose program is not installed.
     pub missing_checks: Vec<&'static str>,
     pub specs_dir: &'static str,
 }
 
-/// A way to test, recognised by a file of the project's root.
+/// A test command that is detected by a file in the project's root.
 struct TestCommandRule {
     file: &'static str,
-    /// Words of which the file must hold one; none: the file alone is enough.
+    /// The file must contain one of these texts; if empty, its existence is enough.
     required_words: &'static [&'static str],
     check: &'static str,
 }
@@ -24,7 +24,7 @@ const fn test_rule(file: &'static str, holds: &'static [&'static str], check: &'
     TestCommandRule { file, required_words: holds, check }
 }
 
-/// A project's own word for its tests stands above what its tools suggest.
+/// A test target of the project takes precedence over the defaults of its tools.
 const PROJECT_TEST_RULES: &[TestCommandRule] = &[
     test_rule("Makefile", &["\ntest:"], "make test"),
     test_rule("makefile", &["\ntest:"], "make test"),
@@ -47,14 +47,14 @@ const TOOL_TEST_RULES: &[TestCommandRule] = &[
     test_rule(".rspec", &[], "bundle exec rspec"),
 ];
 
-/// By lock file; the last one needs none.
+/// Node test commands by lock file; the last one needs no lock file.
 const NODE_TEST_COMMANDS: &[(&str, &str)] =
     &[("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("bun.lock", "bun run test"), ("", "npm test")];
 
-/// Files longer than this are not looked into.
+/// Files longer than this are not read.
 const MAX_INSPECTED_BYTES: u64 = 1024 * 1024;
 
-/// Looks at a project. `is_there` tells whether a program can be started.
+/// Detects the properties of a project. `is_installed` returns whether a program is on PATH.
 pub fn detect_project(
     root: &Path,
     agents: &[(&'static str, &str)],
@@ -71,11 +71,11 @@ fn program_name(check: &str) -> &str {
 }
 
 fn detect_checks(root: &Path) -> Vec<&'static str> {
-    if let Some(own) = PROJECT_TEST_RULES.iter().find(|sign| is_rule_met(root, sign)) {
+    if let Some(own) = PROJECT_TEST_RULES.iter().find(|rule| is_rule_met(root, rule)) {
         return vec![own.check];
     }
     let mut checks: Vec<_> =
-        TOOL_TEST_RULES.iter().filter(|sign| is_rule_met(root, sign)).map(|sign| sign.check).collect();
+        TOOL_TEST_RULES.iter().filter(|rule| is_rule_met(root, rule)).map(|rule| rule.check).collect();
     checks.extend(detect_node_check(root));
     checks.dedup();
     checks
@@ -89,7 +89,7 @@ fn is_rule_met(root: &Path, rule: &TestCommandRule) -> bool {
     text.is_some_and(|text| rule.required_words.iter().any(|word| text.contains(word)))
 }
 
-/// A `package.json` as `npm init` writes it has a test script that only fails.
+/// Returns the test command of a Node project. Ignores the placeholder script of `npm init`, which always fails.
 fn detect_node_check(root: &Path) -> Option<&'static str> {
     let text = read_small_file(&root.join("package.json"))?;
     let package: serde_json::Value = serde_json::from_str(&text).ok()?;
@@ -121,7 +121,7 @@ mod tests {
 
     // spec: U2
     #[test]
-    fn how_a_project_is_tested_is_found_out() {
+    fn the_test_command_of_a_project_is_detected() {
         type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
         let cases: &[Case<'_>] = &[
             (&[], &[]),
@@ -144,14 +144,14 @@ mod tests {
 
     // spec: U2
     #[test]
-    fn a_test_command_whose_program_is_missing_is_only_named() {
+    fn a_test_command_whose_program_is_missing_is_reported_separately() {
         let found = detect_in_files(&[("package.json", "{\"scripts\":{\"test\":\"jest\"}}"), ("yarn.lock", "")]);
         assert_eq!((found.checks, found.missing_checks), (vec![], vec!["yarn test"]));
     }
 
     // spec: U2
     #[test]
-    fn the_agent_on_the_path_and_the_folder_of_specs_are_found() {
+    fn the_installed_agent_and_the_specs_folder_are_detected() {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("docs/specs")).unwrap();
         let agents = [("claude", "claude"), ("codex", "codex")];

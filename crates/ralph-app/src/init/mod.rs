@@ -1,5 +1,4 @@
-//! Makes a project ready: finds out what there is to find out, and writes what is missing. It never changes a file
-//! that exists.
+//! `ralph init`: detects how a project is tested, and writes the missing files. It never changes an existing file.
 mod detect;
 mod texts;
 mod write;

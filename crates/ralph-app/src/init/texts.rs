@@ -1,4 +1,4 @@
-//! The files that `ralph init` writes, filled in.
+//! Renders the files that `ralph init` writes.
 use super::detect::DetectedProject;
 
 const PLAN_PROMPT: &str = include_str!("texts/plan.md");
@@ -7,15 +7,15 @@ const CONFIG_TEMPLATE: &str = include_str!("texts/config.yaml");
 const SPECS_README: &str = include_str!("texts/specs.md");
 const GITIGNORE_TEXT: &str = include_str!("texts/gitignore");
 
-/// A file to write, by its path from the home or from the project's root.
+/// A file to write; its path is relative to ralph's home or to the project's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum InitFile {
     Home(&'static str),
     Root(String),
 }
 
-/// Returns every file. `home` is how the home is written from the root, such as `.ralph/`; `agents` are the names of
-/// all known agents.
+/// Returns all files with their text. `home` is the path of ralph's home from the root, such as `.ralph/`; `agents`
+/// lists all known agents.
 pub(super) fn init_files(found: &DetectedProject, home: &str, agents: &str) -> Vec<(InitFile, String)> {
     let plan = format!("{home}implementation_plan.md");
     let prompt = |text: &str| text.replace("{{plan}}", &plan).replace("{{checks}}", &check_advice(found));
@@ -39,20 +39,20 @@ fn render_config(found: &DetectedProject, agents: &str) -> String {
 fn render_checks(found: &DetectedProject) -> String {
     let mut lines = vec![if found.checks.is_empty() { "checks: []" } else { "checks:" }.to_owned()];
     lines.extend(found.checks.iter().map(|check| format!("  - {check}")));
-    lines.extend(found.missing_checks.iter().map(|check| format!("#  - {check}   # its program was not found here")));
+    lines.extend(found.missing_checks.iter().map(|check| format!("#  - {check}   # program not found")));
     if found.checks.is_empty() && found.missing_checks.is_empty() {
         lines.push("#  - make test".to_owned());
     }
     lines.join("\n")
 }
 
-/// Returns the sentence of the build prompt about checks.
+/// Returns the sentence about checks for the build prompt.
 fn check_advice(found: &DetectedProject) -> String {
     match found.checks.as_slice() {
-        [] => "Run the tests of this project; where there are none, write some.".to_owned(),
+        [] => "Run the tests of this project; if there are none, write some.".to_owned(),
         checks => {
             let checks: Vec<String> = checks.iter().map(|check| format!("`{check}`")).collect();
-            format!("Run {} and what else shows that it works.", checks.join(", "))
+            format!("Run {} and any other command that shows that it works.", checks.join(", "))
         }
     }
 }

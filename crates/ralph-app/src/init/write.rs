@@ -1,4 +1,4 @@
-//! Writes the files of `ralph init`, each only where there is none.
+//! Writes the files of `ralph init` that do not exist yet.
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use super::texts::{InitFile, init_files};
 use ralph_engine::project::Project;
 
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be written", path.display())]
+#[error("cannot write {}", path.display())]
 pub struct InitWriteError {
     pub path: PathBuf,
     pub source: io::Error,
 }
 
-/// What became of one file.
+/// The outcome for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitFileResult {
-    /// From the project's root.
+    /// Relative to the project's root.
     pub path: PathBuf,
     pub outcome: InitFileOutcome,
 }
@@ -25,20 +25,21 @@ pub struct InitFileResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InitFileOutcome {
     Created,
-    /// It was there, and stays as it is.
+    /// The file existed and was not changed.
     Kept,
 }
 
-/// Writes what is missing. A classic `config` counts as a configuration: two would be an error.
+/// Writes the missing files. Keeps a classic `config` instead of writing `config.yaml`, because having both is an
+/// error.
 pub fn write_init_files(
     project: &Project,
     found: &DetectedProject,
     agents: &str,
 ) -> Result<Vec<InitFileResult>, InitWriteError> {
     let home = project.home.strip_prefix(&project.root).unwrap_or(&project.home).to_path_buf();
-    let shown = if home.as_os_str().is_empty() { String::new() } else { format!("{}/", home.display()) };
+    let home_prefix = if home.as_os_str().is_empty() { String::new() } else { format!("{}/", home.display()) };
     let mut written = Vec::new();
-    for (place, text) in init_files(found, &shown, agents) {
+    for (place, text) in init_files(found, &home_prefix, agents) {
         let path = match place {
             InitFile::Home("config.yaml") if project.home.join("config").is_file() => {
                 written.push(InitFileResult { path: home.join("config"), outcome: InitFileOutcome::Kept });
@@ -48,14 +49,14 @@ pub fn write_init_files(
             InitFile::Root(path) if project.root.join(&path).parent().is_some_and(Path::is_dir) => continue,
             InitFile::Root(path) => PathBuf::from(path),
         };
-        let made = create_file(&project.root.join(&path), &text)
+        let outcome = create_file(&project.root.join(&path), &text)
             .map_err(|source| InitWriteError { path: project.root.join(&path), source })?;
-        written.push(InitFileResult { path, outcome: made });
+        written.push(InitFileResult { path, outcome });
     }
     Ok(written)
 }
 
-/// Does not follow a link that somebody put in the file's place.
+/// Creates the file, unless it exists. Does not follow a link.
 fn create_file(path: &Path, text: &str) -> io::Result<InitFileOutcome> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -64,7 +65,7 @@ fn create_file(path: &Path, text: &str) -> io::Result<InitFileOutcome> {
         Ok(mut file) => {
             let written = file.write_all(text.as_bytes());
             if written.is_err() {
-                // Half a file would be kept the next time.
+                // The next run would keep an incomplete file.
                 let _ = std::fs::remove_file(path);
             }
             written.map(|()| InitFileOutcome::Created)

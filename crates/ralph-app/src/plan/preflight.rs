@@ -46,7 +46,7 @@ fn require_known_cost(budget: &Budget, agent: &AgentChoice) -> AppResult<()> {
             Err(AppError::preflight(message)
                 .with_advice("choose another agent, or set `limits.require_known_cost` to false"))
         }
-        UnknownCostPolicy::Refuse | UnknownCostPolicy::Bear => Ok(()),
+        UnknownCostPolicy::Refuse | UnknownCostPolicy::Allow => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a task that somebody wrote, where, and what to write instead.
+//! Errors of task files: position, message and hint.
 use ralph_util::sanitize::sanitize_text;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,12 +6,12 @@ use ralph_util::sanitize::sanitize_text;
 pub struct TaskError {
     /// `FILE:LINE:COLUMN`, or a flag.
     pub place: String,
-    /// The field and what is wrong with it.
+    /// The field and the problem.
     pub message: String,
     pub hint: Option<String>,
 }
 
-/// Longer messages are mostly what was written.
+/// Maximum length of a message. Longer ones consist mostly of the quoted value.
 const MAX_MESSAGE_CHARS: usize = 300;
 
 impl TaskError {
@@ -24,10 +24,10 @@ impl TaskError {
         Self { place: place.into(), message, hint: None }
     }
 
-    /// A file that cannot be read.
+    /// Returns the error for a file that cannot be read.
     #[must_use]
     pub fn unreadable_file(name: &str, error: &std::io::Error) -> Self {
-        Self::new(name, &format!("it cannot be read: {error}"))
+        Self::new(name, &format!("cannot read the file: {error}"))
     }
 
     #[must_use]

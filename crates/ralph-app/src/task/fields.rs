@@ -1,4 +1,4 @@
-//! A table of fields: what each may hold. Fields that nobody knows are errors with a suggestion.
+//! Reads typed fields from a table. Unknown fields are errors with a suggestion.
 use std::collections::BTreeMap;
 
 use super::{TaskError, parser};
@@ -7,14 +7,14 @@ use ralph_util::yaml::{DocumentNode, MapEntry, NodeContent, ScalarStyle};
 
 pub(super) struct FieldTable<'a> {
     pub(super) file_name: &'a str,
-    /// Where the table stands, with a dot at its end unless it is the task itself.
+    /// The path of the table with a trailing dot; empty for the task itself.
     prefix: String,
     entries: &'a [MapEntry],
     node: &'a DocumentNode,
 }
 
 impl<'a> FieldTable<'a> {
-    /// Takes a table apart that has no other fields than these.
+    /// Opens a table; a field that is not in `known` is an error.
     pub(super) fn with_known_fields(
         node: &'a DocumentNode,
         file: &'a str,
@@ -28,15 +28,15 @@ impl<'a> FieldTable<'a> {
         }
     }
 
-    /// Takes a table apart, whatever fields it has.
+    /// Opens a table with any fields.
     pub(super) fn with_any_fields(node: &'a DocumentNode, file: &'a str, path: &str) -> Result<Self, TaskError> {
         let dotted = if path.is_empty() { String::new() } else { format!("{path}.") };
         match &node.content {
             NodeContent::Map(entries) => Ok(Self { file_name: file, prefix: dotted, entries, node }),
             NodeContent::Null | NodeContent::Text(_) | NodeContent::List(_) => {
                 let named = if path.is_empty() { "a task".to_owned() } else { path.to_owned() };
-                let what = format!("{named}: a table is expected");
-                Err(TaskError::new(format_place(file, node), &what).with_hint("write `key: value`, one a line"))
+                let message = format!("{named}: expected a table");
+                Err(TaskError::new(format_place(file, node), &message).with_hint("write one `key: value` per line"))
             }
         }
     }
@@ -51,7 +51,7 @@ impl<'a> FieldTable<'a> {
         self.entries
     }
 
-    /// Returns a field that says something.
+    /// Returns a field, unless it is missing or null.
     pub(super) fn get(&self, name: &str) -> Option<&'a DocumentNode> {
         let found = self.entries.iter().find(|entry| entry.key == name).map(|entry| &entry.node);
         found.filter(|node| !matches!(node.content, NodeContent::Null))
@@ -61,7 +61,7 @@ impl<'a> FieldTable<'a> {
         format!("{}{name}", self.prefix)
     }
 
-    /// Refuses a field.
+    /// Returns an error at the position of a field.
     pub(super) fn field_error(&self, name: &str, message: &str) -> TaskError {
         let node = self.get(name).unwrap_or(self.node);
         TaskError::new(format_place(self.file_name, node), &format!("{}{name}: {message}", self.prefix))
@@ -71,27 +71,27 @@ impl<'a> FieldTable<'a> {
         self.get(name).map(|node| self.require_text(name, node).map(str::to_owned)).transpose()
     }
 
-    /// Reads a text that may also be written as a number or a truth value.
+    /// Reads a string that may also be written as a number or boolean.
     pub(super) fn read_any_text(&self, name: &str) -> Result<Option<String>, TaskError> {
         self.get(name).map(|node| self.require_scalar(name, node).map(str::to_owned)).transpose()
     }
 
-    /// Reads a number or a truth value as it is written. JSON has no quotation marks around them.
+    /// Reads a number or boolean verbatim. In JSON it must not be quoted.
     pub(super) fn read_number(&self, name: &str) -> Result<Option<String>, TaskError> {
         match self.get(name) {
-            Some(node) if node.style == ScalarStyle::Quoted => {
-                Err(self.field_error(name, "it is a text").with_hint("leave out the quotation marks"))
-            }
+            Some(node) if node.style == ScalarStyle::Quoted => Err(self
+                .field_error(name, "expected a number or boolean, found a string")
+                .with_hint("remove the quotation marks")),
             Some(_) | None => self.read_any_text(name),
         }
     }
 
-    /// In JSON, a text stands in quotation marks; what does not is a mistake.
+    /// Returns a string. In JSON it must be quoted.
     fn require_text(&self, name: &str, node: &'a DocumentNode) -> Result<&'a str, TaskError> {
         match (&node.content, node.style) {
             (NodeContent::Text(text), ScalarStyle::Literal) => {
-                let what = format!("{}{name}: {text} is no text", self.prefix);
-                Err(TaskError::new(format_place(self.file_name, node), &what).with_hint("put it into quotation marks"))
+                let message = format!("{}{name}: {text} is not a string", self.prefix);
+                Err(TaskError::new(format_place(self.file_name, node), &message).with_hint("put it in quotation marks"))
             }
             (
                 NodeContent::Null | NodeContent::Text(_) | NodeContent::List(_) | NodeContent::Map(_),
@@ -101,17 +101,17 @@ impl<'a> FieldTable<'a> {
     }
 
     fn require_scalar(&self, name: &str, node: &'a DocumentNode) -> Result<&'a str, TaskError> {
-        let refused = |what: &str| {
-            Err(TaskError::new(format_place(self.file_name, node), &format!("{}{name}: {what}", self.prefix)))
+        let refused = |message: &str| {
+            Err(TaskError::new(format_place(self.file_name, node), &format!("{}{name}: {message}", self.prefix)))
         };
         match &node.content {
-            NodeContent::Text(text) if text.contains('\0') => refused("it holds a NUL character"),
+            NodeContent::Text(text) if text.contains('\0') => refused("the value contains a NUL character"),
             NodeContent::Text(text) => Ok(text),
-            NodeContent::Null => refused("it has no value: a text is expected"),
-            NodeContent::List(_) => refused("it is a list: a text is expected"),
+            NodeContent::Null => refused("no value: expected a string"),
+            NodeContent::List(_) => refused("found a list, expected a string"),
             NodeContent::Map(_) => {
-                let hint = "a text with `: ` in it stands in quotation marks";
-                refused("it is a table: a text is expected").map_err(|error| error.with_hint(hint))
+                let hint = "quote a string that contains `: `";
+                refused("found a table, expected a string").map_err(|error| error.with_hint(hint))
             }
         }
     }
@@ -123,7 +123,7 @@ impl<'a> FieldTable<'a> {
         items.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Reads texts that may also be written as numbers or truth values.
+    /// Reads a list of strings that may also be written as numbers or booleans.
     pub(super) fn read_any_texts(&self, name: &str) -> Result<Option<Vec<String>>, TaskError> {
         let Some(items) = self.read_list(name)? else { return Ok(None) };
         let text = |(at, item): (usize, &'a DocumentNode)| {
@@ -137,8 +137,8 @@ impl<'a> FieldTable<'a> {
         match &node.content {
             NodeContent::List(items) => Ok(Some(items)),
             NodeContent::Null | NodeContent::Text(_) | NodeContent::Map(_) => {
-                let hint = "write one `- item` a line, or [first, second]";
-                Err(self.field_error(name, "a list is expected").with_hint(hint))
+                let hint = "write one `- item` per line, or [first, second]";
+                Err(self.field_error(name, "expected a list").with_hint(hint))
             }
         }
     }
@@ -147,7 +147,9 @@ impl<'a> FieldTable<'a> {
         let Some(text) = self.read_number(name)? else { return Ok(None) };
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| is_plain);
-        let refused = || self.field_error(name, &format!("{text:?} is not a whole number")).with_hint("such as 10");
+        let refused = || {
+            self.field_error(name, &format!("{text:?} is not a whole number")).with_hint("write a number such as 10")
+        };
         number.ok_or_else(refused).map(Some)
     }
 
@@ -160,7 +162,7 @@ impl<'a> FieldTable<'a> {
         }
     }
 
-    /// Reads one of several names.
+    /// Reads one of the names in a fixed set.
     pub(super) fn read_choice<T>(
         &self,
         name: &str,
@@ -168,7 +170,7 @@ impl<'a> FieldTable<'a> {
         known: &[&str],
     ) -> Result<Option<T>, TaskError> {
         let Some(text) = self.read_text(name)? else { return Ok(None) };
-        let refused = || self.field_error(name, &format!("{text:?} means nothing here"));
+        let refused = || self.field_error(name, &format!("{text:?} is not a valid value"));
         parse(&text).ok_or_else(|| refused().with_hint(suggest::suggestion_hint(&text, known))).map(Some)
     }
 
@@ -182,10 +184,10 @@ impl<'a> FieldTable<'a> {
     }
 }
 
-/// Returns the field that was probably meant, or where one of that name belongs.
+/// Suggests a similar field, or the table that a field of this name belongs to.
 fn suggest_field(key: &str, known: &[&str]) -> String {
     match (suggest::nearest_name(key, known), parser::find_parent_table(key)) {
-        (None, Some(home)) => format!("it belongs below {home}"),
+        (None, Some(parent)) => format!("it belongs to {parent}"),
         (Some(_), _) | (None, None) => suggest::suggestion_hint(key, known),
     }
 }

@@ -1,4 +1,4 @@
-//! A file with tasks: which form it has, and what is in it.
+//! Reads files with tasks: detects the format and parses it.
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -8,13 +8,13 @@ use ralph_core::task::VerificationConfig;
 use super::{ParsedTask, TaskError, json, markdown, parser, prd};
 use ralph_util::yaml::{self, DocumentError, DocumentNode, NodeContent};
 
-/// Larger files are mistakes.
+/// Maximum size of a file. A larger one is a mistake.
 const MAX_FILE_BYTES: u64 = 32 << 20;
 
-/// So that ten thousand tasks go in at once.
+/// Large enough to import ten thousand tasks at once.
 const TASK_FILE_LIMITS: yaml::DocumentLimits = yaml::DocumentLimits { depth: 32, nodes: 2_000_000, aliases: 1_000 };
 
-/// How tasks are written.
+/// The format of a task file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskFileFormat {
     Yaml,
@@ -22,7 +22,7 @@ pub enum TaskFileFormat {
     Markdown,
 }
 
-/// What a file gives.
+/// The tasks of a file, with warnings.
 #[derive(Debug)]
 pub struct ParsedTasks {
     pub tasks: Vec<ParsedTask>,
@@ -30,7 +30,7 @@ pub struct ParsedTasks {
 }
 
 impl TaskFileFormat {
-    /// Tells the form by the name, or else by how the text begins.
+    /// Detects the format by the file extension, otherwise by the beginning of the text.
     #[must_use]
     pub fn detect(path: &Path, text: &str) -> Self {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
@@ -60,24 +60,24 @@ impl TaskFileFormat {
     }
 }
 
-/// Reads a text that is not endless.
+/// Reads UTF-8 text of bounded size.
 pub fn read_bounded(reader: impl io::Read, name: &str) -> Result<String, TaskError> {
     let mut bytes = Vec::new();
     let read = reader.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| TaskError::new(name, &format!("it cannot be read: {error}")))?;
+    read.map_err(|error| TaskError::new(name, &format!("cannot read the file: {error}")))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(TaskError::new(name, &format!("it is larger than {} MB", MAX_FILE_BYTES >> 20)));
+        return Err(TaskError::new(name, &format!("file is larger than {} MB", MAX_FILE_BYTES >> 20)));
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         let mut lines = valid.split(|byte| *byte == b'\n');
         let column = lines.next_back().map_or(0, |line| String::from_utf8_lossy(line).chars().count()) + 1;
         let line = lines.count() + 1;
-        TaskError::new(format!("{name}:{line}:{column}"), "it is not UTF-8 text")
+        TaskError::new(format!("{name}:{line}:{column}"), "not UTF-8 text")
     })
 }
 
-/// Reads every task of a text. `name` stands in messages.
+/// Parses all tasks of a text. `name` is used in messages.
 pub fn parse_tasks(text: &str, format: TaskFileFormat, name: &str) -> Result<ParsedTasks, TaskError> {
     if format == TaskFileFormat::Markdown {
         return markdown::parse_checklist(text, name);
@@ -106,13 +106,14 @@ pub fn parse_tasks(text: &str, format: TaskFileFormat, name: &str) -> Result<Par
     Ok(ParsedTasks { tasks, warnings: Vec::new() })
 }
 
-/// Reads the one task of a text, of which id and title may be missing.
+/// Parses a text with a single task. Its id and title may be missing.
 pub fn parse_single_task(text: &str, format: TaskFileFormat, name: &str) -> Result<ParsedTask, TaskError> {
-    let several =
-        || TaskError::new(name, "one task is expected").with_hint("`ralph task import` reads files with several");
+    let not_one_task = || {
+        TaskError::new(name, "expected a single task").with_hint("use `ralph task import` for files with several tasks")
+    };
     if format == TaskFileFormat::Markdown {
         let [only] =
-            <[ParsedTask; 1]>::try_from(markdown::parse_checklist(text, name)?.tasks).map_err(|_| several())?;
+            <[ParsedTask; 1]>::try_from(markdown::parse_checklist(text, name)?.tasks).map_err(|_| not_one_task())?;
         return Ok(only);
     }
     let root = parse_document(text, format, name)?;
@@ -122,31 +123,31 @@ pub fn parse_single_task(text: &str, format: TaskFileFormat, name: &str) -> Resu
         (NodeContent::Map(_), _) => Some(&root),
         (NodeContent::List(_) | NodeContent::Text(_) | NodeContent::Null, _) => None,
     };
-    parser::parse_draft(only.ok_or_else(several)?, name)
+    parser::parse_draft(only.ok_or_else(not_one_task)?, name)
 }
 
-/// Reads how something is verified, from a text of JSON.
+/// Parses a verification config from JSON text.
 pub fn parse_verification_json(text: &str, name: &str) -> Result<VerificationConfig, TaskError> {
     parser::parse_verification_config(&parse_document(text, TaskFileFormat::Json, name)?, name, "verification_config")
 }
 
-/// Reads the same from a file of JSON or YAML.
+/// Reads a verification config from a JSON or YAML file.
 pub fn read_verification_file(path: &str) -> Result<VerificationConfig, TaskError> {
     let file = File::open(path).map_err(|error| TaskError::unreadable_file(path, &error))?;
     let text = read_bounded(file, path)?;
-    let form = TaskFileFormat::detect(Path::new(path), &text);
-    parser::parse_verification_config(&parse_document(&text, form, path)?, path, "verification_config")
+    let format = TaskFileFormat::detect(Path::new(path), &text);
+    parser::parse_verification_config(&parse_document(&text, format, path)?, path, "verification_config")
 }
 
 fn parse_document(text: &str, format: TaskFileFormat, name: &str) -> Result<DocumentNode, TaskError> {
     format.parse_tree(text).map_err(|bad| {
         let kind = if format == TaskFileFormat::Json { "JSON" } else { "YAML" };
         let place = format!("{name}:{}:{}", bad.line, bad.column);
-        TaskError::new(place, &format!("it is no {kind} that can be read: {}", bad.message))
+        TaskError::new(place, &format!("not valid {kind}: {}", bad.message))
     })
 }
 
-/// Returns the only entry of a table.
+/// Returns the entry of a table that has exactly one.
 fn single_entry(root: &DocumentNode) -> Option<(&str, &DocumentNode)> {
     match &root.content {
         NodeContent::Map(entries) => match entries.as_slice() {
@@ -158,7 +159,7 @@ fn single_entry(root: &DocumentNode) -> Option<(&str, &DocumentNode)> {
 }
 
 fn no_tasks_error(root: &DocumentNode, name: &str) -> TaskError {
-    let what = "no tasks are found here";
-    TaskError::new(super::fields::format_place(name, root), what)
-        .with_hint("a list of tasks, a single `task:`, or `userStories:` is expected; Markdown files end with .md")
+    let message = "no tasks found";
+    TaskError::new(super::fields::format_place(name, root), message)
+        .with_hint("write a list of tasks, a single `task:`, or `userStories:`; name Markdown files *.md")
 }

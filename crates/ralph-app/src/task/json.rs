@@ -1,4 +1,4 @@
-//! JSON as a tree of texts with positions, like YAML. Every part of a JSON text is a slice of it, so its place is known.
+//! Parses JSON into the same tree as YAML. `RawValue` slices the source text, which gives each node its position.
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 use ralph_util::yaml::{DocumentError, DocumentNode, MapEntry, NodeContent, ScalarStyle};
 
-/// Deeper ones are mistakes.
+/// Maximum nesting depth. A deeper document is a mistake.
 const MAX_DEPTH: usize = 32;
 
-/// Reads one JSON document.
+/// Parses one JSON document.
 pub(super) fn parse_json(text: &str) -> Result<DocumentNode, DocumentError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root: &RawValue = serde_json::from_str(text).map_err(|error| to_document_error(&error))?;
@@ -19,12 +19,12 @@ pub(super) fn parse_json(text: &str) -> Result<DocumentNode, DocumentError> {
 }
 
 fn to_document_error(error: &serde_json::Error) -> DocumentError {
-    let what = error.to_string();
-    let what = what.split(" at line ").next().unwrap_or_default().to_owned();
-    DocumentError { line: error.line().max(1) as u64, column: error.column().max(1) as u64, message: what }
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+    DocumentError { line: error.line().max(1) as u64, column: error.column().max(1) as u64, message }
 }
 
-/// A text, and where its lines begin.
+/// A text with the byte offsets of its lines.
 struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -36,7 +36,7 @@ impl<'a> LineIndex<'a> {
         Self { text, starts: std::iter::once(0).chain(after).collect() }
     }
 
-    /// Returns line and column of a part of the text.
+    /// Returns line and column of a slice of the text, counted from 1.
     fn position_of(&self, part: &str) -> (u64, u64) {
         let at = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let line = self.starts.partition_point(|start| *start <= at);
@@ -47,23 +47,23 @@ impl<'a> LineIndex<'a> {
 
     fn build_node(&self, part: &'a str, depth: usize) -> Result<DocumentNode, DocumentError> {
         let (line, column) = self.position_of(part);
-        let refused = |what: &str| DocumentError { line, column, message: what.to_owned() };
-        let below = depth.checked_sub(1).ok_or_else(|| refused("it is too deep: at most 32 levels are read"))?;
-        let own = |error: serde_json::Error| refused(&error.to_string());
+        let refused = |message: &str| DocumentError { line, column, message: message.to_owned() };
+        let below = depth.checked_sub(1).ok_or_else(|| refused("nested too deeply: at most 32 levels are allowed"))?;
+        let invalid = |error: serde_json::Error| refused(&error.to_string());
         let content = match part.as_bytes().first() {
             Some(b'{') => self.build_map(part, below, &refused)?,
             Some(b'[') => {
-                let items: Vec<&RawValue> = serde_json::from_str(part).map_err(own)?;
+                let items: Vec<&RawValue> = serde_json::from_str(part).map_err(invalid)?;
                 NodeContent::List(
                     items.iter().map(|item| self.build_node(item.get(), below)).collect::<Result<_, _>>()?,
                 )
             }
-            Some(b'"') => NodeContent::Text(serde_json::from_str(part).map_err(own)?),
+            Some(b'"') => NodeContent::Text(serde_json::from_str(part).map_err(invalid)?),
             _ if part == "null" => NodeContent::Null,
             _ => NodeContent::Text(part.to_owned()),
         };
-        let written = if part.starts_with('"') { ScalarStyle::Quoted } else { ScalarStyle::Literal };
-        Ok(DocumentNode { line, column, style: written, content })
+        let style = if part.starts_with('"') { ScalarStyle::Quoted } else { ScalarStyle::Literal };
+        Ok(DocumentNode { line, column, style, content })
     }
 
     fn build_map(
@@ -78,8 +78,8 @@ impl<'a> LineIndex<'a> {
         let entries = pairs.into_iter().map(|(key, value)| {
             let node = self.build_node(value.get(), depth)?;
             if !seen.insert(key.clone()) {
-                let what = format!("the key {key:?} stands here twice");
-                return Err(DocumentError { line: node.line, column: node.column, message: what });
+                let message = format!("duplicate key {key:?}");
+                return Err(DocumentError { line: node.line, column: node.column, message });
             }
             Ok(MapEntry { key, line: node.line, column: node.column, node })
         });
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test] // spec: T4
-    fn every_part_knows_its_line_and_column() {
+    fn every_node_has_its_line_and_column() {
         let root = parse_json("{\n\t\"a\": [1, \"\\ud83d\\ude00\"],\n  \"ä\": {\"b\": null}\n}").unwrap();
         let NodeContent::Map(entries) = &root.content else { panic!() };
         let NodeContent::List(items) = &entries[0].node.content else { panic!() };
@@ -124,9 +124,9 @@ mod tests {
     fn invalid_json_is_refused_with_its_place() {
         let refused = |text: &str| parse_json(text).unwrap_err();
         assert_eq!(refused("{\n \"a\": ]").line, 2);
-        assert_eq!(refused("{\"a\": 1,\n \"a\": 2}").message, "the key \"a\" stands here twice");
+        assert_eq!(refused("{\"a\": 1,\n \"a\": 2}").message, "duplicate key \"a\"");
         let deep = "[".repeat(100) + &"]".repeat(100);
-        assert!(refused(&deep).message.contains("too deep"));
+        assert!(refused(&deep).message.contains("too deeply"));
         assert!(!refused(&"[".repeat(100_000)).message.is_empty());
     }
 }

@@ -1,11 +1,11 @@
-//! Markdown check lists: each item at the edge is a task, what is indented below it says when it is done.
+//! Parses Markdown checklists: each top-level item is a task, the indented items below it are its acceptance criteria.
 use ralph_core::task::{Approval, CompletionSpec, Task, TaskStatus, is_valid_id, to_slug, validate_task};
 use serde_json::Map;
 
 use super::file::ParsedTasks;
 use super::{ParsedTask, TaskError, TaskOrigin};
 
-/// Reads the check lists of a text. What looks like a task and is none is told.
+/// Parses the checklists of a text. Items that look like tasks but are not cause warnings.
 pub(super) fn parse_checklist(text: &str, file: &str) -> Result<ParsedTasks, TaskError> {
     let mut found: Vec<ChecklistItem<'_>> = Vec::new();
     let mut warnings = Vec::new();
@@ -30,20 +30,20 @@ pub(super) fn parse_checklist(text: &str, file: &str) -> Result<ParsedTasks, Tas
                     item.add_nested_item(words);
                 }
             }
-            (None, ChecklistLine::UnknownBox(what)) => {
-                warnings.push(format!("{file}:{number}: {what} is no box that is read: write [ ] or [x]"));
+            (None, ChecklistLine::UnknownBox(found_box)) => {
+                warnings.push(format!("{file}:{number}: {found_box} is not a checkbox: write [ ] or [x]"));
             }
         }
     }
     if found.is_empty() {
-        return Err(TaskError::new(file, "it holds no check list")
-            .with_hint("a task is a line `- [ ] TASK-001: title`; what must be true stands below it, indented"));
+        return Err(TaskError::new(file, "the file contains no checklist")
+            .with_hint("write tasks as `- [ ] TASK-001: title`, with acceptance criteria indented below"));
     }
     let tasks = found.into_iter().map(|item| item.into_parsed_task(file)).collect::<Result<_, _>>()?;
     Ok(ParsedTasks { tasks, warnings })
 }
 
-/// A line that begins or ends a block of code.
+/// A line that opens or closes a code block.
 #[derive(Clone, Copy)]
 struct CodeBlockMarker {
     character: char,
@@ -64,7 +64,7 @@ impl CodeBlockMarker {
     }
 }
 
-/// What a line is.
+/// The meaning of a line.
 enum ChecklistLine<'a> {
     Task {
         is_done: bool,
@@ -72,7 +72,7 @@ enum ChecklistLine<'a> {
     },
     /// An item below a task.
     Nested(&'a str),
-    /// An item with a box that means nothing here.
+    /// An item with an unknown checkbox, such as `[-]`.
     UnknownBox(&'a str),
     Other,
 }
@@ -93,7 +93,7 @@ fn classify_line(line: &str) -> ChecklistLine<'_> {
     }
 }
 
-/// Returns what stands behind `-`, `*`, `+`, `1.` or `1)`.
+/// Returns the text after `-`, `*`, `+`, `1.` or `1)`.
 fn strip_bullet(line: &str) -> Option<&str> {
     let plain = ["- ", "* ", "+ "].iter().find_map(|bullet| line.strip_prefix(bullet));
     plain.or_else(|| {
@@ -103,7 +103,7 @@ fn strip_bullet(line: &str) -> Option<&str> {
     })
 }
 
-/// Returns a box such as `[-]` at the beginning of an item. A link, `[words](there)`, is none.
+/// Returns an unknown checkbox such as `[-]` at the beginning of an item. A link, `[text](url)`, is not one.
 fn find_unknown_box(item: &str) -> Option<&str> {
     let (inside, rest) = item.strip_prefix('[')?.split_once(']')?;
     let is_box = inside.chars().count() <= 1 && (rest.is_empty() || rest.starts_with(' '));
@@ -146,7 +146,7 @@ impl<'a> ChecklistItem<'a> {
         Ok(ParsedTask { task, metadata: Map::new(), approval: Approval::Granted, origin })
     }
 
-    /// Takes `TASK-001: title` apart, also in bold; a title without an id gets one made of its words.
+    /// Splits `TASK-001: title`, also in bold. Without an id, one is made from the title.
     fn id_and_title(&self) -> (String, &'a str) {
         let plain = self.text.trim_start_matches("**").trim_start_matches('`');
         if let Some((id, title)) = plain.split_once(':') {
@@ -157,8 +157,8 @@ impl<'a> ChecklistItem<'a> {
                 return (id.to_owned(), title);
             }
         }
-        let made = to_slug(self.text);
-        let id = if made.is_empty() { format!("task-{}", self.line) } else { made };
+        let slug = to_slug(self.text);
+        let id = if slug.is_empty() { format!("task-{}", self.line) } else { slug };
         (id, self.text)
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test] // spec: T4
-    fn items_are_tasks_and_what_is_below_them_says_when_they_are_done() {
+    fn items_are_tasks_and_nested_items_are_acceptance_criteria() {
         let text = "# Auth\n\n- [ ] TASK-001: Add a login\n  - Outcome: people can log in\n  - [ ] it returns a token\n\
                     \x20 - [x] 401 for bad passwords\n* [X] **T2:** Write: docs\n- [ ] Tidy up the API!\n- no task\n\
                     ```\n- [ ] no task either\n```\n";
@@ -197,17 +197,17 @@ mod tests {
     }
 
     #[test] // spec: T4
-    fn a_text_without_a_check_list_and_an_item_without_words_are_refused() {
+    fn a_text_without_a_checklist_and_an_item_without_a_title_are_refused() {
         assert_eq!(
             parse_checklist("# Plan\n\ntext\n", "a.md").unwrap_err().to_string(),
-            "a.md: it holds no check list"
+            "a.md: the file contains no checklist"
         );
         let refused = parse_checklist("- [ ] One\n- [ ]\n", "a.md").unwrap_err();
         assert_eq!(refused.to_string(), "a.md:2:1: title: it is empty");
     }
 
     #[test] // spec: T4
-    fn numbers_are_bullets_too_and_code_of_either_kind_holds_no_tasks() {
+    fn numbered_items_are_tasks_and_code_blocks_contain_none() {
         let text = "1. [ ] T1: One\n   2) nested\n23) [x] T2: Two\n~~~sh\n- [ ] T3: no\n```\n- [ ] T4: no\n~~~\n- [ ] T5: Five\n";
         let ParsedTasks { tasks, warnings } = parse_checklist(text, "a.md").unwrap();
         let ids: Vec<_> = tasks.iter().map(|read| read.task.id.as_str()).collect();
@@ -224,15 +224,15 @@ mod tests {
         assert_eq!(
             warnings,
             [
-                "a.md:2: [-] is no box that is read: write [ ] or [x]",
-                "a.md:4: [] is no box that is read: write [ ] or [x]",
-                "a.md:5: [~] is no box that is read: write [ ] or [x]",
+                "a.md:2: [-] is not a checkbox: write [ ] or [x]",
+                "a.md:4: [] is not a checkbox: write [ ] or [x]",
+                "a.md:5: [~] is not a checkbox: write [ ] or [x]",
             ]
         );
     }
 
     #[test] // spec: T4
-    fn a_title_that_makes_no_id_gets_one_of_its_line() {
+    fn a_title_without_a_usable_slug_gets_an_id_from_its_line() {
         let ParsedTasks { tasks, .. } = parse_checklist("# 計画\n- [ ] 日本\n", "a.md").unwrap();
         assert_eq!((tasks[0].task.id.as_str(), tasks[0].task.title.as_str()), ("task-2", "日本"));
     }

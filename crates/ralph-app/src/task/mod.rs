@@ -1,5 +1,5 @@
-//! Tasks as files: reading YAML, `prd.json` and Markdown check lists with the place of every mistake, and writing tasks so
-//! that they are read again unchanged. It stores nothing and starts nothing.
+//! Task files: parses YAML, `prd.json` and Markdown checklists with positions for errors, and writes tasks so that they
+//! parse back unchanged.
 mod consistency;
 mod error;
 mod fields;

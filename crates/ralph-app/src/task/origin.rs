@@ -1,4 +1,4 @@
-//! Where a task was written, and each of its fields, for whoever finds something wrong with it later.
+//! The source positions of a task and its fields, for later error messages.
 use ralph_core::task::TaskProblem;
 
 use super::TaskError;
@@ -7,9 +7,9 @@ use ralph_util::yaml::{DocumentNode, NodeContent, ScalarStyle};
 
 #[derive(Debug, Clone)]
 pub enum TaskOrigin {
-    /// In a file; the fields of the task stand below the node.
+    /// In a file; `node` is the table of the task.
     File { name: String, node: DocumentNode },
-    /// On the command line of this command.
+    /// On the command line; the name of the command.
     Command(&'static str),
 }
 
@@ -18,19 +18,19 @@ impl TaskOrigin {
         Self::File { name: name.to_owned(), node: node.clone() }
     }
 
-    /// A line of a file that has no fields.
+    /// Returns the origin of a task in a single line, without fields.
     pub(super) fn from_line(name: &str, line: u64) -> Self {
         let node = DocumentNode { line, column: 1, style: ScalarStyle::Plain, content: NodeContent::Null };
         Self::File { name: name.to_owned(), node }
     }
 
-    /// Returns the place of the task as a whole.
+    /// Returns the position of the task.
     #[must_use]
     pub fn task_place(&self) -> String {
         self.field_place("")
     }
 
-    /// Returns the place of a field, or of what is nearest above it.
+    /// Returns the position of a field, or of its nearest existing parent.
     #[must_use]
     pub fn field_place(&self, field: &str) -> String {
         match self {
@@ -39,7 +39,7 @@ impl TaskOrigin {
         }
     }
 
-    /// Says of a problem where its field stands.
+    /// Converts a problem to an error with the position of its field.
     #[must_use]
     pub fn locate_problem(&self, problem: &TaskProblem) -> TaskError {
         TaskError::new(self.field_place(&problem.field), &problem.to_string()).with_hint(problem.hint.clone())

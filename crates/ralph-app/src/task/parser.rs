@@ -1,5 +1,5 @@
-//! A task from a tree of texts. Types are settled here, with the place of every mistake; what must hold beyond them is a
-//! rule of the core.
+//! Builds tasks from a document tree. This file checks fields and types, with positions for errors; `ralph_core` checks
+//! all other rules.
 use std::collections::BTreeMap;
 
 use ralph_core::check_isolation::CheckIsolation;
@@ -34,41 +34,41 @@ const ROLE_FIELDS: &[&str] =
     &["promise", "description", "verification_method", "verification_config", "max_iterations"];
 const STAGE_FIELDS: &[&str] = &["name", "method", "config", "required"];
 
-/// Returns where a field of this name stands, for whoever wrote it a level too high or too low.
+/// Returns the table that a field belongs to, for hints about a field at the wrong level.
 pub(super) fn find_parent_table(name: &str) -> Option<&'static str> {
-    let homes: [(&[&str], &str); 4] = [
+    let parents: [(&[&str], &str); 4] = [
         (TASK_FIELDS, "the task itself"),
         (COMPLETION_FIELDS, "completion"),
         (ROLE_FIELDS, "a role, such as completion.coder"),
         (&VerificationConfig::field_names(), "verification_config, or the config of a stage"),
     ];
-    homes.iter().find(|(names, _)| names.contains(&name)).map(|(_, home)| *home)
+    parents.iter().find(|(names, _)| names.contains(&name)).map(|(_, parent)| *parent)
 }
 
-/// A task that was read, and where it stands.
+/// A parsed task with its origin.
 #[derive(Debug, Clone)]
 pub struct ParsedTask {
     pub task: Task,
     pub metadata: Map<String, Value>,
-    /// What the file says of it.
+    /// The approval state in the file.
     pub approval: Approval,
     pub origin: TaskOrigin,
 }
 
-/// Reads a task and holds it against the rules.
+/// Parses and validates a task.
 pub(super) fn parse_task(node: &DocumentNode, file: &str) -> Result<ParsedTask, TaskError> {
     let read = parse_draft(node, file)?;
     for (field, value) in [("id", &read.task.id), ("title", &read.task.title)] {
         if value.is_empty() {
-            let what = format!("{field}: it is missing, and every task has one");
-            return Err(TaskError::new(read.origin.task_place(), &what).with_hint(format!("write `{field}: …`")));
+            let message = format!("{field}: required field is missing");
+            return Err(TaskError::new(read.origin.task_place(), &message).with_hint(format!("write `{field}: …`")));
         }
     }
     validate_task(&read.task).map_err(|problem| read.origin.locate_problem(&problem))?;
     Ok(read)
 }
 
-/// Reads what is written of a task: id and title may be missing.
+/// Parses a task without validation. Its id and title may be missing.
 pub(super) fn parse_draft(node: &DocumentNode, file: &str) -> Result<ParsedTask, TaskError> {
     let fields = FieldTable::with_known_fields(node, file, "", TASK_FIELDS)?;
     let completion = fields.get("completion").map(|node| parse_completion_spec(node, file)).transpose()?;
@@ -96,11 +96,11 @@ fn read_metadata(fields: &FieldTable<'_>) -> Result<Map<String, Value>, TaskErro
     match fields.get("metadata").map(node_to_json) {
         None => Ok(Map::new()),
         Some(Value::Object(metadata)) => Ok(metadata),
-        Some(_) => Err(fields.field_error("metadata", "a table is expected")),
+        Some(_) => Err(fields.field_error("metadata", "expected a table")),
     }
 }
 
-/// A task that was not approved where it was written is not approved here either.
+/// Keeps `approved: false` of the file: a pending task stays pending after the import.
 fn read_approval(fields: &FieldTable<'_>) -> Result<Approval, TaskError> {
     Ok(match fields.read_flag("approved")? {
         Some(false) => Approval::Pending,
@@ -108,11 +108,13 @@ fn read_approval(fields: &FieldTable<'_>) -> Result<Approval, TaskError> {
     })
 }
 
-/// Reads what done means.
+/// Parses the completion criteria of a task.
 fn parse_completion_spec(node: &DocumentNode, file: &str) -> Result<CompletionSpec, TaskError> {
     let fields = FieldTable::with_known_fields(node, file, "completion", COMPLETION_FIELDS)?;
     let missing = |name: &str| {
-        fields.field_error(name, "it is missing").with_hint("outcome and acceptance_criteria say when a task is done")
+        fields
+            .field_error(name, "required field is missing")
+            .with_hint("a completion needs outcome and acceptance_criteria")
     };
     let mut spec = CompletionSpec {
         outcome: fields.read_text("outcome")?.ok_or_else(|| missing("outcome"))?,
@@ -153,7 +155,7 @@ fn read_method(fields: &FieldTable<'_>, name: &str) -> Result<Option<MethodName>
     fields.read_choice(name, MethodName::parse, &MethodName::ALL.map(MethodName::as_str))
 }
 
-/// Reads how something is verified. `path` is where that stands.
+/// Parses a verification config. `path` is the path of its table.
 pub(super) fn parse_verification_config(
     node: &DocumentNode,
     file: &str,
@@ -201,10 +203,10 @@ fn read_exit_code(fields: &FieldTable<'_>) -> Result<Option<i32>, TaskError> {
     let Some(text) = fields.read_number("success_exit_code")? else { return Ok(None) };
     let code = text.parse().ok().filter(|code| (0..=255).contains(code));
     let refused = || {
-        let what = format!("{text:?} is no exit code: it is a whole number between 0 and 255");
+        let message = format!("{text:?} is not an exit code: expected a whole number between 0 and 255");
         fields
-            .field_error("success_exit_code", &what)
-            .with_hint("0 means success; a program that a signal ended has none")
+            .field_error("success_exit_code", &message)
+            .with_hint("0 means success; a program killed by a signal has no exit code")
     };
     code.ok_or_else(refused).map(Some)
 }
@@ -220,7 +222,7 @@ fn parse_stage_spec(node: &DocumentNode, file: &str, path: &str) -> Result<Stage
     })
 }
 
-/// A text is the shell's, a list is a program with its arguments.
+/// Reads a command: a string is run by the shell, a list is a program and its arguments.
 fn read_command(fields: &FieldTable<'_>) -> Result<Option<CheckCommand>, TaskError> {
     match fields.get("command").map(|node| &node.content) {
         None => Ok(None),
@@ -241,7 +243,7 @@ fn read_check_for(fields: &FieldTable<'_>) -> Result<Option<CheckForSpec>, TaskE
     }
 }
 
-/// Reads the values of a template's parameters: one, or a list.
+/// Reads the values of a template's parameters: each is a string or a list.
 fn read_template_values(node: &DocumentNode, file: &str, path: &str) -> Result<BTreeMap<String, OneOrMany>, TaskError> {
     let fields = FieldTable::with_any_fields(node, file, path)?;
     let value = |entry: &MapEntry| -> Result<(String, OneOrMany), TaskError> {
@@ -249,7 +251,7 @@ fn read_template_values(node: &DocumentNode, file: &str, path: &str) -> Result<B
         let value = match &entry.node.content {
             NodeContent::List(_) => OneOrMany::More(fields.read_any_texts(name)?.unwrap_or_default()),
             NodeContent::Null | NodeContent::Text(_) | NodeContent::Map(_) => {
-                let missing = || fields.field_error(name, "it has no value: a text or a list is expected");
+                let missing = || fields.field_error(name, "no value: expected a string or a list");
                 OneOrMany::One(fields.read_any_text(name)?.ok_or_else(missing)?)
             }
         };
@@ -258,7 +260,7 @@ fn read_template_values(node: &DocumentNode, file: &str, path: &str) -> Result<B
     fields.entries().iter().map(value).collect()
 }
 
-/// Returns a tree as JSON: what is not in quotation marks may be a number or a truth value.
+/// Converts a tree to JSON. Unquoted scalars may become numbers or booleans.
 fn node_to_json(node: &DocumentNode) -> Value {
     match &node.content {
         NodeContent::Null => Value::Null,

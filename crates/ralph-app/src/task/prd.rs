@@ -1,4 +1,4 @@
-//! `prd.json`: user stories, as many agents write and read them.
+//! Parses `prd.json`: user stories in the format that several agents use.
 use ralph_core::task::{Approval, CompletionSpec, Task, TaskProblem, TaskStatus, validate_task};
 use serde_json::{Map, Value};
 
@@ -6,13 +6,13 @@ use super::fields::FieldTable;
 use super::{ParsedTask, TaskError, TaskOrigin};
 use ralph_util::yaml::{DocumentNode, NodeContent};
 
-/// What tells such a file from others.
+/// The key by which such a file is recognized.
 pub(super) const STORIES_KEY: &str = "userStories";
 
 const STORY_FIELDS: &[&str] =
     &["id", "title", "description", "acceptanceCriteria", "priority", "passes", "notes", "dependsOn"];
 
-/// The stories, and what was not understood.
+/// The stories as tasks, with warnings about unknown fields.
 pub(super) struct ParsedStories {
     pub(super) tasks: Vec<ParsedTask>,
     pub(super) warnings: Vec<String>,
@@ -25,7 +25,7 @@ pub(super) fn parse_stories(node: &DocumentNode, file: &str) -> Result<ParsedSto
     for item in items {
         let unknown = FieldTable::with_any_fields(item, file, "")?.entries().iter();
         for entry in unknown.filter(|entry| !STORY_FIELDS.contains(&entry.key.as_str())) {
-            let warning = format!("{file}: the field {} of a story is not read", entry.key);
+            let warning = format!("{file}: unknown field {} of a story is ignored", entry.key);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
@@ -37,8 +37,8 @@ pub(super) fn parse_stories(node: &DocumentNode, file: &str) -> Result<ParsedSto
 
 fn parse_story(node: &DocumentNode, file: &str) -> Result<ParsedTask, TaskError> {
     let fields = FieldTable::with_any_fields(node, file, "")?;
-    let missing = |name: &str, hint: &str| fields.field_error(name, "it is missing").with_hint(hint);
-    let title = fields.read_text("title")?.ok_or_else(|| missing("title", "every story has one"))?;
+    let missing = |name: &str, hint: &str| fields.field_error(name, "required field is missing").with_hint(hint);
+    let title = fields.read_text("title")?.ok_or_else(|| missing("title", "every story needs a title"))?;
     let description = fields.read_text("description")?;
     let criteria = fields.read_texts("acceptanceCriteria")?;
     let completion = CompletionSpec {
@@ -49,7 +49,7 @@ fn parse_story(node: &DocumentNode, file: &str) -> Result<ParsedTask, TaskError>
     };
     let passes = fields.read_flag("passes")?.unwrap_or(false);
     let task = Task {
-        id: fields.read_text("id")?.ok_or_else(|| missing("id", "every story has one, such as US-001"))?,
+        id: fields.read_text("id")?.ok_or_else(|| missing("id", "every story needs an id, such as US-001"))?,
         title,
         description,
         status: if passes { TaskStatus::Done } else { TaskStatus::Todo },
@@ -73,14 +73,14 @@ fn notes_metadata(fields: &FieldTable<'_>) -> Result<Map<String, Value>, TaskErr
     Ok(notes.map(|notes| ("notes".to_owned(), Value::String(notes))).into_iter().collect())
 }
 
-/// Names a field as the file calls it.
+/// Renames the field of a problem to its `prd.json` name.
 fn with_prd_field_name(problem: TaskProblem) -> TaskProblem {
     let field = problem.field.replace("completion.acceptance_criteria", "acceptanceCriteria");
     let field = field.replace("completion.outcome", "description").replace("dependencies", "dependsOn");
     TaskProblem { field, ..problem }
 }
 
-/// Names what later errors point at as tasks call it.
+/// Renames `dependsOn` to its task field name, so that later errors find its position.
 fn with_task_field_names(node: &DocumentNode) -> DocumentNode {
     let mut node = node.clone();
     if let NodeContent::Map(entries) = &mut node.content {

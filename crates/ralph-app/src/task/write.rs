@@ -1,5 +1,5 @@
-//! Tasks as YAML that is read again unchanged. Every text stands in quotation marks or in a block of its own, so that no
-//! reader takes it for something else.
+//! Writes tasks as YAML that parses back unchanged. By hand because every string must be quoted or a block scalar, so
+//! that no YAML parser misreads it.
 use std::fmt::Write;
 
 use ralph_core::task::{Approval, Role, RoleSpec, StageSpec, Task, VerificationConfig};
@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 
 use ralph_util::sanitize::is_hidden_character;
 
-/// A table whose order is kept.
+/// A table that keeps the order of its fields.
 type YamlTable = Vec<(&'static str, YamlTree)>;
 
-/// What is written.
+/// A node of the output.
 enum YamlTree {
-    /// A scalar, or what is best written in one line as JSON.
+    /// A scalar, or a value that is written in one line as JSON.
     Scalar(Value),
     List(Vec<YamlTree>),
     Table(YamlTable),
 }
 
-/// A task as it goes out.
+/// A task to export.
 #[derive(Debug, Clone)]
 pub struct ExportedTask {
     pub task: Task,
@@ -27,7 +27,7 @@ pub struct ExportedTask {
     pub approval: Approval,
 }
 
-/// Returns one task as `task:`, several as a list.
+/// Renders one task as `task:`, several as a list.
 #[must_use]
 pub fn render_yaml(tasks: &[ExportedTask]) -> String {
     let tables: Vec<YamlTable> = tasks.iter().map(task_table).collect();
@@ -52,8 +52,8 @@ fn text_list(texts: &[String]) -> YamlTree {
     YamlTree::List(texts.iter().map(scalar_tree).collect())
 }
 
-fn task_table(outgoing: &ExportedTask) -> YamlTable {
-    let ExportedTask { task, metadata, approval } = outgoing;
+fn task_table(exported: &ExportedTask) -> YamlTable {
+    let ExportedTask { task, metadata, approval } = exported;
     let completion = task.completion.as_ref().map(|spec| {
         let mut table = vec![
             ("outcome", scalar_tree(&spec.outcome)),
@@ -145,7 +145,7 @@ fn stage_tree(stage: &StageSpec) -> YamlTree {
     YamlTree::Table(fields.into_iter().flatten().collect())
 }
 
-/// Writes a table; each of its lines begins with so many blanks.
+/// Writes a table, indented by `depth` blanks.
 fn write_table(text: &mut String, table: YamlTable, depth: usize) {
     for (key, tree) in table {
         write_indent(text, depth);
@@ -154,7 +154,7 @@ fn write_table(text: &mut String, table: YamlTable, depth: usize) {
     }
 }
 
-/// Writes what stands behind a key.
+/// Writes the value after a key or dash.
 fn write_value(text: &mut String, tree: YamlTree, depth: usize) {
     match tree {
         YamlTree::Scalar(value) => write_scalar(text, &value, depth + 2),
@@ -171,7 +171,7 @@ fn write_value(text: &mut String, tree: YamlTree, depth: usize) {
     }
 }
 
-/// Writes an item of a list: its first line stands behind the dash.
+/// Writes an item of a list; its first line follows the dash.
 fn write_item(text: &mut String, tree: YamlTree, depth: usize) {
     write_indent(text, depth);
     text.push('-');
@@ -186,12 +186,12 @@ fn write_item(text: &mut String, tree: YamlTree, depth: usize) {
     }
 }
 
-/// Writes a text of several lines as a block where a block can hold it, anything else as JSON, which is YAML too.
+/// Writes a multi-line string as a block scalar if possible, any other value as JSON, which is valid YAML.
 fn write_scalar(text: &mut String, value: &Value, depth: usize) {
     match value {
-        Value::String(words) if can_be_block(words) => {
-            text.push_str(if words.ends_with('\n') { " |\n" } else { " |-\n" });
-            for line in words.lines() {
+        Value::String(string) if can_be_block(string) => {
+            text.push_str(if string.ends_with('\n') { " |\n" } else { " |-\n" });
+            for line in string.lines() {
                 if !line.is_empty() {
                     write_indent(text, depth);
                 }
@@ -204,15 +204,16 @@ fn write_scalar(text: &mut String, value: &Value, depth: usize) {
     }
 }
 
-/// A block has no escapes: what is not plain, or has blanks that nobody would see, cannot stand in one.
-fn can_be_block(words: &str) -> bool {
-    let starts_plainly = words.starts_with(|first: char| !first.is_whitespace());
-    let ends_once = !words.ends_with("\n\n");
+/// Returns whether a block scalar, which has no escapes, can represent the string: no hidden characters and no
+/// leading blank.
+fn can_be_block(string: &str) -> bool {
+    let starts_without_blank = string.starts_with(|first: char| !first.is_whitespace());
+    let ends_with_one_newline = !string.ends_with("\n\n");
     let is_plain = |letter: char| letter == '\n' || !is_hidden_character(letter);
-    words.trim_end().contains('\n') && starts_plainly && ends_once && words.chars().all(is_plain)
+    string.trim_end().contains('\n') && starts_without_blank && ends_with_one_newline && string.chars().all(is_plain)
 }
 
-/// Returns a value as JSON without characters that YAML would not take as they are, or that nobody would see.
+/// Returns a value as JSON with escapes for all hidden characters, which YAML would not accept verbatim.
 fn quote_value(value: &Value) -> String {
     let mut text = String::new();
     for letter in value.to_string().chars() {

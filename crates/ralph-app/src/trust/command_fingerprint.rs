@@ -1,4 +1,4 @@
-//! The fingerprint of a project's commands. One changed character makes it another.
+//! The fingerprint of a project's commands. It changes if any command changes.
 use sha2::{Digest, Sha256};
 
 use ralph_util::digest::finish_hex;
@@ -7,13 +7,13 @@ use ralph_util::digest::finish_hex;
 pub struct CommandFingerprint(String);
 
 impl CommandFingerprint {
-    /// Seals commands, each a key and a value. The order in which they were written does not matter.
+    /// Computes the fingerprint of commands, each a key and a value. Their order does not matter.
     pub fn from_commands<'a>(commands: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut commands: Vec<_> = commands.into_iter().collect();
         commands.sort_unstable();
         let mut digest = Sha256::new();
         for (key, value) in commands {
-            // Lengths keep two commands from being read as one.
+            // The lengths separate keys and values unambiguously.
             for part in [key, value] {
                 digest.update((part.len() as u64).to_le_bytes());
                 digest.update(part);
@@ -35,8 +35,8 @@ mod tests {
     // spec: X6
     #[test]
     fn any_change_of_a_command_changes_the_fingerprint_and_order_does_not() {
-        let seal = CommandFingerprint::from_commands([("checks", "make test"), ("agents.a.cli", "./a")]);
-        assert_eq!(seal, CommandFingerprint::from_commands([("agents.a.cli", "./a"), ("checks", "make test")]));
+        let fingerprint = CommandFingerprint::from_commands([("checks", "make test"), ("agents.a.cli", "./a")]);
+        assert_eq!(fingerprint, CommandFingerprint::from_commands([("agents.a.cli", "./a"), ("checks", "make test")]));
         let others = [
             vec![("checks", "make  test"), ("agents.a.cli", "./a")],
             vec![("checks", "make test"), ("agents.b.cli", "./a")],
@@ -46,7 +46,7 @@ mod tests {
             vec![],
         ];
         for other in others {
-            assert_ne!(seal, CommandFingerprint::from_commands(other.iter().copied()), "{other:?}");
+            assert_ne!(fingerprint, CommandFingerprint::from_commands(other.iter().copied()), "{other:?}");
         }
     }
 }

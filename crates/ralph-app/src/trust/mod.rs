@@ -1,5 +1,5 @@
-//! Remembers which commands of which project the user has approved. A repository can carry commands that somebody
-//! else wrote: they are not started before the user has seen them. It decides nothing about what the user types.
+//! Stores which commands of which project the user has approved. A repository can contain commands that another person
+//! wrote: ralph does not start them without approval.
 mod approval;
 mod command_fingerprint;
 mod trust_list;

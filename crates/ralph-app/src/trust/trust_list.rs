@@ -1,4 +1,4 @@
-//! The user's list of approved projects: one small file in the user's own state folder, never in the repository.
+//! The user's list of approved projects: a small file in the user's state folder, never in the repository.
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,33 +15,33 @@ use ralph_util::private_files;
 
 const LIST_VERSION: u32 = 1;
 
-/// A list longer than this was not written by ralph.
+/// Maximum size of the list. ralph does not write a longer one.
 const MAX_LIST_BYTES: u64 = 8 * 1024 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("the list of trusted projects has no place: neither XDG_STATE_HOME nor HOME is set to an absolute path")]
+    #[error("no folder for the list of trusted projects: neither XDG_STATE_HOME nor HOME is set to an absolute path")]
     NoHome,
-    #[error("the list of trusted projects {} cannot be read", path.display())]
+    #[error("cannot read the list of trusted projects {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("the list of trusted projects {} cannot be understood", path.display())]
+    #[error("the list of trusted projects {} is not valid", path.display())]
     Malformed { path: PathBuf, source: serde_json::Error },
-    #[error("the list of trusted projects {} was written by a newer ralph (version {version}, known is {LIST_VERSION})", path.display())]
+    #[error("the list of trusted projects {} was written by a newer ralph (version {version}, supported is {LIST_VERSION})", path.display())]
     Newer { path: PathBuf, version: u32 },
-    #[error("the list of trusted projects {} cannot be written", path.display())]
+    #[error("cannot write the list of trusted projects {}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
 }
 
-/// What is known of a project's commands.
+/// Whether a project's commands are approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustStatus {
     Approved,
-    /// Others were approved than those that are there now.
+    /// The commands have changed since the approval.
     Changed,
     Unknown,
 }
 
-/// The list. Each call reads the file anew: another ralph may have changed it.
+/// The list of approvals. Every call reads the file again, because another ralph may have changed it.
 #[derive(Debug, Clone)]
 pub struct TrustList {
     path: PathBuf,
@@ -57,12 +57,12 @@ struct TrustFile {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProjectApproval {
-    /// The seal of the approved commands.
+    /// The fingerprint of the approved commands.
     commands: String,
 }
 
 impl TrustList {
-    /// Finds the user's list. `variable` looks up the environment.
+    /// Returns the user's list. `variable` reads an environment variable.
     pub fn for_user(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, TrustError> {
         let absolute = |name| variable(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
         let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
@@ -70,7 +70,7 @@ impl TrustList {
         Ok(Self { path: private_files::resolve_links(&state.join("ralph")).join("trusted.json") })
     }
 
-    /// Tells what is known of these commands in the project at `root`.
+    /// Returns whether these commands of the project at `root` are approved.
     pub fn trust_status(&self, root: &Path, fingerprint: &CommandFingerprint) -> Result<TrustStatus, TrustError> {
         Ok(match self.read_file()?.projects.get(project_name(root).as_ref()) {
             Some(approval) if approval.commands == fingerprint.as_str() => TrustStatus::Approved,
@@ -79,14 +79,14 @@ impl TrustList {
         })
     }
 
-    /// Remembers that the user has approved these commands, and no others.
+    /// Stores the user's approval of these commands. It replaces an earlier approval.
     pub fn approve_commands(&self, root: &Path, fingerprint: &CommandFingerprint) -> Result<(), TrustError> {
         let name = project_name(root).into_owned();
         let approval = ProjectApproval { commands: fingerprint.as_str().to_owned() };
         self.update_file(|projects| projects.insert(name, approval)).map(drop)
     }
 
-    /// Forgets a project; tells whether it was known.
+    /// Removes the approval of a project. Returns whether there was one.
     pub fn revoke_approval(&self, root: &Path) -> Result<bool, TrustError> {
         let name = project_name(root);
         self.update_file(|projects| projects.remove(name.as_ref())).map(|known| known.is_some())
@@ -110,7 +110,7 @@ impl TrustList {
         serde_json::from_str(&text).map_err(malformed)
     }
 
-    /// Changes the list under a lock and puts the new one in the place of the old: it is never half written.
+    /// Changes the list under a lock and replaces the file atomically.
     fn update_file<T>(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, ProjectApproval>) -> T,
@@ -120,15 +120,15 @@ impl TrustList {
         private_files::ensure_folder(folder).map_err(unwritable)?;
         let lock = private_files::open_for_append(&self.path.with_extension("lock")).map_err(unwritable)?;
         flock(&lock, FlockOperation::LockExclusive).map_err(|error| unwritable(error.into()))?;
-        let mut pages = self.read_file()?;
-        let came = change(&mut pages.projects);
-        self.replace_file(folder, &pages).map_err(unwritable)?;
-        Ok(came)
+        let mut contents = self.read_file()?;
+        let result = change(&mut contents.projects);
+        self.replace_file(folder, &contents).map_err(unwritable)?;
+        Ok(result)
     }
 
     fn replace_file(&self, folder: &Path, contents: &TrustFile) -> io::Result<()> {
         let draft = self.path.with_extension("new");
-        // Left behind by a ralph that was killed here; the lock is ours.
+        // A killed ralph may have left this file. We hold the lock.
         let _ = std::fs::remove_file(&draft);
         let mut file = private_files::open_for_append(&draft)?;
         file.write_all(&serde_json::to_vec_pretty(contents)?)?;
@@ -138,13 +138,14 @@ impl TrustList {
     }
 }
 
-/// Read before anything else: what else a newer list holds cannot be known.
+/// Parsed first, because a newer list may have another format.
 #[derive(Deserialize)]
 struct TrustFileVersion {
     version: u32,
 }
 
-/// A path that is no text is written byte by byte, in a form that no path has.
+/// Returns the key of a project. A path that is not UTF-8 is written in hexadecimal, with a prefix that no absolute
+/// path has.
 fn project_name(root: &Path) -> Cow<'_, str> {
     root.to_str().map_or_else(
         || {
@@ -172,78 +173,78 @@ mod tests {
     #[test]
     fn a_project_is_unknown_until_approved_and_then_only_with_the_same_commands() {
         let temp = tempfile::tempdir().unwrap();
-        let ledger = test_trust_list(temp.path());
+        let list = test_trust_list(temp.path());
         let (root, other) = (Path::new("/projects/a"), Path::new("/projects/b"));
-        let (seal, changed) = (
+        let (fingerprint, changed) = (
             CommandFingerprint::from_commands([("checks", "true")]),
             CommandFingerprint::from_commands([("checks", "rm -rf /")]),
         );
-        assert_eq!(ledger.trust_status(root, &seal).unwrap(), TrustStatus::Unknown);
-        ledger.approve_commands(root, &seal).unwrap();
-        assert_eq!(ledger.trust_status(root, &seal).unwrap(), TrustStatus::Approved);
-        assert_eq!(ledger.trust_status(root, &changed).unwrap(), TrustStatus::Changed);
-        assert_eq!(ledger.trust_status(other, &seal).unwrap(), TrustStatus::Unknown);
-        assert!(ledger.revoke_approval(root).unwrap());
-        assert!(!ledger.revoke_approval(root).unwrap());
-        assert_eq!(ledger.trust_status(root, &seal).unwrap(), TrustStatus::Unknown);
+        assert_eq!(list.trust_status(root, &fingerprint).unwrap(), TrustStatus::Unknown);
+        list.approve_commands(root, &fingerprint).unwrap();
+        assert_eq!(list.trust_status(root, &fingerprint).unwrap(), TrustStatus::Approved);
+        assert_eq!(list.trust_status(root, &changed).unwrap(), TrustStatus::Changed);
+        assert_eq!(list.trust_status(other, &fingerprint).unwrap(), TrustStatus::Unknown);
+        assert!(list.revoke_approval(root).unwrap());
+        assert!(!list.revoke_approval(root).unwrap());
+        assert_eq!(list.trust_status(root, &fingerprint).unwrap(), TrustStatus::Unknown);
     }
 
     // spec: X6
     #[test]
-    fn a_list_that_cannot_be_understood_trusts_nobody_and_is_not_overwritten() {
+    fn an_invalid_list_approves_nothing_and_is_not_overwritten() {
         let temp = tempfile::tempdir().unwrap();
-        let ledger = test_trust_list(temp.path());
-        let seal = CommandFingerprint::from_commands([("checks", "true")]);
-        ledger.approve_commands(Path::new("/a"), &seal).unwrap();
+        let list = test_trust_list(temp.path());
+        let fingerprint = CommandFingerprint::from_commands([("checks", "true")]);
+        list.approve_commands(Path::new("/a"), &fingerprint).unwrap();
         for text in ["", "{", "{\"version\":2,\"projects\":{}}", "{\"version\":1,\"projects\":[]}"] {
-            std::fs::write(&ledger.path, text).unwrap();
-            assert!(ledger.trust_status(Path::new("/a"), &seal).is_err());
-            assert!(ledger.approve_commands(Path::new("/a"), &seal).is_err());
-            assert_eq!(std::fs::read_to_string(&ledger.path).unwrap(), text);
+            std::fs::write(&list.path, text).unwrap();
+            assert!(list.trust_status(Path::new("/a"), &fingerprint).is_err());
+            assert!(list.approve_commands(Path::new("/a"), &fingerprint).is_err());
+            assert_eq!(std::fs::read_to_string(&list.path).unwrap(), text);
         }
     }
 
     // spec: X6
     #[test]
-    fn two_projects_whose_paths_are_no_text_are_not_taken_for_each_other() {
+    fn projects_whose_paths_are_not_utf8_are_not_confused() {
         let temp = tempfile::tempdir().unwrap();
-        let ledger = test_trust_list(temp.path());
-        let seal = CommandFingerprint::from_commands([("checks", "true")]);
+        let list = test_trust_list(temp.path());
+        let fingerprint = CommandFingerprint::from_commands([("checks", "true")]);
         let odd = |byte: u8| PathBuf::from(OsString::from_vec(vec![b'/', byte]));
-        ledger.approve_commands(&odd(0xff), &seal).unwrap();
-        assert_eq!(ledger.trust_status(&odd(0xff), &seal).unwrap(), TrustStatus::Approved);
-        assert_eq!(ledger.trust_status(&odd(0xfe), &seal).unwrap(), TrustStatus::Unknown);
-        assert!(ledger.revoke_approval(&odd(0xff)).unwrap());
+        list.approve_commands(&odd(0xff), &fingerprint).unwrap();
+        assert_eq!(list.trust_status(&odd(0xff), &fingerprint).unwrap(), TrustStatus::Approved);
+        assert_eq!(list.trust_status(&odd(0xfe), &fingerprint).unwrap(), TrustStatus::Unknown);
+        assert!(list.revoke_approval(&odd(0xff)).unwrap());
     }
 
     // spec: X6
     // fault: 64
     #[test]
-    fn the_list_is_for_its_owner_alone() {
+    fn only_the_owner_can_read_the_list() {
         let temp = tempfile::tempdir().unwrap();
-        let ledger = test_trust_list(temp.path());
-        ledger.approve_commands(Path::new("/a"), &CommandFingerprint::from_commands([])).unwrap();
+        let list = test_trust_list(temp.path());
+        list.approve_commands(Path::new("/a"), &CommandFingerprint::from_commands([])).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&ledger.path), mode(ledger.path.parent().unwrap())), (0o600, 0o700));
+        assert_eq!((mode(&list.path), mode(list.path.parent().unwrap())), (0o600, 0o700));
     }
 
     // spec: X6
     #[test]
-    fn many_that_approve_at_once_lose_nothing() {
+    fn concurrent_approvals_are_all_kept() {
         let temp = tempfile::tempdir().unwrap();
-        let ledger = test_trust_list(temp.path());
-        let seal = CommandFingerprint::from_commands([("checks", "true")]);
+        let list = test_trust_list(temp.path());
+        let fingerprint = CommandFingerprint::from_commands([("checks", "true")]);
         std::thread::scope(|scope| {
             for number in 0..16 {
-                let (ledger, seal) = (&ledger, &seal);
-                scope.spawn(move || ledger.approve_commands(Path::new(&format!("/{number}")), seal).unwrap());
+                let (list, fingerprint) = (&list, &fingerprint);
+                scope.spawn(move || list.approve_commands(Path::new(&format!("/{number}")), fingerprint).unwrap());
             }
         });
-        assert_eq!(ledger.read_file().unwrap().projects.len(), 16);
+        assert_eq!(list.read_file().unwrap().projects.len(), 16);
     }
 
     #[test]
-    fn without_a_home_there_is_no_list() {
+    fn without_a_home_the_list_is_an_error() {
         let error = TrustList::for_user(|name| (name == "HOME").then(|| "relative".into())).unwrap_err();
         assert!(matches!(error, TrustError::NoHome));
     }

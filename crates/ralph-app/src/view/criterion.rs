@@ -1,4 +1,4 @@
-//! One criterion of a claim: how it was verified, what came of it and why, and where its whole output is.
+//! Renders a criterion of a claim: method, verdict, reason, and the path of its full output.
 use std::fmt::Write;
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::text_format::{format_elapsed, pluralize};
 use ralph_store::CheckRow;
 
-/// Returns the criteria of a claim with their stages inside them.
+/// Returns the criteria of a claim with nested stages.
 pub(super) fn criteria_json(rows: &[&CheckRow], logs: &Path) -> Vec<Value> {
     criteria_at_depth(rows, 0, logs)
 }
 
-/// The rows come in their order, each criterion before its stages.
+/// Rows are in order: each criterion precedes its stages.
 fn criteria_at_depth(rows: &[&CheckRow], depth: usize, logs: &Path) -> Vec<Value> {
     let heads: Vec<usize> = (0..rows.len()).filter(|&at| criterion_depth(rows[at]) == depth).collect();
     let ends = heads.iter().skip(1).copied().chain([rows.len()]);
@@ -44,7 +44,7 @@ fn criterion_json(check: &CheckRow, stages: &[Value], logs: &Path) -> Value {
     })
 }
 
-/// Writes a criterion for people. Stages stand deeper than what they belong to.
+/// Writes a criterion as text. Stages are indented below their criterion.
 pub(super) fn write_criterion(text: &mut String, check: &CheckRow, logs: &Path) {
     let margin = " ".repeat(2 + 2 * criterion_depth(check));
     let name = check.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
@@ -66,14 +66,14 @@ pub(super) fn write_criterion(text: &mut String, check: &CheckRow, logs: &Path) 
     }
 }
 
-/// Returns what else is to be known about it.
+/// Returns remarks about retries, caching and optional criteria, and the findings of a judge.
 fn criterion_remarks(check: &CheckRow) -> Vec<String> {
     let flaky = (check.tries > 1).then(|| match check.verdict.as_str() {
-        "accepted" => format!("flaky: it failed {} before", pluralize(check.tries - 1, "time")),
-        _ => format!("it was looked at {}", pluralize(check.tries, "time")),
+        "accepted" => format!("flaky: failed {} before it passed", pluralize(check.tries - 1, "time")),
+        _ => format!("checked {}", pluralize(check.tries, "time")),
     });
-    let cached = check.cached.then(|| "cached: nothing had changed since it was last looked at".to_owned());
-    let optional = (!check.required).then(|| "optional: it only warns".to_owned());
+    let cached = check.cached.then(|| "cached: nothing has changed since the last check".to_owned());
+    let optional = (!check.required).then(|| "optional: a failure only warns".to_owned());
     [flaky, cached, optional].into_iter().flatten().chain(judge_findings(check)).collect()
 }
 
@@ -91,7 +91,7 @@ fn parse_judgement(check: &CheckRow) -> Option<JudgeReport> {
     check.judgement.as_deref().and_then(|text| serde_json::from_str(text).ok())
 }
 
-/// Returns where the whole output is.
+/// Returns the path of the full output.
 fn log_path(check: &CheckRow, logs: &Path) -> Option<String> {
     (!check.log_file.is_empty()).then(|| logs.join(&check.log_file).display().to_string())
 }
@@ -100,7 +100,7 @@ fn criterion_depth(check: &CheckRow) -> usize {
     check.outline_number.matches('.').count()
 }
 
-/// Returns the word for a stored verdict that people see while a run goes on, too.
+/// Returns the displayed word for a stored verdict, the same as during a run.
 fn verdict_word(check: &CheckRow) -> &str {
     if check.verdict == "could_not_evaluate" { "unproven" } else { &check.verdict }
 }
@@ -165,9 +165,9 @@ mod tests {
         write_criterion(&mut shown, &odd, Path::new("logs"));
         insta::assert_snapshot!(shown, @r#"
             accepted  judge: `1 judged criterion` (external): so (1.0s)
-                      flaky: it failed 2 times before
-                      cached: nothing had changed since it was last looked at
-                      optional: it only warns
+                      flaky: failed 2 times before it passed
+                      cached: nothing has changed since the last check
+                      optional: a failure only warns
                       judged by claude (haiku)
                       met: no secrets - "none found"
                       logs/iteration-001.check-1.log

@@ -1,10 +1,10 @@
-//! A stored fact as a line of JSON.
+//! Renders a stored event as a line of JSON.
 use serde_json::Value;
 
 use ralph_store::EventRow;
 
-/// Returns a fact with its place in the journal: `{"event", "run", "seq", "at", …}`. The stored body is an
-/// object that begins with its event; the place is put in behind that.
+/// Returns an event with its position in the journal: `{"event", "run", "seq", "at", …}`. The stored body is an object
+/// that begins with the event name; the position is inserted after it.
 #[must_use]
 pub fn event_json_line(run: &str, row: &EventRow) -> String {
     let name_end = row.body.match_indices('"').nth(3).map_or(0, |(at, _)| at + 1);
@@ -12,7 +12,7 @@ pub fn event_json_line(run: &str, row: &EventRow) -> String {
     format!("{event},\"run\":\"{run}\",\"seq\":{},\"at\":{}{rest}", row.seq, timestamp_json(row.at))
 }
 
-/// Returns a stored time as JSON has it: ISO 8601 in UTC.
+/// Returns a stored time as an ISO 8601 string in UTC.
 #[must_use]
 pub fn timestamp_json(millis: i64) -> Value {
     jiff::Timestamp::from_millisecond(millis).map_or(Value::Null, |at| at.to_string().into())

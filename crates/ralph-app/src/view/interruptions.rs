@@ -1,4 +1,4 @@
-//! What came before an attempt beside work: a wait for a rate limit, or another agent that took over.
+//! Interruptions before an attempt: a wait for a rate limit, or a change of the agent.
 use std::time::Duration;
 
 use ralph_core::fact::Fact;
@@ -9,7 +9,7 @@ use ralph_util::duration;
 
 const INTERRUPTION_KINDS: [&str; 2] = ["limit.waiting", "agent.changed"];
 
-/// One of them, before this attempt of this iteration.
+/// An interruption before an attempt of an iteration.
 #[derive(Debug)]
 pub(super) struct AttemptInterruption {
     pub(super) iteration: i64,
@@ -24,24 +24,24 @@ enum InterruptionKind {
 }
 
 impl AttemptInterruption {
-    /// Returns those of a run in order.
+    /// Loads the interruptions of a run, in order.
     pub(super) async fn load_all(store: &Store, run: &str) -> Result<Vec<Self>, StoreError> {
         Ok(store.events_of_kinds(run, INTERRUPTION_KINDS).await?.iter().filter_map(Self::from_event).collect())
     }
 
-    /// Facts that only a newer ralph knows are passed over.
+    /// Ignores facts that only a newer ralph knows.
     fn from_event(row: &EventRow) -> Option<Self> {
         let fact = serde_json::from_str(&row.body).ok()?;
         if let Fact::LimitWaiting { iteration, attempt, agent, delay_ms, reset_at, reason } = fact {
-            let what = InterruptionKind::RateLimitWait { agent, delay_ms, reset_at, reason };
-            return Some(Self { iteration: iteration.into(), attempt: attempt.into(), kind: what });
+            let kind = InterruptionKind::RateLimitWait { agent, delay_ms, reset_at, reason };
+            return Some(Self { iteration: iteration.into(), attempt: attempt.into(), kind });
         }
         let Fact::AgentChanged { iteration, attempt, agent, reason } = fact else { return None };
-        let what = InterruptionKind::AgentChange { agent, reason };
-        Some(Self { iteration: iteration.into(), attempt: attempt.into(), kind: what })
+        let kind = InterruptionKind::AgentChange { agent, reason };
+        Some(Self { iteration: iteration.into(), attempt: attempt.into(), kind })
     }
 
-    /// Returns the line for people.
+    /// Returns the line of `ralph show`.
     pub(super) fn to_text(&self) -> String {
         match &self.kind {
             InterruptionKind::RateLimitWait { agent, delay_ms, reason, .. } => {
@@ -54,7 +54,7 @@ impl AttemptInterruption {
         }
     }
 
-    /// Returns the object, if it is a wait.
+    /// Returns the JSON object of a wait.
     pub(super) fn to_wait_json(&self) -> Option<Value> {
         match &self.kind {
             InterruptionKind::RateLimitWait { agent, delay_ms, reset_at, reason } => Some(json!({
@@ -68,7 +68,7 @@ impl AttemptInterruption {
         }
     }
 
-    /// Returns the object, if another agent took over.
+    /// Returns the JSON object of a change of the agent.
     pub(super) fn to_agent_change_json(&self) -> Option<Value> {
         match &self.kind {
             InterruptionKind::RateLimitWait { .. } => None,

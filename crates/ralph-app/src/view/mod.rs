@@ -1,4 +1,4 @@
-//! What people and programs read of a run: typed views over the store, and their renderings as text and JSON.
+//! Views of the store: typed data of runs and tasks, and their renderings as text and JSON.
 mod criterion;
 mod event_line;
 mod interruptions;

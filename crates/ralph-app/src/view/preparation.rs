@@ -1,4 +1,4 @@
-//! What was settled before the first iteration: what must not change, and what the checks said of undone work.
+//! The preparation of a run: sealed files, and the baseline results of the checks.
 use std::path::Path;
 
 use ralph_core::baseline::BaselineCheck;
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 use super::text_format::pluralize;
 use ralph_store::{CheckRow, Store, StoreError};
 
-/// How much of a hash people need to see.
+/// Characters of a hash in text output.
 const SHORT_HASH_CHARS: usize = 12;
 
 #[derive(Debug, Default)]
 pub(super) struct RunPreparation {
     seal: Option<Seal>,
     seal_breaches: Vec<SealedFileChanges>,
-    /// What was changed by accepted work, as it may be.
+    /// Changes of sealed files that the run allows.
     allowed_changes: Vec<SealedFileChanges>,
     baseline: Vec<BaselineCheck>,
 }
 
-/// A claim that came after something that decides was changed.
+/// Changes of sealed files before a claim.
 #[derive(Debug)]
 struct SealedFileChanges {
     iteration: u32,
@@ -40,7 +40,7 @@ impl SealedFileChanges {
 }
 
 impl RunPreparation {
-    /// Reads it from the journal. Facts that only a newer ralph knows are passed over.
+    /// Loads the preparation from the journal. Ignores facts that only a newer ralph knows.
     pub(super) async fn load(store: &Store, run: &str, checks: &[CheckRow]) -> Result<Self, StoreError> {
         let mut rows = store.events_of_kinds(run, ["run.sealed", "baseline"]).await?;
         if checks.iter().any(|check| check.method == EvidenceKind::Seal.as_str()) {
@@ -73,7 +73,7 @@ impl RunPreparation {
         }
     }
 
-    /// Returns the lines for people, each with its word.
+    /// Returns the lines of `ralph show`, each with its label.
     pub(super) fn to_lines(&self) -> Vec<(&'static str, String)> {
         let mut lines: Vec<(&'static str, String)> = Vec::new();
         if let Some(seal) = &self.seal {
@@ -86,7 +86,7 @@ impl RunPreparation {
         lines
     }
 
-    /// Returns the seal for programs.
+    /// Returns the seal as JSON.
     pub(super) fn seal_json(&self) -> Value {
         let Some(seal) = &self.seal else { return Value::Null };
         json!({
@@ -100,7 +100,7 @@ impl RunPreparation {
         })
     }
 
-    /// Returns what each check said before the work, for programs.
+    /// Returns the baseline result of each check as JSON.
     pub(super) fn baseline_json(&self, logs: &Path) -> Vec<Value> {
         let one = |check: &BaselineCheck| {
             let CheckEvidence { name, command, reason, exit_code, duration_ms, required, log, .. } = &check.evidence;
@@ -126,7 +126,7 @@ fn describe_seal(seal: &Seal) -> String {
     format!("the criteria{files}, {short}")
 }
 
-/// Returns what was changed, one sentence for each file.
+/// Returns the changed files, one sentence each.
 fn listed_changes(check: &CheckEvidence) -> Vec<String> {
     check.tail.lines().map(str::to_owned).collect()
 }

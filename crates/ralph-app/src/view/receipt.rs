@@ -1,4 +1,4 @@
-//! The receipt of a completed run in one line, and for programs.
+//! Renders the receipt of a completed run.
 use std::path::Path;
 
 use ralph_core::receipt::Receipt;
@@ -8,18 +8,18 @@ use super::text_format::short_id;
 use ralph_store::ReceiptRow;
 use ralph_store::receipt_file::{RECEIPT_FILE_NAME, ReceiptCopy, compare_receipt_copy};
 
-/// How much of a hash people need to see.
+/// Characters of a hash in text output.
 const SHORT_HASH_CHARS: usize = 12;
 
-/// Says what stands behind the completion. A copy that was changed is named.
+/// Returns the line of `ralph show`. It names the copy in the logs if that differs from the stored receipt.
 pub(super) fn receipt_line(stored: &ReceiptRow, logs: &Path) -> String {
-    let level = if stored.verified { "verified" } else { "unverified: only the agent's word" };
+    let level = if stored.verified { "verified" } else { "unverified: only the agent's claim" };
     let Ok(receipt) = serde_json::from_str::<Receipt>(&stored.body) else {
-        return format!("{level}; it cannot be read");
+        return format!("{level}; the receipt cannot be read");
     };
     let copy = match compare_receipt_copy(logs, &receipt) {
         ReceiptCopy::Differs => {
-            format!("; {} is FORGED: another receipt is stored", logs.join(RECEIPT_FILE_NAME).display())
+            format!("; {} is FORGED: it differs from the stored receipt", logs.join(RECEIPT_FILE_NAME).display())
         }
         ReceiptCopy::Matches | ReceiptCopy::Missing => String::new(),
     };
@@ -31,34 +31,33 @@ pub(super) fn receipt_line(stored: &ReceiptRow, logs: &Path) -> String {
 fn describe_files(receipt: &Receipt) -> String {
     let short = |hash: &str| hash.get(..SHORT_HASH_CHARS).unwrap_or(hash).to_owned();
     match &receipt.input.repository {
-        None => "which files is not known".to_owned(),
-        Some(seen) => match (&seen.commit, seen.is_committed, &seen.left_out) {
+        None => "files unknown".to_owned(),
+        Some(state) => match (&state.commit, state.is_committed, &state.left_out) {
             (Some(commit), true, _) => format!("commit {}", short(commit)),
-            (_, _, None) => format!("not committed, tree {}", short(&seen.tree)),
-            (_, _, Some(why)) => {
+            (_, _, None) => format!("not committed, tree {}", short(&state.tree)),
+            (_, _, Some(reason)) => {
                 format!(
-                    "not committed, tree {} without what git cannot take in ({})",
-                    short(&seen.tree),
-                    why.split_whitespace().collect::<Vec<_>>().join(" ")
+                    "not committed, tree {} without files that git cannot add ({})",
+                    short(&state.tree),
+                    reason.split_whitespace().collect::<Vec<_>>().join(" ")
                 )
             }
         },
     }
 }
 
-/// Names a file that says it is the receipt of a run that has none.
+/// Returns a line about a receipt file of a run that has no stored receipt.
 pub(super) fn forged_receipt_line(logs: &Path) -> Option<String> {
     let file = logs.join(RECEIPT_FILE_NAME);
-    let is_there = file.symlink_metadata().is_ok();
-    is_there.then(|| format!("none; {} is FORGED: ralph never wrote it", file.display()))
+    let exists = file.symlink_metadata().is_ok();
+    exists.then(|| format!("none; {} is FORGED: ralph never wrote it", file.display()))
 }
 
-/// The same for programs.
+/// The same as JSON.
 pub(super) fn forged_receipt_json(logs: &Path) -> Value {
     let file = logs.join(RECEIPT_FILE_NAME).display().to_string();
-    let nothing =
-        json!({ "verified": false, "sha256": null, "repository": null, "file": file, "file_is_forged": true });
-    forged_receipt_line(logs).map_or(Value::Null, |_| nothing)
+    let forged = json!({ "verified": false, "sha256": null, "repository": null, "file": file, "file_is_forged": true });
+    forged_receipt_line(logs).map_or(Value::Null, |_| forged)
 }
 
 pub(super) fn receipt_json(stored: &ReceiptRow, logs: &Path) -> Value {

@@ -1,4 +1,4 @@
-//! One run, whole: outcome, iterations, claims, verdicts, evidence.
+//! Renders a whole run: outcome, iterations, claims, verdicts and evidence.
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct RunView {
     interruptions: Vec<AttemptInterruption>,
     preparation: RunPreparation,
     notes: Option<String>,
-    /// The folder of its raw logs, as it can be opened from where the user stands.
+    /// The folder of the raw logs, relative to the current folder if it is below it.
     logs_folder: PathBuf,
 }
 
@@ -37,8 +37,8 @@ impl RunView {
         let attempts = store.attempts_of_run(&run.id).await?;
         let checks = store.checks_of_run(&run.id).await?;
         let receipt = store.receipt_of_run(&run.id).await?;
-        let detours = AttemptInterruption::load_all(store, &run.id).await?;
-        let groundwork = RunPreparation::load(store, &run.id, &checks).await?;
+        let interruptions = AttemptInterruption::load_all(store, &run.id).await?;
+        let preparation = RunPreparation::load(store, &run.id, &checks).await?;
         let logs = relative_to_current_folder(&store.path().with_file_name("runs").join(&run.id));
         Ok(Self {
             run,
@@ -46,20 +46,20 @@ impl RunView {
             attempts,
             checks,
             receipt,
-            interruptions: detours,
-            preparation: groundwork,
+            interruptions,
+            preparation,
             notes: None,
             logs_folder: logs,
         })
     }
 
-    /// Names the file with the agents' notes.
+    /// Sets the path of the agents' notes.
     #[must_use]
     pub fn with_notes(self, notes: Option<String>) -> Self {
         Self { notes, ..self }
     }
 
-    /// Returns the object of `show --json`.
+    /// Returns the JSON object of `show --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let outcome = Some(&self.run.status).filter(|status| *status != "running");
@@ -121,38 +121,38 @@ impl RunView {
         })
     }
 
-    /// Returns one line for every claim: what became of it and why.
+    /// Returns one line per claim, with verdict and reason.
     #[must_use]
     pub fn claim_lines(&self) -> Vec<String> {
         let claimed = self.iterations.iter().filter(|iteration| iteration.claimed == Some(true));
         let line = |iteration: &IterationRow| {
             let verdict = iteration.verdict.as_deref().unwrap_or("not verified");
-            let why = iteration.verdict_reason.as_deref().or(iteration.claim_reason.as_deref()).unwrap_or_default();
-            format!("claim {}  {verdict}: {why}", iteration.number)
+            let reason = iteration.verdict_reason.as_deref().or(iteration.claim_reason.as_deref()).unwrap_or_default();
+            format!("claim {}  {verdict}: {reason}", iteration.number)
         };
         claimed.map(line).collect()
     }
 
-    /// Returns the run for people.
+    /// Returns the text of `ralph show`.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = self.render_heading();
         for iteration in &self.iterations {
             self.write_iteration(&mut text, iteration);
         }
-        // What was stored may come from an agent, or from a file of somebody else.
+        // Stored text may come from an agent or from an untrusted file.
         sanitize_text(&text)
     }
 
-    /// Returns the run as a part of the story of its task: its end in one line, then each iteration.
+    /// Returns the run as a section of `ralph task show`: its outcome in one line, then each iteration.
     #[must_use]
     pub fn to_task_section(&self) -> String {
         let run = &self.run;
         let reason = run.reason.as_deref().unwrap_or("still running");
         let (role, id) = (run.role.as_deref().unwrap_or_default(), short_id(&run.id));
         let mut text = format!("{role}  run {id}  {}  {}: {reason}\n", format_timestamp(run.started_at), run.status);
-        for (word, what) in self.preparation.to_lines() {
-            let _ = writeln!(text, "  {word:<8}  {what}");
+        for (label, value) in self.preparation.to_lines() {
+            let _ = writeln!(text, "  {label:<8}  {value}");
         }
         for iteration in &self.iterations {
             self.write_iteration(&mut text, iteration);
@@ -181,8 +181,8 @@ impl RunView {
         if let Some(notes) = &self.notes {
             let _ = writeln!(text, "notes    {notes}");
         }
-        for (word, what) in self.preparation.to_lines() {
-            let _ = writeln!(text, "{word:<8} {what}");
+        for (label, value) in self.preparation.to_lines() {
+            let _ = writeln!(text, "{label:<8} {value}");
         }
         text
     }
@@ -197,24 +197,26 @@ impl RunView {
             last_attempt = attempt.number;
         }
         self.write_interruptions(text, iteration.number, last_attempt + 1..=i64::MAX);
-        if let Some(why) = &iteration.claim_reason {
+        if let Some(reason) = &iteration.claim_reason {
             let word = if iteration.claimed == Some(true) { "claimed " } else { "no claim" };
-            let _ = writeln!(text, "  {word}  {why}");
+            let _ = writeln!(text, "  {word}  {reason}");
         }
         for check in self.checks_of(iteration.number) {
             criterion::write_criterion(text, check, &self.logs_folder);
         }
     }
 
-    /// Tells what came before these attempts.
+    /// Writes the interruptions before these attempts.
     fn write_interruptions(&self, text: &mut String, iteration: i64, attempts: RangeInclusive<i64>) {
-        for detour in self.interruptions_of(iteration).filter(|detour| attempts.contains(&detour.attempt)) {
-            let _ = writeln!(text, "{}", detour.to_text());
+        for interruption in
+            self.interruptions_of(iteration).filter(|interruption| attempts.contains(&interruption.attempt))
+        {
+            let _ = writeln!(text, "{}", interruption.to_text());
         }
     }
 
     fn interruptions_of(&self, iteration: i64) -> impl Iterator<Item = &AttemptInterruption> {
-        self.interruptions.iter().filter(move |detour| detour.iteration == iteration)
+        self.interruptions.iter().filter(move |interruption| interruption.iteration == iteration)
     }
 
     fn checks_of(&self, iteration: i64) -> impl Iterator<Item = &CheckRow> {
@@ -222,14 +224,14 @@ impl RunView {
     }
 }
 
-/// An iteration whose ralph died was not ended by anybody.
+/// Marks an iteration of a dead ralph, whose end was never recorded.
 fn mark_interrupted(iteration: &mut IterationRow) {
     if iteration.status == "running" {
         "interrupted".clone_into(&mut iteration.status);
     }
 }
 
-/// Shortens a path that lies below the current folder.
+/// Shortens a path below the current folder.
 fn relative_to_current_folder(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here).unwrap_or(path).to_path_buf()

@@ -1,4 +1,4 @@
-//! One run in a list.
+//! Renders lists of runs.
 use serde_json::{Value, json};
 
 use super::text_format::{format_timestamp, micros_to_dollars, pluralize, short_id};
@@ -6,7 +6,7 @@ use super::timestamp_json;
 use ralph_store::RunRow;
 use ralph_util::sanitize::sanitize_text;
 
-/// Returns a run as an object of `runs --json`.
+/// Returns the JSON object of a run in `runs --json`.
 #[must_use]
 pub fn run_json(run: &RunRow) -> Value {
     json!({
@@ -29,15 +29,15 @@ pub fn run_json(run: &RunRow) -> Value {
     })
 }
 
-/// Returns runs for people, a line each.
+/// Returns one line per run, in aligned columns.
 #[must_use]
 pub fn run_lines(runs: &[RunRow]) -> Vec<String> {
     let subjects: Vec<String> = runs.iter().map(run_subject).collect();
-    let width = subjects.iter().map(|what| what.chars().count()).max().unwrap_or_default();
-    runs.iter().zip(subjects).map(|(run, what)| run_line(run, &format!("{what:<width$}"))).collect()
+    let width = subjects.iter().map(|subject| subject.chars().count()).max().unwrap_or_default();
+    runs.iter().zip(subjects).map(|(run, subject)| run_line(run, &format!("{subject:<width$}"))).collect()
 }
 
-/// Says what a run is: the stage of a task, or of which kind.
+/// Returns the subject of a run: task and role, or its kind.
 fn run_subject(run: &RunRow) -> String {
     match run.task.as_ref().zip(run.role.as_ref()) {
         Some((task, role)) => format!("{task} {role}"),

@@ -1,4 +1,4 @@
-//! What many runs came to, as a table and as JSON.
+//! Renders statistics of runs, as a table and as JSON.
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
@@ -12,25 +12,25 @@ use ralph_store::KeyedPart;
 use ralph_util::duration;
 use ralph_util::sanitize::escape_hidden;
 
-/// Tables fit into a terminal of the usual width.
+/// Width of a standard terminal.
 const TABLE_WIDTH: usize = 80;
 
 const COLUMN_HEADINGS: [&str; 8] = ["runs", "done", "back", "iterations", "cost", "tokens", "time", "false"];
 
-/// The groups of some runs, and all of them together.
+/// Statistics of runs by group, and in total.
 #[derive(Debug)]
 pub struct StatsView {
-    /// What a key is, such as `role`.
+    /// The kind of the keys, such as `role`.
     group_kind: &'static str,
     groups: Vec<(Option<String>, RunStatsSummary)>,
     total: RunStatsSummary,
-    /// How many groups are left out.
+    /// Number of groups that are not shown.
     hidden_groups: usize,
 }
 
 impl StatsView {
-    /// Puts the parts of each group together, and the costliest groups first; iterations stand in their
-    /// order. At most so many are shown.
+    /// Sums the parts of each group and sorts the groups by cost, highest first; iterations are sorted by number. Shows
+    /// at most `max_groups`.
     #[must_use]
     pub fn new(group_kind: &'static str, groups: Vec<KeyedPart>, total: Vec<KeyedPart>, max_groups: usize) -> Self {
         let mut summed: BTreeMap<Option<String>, RunStatsSummary> = BTreeMap::new();
@@ -57,13 +57,13 @@ impl StatsView {
         Self { group_kind, groups, total: all, hidden_groups }
     }
 
-    /// Tells whether there is nothing to tell.
+    /// Returns whether there are no runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.total.totals.runs == 0
     }
 
-    /// Returns the object of `stats --json`.
+    /// Returns the JSON object of `stats --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let groups = self.groups.iter().map(|(key, group)| {
@@ -74,7 +74,7 @@ impl StatsView {
         json!({ "by": self.group_kind, "total": summary_json(&self.total), "groups": groups.collect::<Vec<_>>() })
     }
 
-    /// Returns the table for people.
+    /// Returns the table with its notes.
     #[must_use]
     pub fn to_text(&self) -> String {
         let heads = COLUMN_HEADINGS.map(str::to_owned);
@@ -88,15 +88,15 @@ impl StatsView {
         text
     }
 
-    /// Says what the table alone does not.
+    /// Returns the notes below the table.
     fn table_notes(&self) -> Vec<String> {
         let all = &self.total.totals;
-        let hidden = (self.hidden_groups > 0).then(|| "there are more: -n shows them".to_owned());
+        let hidden = (self.hidden_groups > 0).then(|| "more groups are hidden: use -n to show them".to_owned());
         let unpriced = (all.unpriced_runs > 0)
-            .then(|| format!("+N?: N runs of which the cost is not, or not wholly, known; here {}", all.unpriced_runs));
+            .then(|| format!("+N?: the cost of N runs is unknown or incomplete; in total {}", all.unpriced_runs));
         let judges = all
             .judge_cost_micros
-            .map(|micros| format!("judges: {} of the cost, where they told it", shown_dollars(micros)));
+            .map(|micros| format!("judges: {} of the cost, as far as they report it", shown_dollars(micros)));
         hidden.into_iter().chain(unpriced).chain(judges).collect()
     }
 }
@@ -105,7 +105,7 @@ fn group_name(key: Option<&str>) -> String {
     escape_hidden(key.unwrap_or("-"))
 }
 
-/// Returns what stands behind the name of a group.
+/// Returns the cells after the name of a group.
 fn table_cells(group: &RunStatsSummary) -> [String; 8] {
     let all = &group.totals;
     let rate = group.success_rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0));
@@ -138,7 +138,7 @@ fn format_cents(micros: u64) -> String {
 }
 
 /// Shows a number in at most five characters: `999`, `12.3k`, `4.5M`.
-#[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
+#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 fn format_short_number(number: u64) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     match units.into_iter().find(|(unit, _)| number >= *unit) {
@@ -147,7 +147,7 @@ fn format_short_number(number: u64) -> String {
     }
 }
 
-/// Lays the columns out. A name that leaves no room for the others has a line of its own.
+/// Aligns the columns. A name that is too long gets a separate line.
 fn render_table(rows: &[(String, [String; 8])]) -> String {
     let column_width = |column: usize| rows.iter().map(|(_, cells)| cells[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; 8] = std::array::from_fn(column_width);
@@ -220,7 +220,7 @@ mod tests {
 
     // spec: P9, U1
     #[test]
-    fn a_table_has_at_most_eighty_columns_whatever_the_names_are() {
+    fn a_table_has_at_most_eighty_columns_even_with_long_names() {
         let keys = ["coder", "a-model-with-a-very-long-name-that-is-not-cut-20260101"];
         let rows = || keys.map(|key| (Some(key.to_owned()), sample_part(Some(123_456_000_000)))).to_vec();
         let unknown = (None, sample_part(None));
@@ -239,6 +239,6 @@ mod tests {
         let keys: Vec<Value> =
             view.to_json()["groups"].as_array().unwrap().iter().map(|group| group["key"].clone()).collect();
         assert_eq!(keys, ["b", "c"]);
-        assert!(view.to_text().contains("there are more"), "{}", view.to_text());
+        assert!(view.to_text().contains("more groups are hidden"), "{}", view.to_text());
     }
 }

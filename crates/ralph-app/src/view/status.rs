@@ -1,4 +1,4 @@
-//! One loop that is going on: where it is, and what it does right now.
+//! Renders an active loop: its position and its current activity.
 use std::time::Duration;
 
 use ralph_core::event::UnixMillis;
@@ -10,11 +10,11 @@ use super::timestamp_json;
 use ralph_store::LoopRow;
 use ralph_util::sanitize::sanitize_text;
 
-/// Whether anybody drives it.
+/// Whether a live ralph drives the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopLiveness {
     Driven,
-    /// Its ralph ended without a word.
+    /// Its ralph died without recording an end.
     Died,
 }
 
@@ -23,7 +23,7 @@ pub enum LoopLiveness {
 pub struct LoopView {
     row: LoopRow,
     activity: LoopActivity,
-    /// It shall pause when its iteration is over.
+    /// The loop will pause after its iteration.
     pause_requested: bool,
 }
 
@@ -31,15 +31,15 @@ pub struct LoopView {
 enum LoopActivity {
     Preparing,
     Working,
-    /// The break before a retry, until then.
+    /// Waits until this time before a retry.
     Retrying(UnixMillis),
-    /// A rate limit, until then.
+    /// Waits until this time for a rate limit.
     Limited(UnixMillis),
     Verifying,
     Stopping,
     Paused,
     Died,
-    /// A newer ralph wrote it.
+    /// A newer ralph wrote the state.
     Unknown,
 }
 
@@ -47,7 +47,7 @@ impl LoopView {
     #[must_use]
     pub fn new(row: LoopRow, liveness: LoopLiveness) -> Self {
         let state: Option<LoopState> = serde_json::from_str(&row.loop_json).ok();
-        let pause_requested = state.as_ref().is_some_and(|state| state.wishes.pause);
+        let pause_requested = state.as_ref().is_some_and(|state| state.pending_commands.pause);
         let activity = match liveness {
             LoopLiveness::Died => LoopActivity::Died,
             LoopLiveness::Driven => state.map_or(LoopActivity::Unknown, |state| LoopActivity::from_phase(&state.phase)),
@@ -60,7 +60,7 @@ impl LoopView {
         &self.row.run.id
     }
 
-    /// Returns the object of `status --json`.
+    /// Returns the JSON object of `status --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let run = &self.row.run;
@@ -82,7 +82,7 @@ impl LoopView {
         })
     }
 
-    /// Returns the line that says where it is: `TASK-001 (coder): iteration 3/15, started 5m ago`.
+    /// Returns the position: `TASK-001 (coder): iteration 3/15, started 5m ago`.
     #[must_use]
     pub fn to_line(&self, now: UnixMillis) -> String {
         let run = &self.row.run;
@@ -90,19 +90,19 @@ impl LoopView {
         sanitize_text(&format!("{}, started {ago} ago", self.position_text()))
     }
 
-    /// Returns what it does, and what it has cost, where there is something to say.
+    /// Returns the activity and the cost, if known.
     #[must_use]
     pub fn detail_line(&self) -> Option<String> {
         let cost = self.row.run.cost_micros.map(|micros| format_cost(Some(micros)));
-        let words: Vec<String> = self.activity_notes().into_iter().chain(cost).collect();
-        (!words.is_empty()).then(|| sanitize_text(&words.join(" · ")))
+        let parts: Vec<String> = self.activity_notes().into_iter().chain(cost).collect();
+        (!parts.is_empty()).then(|| sanitize_text(&parts.join(" · ")))
     }
 
-    /// Returns everything but the time that has passed, in one line.
+    /// Returns position and activity in one line, without the elapsed time.
     #[must_use]
     pub fn line_without_elapsed_time(&self) -> String {
-        let words = self.activity_notes().into_iter().map(|words| format!(", {words}"));
-        sanitize_text(&format!("{}{}", self.position_text(), words.collect::<String>()))
+        let notes = self.activity_notes().into_iter().map(|note| format!(", {note}"));
+        sanitize_text(&format!("{}{}", self.position_text(), notes.collect::<String>()))
     }
 
     fn position_text(&self) -> String {
@@ -117,12 +117,12 @@ impl LoopView {
         let doing = match &self.activity {
             LoopActivity::Working | LoopActivity::Unknown => None,
             LoopActivity::Preparing => Some("prepares the run".to_owned()),
-            LoopActivity::Retrying(until) => Some(format!("tries again at {}", format_clock_time(*until))),
+            LoopActivity::Retrying(until) => Some(format!("retries at {}", format_clock_time(*until))),
             LoopActivity::Limited(until) => Some(format!("waits for a rate limit until {}", format_clock_time(*until))),
             LoopActivity::Verifying => Some("checks the claim".to_owned()),
             LoopActivity::Stopping => Some("is stopping".to_owned()),
             LoopActivity::Paused => Some(format!("paused; ralph resume {short}")),
-            LoopActivity::Died if is_stage_run(&self.row) => Some("died; ralph work goes on with it".to_owned()),
+            LoopActivity::Died if is_stage_run(&self.row) => Some("died; ralph work resumes it".to_owned()),
             LoopActivity::Died => Some(format!("died; ralph resume {short}")),
         };
         let pauses = self.pause_requested.then(|| "pauses after this iteration".to_owned());
@@ -130,13 +130,13 @@ impl LoopView {
     }
 }
 
-/// A task that a worker has, and no loop of which is going on yet.
+/// A leased task whose loop has not started yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSetup {
     pub task_id: String,
 }
 
-/// Something that is going on.
+/// Active work: a loop, or a task that is being set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActiveWork {
     Loop(Box<LoopView>),
@@ -152,7 +152,7 @@ impl ActiveWork {
         }
     }
 
-    /// Returns the object of `status --json`.
+    /// Returns the JSON object of `status --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
@@ -170,7 +170,7 @@ impl ActiveWork {
     pub fn to_line(&self, now: UnixMillis) -> String {
         match self {
             Self::Loop(view) => view.to_line(now),
-            Self::SettingUp(task) => sanitize_text(&format!("{}: its work tree is being set up", task.task_id)),
+            Self::SettingUp(task) => sanitize_text(&format!("{}: setting up the work tree", task.task_id)),
         }
     }
 
@@ -201,12 +201,12 @@ impl LoopActivity {
             LoopPhase::Verifying { .. } => Self::Verifying,
             LoopPhase::PreparingStopped { .. } | LoopPhase::Stopping { .. } => Self::Stopping,
             LoopPhase::Paused { .. } => Self::Paused,
-            // What has ended is not going on; the row was read before that.
+            // The run ended after its row was read.
             LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } => Self::Stopping,
         }
     }
 
-    /// Returns the word for programs.
+    /// Returns the `status` value for JSON.
     fn status_word(&self) -> &'static str {
         match self {
             Self::Preparing => "preparing",
@@ -238,13 +238,13 @@ fn is_stage_run(row: &LoopRow) -> bool {
     row.run.kind == "stage"
 }
 
-/// Returns the time of day, or the date too where it is not today's.
+/// Returns the time of day, with the date if it is not today.
 fn format_clock_time(at: UnixMillis) -> String {
     let whole = format_timestamp(at.0);
     whole.rsplit_once(' ').map_or(whole.clone(), |(_, time)| time.to_owned())
 }
 
-/// Returns a time that has passed in its largest unit: `5m`.
+/// Returns an elapsed time in its largest unit: `5m`.
 #[must_use]
 pub fn format_age(ms: u64) -> String {
     let seconds = Duration::from_millis(ms).as_secs();
@@ -263,7 +263,7 @@ mod tests {
     // spec: U3
     #[test]
     fn elapsed_time_is_shown_in_its_largest_unit() {
-        let told = [0, 59_999, 60_000, 323_000, 3_600_000, 90_000_000].map(format_age);
-        assert_eq!(told, ["0s", "59s", "1m", "5m", "1h", "1d"]);
+        let shown = [0, 59_999, 60_000, 323_000, 3_600_000, 90_000_000].map(format_age);
+        assert_eq!(shown, ["0s", "59s", "1m", "5m", "1h", "1d"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A task, whole, with what became of every claim.
+//! Renders a whole task with its runs and claims.
 use std::fmt::Write;
 
 use ralph_core::check_isolation::CheckIsolation;
@@ -11,19 +11,18 @@ use super::{RunView, timestamp_json};
 use ralph_store::{StageRun, TaskListItem, TaskRow};
 use ralph_util::sanitize::sanitize_text;
 
-/// One task, whole.
 #[derive(Debug)]
 pub struct TaskView {
     row: TaskRow,
     /// Oldest first.
     runs: Vec<RunView>,
-    /// What it depends on, with the status of each.
+    /// The dependencies and their status; `None` if the task was deleted.
     dependencies: Vec<(String, Option<TaskStatus>)>,
     newest_run: Option<StageRun>,
     roles: Vec<RoleCriteria>,
 }
 
-/// A role, and what it is held to.
+/// A role with its resolved criteria.
 pub type RoleCriteria = (Role, Result<ResolvedStage, TaskProblem>);
 
 impl TaskView {
@@ -35,7 +34,7 @@ impl TaskView {
         Self { row, runs, dependencies, newest_run, roles }
     }
 
-    /// Returns the object of `task show --json`.
+    /// Returns the JSON object of `task show --json`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let TaskRow { task, created_at, updated_at, .. } = &self.row;
@@ -58,7 +57,7 @@ impl TaskView {
         })
     }
 
-    /// What was written, and under `ralph` how far the stage is that runs.
+    /// Returns the metadata of the task; `ralph` contains the progress of the running stage.
     fn metadata_with_run(&self) -> Map<String, Value> {
         let mut metadata: Map<String, Value> = serde_json::from_str(&self.row.metadata).unwrap_or_default();
         if let Some(run) = self.newest_run.as_ref().filter(|run| run.status == "running") {
@@ -75,7 +74,7 @@ impl TaskView {
         metadata
     }
 
-    /// Returns the task for people.
+    /// Returns the text of `ralph task show`.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = self.render_heading();
@@ -83,7 +82,7 @@ impl TaskView {
         for run in &self.runs {
             let _ = write!(text, "\n{}", run.to_task_section());
         }
-        // What was written may come from an agent, or from a file of somebody else.
+        // Text of a task may come from an agent or from an untrusted file.
         sanitize_text(&text)
     }
 
@@ -97,14 +96,14 @@ impl TaskView {
         line("spec", task.spec_id.as_deref().unwrap_or("none"));
         line("priority", &task.priority().to_string());
         for (id, status) in &self.dependencies {
-            line("depends", &format!("on {id} ({})", status.map_or("gone", TaskStatus::as_str)));
+            line("depends", &format!("on {id} ({})", status.map_or("deleted", TaskStatus::as_str)));
         }
         if let Some(assignee) = &task.assignee {
             line("assignee", assignee);
         }
         if self.row.approval == Approval::Pending {
-            let how = format!("ralph task approve {}", task.id);
-            line("approval", &format!("awaited: an agent wrote its checks ({how})"));
+            let command = format!("ralph task approve {}", task.id);
+            line("approval", &format!("pending: an agent wrote its checks ({command})"));
         }
         line("created", &format_timestamp(*created_at));
         line("changed", &format_timestamp(*updated_at));
@@ -132,30 +131,30 @@ impl TaskView {
     fn write_completion(&self, text: &mut String) {
         let task = &self.row.task;
         match &task.completion {
-            None => text.push_str("\nnobody has said when it is done\n"),
+            None => text.push_str("\nno completion criteria\n"),
             Some(spec) => {
                 let _ = write!(text, "\noutcome   {}\n", spec.outcome.trim());
                 for criterion in &spec.acceptance_criteria {
                     let _ = writeln!(text, "  - {}", criterion.trim());
                 }
-                for (word, what) in acceptance_rules(spec) {
-                    let _ = writeln!(text, "{word:<8}  {what}");
+                for (label, value) in acceptance_rules(spec) {
+                    let _ = writeln!(text, "{label:<8}  {value}");
                 }
             }
         }
         text.push('\n');
         let acceptance = task.completion.as_ref().map_or(&[][..], |spec| &spec.acceptance_criteria);
-        for (role, held) in &self.roles {
-            let held = match held {
+        for (role, criteria) in &self.roles {
+            let criteria_text = match criteria {
                 Ok(resolved) => role_criteria_text(resolved, acceptance),
                 Err(problem) => format!("{problem}\n{:<10}{}", "", problem.hint),
             };
-            let _ = writeln!(text, "{:<8}  {held}", role.as_str());
+            let _ = writeln!(text, "{:<8}  {criteria_text}", role.as_str());
         }
     }
 }
 
-/// Says how claims are accepted, where the task says so itself.
+/// Returns the acceptance rules that the task sets, each with its label.
 fn acceptance_rules(spec: &CompletionSpec) -> Vec<(&'static str, String)> {
     let guarded = spec.guard.as_ref().map(|patterns| ("guarded", patterns.join(", ")));
     let allowed = spec.allow_changes.as_ref().map(|patterns| ("allowed", patterns.join(", ")));
@@ -171,7 +170,7 @@ fn acceptance_rules(spec: &CompletionSpec) -> Vec<(&'static str, String)> {
     [guarded, allowed, checked].into_iter().flatten().collect()
 }
 
-/// Says what a role is held to: its promise first, then each criterion in full, stages indented.
+/// Returns the promise of a role and its criteria in full, with indented stages.
 fn role_criteria_text(resolved: &ResolvedStage, acceptance: &[String]) -> String {
     let most = pluralize(i64::from(resolved.max_iterations), "iteration");
     let mut text = format!("{} · at most {most}", resolved.promise.as_str());
@@ -182,7 +181,7 @@ fn role_criteria_text(resolved: &ResolvedStage, acceptance: &[String]) -> String
 
 struct CriteriaWriter<'a> {
     text: &'a mut String,
-    /// Stand above already.
+    /// The acceptance criteria of the task, which are already shown above.
     acceptance: &'a [String],
 }
 
@@ -204,9 +203,9 @@ impl CriteriaWriter<'_> {
 
     fn write_semantic_check(&mut self, check: &SemanticCheck, depth: usize) {
         let is_known = check.check_for == self.acceptance;
-        let asked = check.check_for.iter().filter(|_| !is_known);
-        asked.for_each(|criterion| self.write_line(depth, &format!("- {}", criterion.trim())));
-        check.negative_patterns.iter().for_each(|words| self.write_line(depth, &format!("- never {words:?}")));
+        let listed = check.check_for.iter().filter(|_| !is_known);
+        listed.for_each(|criterion| self.write_line(depth, &format!("- {}", criterion.trim())));
+        check.negative_patterns.iter().for_each(|pattern| self.write_line(depth, &format!("- never {pattern:?}")));
     }
 
     fn write_line(&mut self, depth: usize, text: &str) {

@@ -1,4 +1,4 @@
-//! A task as a line of a list.
+//! Renders a task in a list.
 use ralph_core::task::{Approval, TaskStatus};
 use serde::Serialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::timestamp_json;
 use ralph_store::{StageRun, TaskListItem};
 use ralph_util::sanitize::sanitize_text;
 
-/// A task as an object of `task list --json`.
+/// The JSON object of a task in `task list --json`.
 #[derive(Serialize)]
 pub struct TaskListItemJson<'a> {
     id: &'a str,
@@ -67,13 +67,13 @@ impl<'a> StageRunJson<'a> {
     }
 }
 
-/// Tells whether a task can be worked on now.
+/// Returns whether a worker can start the task now.
 #[must_use]
 pub fn is_task_ready(task: &TaskListItem, blockers: &[&str]) -> bool {
     task.status == TaskStatus::Todo && blockers.is_empty() && task.approval == Approval::Granted
 }
 
-/// Returns a task as a line for people.
+/// Returns the line of a task in `ralph task list`.
 #[must_use]
 pub fn task_line(task: &TaskListItem, blockers: &[&str]) -> String {
     let approval = (task.approval == Approval::Pending).then_some("approval");

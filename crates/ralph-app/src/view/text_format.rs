@@ -1,29 +1,29 @@
-//! Small words that every screen uses the same way.
+//! Formatting of ids, counts, sizes, costs and times, the same for all output.
 use std::time::Duration;
 
 use ralph_util::duration;
 
-/// Returns the short form of a run's id. Its end is random, its beginning is the time.
+/// Returns the short form of a run id: its end, because its beginning is the time.
 #[must_use]
 pub fn short_id(id: &str) -> &str {
     id.get(id.len().saturating_sub(8)..).unwrap_or(id)
 }
 
-/// Counts things: `1 iteration`, `3 iterations`.
+/// Formats a count: `1 iteration`, `3 iterations`.
 #[must_use]
 pub fn pluralize(count: i64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// Counts processes.
+/// Formats a count of processes.
 #[must_use]
 pub fn format_process_count(count: u64) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
-/// Shows a size: `512 bytes`, `1.5 KB`, `20.0 MB`.
+/// Formats a size: `512 bytes`, `1.5 KB`, `20.0 MB`.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
+#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub fn format_bytes(count: u64) -> String {
     let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match units.into_iter().find(|(unit, _)| count >= *unit) {
@@ -32,7 +32,7 @@ pub fn format_bytes(count: u64) -> String {
     }
 }
 
-/// Shows an amount; unknown is said to be unknown, never zero.
+/// Formats an amount of money. An unknown amount is shown as unknown, never as zero.
 #[must_use]
 pub fn format_cost(micros: Option<i64>) -> String {
     match micros {
@@ -41,20 +41,20 @@ pub fn format_cost(micros: Option<i64>) -> String {
     }
 }
 
-/// Returns an amount as JSON has it.
+/// Converts an amount to dollars, for JSON.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "exact up to nine billion dollars")]
 pub fn micros_to_dollars(micros: Option<i64>) -> Option<f64> {
     micros.map(|micros| micros as f64 / 1e6)
 }
 
-/// Shows how long something took.
+/// Formats a duration.
 #[must_use]
 pub fn format_elapsed(millis: i64) -> String {
     duration::format_rounded(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
 }
 
-/// Shows a stored time in the user's own zone.
+/// Formats a stored time in the user's time zone.
 #[must_use]
 pub fn format_timestamp(millis: i64) -> String {
     match jiff::Timestamp::from_millisecond(millis) {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_shown_in_their_unit() {
+    fn sizes_are_shown_in_the_largest_unit() {
         let shown = [0, 1, 1_023, 1_536, 20 << 20, 3 << 30].map(format_bytes);
         assert_eq!(shown, ["0 bytes", "1 byte", "1023 bytes", "1.5 KB", "20.0 MB", "3.0 GB"]);
     }

@@ -148,13 +148,13 @@ impl WorkServices {
 
     /// Plans a stage that starts.
     pub(super) fn plan_new_stage(&self, row: &TaskRow, progress: &TaskProgress, tree: &Project) -> AppResult<RunPlan> {
-        let StagePlan { plan, warnings } = self.plan_task_stage(row, &progress.stage, progress.said.clone())?;
+        let StagePlan { plan, warnings } = self.plan_task_stage(row, &progress.stage, progress.reports.clone())?;
         warnings.iter().for_each(|warning| self.request.observer.on_warning(&row.task.id, warning));
         let judge = plan.judge.map(|judge| self.worktrees.with_task_base(row, judge));
         let own_worktree = self.worktrees.assigned_worktree(row, &progress.stage);
         // A check that passes before a later stage shows that earlier stages did their work, not that it is empty.
-        let baseline = if progress.said.is_empty() { plan.policy.baseline } else { BaselineMode::Skip };
-        let duty = plan.policy.duty.after_stages(&progress.said);
+        let baseline = if progress.reports.is_empty() { plan.policy.baseline } else { BaselineMode::Skip };
+        let duty = plan.policy.duty.after_stages(&progress.reports);
         let policy = Policy { baseline, duty, ..plan.policy };
         Ok(RunPlan { kind: STAGE_RUN_KIND, project: tree.clone(), judge, own_worktree, policy, ..plan })
     }

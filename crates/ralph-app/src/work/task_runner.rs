@@ -167,7 +167,7 @@ impl TaskRunner {
         let status = TaskStatus::while_in_role(&progress.stage);
         let to = TaskProgressUpdate { progress, status, metadata: None, lease_disposition: LeaseDisposition::Keep };
         self.advance_task(&to).await?;
-        if let Some(ended) = progress.said.last() {
+        if let Some(ended) = progress.reports.last() {
             self.services.report_event(&TaskEvent::StageAdvanced {
                 task: &self.lease.task_id,
                 ended,

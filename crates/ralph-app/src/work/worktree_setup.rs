@@ -25,8 +25,8 @@ impl SetupContext {
     pub fn lease_check(&self) -> impl AsyncFn() -> bool + use<> {
         let (store, claim) = (Arc::clone(&self.store), self.lease.clone());
         async move || {
-            let held = store.task_owner_and_fence(&claim.task_id).await;
-            held.is_ok_and(|held| held.is_some_and(|(owner, fence)| owner.is_some() && fence == claim.fence))
+            let held = store.task_ownership(&claim.task_id).await;
+            held.is_ok_and(|held| held.is_some_and(|task| task.owner_json.is_some() && task.fence == claim.fence))
         }
     }
 }

@@ -13,7 +13,7 @@ use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_com
 use ralph_engine::lock::RunOwner;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{Clock, RunSpec};
-use ralph_store::{CommandAnswer, CommandTarget, LoopRow, Store, TaskSettlement};
+use ralph_store::{CommandAnswer, CommandTarget, LoopRow, Store, TaskOwnership, TaskSettlement};
 use ralph_util::suggest;
 
 /// How often it is looked whether something has happened.
@@ -86,8 +86,8 @@ impl LoopTarget {
     /// Returns who has taken the task and works on it, with or without a loop.
     pub async fn find_worker(&self) -> Result<Option<RunOwner>, CommandError> {
         let LoopTargetKind::Task { id, .. } = &self.kind else { return Ok(None) };
-        let claim = self.store.task_owner_and_fence(id).await?;
-        let owner = claim.and_then(|(owner, _)| owner).as_deref().and_then(RunOwner::parse);
+        let claim = self.store.task_ownership(id).await?;
+        let owner = claim.and_then(|task| task.owner_json).as_deref().and_then(RunOwner::parse);
         Ok(owner.filter(|owner| !owner.process.has_exited_here()))
     }
 
@@ -100,10 +100,10 @@ impl LoopTarget {
         if self.find_worker().await?.is_some() {
             return Err(taken());
         }
-        let Some((_, fence)) = self.store.task_owner_and_fence(id).await? else {
+        let Some(TaskOwnership { fence, .. }) = self.store.task_ownership(id).await? else {
             return Err(unknown_target_error(id, &[]));
         };
-        if self.store.settle_task((id, fence), settled, current_time()).await? { Ok(()) } else { Err(taken()) }
+        if self.store.settle_task(id, fence, settled, current_time()).await? { Ok(()) } else { Err(taken()) }
     }
 
     /// Leaves an order for whoever drives it.
@@ -116,7 +116,7 @@ impl LoopTarget {
             LoopTargetKind::Run(row) => CommandTarget::Run(&row.run.id),
             LoopTargetKind::Task { id, .. } => CommandTarget::Task(id),
         };
-        Ok(send_command(&self.store, (to, order), current_time(), owner).await?)
+        Ok(send_command(&self.store, to, order, current_time(), owner).await?)
     }
 
     /// Waits until an order is answered, but not for ever.

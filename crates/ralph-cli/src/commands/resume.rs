@@ -118,13 +118,12 @@ async fn wake_paused_run(store: &Store, row: &RunRow, project: &Project) -> Resu
     let DriverStatus::Driven(owner) = find_driver(project, &found) else { return Ok(None) };
     let state = store.load_run(&row.id).await?.state;
     let is_paused = matches!(state.phase, LoopPhase::Paused { .. });
-    if !is_paused && !state.wishes.pause {
+    if !is_paused && !state.pending_commands.pause {
         return Ok(None);
     }
-    let order = (CommandTarget::Run(&row.id), &ControlCommand::Resume);
-    let CommandDelivery::Queued { id } = send_command(store, order, Clock::wall_now(), owner.as_ref()).await? else {
-        return Ok(None);
-    };
+    let (target, command) = (CommandTarget::Run(&row.id), &ControlCommand::Resume);
+    let sent = send_command(store, target, command, Clock::wall_now(), owner.as_ref()).await?;
+    let CommandDelivery::Queued { id } = sent else { return Ok(None) };
     let answered = async || Ok(store.command_answer(&id).await?);
     if poll_with_timeout(ANSWER_TIMEOUT, answered).await?.is_none() {
         return Err(

@@ -137,11 +137,11 @@ impl SavedTaskProgress {
             TaskStatus::Todo | TaskStatus::Blocked | TaskStatus::Done | TaskStatus::Cancelled => self.status,
         };
         let progress = self.progress.clone().map(|progress| progress.rewind_to(stage));
-        Ok(store.rewind_task(claim, (progress.as_ref(), status), Clock::wall_now()).await?)
+        Ok(store.rewind_task(claim, progress.as_ref(), status, Clock::wall_now()).await?)
     }
 
     async fn restore_progress(&self, store: &Store, claim: &TaskLease) -> Result<(), CommandError> {
-        Ok(store.rewind_task(claim, (self.progress.as_ref(), self.status), Clock::wall_now()).await?)
+        Ok(store.rewind_task(claim, self.progress.as_ref(), self.status, Clock::wall_now()).await?)
     }
 }
 

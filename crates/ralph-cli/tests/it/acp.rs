@@ -161,15 +161,15 @@ fn an_agent_that_stays_after_its_answer_is_ended_and_its_work_counts() {
 #[test]
 fn what_is_no_talk_is_told_and_never_waited_for() {
     let table = [
-        ("garbage hello there\n", "answered initialize: is it one that speaks the Agent Client Protocol"),
-        ("garbage {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n", "named no version of the Agent Client Protocol"),
-        ("version 7\n", "speaks version 7 of the Agent Client Protocol, and ralph speaks 1"),
-        ("exit 0\n", "ended before it had answered session/prompt"),
+        ("garbage hello there\n", "answered initialize (does the program speak the Agent Client Protocol"),
+        ("garbage {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n", "reported no version of the Agent Client Protocol"),
+        ("version 7\n", "speaks version 7 of the Agent Client Protocol, but ralph speaks version 1"),
+        ("exit 0\n", "exited before it answered session/prompt"),
         ("error 401 no key\n", "no key"),
         ("error -32603 Internal error: it broke\n", "it broke"),
         ("tell Error: Last error: 401 Unauthorized\n", "401 Unauthorized"),
-        ("stop refusal\n", "refused to go on"),
-        ("say {promise}\nstop max_tokens\n", "cut off at its limit"),
+        ("stop refusal\n", "refused to continue"),
+        ("say {promise}\nstop max_tokens\n", "cut off at the token limit"),
     ];
     for (steps, words) in table {
         let project = Project::new();
@@ -194,9 +194,9 @@ fn an_agent_that_opens_no_session_in_time_fails_and_says_what_it_owes() {
     let project = Project::new();
     let call = run(&project, "mute\n").args(["--max-retries", "0"]);
     let answer = call.env("RALPH_LIMITS_HANDSHAKE_TIMEOUT", "500ms").output().expect(4);
-    assert_eq!(answer.named("stop.requested")[0]["reason"], "the agent opened no session in time");
+    assert_eq!(answer.named("stop.requested")[0]["reason"], "the agent did not open a session in time");
     let reason = answer.finished()["reason"].to_string();
-    assert!(reason.contains("had answered initialize: is it one that speaks"), "{reason}");
+    assert!(reason.contains("before it answered initialize (does the program speak"), "{reason}");
     let slow = run(&project, "hang\n").args(["--max-retries", "0", "--timeout", "3s"]);
     let slow = slow.args(["--max-iterations", "1"]).env("RALPH_LIMITS_HANDSHAKE_TIMEOUT", "1s").output();
     let stops = slow.expect(3).named("stop.requested");

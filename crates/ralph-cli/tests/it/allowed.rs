@@ -22,14 +22,15 @@ fn what_may_change_and_did_stands_in_the_receipt_and_in_show() {
     let call = claims_after(&project, &deed).args(check);
     let answer = call.env("RALPH_VERIFICATION_ALLOW_CHANGES", "verify.sh,tests/**,work").output().expect(0);
     assert_eq!(answer.finished()["reason"], "1 check passed");
-    let told = "Changed by the work, as it may be (allow_changes): verify.sh was changed, work was changed, tests/new was added";
+    let told = "Changed by the work, as allow_changes permits: verify.sh was changed, work was changed, \
+                tests/new was added";
     let checks = receipt(&project);
     assert_eq!(checks[1]["reason"], told, "{checks}");
     assert_eq!((&checks[1]["method"], &checks[1]["verdict"]), (&json!("seal"), &json!("accepted")));
     let sealed = &answer.named("run.sealed")[0];
     assert_eq!(
         (&sealed["files"], &sealed["notes"]),
-        (&json!([]), &json!(["the guard tests covers no file: is it written as it was meant?"]))
+        (&json!([]), &json!(["the guard pattern tests matches no file: check its spelling"]))
     );
     assert_eq!(sealed["allowed"]["files"][0]["path"], "verify.sh", "{sealed}");
     let shown = project.ralph(["show"]).output().expect(0).stdout;
@@ -71,7 +72,7 @@ fn what_may_change_and_did_not_is_not_told() {
 fn a_guard_alone_that_was_kept_is_not_called_broken() {
     let project = project();
     let answer = claims_after(&project, "echo done > work").args(["--guard", "verify.sh"]).output().expect(0);
-    assert_eq!(answer.finished()["reason"], "by the agent's own word");
+    assert_eq!(answer.finished()["reason"], "by the agent's claim alone");
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     assert!(!shown.contains("BROKEN"), "{shown}");
 }
@@ -107,7 +108,9 @@ fn a_task_may_allow_its_work_to_change_what_decides() {
     assert!(reason(&coder(&project, WEAKENED).output().expect(3)).contains("verify.sh was changed"));
     let project = task(&["--allow-changes", "verify.sh"]);
     coder(&project, WEAKENED).output().expect(0);
-    assert!(receipt(&project)[1]["reason"].as_str().unwrap().contains("(allow_changes): verify.sh was changed"));
+    assert!(
+        receipt(&project)[1]["reason"].as_str().unwrap().contains("as allow_changes permits: verify.sh was changed")
+    );
     let shown = project.ralph(["task", "show", "T-1"]).output().expect(0).stdout;
     assert!(shown.contains("\nallowed   verify.sh\n"), "{shown}");
     assert!(shown.contains("allowed   at iteration 1: verify.sh was changed"), "{shown}");

@@ -16,7 +16,7 @@ fn a_run_ends_when_its_money_is_spent_and_the_cost_is_stored() {
     let answer = project.run_mine().args(["--max-cost", "0.03"]).output().expect(7);
     let end = answer.finished();
     assert_eq!((&end["outcome"], &end["iterations"]), (&"over_budget".into(), &3.into()));
-    assert_eq!(end["reason"], "$0.03 of $0.03 are spent (max_cost_usd)");
+    assert_eq!(end["reason"], "$0.03 of $0.03 spent (max_cost_usd)");
     assert_eq!(project.starts().len(), 3);
     let shown = project.ralph(["show", "--json"]).output().expect(0).json();
     assert_eq!(shown["cost_usd"], 0.03, "{shown}");
@@ -28,7 +28,7 @@ fn a_run_ends_when_its_tokens_are_used() {
     let project = Project::new();
     project.agents(&[("mine", WORK)], "");
     let answer = project.run_mine().args(["--max-tokens", "200"]).output().expect(7);
-    assert_eq!(answer.finished()["reason"], "220 of 200 tokens are used (max_tokens)");
+    assert_eq!(answer.finished()["reason"], "220 of 200 tokens used (max_tokens)");
 }
 
 // spec: L8
@@ -40,7 +40,7 @@ fn an_agent_is_stopped_in_the_middle_of_its_work_when_it_has_used_everything() {
     let run = project.run_mine().args(["--max-cost", "0.01", "--after-result", "10m"]);
     let answer = run.output().expect(7);
     let stop = answer.named("stop.requested");
-    assert_eq!(stop[0]["reason"], "$0.01 of $0.01 are spent (max_cost_usd)");
+    assert_eq!(stop[0]["reason"], "$0.01 of $0.01 spent (max_cost_usd)");
     assert_eq!(answer.finished()["iterations"], 1);
     assert_eq!(project.processes_of_runs().len(), 0);
 }
@@ -66,7 +66,7 @@ fn a_run_ends_when_its_time_is_over_and_leaves_nothing_behind() {
     let project = Project::new();
     project.agents(&[("mine", "init\nhang\n")], "");
     let answer = project.run_mine().args(["--max-duration", "300ms"]).output().expect(7);
-    assert_eq!(answer.finished()["reason"], "the run has taken the 1s that it may take (max_duration)");
+    assert_eq!(answer.finished()["reason"], "the run has reached its time limit of 1s (max_duration)");
     assert_eq!(project.processes_of_runs().len(), 0);
 }
 
@@ -82,7 +82,7 @@ fn what_was_spent_before_a_kill_counts_after_the_resume() {
     run.signal(Signal::KILL);
     run.wait_without_invariants();
     let answer = project.ralph(["resume", "--json"]).output().expect(7);
-    assert_eq!(answer.finished()["reason"], "$0.03 of $0.03 are spent (max_cost_usd)");
+    assert_eq!(answer.finished()["reason"], "$0.03 of $0.03 spent (max_cost_usd)");
 }
 
 // spec: L8
@@ -114,9 +114,9 @@ fn what_is_no_amount_is_refused() {
     let project = Project::new();
     for (flag, value, why) in [
         ("--max-cost", "-1", "is not an amount of dollars"),
-        ("--max-cost", "0", "is nothing: leave it out for no limit"),
+        ("--max-cost", "0", "is zero: omit it for no limit"),
         ("--max-tokens", "many", "is not a number of tokens"),
-        ("--max-duration", "0", "no time at all"),
+        ("--max-duration", "0", "must be longer than zero"),
     ] {
         let answer = project.run_mine().args([flag, value]).output().expect(64);
         assert!(answer.stderr.contains(why), "{flag} {value}: {}", answer.stderr);

@@ -36,7 +36,7 @@ fn who_works_by_hand_begins_nothing_where_a_worker_was_quicker() {
     let sleeper = asleep(by_hand(&project));
     let worker = holding(&project, "coder", work(&project, &["T-1"]));
     let told = refused(sleeper);
-    assert!(told.contains("another ralph has just taken task T-1") && told.contains("ralph status"), "{told}");
+    assert!(told.contains("another ralph is working on task T-1") && told.contains("ralph status"), "{told}");
     assert_eq!(starts(&project), ["T-1 coder"]);
     end(worker);
 }
@@ -54,7 +54,7 @@ fn who_goes_on_by_hand_goes_on_with_nothing_that_a_worker_has() {
     let worker = work(&project, &["T-1"]).start();
     wait_until("the worker's coder is at work", || starts(&project).len() == 2);
     let told = refused(sleeper);
-    assert!(told.contains("another ralph has just taken task T-1"), "{told}");
+    assert!(told.contains("another ralph is working on task T-1"), "{told}");
     let late = project.ralph(["resume", &run]).start().wait_without_invariants().expect(1).stderr;
     assert!(late.contains("a worker has task T-1: process "), "{late}");
     assert_eq!(starts(&project).len(), 2);

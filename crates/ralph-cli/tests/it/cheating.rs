@@ -86,7 +86,7 @@ fn what_a_check_runs_and_only_a_shell_can_tell_is_said() {
     let check = "for script in *.sh; do sh $script || exit 1; done";
     let answer = claims_after(&project, "echo done > work").args(["--check", check]).output().expect(0);
     let notes = answer.named("run.sealed")[0]["notes"].to_string();
-    assert!(notes.contains("names what it runs by `${script}`") && notes.contains("guard it"), "{notes}");
+    assert!(notes.contains("runs a file named by `${script}`") && notes.contains("guard it"), "{notes}");
 }
 
 // spec: V9, V10
@@ -164,7 +164,7 @@ fn the_agent_is_told_what_it_must_put_back_and_then_its_work_counts() {
 fn mode_bits_links_and_removals_of_a_check_script_are_noticed() {
     let project = project();
     let cases = [
-        ("chmod -x verify.sh", "verify.sh is not executable any more"),
+        ("chmod -x verify.sh", "verify.sh is no longer executable"),
         ("rm verify.sh", "verify.sh was removed"),
         ("cp verify.sh other.sh; rm verify.sh; ln -s other.sh verify.sh", "verify.sh was replaced by a link"),
         ("rm verify.sh; mkdir verify.sh", "verify.sh was replaced"),

@@ -127,7 +127,7 @@ fn a_last_message_that_is_too_long_to_be_read_takes_no_earlier_claim_for_the_las
     let call = ["run", "x", "--agent", "text", "--agent-cmd", &agent, "--promise", "COMPLETE"];
     let call = project.ralph(call).args(["--output-format", "claude", "--max-iterations", "1"]);
     let answer = call.output().expect(3);
-    let why = "a record that may be the agent's last message was too long to be read";
+    let why = "a record that may be the agent's last message was too long to read";
     assert!(answer.stderr.contains("! a record was too long to be read"), "{}", answer.stderr);
     assert!(answer.stderr.contains(&format!("no claim  {why}")), "{}", answer.stderr);
     let shown = project.ralph(["show"]).output().expect(0).stdout;

@@ -205,7 +205,7 @@ fn a_receipt_never_calls_committed_what_is_not_whatever_git_was_told() {
     let cases = [
         ("git config status.showUntrackedFiles no; touch leftover", "test -e leftover", "not committed, tree"),
         ("git update-index --skip-worktree f; echo evil > f", "grep -q evil f", "not committed, tree"),
-        ("git init -q in; touch in/f", "test -e in/f", "without what git cannot take in (error: 'in/' does not have"),
+        ("git init -q in; touch in/f", "test -e in/f", "without files that git cannot add (error: 'in/' does not have"),
     ];
     for (deed, check, told) in cases {
         let project = project();

@@ -118,7 +118,7 @@ fn both_files_side_by_side_are_an_error_and_a_named_file_replaces_them() {
     file(&project, ".ralph/config.yaml", "model: yaml\n");
     file(&project, ".ralph/config", "AGENT_TYPE=demo\n");
     let answer = run(&project).output().expect(1);
-    assert!(answer.stderr.contains("config and config.yaml stand side by side"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("both config and config.yaml exist"), "{}", answer.stderr);
     assert!(project.starts().is_empty());
     let named = file(&project, "other", "MODEL_NAME=x\nMAX_RETRIES=2\n");
     let show = project.ralph(["config", "show", "--json", "--config", "other"]).output().expect(0);
@@ -184,7 +184,7 @@ fn a_home_that_is_none_is_no_obstacle_and_a_link_to_nothing_is_told() {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("nowhere", &path).unwrap();
     let answer = run(&project).output().expect(1);
-    assert!(answer.stderr.contains("config.yaml: it is a link that leads nowhere"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("config.yaml: dangling symbolic link"), "{}", answer.stderr);
 }
 
 // spec: C2, U1
@@ -194,7 +194,7 @@ fn a_mistake_in_a_classic_file_is_told_with_its_line() {
     let path = file(&project, ".ralph/config", "AGENT_TYPE=text\n\nif [ -x ./agent ]; then\n");
     let answer = run(&project).output().expect(1);
     let expected = format!(
-        "error: {}:3: it is no KEY=value\nhint: the file is read, not run: it holds comments and KEY=value lines\n",
+        "error: {}:3: not a KEY=value line\nhint: ralph does not execute this file: it may contain only comments and KEY=value lines\n",
         path.display()
     );
     assert_eq!(answer.stderr, expected);
@@ -253,10 +253,10 @@ fn flags_change_the_agent_that_is_chosen_in_the_end() {
     let call = run(&project).args(["--agent", "text", "--agent-cmd", FAKE_AGENT, "--agent-arg", "complete"]);
     call.output().expect(0);
     let answer = run(&project).args(["--response-filter", "("]).output().expect(64);
-    assert!(answer.stderr.starts_with("error: the filter is no jq expression"), "{}", answer.stderr);
+    assert!(answer.stderr.starts_with("error: the filter is not a valid jq expression"), "{}", answer.stderr);
     let path = file(&project, ".ralph/config.yaml", "agent: demo\nagents:\n  demo:\n    response_filter: '('\n");
     let answer = run(&project).output().expect(1);
-    let expected = format!("error: {}:4: the filter is no jq expression", path.display());
+    let expected = format!("error: {}:4: the filter is not a valid jq expression", path.display());
     assert!(answer.stderr.starts_with(&expected), "{}", answer.stderr);
 }
 
@@ -280,7 +280,11 @@ fn a_file_with_a_name_that_nobody_reads_is_not_passed_over_in_silence() {
     let project = Project::new();
     let path = file(&project, ".ralph/config.yml", "model: x\n");
     let answer = run(&project).output().expect(1);
-    assert!(answer.stderr.starts_with(&format!("error: {}: the name", path.display())), "{}", answer.stderr);
+    assert!(
+        answer.stderr.starts_with(&format!("error: {}: ralph reads config.yaml", path.display())),
+        "{}",
+        answer.stderr
+    );
     assert!(answer.stderr.ends_with("hint: rename it to config.yaml\n"));
 }
 
@@ -324,7 +328,7 @@ fn files_that_are_bombs_are_refused_quickly_and_cheaply() {
         assert_eq!(place(&refused(what)), 2, "{what} has line and column");
     }
     bomb(b"agent: x\nmodel: \xff\n");
-    assert!(refused("bytes").contains(":2: it is not UTF-8 text"));
+    assert!(refused("bytes").contains(":2: not UTF-8 text"));
     fs::File::options().write(true).open(&path).unwrap().set_len(1 << 30).unwrap();
     assert!(refused("a gigabyte").contains("larger than 1 MB"));
     fs::remove_file(&path).unwrap();
@@ -342,7 +346,7 @@ fn show_prints_key_value_and_origin() {
     let stdout = answer.stdout.replace(&project.root().canonicalize().unwrap().display().to_string(), "PROJECT");
     let stdout = stdout.replace(&project.root().display().to_string(), "PROJECT");
     insta::assert_snapshot!(stdout);
-    assert_eq!(answer.stderr, "warning: the variable RALPH_MODLE sets nothing; did you mean RALPH_MODEL?\n");
+    assert_eq!(answer.stderr, "warning: unknown variable RALPH_MODLE is ignored; did you mean RALPH_MODEL?\n");
 }
 
 // spec: G1

@@ -81,7 +81,7 @@ fn a_paused_task_whose_worker_was_killed_is_still_paused_with_the_next() {
     working.wait_without_invariants();
     assert_eq!(status_of(&project, "T-1"), "died");
     let told = beside(&project, &["status"]).expect(0).stdout;
-    assert!(told.contains("    died; ralph work goes on with it\n"), "{told}");
+    assert!(told.contains("    died; ralph work resumes it\n"), "{told}");
     let working = coding(&project).start();
     wait_until("it is paused again", || status_of(&project, "T-1") == "paused");
     assert_eq!(starts(&project).len(), 1, "nobody works in a pause");

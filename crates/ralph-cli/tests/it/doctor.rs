@@ -78,10 +78,10 @@ fn an_agent_that_never_answers_is_given_up_with_all_that_it_started() {
     let answer = doctor(&project, &[("opencode", hangs)], &["--timeout", "1s", "opencode"]).output().expect(1);
     let version = finding(&agent(&answer, "opencode"), "version");
     assert_eq!(version["status"], "bad");
-    assert!(version["what"].as_str().unwrap().contains("did not answer"), "{version}");
+    assert!(version["what"].as_str().unwrap().contains("no answer to"), "{version}");
     let failing = doctor(&project, &[("opencode", "exit 3")], &["opencode"]).output().expect(1);
     let version = finding(&agent(&failing, "opencode"), "version");
-    assert_eq!(version["what"], "`--version` ended with exit code 3");
+    assert_eq!(version["what"], "`--version` exited with code 3");
     let odd = doctor(&project, &[("opencode", "echo hello")], &["opencode"]).output().expect(0);
     assert_eq!(finding(&agent(&odd, "opencode"), "version")["status"], "warning");
 }

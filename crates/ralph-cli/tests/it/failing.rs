@@ -18,8 +18,8 @@ fn a_command_that_the_agent_s_shell_cannot_start_is_not_tried_again() {
     let project = Project::new();
     project.write("plain", "no program\n");
     for (command, code, words) in [
-        ("no-such-agent --print", 127, "a shell says so when a command was not found"),
-        ("./plain", 126, "a shell says so when a command cannot be executed"),
+        ("no-such-agent --print", 127, "shells use this code if a command is not found"),
+        ("./plain", 126, "shells use this code if a command cannot be executed"),
     ] {
         let answer = project.run_shell(&format!("echo starting; {command}")).output().expect(4);
         assert_eq!(result(&answer)["ending"]["code"], code);
@@ -38,7 +38,7 @@ fn the_last_errors_of_a_failed_agent_are_shown_to_people() {
     let call = project.ralph(["run", "x", "--agent", "text", "--agent-cmd", &agent]);
     let answer = call.output().expect(4);
     assert!(answer.stderr.contains("no-such-agent: not found"), "{}", answer.stderr);
-    assert!(answer.stdout.contains("correct what starts the agent"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("fix the command that starts the agent"), "{}", answer.stdout);
 }
 
 // fault: 32
@@ -50,7 +50,7 @@ fn an_agent_that_dies_at_once_every_time_fails_at_start_after_growing_pauses() {
     let answer = project.run(&["script", &script]).args(["--max-retries", "2"]).output().expect(4);
     assert_eq!(project.starts().len(), 3);
     let said = reason(&answer);
-    assert_eq!(said, "the agent fails at start, 3 times in a row: the agent exited with code 1");
+    assert_eq!(said, "the agent failed at startup 3 times in a row: the agent exited with code 1");
     assert_eq!(result(&answer)["stderr_tail"], "no key for the model\n");
     let pauses: Vec<u64> =
         answer.named("retry.scheduled").iter().map(|retry| retry["delay_ms"].as_u64().unwrap()).collect();
@@ -95,7 +95,7 @@ fn an_agent_that_is_killed_from_outside_is_told_with_its_signal() {
     assert!(std::process::Command::new("kill").args(["-KILL", pid.trim()]).status().unwrap().success());
     let answer = running.wait().expect(4);
     assert_eq!(result(&answer)["ending"], serde_json::json!({"how": "signalled", "signal": 9}));
-    assert!(reason(&answer).contains("when memory runs out"), "{}", reason(&answer));
+    assert!(reason(&answer).contains("if it runs out of memory"), "{}", reason(&answer));
 }
 
 // fault: 40

@@ -78,7 +78,7 @@ fn a_filter_that_breaks_is_given_up_with_its_reason_and_the_agent_is_logged_to_i
         assert!(warned.iter().any(|text| text.contains("was given up") && text.contains(why)), "{warned:?}");
         let claim = &answer.named("claim")[0]["claim"];
         assert_eq!(claim["claimed"], false);
-        assert_eq!(claim["why"], "what the agent said last could not be read");
+        assert_eq!(claim["why"], "the agent's last message could not be read");
         let log = project.log("iteration-001.ndjson");
         assert!(log.len() > 3_000_000 && log.ends_with(format!("{CLAIM}\n").as_bytes()), "{}", log.len());
     }
@@ -139,5 +139,5 @@ fn a_filter_is_refused_where_it_nests_too_deep_to_be_read() {
     let deep = format!("{}.{}", "(".repeat(50_000), ")".repeat(50_000));
     let answer = project.run_shell("echo hi").args(["--response-filter", &deep]).output();
     assert_eq!(answer.code(), 64, "{}", answer.stderr);
-    assert!(answer.stderr.contains("nests too deep"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("is nested too deeply"), "{}", answer.stderr);
 }

@@ -114,7 +114,7 @@ fn a_link_in_the_place_of_a_run_is_reported_and_left_alone() {
     fs::rename(&run, &precious).unwrap();
     symlink(&precious, &run).unwrap();
     let answer = project.ralph(AT_ONCE).start().wait_without_invariants().expect(10);
-    assert!(answer.stderr.contains("is not a folder of ralph's own but a link or a file"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("is a link or a file, not a folder that ralph created"), "{}", answer.stderr);
     assert!(precious.join("iteration-001.ndjson").exists());
 }
 

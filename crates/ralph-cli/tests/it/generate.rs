@@ -71,7 +71,7 @@ fn what_is_wrong_goes_back_to_the_agent_and_what_is_right_is_imported_whole() {
     assert!(first.contains("# Auth\n\nTokens for all.") && first.contains("For EACH task you MUST"), "{first}");
     assert_eq!(first.matches("<promise").count(), 1, "the one of the spec is dead: {first}");
     let third = prompt("prompt-3");
-    assert!(third.contains("tasks.yaml:3:15: completion.acceptance_criteria: it is missing"), "{third}");
+    assert!(third.contains("tasks.yaml:3:15: completion.acceptance_criteria: required field is missing"), "{third}");
     assert_eq!(listed(&project), first_and_second(false));
     let shown = task(&project, &["show", "auth-002", "--json"]).expect(0).json();
     assert_eq!((&shown["spec_id"], &shown["approved"]), (&json!("auth"), &json!(false)));
@@ -89,7 +89,9 @@ fn an_agent_that_never_gets_it_right_is_given_up_and_nothing_is_imported() {
     let project = with_spec();
     let steps = "answer - id: ../x\\n  title: y\\n\ntext Done.\\n\\n{promise}\n";
     let answer = generate(&project, steps).args(["--max-iterations", "2"]).output().expect(3);
-    assert!(answer.stdout.contains("\"../x\" is no id") || answer.stderr.contains("\"../x\" is no id"));
+    assert!(
+        answer.stdout.contains("\"../x\" is not a valid id") || answer.stderr.contains("\"../x\" is not a valid id")
+    );
     assert!(answer.stderr.contains("nothing was imported; what the agent wrote is in"), "{}", answer.stderr);
     assert_eq!(project.starts().len(), 2);
     assert!(listed(&project).is_empty());
@@ -112,7 +114,7 @@ fn tasks_of_several_answers_are_told_as_json_and_ids_that_are_taken_go_back() {
     let tasks = ids.map(|(id, approved)| json!({"id": id, "status": "todo", "approved": approved}));
     assert_eq!(told, json!({"spec_id": "login", "tasks": tasks}));
     let reason = answer.named("verdict")[0]["checks"][0]["tail"].to_string();
-    assert!(reason.contains("there is a task auth-001 already"), "{reason}");
+    assert!(reason.contains("task auth-001 already exists"), "{reason}");
 }
 
 // spec: T8
@@ -123,7 +125,8 @@ fn a_dry_run_prints_the_prompt_and_bad_specs_are_refused() {
     assert!(dry.stdout.starts_with("# Make tasks of the spec auth\n"), "{}", dry.stdout);
     project.write("empty.md", "\n \n");
     project.write("«».md", "words");
-    let cases = [("empty.md", 1, "is empty"), ("gone.md", 1, "cannot be read"), ("«».md", 64, "is no id of a spec")];
+    let cases =
+        [("empty.md", 1, "is empty"), ("gone.md", 1, "cannot read the file"), ("«».md", 64, "is no id of a spec")];
     for (file, code, words) in cases {
         let answer = task(&project, &["generate", file, "--agent", "demo"]).expect(code);
         assert!(answer.stderr.contains(words), "{}", answer.stderr);

@@ -73,12 +73,15 @@ fn a_guard_holds_without_a_check_and_says_if_it_covers_nothing() {
     let answer = call.output().expect(3);
     assert!(rejection(&answer).contains("verify.sh was changed"));
     let notes = answer.named("run.sealed")[0]["notes"].to_string();
-    assert!(notes.contains("the guard tets/** covers no file") && !notes.contains("the guard verify.sh"), "{notes}");
+    assert!(
+        notes.contains("the guard pattern tets/** matches no file") && !notes.contains("the guard pattern verify.sh"),
+        "{notes}"
+    );
     project.restore();
     let _ = fs::remove_file(project.outside("seen"));
     claims_after(&project, "echo done > work").args(guard).output().expect(0);
     let shown = project.ralph(["show"]).output().expect(0).stdout;
-    assert!(shown.contains("receipt  unverified: only the agent's word"), "{shown}");
+    assert!(shown.contains("receipt  unverified: only the agent's claim"), "{shown}");
 }
 
 // spec: V9, C8
@@ -114,8 +117,8 @@ fn a_check_that_writes_into_what_is_guarded_is_told_before_any_work() {
     let call = claims_after(&project, "echo done > work").args(["--check", check, "--guard", "tests"]);
     let answer = call.output().expect(3);
     let notes = answer.named("run.sealed")[0]["notes"].to_string();
-    assert!(notes.contains("the checks themselves change what must not change: tests/report was added"), "{notes}");
-    assert!(rejection(&answer).contains("left out of a guard by `!`"));
+    assert!(notes.contains("the checks themselves change sealed files: tests/report was added"), "{notes}");
+    assert!(rejection(&answer).contains("from the guard with `!`"));
     let _ = fs::remove_file(project.outside("seen"));
     let call = claims_after(&project, "echo done > work").args(["--check", check, "--guard", "tests"]);
     call.args(["--guard", "!tests/report"]).output().expect(0);

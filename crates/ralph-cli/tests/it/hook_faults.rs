@@ -231,7 +231,7 @@ fn a_hook_that_is_called_twice_for_one_stop_counts_it_once() {
     assert_eq!(hook(&project, "claude", &event)["decision"], "block");
     let again = hook(&project, "claude", &event);
     assert!(again["decision"].is_null(), "{again}");
-    assert!(again["systemMessage"].as_str().unwrap().contains("This stop is answered already"), "{again}");
+    assert!(again["systemMessage"].as_str().unwrap().contains("This stop was already handled"), "{again}");
     assert_eq!(status(&project, "s")["iteration"], 2);
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(says("m2", "on it").as_bytes()).unwrap();
     assert_eq!(hook(&project, "claude", &event)["decision"], "block", "the same words at a later stop are a new stop");

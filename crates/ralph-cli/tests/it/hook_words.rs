@@ -22,7 +22,7 @@ fn asked(project: &Project, text: &str) -> Value {
 fn half_a_check_begins_no_loop_and_a_whole_one_is_named() {
     let project = Project::new();
     for (words, why) in [
-        ("fix it --check cargo test", "words of the task stand before and behind --check"),
+        ("fix it --check cargo test", "the task has words before and after --check"),
         ("fix it --check \"cargo test", "not closed"),
         ("fix it --check “cargo test”", "typographic"),
         ("fix it —check \"cargo test\"", "two dashes"),
@@ -78,7 +78,7 @@ fn a_transcript_that_is_a_pipe_holds_nobody_up() {
     let answer = hook(&project, "claude", &event);
     assert!(answer["reason"].as_str().unwrap().contains("ITERATION 2/100"), "{answer}");
     let log = fs::read_to_string(project.home().join(".local/state/ralph/sessions/hook.log")).unwrap();
-    assert!(log.contains("cannot be read: it is no file"), "{log}");
+    assert!(log.contains("cannot be read: not a regular file"), "{log}");
 }
 
 // spec: H6, H8

@@ -335,7 +335,8 @@ fn the_time_of_a_loop_is_limited() {
         status(&project, "s")["startedAt"].as_str().is_some_and(|started| started < now().as_str())
     });
     let answer = hook(&project, "claude", &stop("s", "on it"));
-    assert!(answer["systemMessage"].as_str().unwrap().starts_with("Ralph Loop Stopped: the run has taken"), "{answer}");
+    let message = answer["systemMessage"].as_str().unwrap();
+    assert!(message.starts_with("Ralph Loop Stopped: the run has reached its time limit"), "{answer}");
     assert_eq!(status(&project, "s")["outcome"], "over_budget");
 }
 

@@ -109,7 +109,7 @@ fn init_outside_of_a_repository_and_on_unwritable_ground_says_why() {
     assert!(answer.stderr.contains("is not inside a git repository"), "{}", answer.stderr);
     project.write(".ralph", "a file\n");
     let answer = project.ralph(["init"]).output().expect(1);
-    assert!(answer.stderr.contains("cannot be written") && answer.stderr.contains(".ralph"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("cannot write") && answer.stderr.contains(".ralph"), "{}", answer.stderr);
     let answer = project.ralph(["init", "--agent", "clade"]).output().expect(64);
     assert!(answer.stderr.contains("claude"), "{}", answer.stderr);
 }

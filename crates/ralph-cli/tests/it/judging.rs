@@ -89,15 +89,15 @@ fn an_answer_of_any_other_form_is_no_verdict_and_two_end_the_run() {
     let missing = "printf '{\"id\":\"%s\",\"findings\":[]}' \"$id\"";
     let extra = "printf '{\"id\":\"%s\",\"findings\":[{\"criterion\":2,\"met\":true,\"quotation\":\"x\",\"reason\":\"\"}]}' \"$id\"";
     let judges = [
-        ("true", "the judge said nothing"),
-        ("echo VERIFIED", "did not answer with the JSON"),
+        ("true", "the judge's answer is empty"),
+        ("echo VERIFIED", "is not the requested JSON"),
         ("head -c 3000000 /dev/zero | tr '\\0' x", "the judge's answer is too long"),
         (missing, "no finding for the criterion"),
-        (extra, "which nobody asked about"),
-        ("id=0; PRINT", "another id"),
+        (extra, "which is not in the question"),
+        ("id=0; PRINT", "does not have the id of the question"),
         ("PRINT; exit 3", "the judge judge failed: "),
         ("kill -9 $$", "the judge judge failed: "),
-        ("INVENTED", "is not in what it was shown"),
+        ("INVENTED", "is not in the material that it was shown"),
     ];
     for (judge, why) in judges {
         let project = Project::new();
@@ -137,12 +137,9 @@ fn a_judge_that_takes_the_agents_word_has_seen_nothing() {
     for verdict in answer.named("verdict") {
         assert_eq!(verdict["verdict"], "rejected");
         let reason = verdict["reason"].as_str().unwrap();
-        let words = "Criterion not evident: a greeting exists (nothing but the agent's own report says so)";
+        let words = "Criterion not evident: a greeting exists (only the agent's report says so)";
         assert!(reason.contains(words), "{reason}");
-        assert_eq!(
-            verdict["checks"][0]["tail"],
-            "a greeting exists: not evident. nothing but the agent's own report says so"
-        );
+        assert_eq!(verdict["checks"][0]["tail"], "a greeting exists: not evident. only the agent's report says so");
     }
     assert_eq!(answer.named("verdict").len(), 2, "the agent hears of it and may go on");
 }
@@ -156,10 +153,10 @@ fn what_the_work_took_away_and_a_few_letters_are_no_proof() {
     let call = run(&project, &finding(true, "fn greet_everybody() {}"), CHECK);
     let answer = call.args(["--max-iterations", "1"]).output().expect(3);
     let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("the judge quoted only what was removed"), "{reason}");
+    assert!(reason.contains("the judge quoted only removed lines"), "{reason}");
     let answer = run(&Project::new(), &finding(true, "gre"), CHECK).output().expect(6);
     let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("is too short to show anything"), "{reason}");
+    assert!(reason.contains("is too short to prove anything"), "{reason}");
 }
 
 // spec: V3
@@ -222,7 +219,7 @@ fn a_judge_that_takes_too_long_or_is_interrupted_is_gone() {
     let text = fs::read_to_string(&config).unwrap().replace("agent: judge}", "agent: judge, timeout: 1}");
     fs::write(&config, text).unwrap();
     let answer = project.run_shell(AGENT).args(["--config", &config]).env("REPORT", "x").output().expect(6);
-    assert!(check(&answer)["reason"].as_str().unwrap().contains("it took too long"), "{}", answer.stdout);
+    assert!(check(&answer)["reason"].as_str().unwrap().contains("it timed out"), "{}", answer.stdout);
     let patient = Project::new();
     let running = run(&patient, "sleep 1000", CHECK).start();
     patient.wait_for("asked");
@@ -353,7 +350,7 @@ fn a_judge_that_cannot_be_shown_the_work_is_not_asked_whatever_holds_without_one
     let answer = project.run_shell(agent).args(["--config", &config, "--max-iterations", "1"]).output().expect(3);
     let check = check(&answer);
     assert_eq!(check["verdict"], "could_not_evaluate");
-    assert!(check["reason"].as_str().unwrap().contains("git could not tell what was changed"), "{check}");
+    assert!(check["reason"].as_str().unwrap().contains("git could not determine the changes"), "{check}");
     assert_eq!(asked(&project), 0);
 }
 

@@ -110,25 +110,22 @@ fn an_answer_of_any_other_form_is_no_verdict() {
         {"criterion": 1, "met": true, "quotation": "hello", "reason": ""},
         {"criterion": 2, "met": true, "quotation": "hello", "reason": ""}]}).to_string()});
     let steps = [
-        (json!({"say": "VERIFIED"}), "did not answer with the JSON"),
-        (json!({"say": ""}), "the judge said nothing"),
+        (json!({"say": "VERIFIED"}), "is not the requested JSON"),
+        (json!({"say": ""}), "the judge's answer is empty"),
         (json!({"say": json!({"id": "{id}", "findings": []}).to_string()}), "no finding for the criterion"),
-        (extra, "which nobody asked about"),
-        (finding(true, "goodbye"), "is not in what it was shown"),
+        (extra, "which is not in the question"),
+        (finding(true, "goodbye"), "is not in the material that it was shown"),
         (
             json!({"say": json!({"id": "0123", "findings": [{"criterion": 1, "met": true, "quotation": "hello", "reason": ""}]}).to_string()}),
-            "another id",
+            "does not have the id of the question",
         ),
-        (json!({"body": "{\"verdict\": \"accepted\"}"}), "not one of this API"),
-        (json!({"body": "<html>VERIFIED</html>"}), "its answer is no JSON"),
+        (json!({"body": "{\"verdict\": \"accepted\"}"}), "does not match this API"),
+        (json!({"body": "<html>VERIFIED</html>"}), "its response is not JSON"),
         (json!({"flood": 3_000_000}), "its answer is too long"),
         (json!({"refuse": {"status": 401}}), "status 401 (the key was not accepted): Incorrect API key"),
-        (json!({"refuse": {"status": 404}}), "no such address or model"),
+        (json!({"refuse": {"status": 404}}), "unknown URL or model"),
         (json!({"point": "https://elsewhere.example/v1"}), "which is not followed: https://elsewhere.example/v1"),
-        (
-            json!({"refuse": {"status": 429, "retry_after": 100_000}}),
-            "another try in 100000 s would be past its time-out",
-        ),
+        (json!({"refuse": {"status": 429, "retry_after": 100_000}}), "a retry in 100000 s would exceed the timeout"),
     ];
     // What is read of an answer in each language, the rules test; here they take turns.
     for ((step, why), api) in steps.into_iter().zip(["anthropic", "openai"].into_iter().cycle()) {
@@ -154,7 +151,7 @@ fn what_may_pass_is_asked_again_within_the_time_out() {
         let court = Court::new(std::slice::from_ref(&busy));
         let answer = court.run(api, "").output().expect(6);
         let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
-        assert!(reason.contains("status 429 (too many requests)") && reason.contains("(3 tries)"), "{reason}");
+        assert!(reason.contains("status 429 (too many requests)") && reason.contains("(3 attempts)"), "{reason}");
         assert_eq!(court.server.judged().len(), 6, "three for each of two claims");
     }
 }
@@ -166,7 +163,7 @@ fn an_answer_that_breaks_off_is_none() {
     let court = Court::new(&[json!({ "cut": whole })]);
     let answer = court.run("openai", "").args(["--max-iterations", "1"]).output().expect(3);
     let reason = check(&answer)["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("its answer broke off"), "{reason}");
+    assert!(reason.contains("its answer was cut off"), "{reason}");
 }
 
 /// The judge does what the report asks for, and repeats what the report holds.
@@ -207,7 +204,7 @@ fn a_judge_over_http_that_fails_can_be_done_without_and_the_receipt_says_so() {
 fn a_judge_over_http_that_is_silent_ends_with_its_time_or_with_ctrl_c() {
     let court = Court::new(&[json!("hang")]);
     let answer = court.run("openai", ", timeout: 1").output().expect(6);
-    assert!(check(&answer)["reason"].as_str().unwrap().contains("it took too long"), "{}", answer.stdout);
+    assert!(check(&answer)["reason"].as_str().unwrap().contains("it timed out"), "{}", answer.stdout);
     let patient = Court::new(&[json!("hang")]);
     let running = patient.run("openai", "").start();
     wait_until("the judge is asked", || !patient.server.judged().is_empty());

@@ -130,7 +130,7 @@ fn a_limit_that_lasts_longer_than_may_be_waited_ends_the_run_as_over_budget() {
     let finished = answer.finished();
     assert_eq!(finished["outcome"], "over_budget");
     let reason = finished["reason"].as_str().unwrap();
-    assert!(reason.contains("lasts another 1d 1h, but the run may wait 2h in all"), "{reason}");
+    assert!(reason.contains("lasts another 1d 1h, but the run may wait at most 2h"), "{reason}");
     assert!(answer.named("limit.waiting").is_empty(), "it does not wait in vain");
     project.ralph(["resume", "--json"]).output().expect(7);
 }
@@ -175,7 +175,7 @@ fn an_absurd_reset_is_neither_slept_for_years_nor_repeated_in_a_busy_loop() {
         let waits = answer.named("limit.waiting");
         assert_eq!((waits.len(), &waits[0]["delay_ms"], &waits[0]["reset_at"]), (1, &500.into(), &Value::Null));
         assert_eq!(project.starts().len(), 2, "{absurd}");
-        assert!(answer.finished()["reason"].as_str().unwrap().contains("has waited 1s"));
+        assert!(answer.finished()["reason"].as_str().unwrap().contains("has already waited 1s"));
     }
 }
 
@@ -272,7 +272,7 @@ fn a_fallback_that_does_not_exist_or_is_named_twice_is_refused_before_the_start(
     let answer = project.run_mine().args(["--fallback", "ohter"]).output().expect(64);
     assert!(answer.stderr.contains("there is no agent named \"ohter\"") && answer.stderr.contains("other?"));
     let answer = project.run_mine().args(["--fallback", "other,mine"]).output().expect(64);
-    assert!(answer.stderr.contains("fallback: the agent mine is there already"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("fallback: the agent mine is listed twice"), "{}", answer.stderr);
     assert!(project.starts().is_empty());
 }
 
@@ -292,11 +292,11 @@ fn an_agent_that_only_repeats_requests_is_ended_and_what_it_repeated_them_over_d
     let project = Project::new();
     let limited = repeats(&project, "rate_limit").expect(7);
     let stop = &limited.named("stop.requested")[0]["reason"];
-    assert_eq!(*stop, "the agent only repeated failed requests for too long");
+    assert_eq!(*stop, "the agent only retried failed requests for too long");
     assert_eq!(limited.named("limit.waiting").len(), 1);
     let failed = repeats(&Project::new(), "overloaded").expect(4);
     let reason = failed.finished()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.starts_with("the agent only repeated failed requests: overloaded, retry"), "{reason}");
+    assert!(reason.starts_with("the agent only retried failed requests: overloaded, retry"), "{reason}");
 }
 
 // spec: L6

@@ -50,9 +50,9 @@ fn a_permission_becomes_the_agent_s_own_flags_and_is_told_at_the_start() {
 fn a_permission_that_the_agent_does_not_know_is_refused() {
     let project = Project::new();
     let flag = run(&project, "cline", &["--permission", "edits"]).output();
-    refused(flag, 64, "cline cannot be given the permission edits", "choose `ask` or `full`");
+    refused(flag, 64, "cline does not support the permission edits", "choose `ask` or `full`");
     let text = run(&project, "text", &["--permission", "ask"]).output();
-    refused(text, 64, "text cannot be given the permission ask", "a plain program takes no permissions");
+    refused(text, 64, "text does not support the permission ask", "a plain program takes no permissions");
     let strange = run(&project, "codex", &["--permission", "all"]).output();
     refused(strange, 64, "there is no permission named \"all\"", "choose one of ask, edits, full");
     assert!(!project.outside("witness").exists(), "nothing was started");

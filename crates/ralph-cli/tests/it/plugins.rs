@@ -59,11 +59,11 @@ fn a_plugin_is_told_everything_and_its_verdict_counts() {
 fn whatever_else_a_plugin_does_is_no_verdict() {
     let table = [
         ("echo '{\"verdict\":\"rejected\",\"reason\":\"too little\"}'", 3, "too little"),
-        ("echo yes", 6, "Plugin failed: its answer is not"),
-        ("echo '{\"verdict\":\"accepted\",\"reason\":\"\"}'; exit 1", 6, "Plugin failed: it ended with exit code 1"),
+        ("echo yes", 6, "Plugin failed: its stdout is not"),
+        ("echo '{\"verdict\":\"accepted\",\"reason\":\"\"}'; exit 1", 6, "Plugin failed: it exited with code 1"),
         ("kill -9 $$", 6, "Plugin failed: killed by signal 9 (SIGKILL)"),
         ("head -c 50000000 /dev/zero", 6, "Plugin failed: its answer is too long"),
-        ("sleep 1000 & sleep 1000", 6, "Plugin failed: it took too long, and was killed"),
+        ("sleep 1000 & sleep 1000", 6, "Plugin failed: it timed out and was killed"),
     ];
     for (lines, code, why) in table {
         let project = with_plugin(lines, ", timeout: 2");

@@ -93,7 +93,7 @@ fn a_run_without_checks_has_a_receipt_that_says_unverified_and_cannot_be_verifie
     let receipt = project.receipt();
     assert_eq!((&receipt["verified"], &receipt["checks"]), (&false.into(), &Value::Array(vec![])));
     let shown = project.ralph(["show"]).output().expect(0).stdout;
-    assert!(shown.contains("receipt  unverified: only the agent's word"), "{shown}");
+    assert!(shown.contains("receipt  unverified: only the agent's claim"), "{shown}");
     let stderr = project.ralph(["verify"]).output().expect(1).stderr;
     assert!(stderr.contains("this completion rests on the agent's word alone"), "{stderr}");
 }
@@ -165,7 +165,7 @@ fn a_commit_that_is_gone_cannot_be_verified_again() {
     fs::remove_file(project.root().join(".git/index")).unwrap();
     project.git_says(&["gc", "--quiet", "--prune=now"]);
     let stderr = project.ralph(["verify"]).output().expect(1).stderr;
-    assert!(stderr.contains("is not in the repository any more"), "{stderr}");
+    assert!(stderr.contains("no longer exists in the repository"), "{stderr}");
 }
 
 // spec: V14
@@ -192,7 +192,7 @@ fn a_receipt_that_was_edited_is_noticed_wherever_it_lies() {
     let genuine = fs::read_to_string(&file).unwrap();
     fs::write(&file, genuine.replace("cat note", "cargo test")).unwrap();
     let verified = project.ralph(["verify"]).output().expect(3).stdout;
-    assert!(verified.contains("receipt.json in the folder of the run is forged"), "{verified}");
+    assert!(verified.contains("receipt.json in the run folder is forged"), "{verified}");
     let shown = project.ralph(["show"]).output().expect(0).stdout;
     assert!(shown.contains("FORGED"), "{shown}");
     assert_eq!(project.ralph(["show", "--json"]).output().expect(0).json()["receipt"]["file_is_forged"], true);
@@ -201,7 +201,7 @@ fn a_receipt_that_was_edited_is_noticed_wherever_it_lies() {
     project.sql("UPDATE receipts SET body = replace(body, '\"iterations\":1', '\"iterations\":2')");
     let verified = project.ralph(["verify"]).output().expect(3).stdout;
     assert!(
-        verified.contains("its hash is another") && verified.contains("does not say what the journal"),
+        verified.contains("does not match its stored hash") && verified.contains("does not match the journal"),
         "{verified}"
     );
 }

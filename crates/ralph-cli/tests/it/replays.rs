@@ -152,7 +152,7 @@ fn an_agent_that_prints_nothing_or_garbage_fails_with_the_reason() {
     let promise = "All done.\n<promise>COMPLETE</promise>\n";
     let garbage: &[u8] = b"\xff\xfe\x00{\"type\":[[[\n{\"type\":\"\n<promise>COMPLETE</promise>\n";
     for agent in WITH_RECORDS {
-        assert!(failure(agent, b"", "", "0").contains("it printed no record at all"), "{agent}");
+        assert!(failure(agent, b"", "", "0").contains("it printed no records"), "{agent}");
         let prose = failure(agent, promise.as_bytes(), "", "0");
         assert!(prose.contains("none of its 2 lines is a record"), "{agent}: {prose}");
         assert!(failure(agent, garbage, "", "0").contains("was not understood"), "{agent}");
@@ -195,7 +195,7 @@ fn who_is_not_logged_in_is_told_how_to_log_in() {
         ),
         ("qwen", qwen, "", "1", "No auth type is selected. (hint: run `qwen` once and log in"),
         ("gemini", "", "Please set an Auth method", "41", "code 41: it is not logged in (hint: run `gemini` once"),
-        ("gemini", "", "", "55", "it does not trust this folder (hint: trust the folder in Gemini itself"),
+        ("gemini", "", "", "55", "it does not trust this folder (hint: trust the folder in Gemini"),
     ];
     for (agent, output, stderr, exit_code, told) in table {
         let reason = failure(agent, output.as_bytes(), stderr, exit_code);

@@ -31,11 +31,11 @@ fn a_run_without_a_check_is_a_usage_error_where_criteria_are_required() {
 #[test]
 fn what_is_no_more_than_a_word_is_no_criterion() {
     for (check, why) in [
-        ("{name: said, method: string_match}", "said: it looks at the claim alone"),
-        ("{method: semantic, negative_patterns: [slow]}", "the judge is asked nothing"),
+        ("{name: said, method: string_match}", "said: it checks only the claim itself"),
+        ("{method: semantic, negative_patterns: [slow]}", "it has no questions for the judge"),
         (
             "{stages: [{name: lint, command: make lint, required: false}]}",
-            "1 stage: none of its required stages is more than that",
+            "1 stage: none of its required stages verifies more than the claim",
         ),
     ] {
         let stderr = refused(&format!("checks: [{check}]\n"), &["--require-criteria"]);
@@ -43,7 +43,7 @@ fn what_is_no_more_than_a_word_is_no_criterion() {
     }
     let lenient = "checks: [{check_for: [it is fast]}]\nverification: {judge: {on_error: string_match}}\n";
     let stderr = refused(lenient, &["--require-criteria"]);
-    assert!(stderr.contains("1 judged criterion: the claim counts where the judge fails"), "{stderr}");
+    assert!(stderr.contains("1 judged criterion: the claim is accepted if the judge fails"), "{stderr}");
 }
 
 // spec: V14
@@ -74,7 +74,7 @@ fn stage(verified: &str) -> Answer {
 #[test]
 fn a_stage_that_a_word_would_decide_is_a_usage_error_where_criteria_are_required() {
     let answer = stage("    coder: {verification_method: string_match}\n").expect(64);
-    assert!(answer.stderr.contains("the promise itself: it looks at the claim alone"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("the promise itself: it checks only the claim itself"), "{}", answer.stderr);
 }
 
 // spec: T7

@@ -99,7 +99,7 @@ fn an_agent_that_begins_another_session_than_it_should_resume_is_noted_and_its_w
     project.agents(&[("mine", &steps.join("---\n"))], "");
     let answer = project.run_mine().output().expect(0);
     let note = answer.named("session.fresh")[0]["reason"].as_str().unwrap().to_owned();
-    assert_eq!(note, "the agent did not resume its session session-1 but began session-9");
+    assert_eq!(note, "the agent did not resume session session-1 but started session-9");
     assert_eq!(project.starts().len(), 2);
 }
 

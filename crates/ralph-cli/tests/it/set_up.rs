@@ -38,7 +38,7 @@ fn ctrl_c_stops_the_setting_up_of_a_tree_and_the_next_worker_begins_it_anew() {
     let running = work(&project, &["--until-idle"]).start();
     wait_until("the tree is being set up", || pids(&project).len() == 1);
     let told = beside(&project, &["status"]).expect(0).stdout;
-    assert_eq!(told, "Active Ralph Loops:\n  T-1: its work tree is being set up\n");
+    assert_eq!(told, "Active Ralph Loops:\n  T-1: setting up the work tree\n");
     let json = beside(&project, &["status", "--json"]).expect(0).json();
     assert_eq!((&json[0]["task"], &json[0]["status"]), (&"T-1".into(), &"setting_up".into()));
     running.signal(Signal::INT);

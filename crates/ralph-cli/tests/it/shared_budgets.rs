@@ -39,7 +39,7 @@ fn what_earlier_runs_of_a_task_spent_counts_and_other_tasks_do_not() {
     let project = project("limits: { task: { max_cost_usd: 0.03 } }", WORK);
     coder(&project, "T-2", "2").output().expect(3);
     coder(&project, "T-1", "2").output().expect(3);
-    let used_up = "the budget of task T-1 is used up: $0.03 of $0.03 are spent (max_cost_usd)";
+    let used_up = "the budget of task T-1 is used up: $0.03 of $0.03 spent (max_cost_usd)";
     assert_eq!(end(coder(&project, "T-1", "9")), (used_up.into(), 1.into()));
     let starts = project.starts().len();
     assert_eq!(end(coder(&project, "T-1", "9")), (used_up.into(), 0.into()));
@@ -52,7 +52,7 @@ fn what_earlier_runs_of_a_task_spent_counts_and_other_tasks_do_not() {
 fn iterations_of_all_runs_of_a_task_are_counted_together() {
     let project = project("limits: { task: { max_iterations: 3 } }", WORK);
     coder(&project, "T-1", "2").output().expect(3);
-    let used_up = "the runs of task T-1 have had the 3 iterations that they may have (max_iterations)";
+    let used_up = "the runs of task T-1 have reached their limit of 3 iterations (max_iterations)";
     assert_eq!(end(coder(&project, "T-1", "9")), (used_up.into(), 1.into()));
     coder(&project, "T-2", "2").output().expect(3);
 }
@@ -62,7 +62,7 @@ fn iterations_of_all_runs_of_a_task_are_counted_together() {
 fn the_tasks_of_a_spec_share_its_budget() {
     let project = project("limits: { spec: { max_tokens: 330 } }", WORK);
     coder(&project, "T-2", "2").output().expect(3);
-    let used_up = "the budget of spec auth is used up: 330 of 330 tokens are used (max_tokens)";
+    let used_up = "the budget of spec auth is used up: 330 of 330 tokens used (max_tokens)";
     assert_eq!(end(coder(&project, "T-1", "9")), (used_up.into(), 1.into()));
 }
 
@@ -74,7 +74,7 @@ fn an_agent_is_stopped_in_the_middle_of_its_work_when_a_shared_budget_is_used_up
     coder(&project, "T-2", "1").output().expect(3);
     let answer = coder(&project, "T-1", "9").args(["--after-result", "10m"]).output().expect(7);
     let stop = answer.named("stop.requested");
-    let used_up = "the budget of spec auth is used up: $0.02 of $0.02 are spent (max_cost_usd)";
+    let used_up = "the budget of spec auth is used up: $0.02 of $0.02 spent (max_cost_usd)";
     assert_eq!(stop[0]["reason"], used_up);
     assert_eq!(project.processes_of_runs().len(), 0);
 }
@@ -86,7 +86,7 @@ fn the_time_of_a_task_is_that_of_all_its_runs() {
     coder(&project, "T-1", "1").output().expect(3);
     let limited = |task| coder(&project, task, "9").env("RALPH_LIMITS_TASK_MAX_DURATION", "300ms");
     let over =
-        |task| Value::from(format!("the runs of task {task} have taken the 1s that they may take (max_duration)"));
+        |task| Value::from(format!("the runs of task {task} have reached their time limit of 1s (max_duration)"));
     assert_eq!(end(limited("T-2")).0, over("T-2"), "it hangs, and is stopped");
     assert_eq!(end(limited("T-2")), (over("T-2"), 0.into()), "nothing is left");
     assert_eq!(project.processes_of_runs().len(), 0);
@@ -104,5 +104,5 @@ fn a_stage_says_which_budgets_it_shares_and_where_a_cost_must_be_known_an_unknow
     let known = coder(&project, "T-1", "9").env("RALPH_LIMITS_REQUIRE_KNOWN_COST", "true");
     let (reason, iterations) = end(known);
     assert_eq!(iterations, 0);
-    assert!(reason.as_str().unwrap().contains("not all of its runs tell what they cost"), "{reason}");
+    assert!(reason.as_str().unwrap().contains("not all of its runs report their cost"), "{reason}");
 }

@@ -24,7 +24,7 @@ fn three_iterations_that_change_nothing_end_a_run_as_stalled() {
     let answer = watched(&project, TALK).output().expect(8);
     let end = answer.finished();
     assert_eq!((&end["outcome"], &end["iterations"]), (&"stalled".into(), &3.into()));
-    assert!(end["reason"].as_str().unwrap().starts_with("3 iterations in a row changed neither"), "{end}");
+    assert!(end["reason"].as_str().unwrap().starts_with("3 iterations in a row changed no file"), "{end}");
     assert_eq!(project.starts().len(), 3);
 }
 

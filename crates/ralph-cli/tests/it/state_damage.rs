@@ -45,10 +45,10 @@ fn refused_everywhere(project: &Project, what: &str) -> String {
 fn a_database_cut_to_nothing_is_no_fresh_start() {
     let project = scene();
     File::create(database(&project)).unwrap();
-    let told = refused_everywhere(&project, "there was one here, and the file is empty");
+    let told = refused_everywhere(&project, "the file is empty");
     assert!(told.contains("hint: put a backup in its place, or start anew: mv "), "{told}");
     fs::remove_file(database(&project)).unwrap();
-    refused_everywhere(&project, "there was one here, and it is missing");
+    refused_everywhere(&project, "the file is missing");
 }
 
 // fault: 59
@@ -58,7 +58,7 @@ fn a_damaged_database_is_copied_once_for_inspection() {
     let project = scene();
     let damaged = b"garbage".repeat(1000);
     fs::write(database(&project), &damaged).unwrap();
-    let told = refused_everywhere(&project, "this is no SQLite database");
+    let told = refused_everywhere(&project, "the file is not an SQLite database");
     let kept = told.split("a copy is kept in ").nth(1).unwrap().lines().next().unwrap();
     assert_eq!(fs::read(Path::new(kept).join("ralph.db")).unwrap(), damaged);
     assert_eq!(fs::metadata(kept).unwrap().mode() & 0o777, 0o700);
@@ -82,7 +82,7 @@ fn a_database_cut_in_the_middle_says_how_much_is_missing() {
     let project = scene();
     let size = fs::metadata(database(&project)).unwrap().len();
     File::options().write(true).open(database(&project)).unwrap().set_len(size / 2).unwrap();
-    refused_everywhere(&project, &format!("{} bytes are there, and it had {size}", size / 2));
+    refused_everywhere(&project, &format!("the file is {} bytes, expected {size}", size / 2));
 }
 
 // fault: 36, 59
@@ -91,7 +91,7 @@ fn a_database_of_another_program_is_not_written_to() {
     let project = scene();
     let header = File::options().write(true).open(database(&project)).unwrap();
     header.write_all_at(&[1, 2, 3, 4], 68).unwrap();
-    refused_everywhere(&project, "this is a database of another program");
+    refused_everywhere(&project, "it belongs to another program");
 }
 
 /// Everything that was ever recorded, as it is read back.

@@ -53,7 +53,7 @@ fn whatever_is_planted_for_a_file_of_the_database_is_refused_and_never_written_t
         let plants: [(&str, &dyn Fn()); 6] = [
             ("a symbolic link", &|| symlink(&foreign, &path).unwrap()),
             ("a symbolic link", &|| symlink(project.outside("nowhere"), &path).unwrap()),
-            ("a file that has another name too (a hard link)", &|| fs::hard_link(&foreign, &path).unwrap()),
+            ("a file with another name (a hard link)", &|| fs::hard_link(&foreign, &path).unwrap()),
             ("a named pipe", &|| make_pipe(&path)),
             ("a folder", &|| fs::create_dir(&path).unwrap()),
             ("a device", &|| make_device(&path)),
@@ -127,7 +127,7 @@ fn a_home_that_the_user_keeps_elsewhere_works_and_one_from_the_repository_is_ref
     let git = Command::new("git").args(["add", ".ralph"]).current_dir(project.root()).status().unwrap();
     assert!(git.success());
     let answer = project.run(&["complete"]).output().expect(10);
-    assert!(answer.stderr.contains("came with the repository and leads out of it"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("is part of the repository but links to a path outside it"), "{}", answer.stderr);
     assert!(answer.stderr.contains("hint: nothing was written there"), "{}", answer.stderr);
     assert_eq!(project.starts().len(), 1);
 }

@@ -124,7 +124,7 @@ fn a_table_is_for_people_and_wrong_words_are_refused() {
     assert!(lines.iter().all(|line| line.len() <= 80), "{text}");
     assert!(lines[0].starts_with("role") && lines[0].ends_with("false"), "{text}");
     assert!(lines[1].contains("coder") && lines[1].contains("50%") && lines[1].contains("2.5/2.5/3"), "{text}");
-    assert!(text.contains("$0.06 +1?") && text.contains("not wholly, known"), "{text}");
+    assert!(text.contains("$0.06 +1?") && text.contains("unknown or incomplete"), "{text}");
     for (args, words) in [
         (["--by", "colour"], "possible values"),
         (["--since", "soon"], "2026-11-01"),

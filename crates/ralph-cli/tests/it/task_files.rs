@@ -28,7 +28,7 @@ fn files_of_other_systems_are_read_and_mistakes_in_them_are_placed() {
         ("deep.yaml", deep, "deep.yaml:3:"),
         ("open.yaml", "- id: \"X\n  title: x\n".to_owned(), "open.yaml:"),
         ("two.yaml", "- id: X\n  title: x\n---\n- id: Y\n  title: y\n".to_owned(), "two.yaml:4:1:"),
-        ("empty.yaml", String::new(), "empty.yaml:1:1: no tasks are found here"),
+        ("empty.yaml", String::new(), "empty.yaml:1:1: no tasks found"),
         ("control.json", "[{\"id\": \"X\", \"title\": \"a\u{1}b\"}]".to_owned(), "control.json:1:"),
     ];
     for (name, text, place) in cases {
@@ -37,11 +37,11 @@ fn files_of_other_systems_are_read_and_mistakes_in_them_are_placed() {
     }
     std::fs::write(project.root().join("latin.yaml"), b"- id: X\n  title: \xe4\n").unwrap();
     let latin = task(&project, &["import", "latin.yaml"]).expect(1);
-    assert!(latin.stderr.starts_with("error: latin.yaml:2:10: it is not UTF-8 text"), "{}", latin.stderr);
+    assert!(latin.stderr.starts_with("error: latin.yaml:2:10: not UTF-8 text"), "{}", latin.stderr);
     let huge = std::fs::File::create(project.root().join("huge.yaml")).unwrap();
     huge.set_len(33 << 20).unwrap();
     let huge = task(&project, &["import", "huge.yaml"]).expect(1);
-    assert!(huge.stderr.starts_with("error: huge.yaml: it is larger than 32 MB"), "{}", huge.stderr);
+    assert!(huge.stderr.starts_with("error: huge.yaml: file is larger than 32 MB"), "{}", huge.stderr);
     assert_eq!(listed(&project, &[]).len(), 4);
 }
 
@@ -76,7 +76,7 @@ fn a_template_in_a_task_is_looked_up_when_the_task_is_made_and_goes_out_as_it_ca
         ),
         ("files-exits", "files: [a]", "did you mean files-exist?"),
         ("files-exist", "file: a", "has no parameter \"file\""),
-        ("files-exist", "files: {a: b}", "verification_config.with.files: it is a table"),
+        ("files-exist", "files: {a: b}", "verification_config.with.files: found a table, expected a string"),
     ];
     for (template, with, words) in cases {
         project.write("t.yaml", text(template, with));
@@ -154,16 +154,19 @@ fn in_json_texts_stand_in_quotation_marks_and_nothing_else_does() {
         )
     };
     let cases = [
-        (external(r#""command": 5"#), "verification_config.command: 5 is no text"),
-        (external(r#""command": true"#), "verification_config.command: true is no text"),
-        (external(r#""command": ["a", 5]"#), "verification_config.command.1: 5 is no text"),
-        (external(r#""command": "a", "success_exit_code": "0""#), "success_exit_code: it is a text"),
-        (external(r#""command": "a", "success_exit_code": -1"#), "\"-1\" is no exit code"),
-        (external(r#""command": "a", "output_contains": 5"#), "output_contains: 5 is no text"),
-        (external(r#""command": "a", "env": {"A": 5}"#), "env.A: 5 is no text"),
-        (story(r#""id": 5"#), "id: 5 is no text"),
-        (story(r#""passes": "true""#), "passes: it is a text"),
-        (r#"{"userStories": []}"#.to_owned(), "no tasks are found here"),
+        (external(r#""command": 5"#), "verification_config.command: 5 is not a string"),
+        (external(r#""command": true"#), "verification_config.command: true is not a string"),
+        (external(r#""command": ["a", 5]"#), "verification_config.command.1: 5 is not a string"),
+        (
+            external(r#""command": "a", "success_exit_code": "0""#),
+            "success_exit_code: expected a number or boolean, found a string",
+        ),
+        (external(r#""command": "a", "success_exit_code": -1"#), "\"-1\" is not an exit code"),
+        (external(r#""command": "a", "output_contains": 5"#), "output_contains: 5 is not a string"),
+        (external(r#""command": "a", "env": {"A": 5}"#), "env.A: 5 is not a string"),
+        (story(r#""id": 5"#), "id: 5 is not a string"),
+        (story(r#""passes": "true""#), "passes: expected a number or boolean, found a string"),
+        (r#"{"userStories": []}"#.to_owned(), "no tasks found"),
     ];
     for (text, words) in cases {
         project.write("t.json", &text);
@@ -183,11 +186,11 @@ fn in_json_texts_stand_in_quotation_marks_and_nothing_else_does() {
 fn a_check_of_a_task_is_held_against_the_rules_of_every_check() {
     let project = Project::new();
     let cases = [
-        ("retries: 4000000000", "retries: 4000000000 is too often: at most 10"),
-        ("env: {'A=B': x}", "env: \"A=B\" is no name of a variable"),
-        ("env: {'': x}", "env: \"\" is no name of a variable"),
+        ("retries: 4000000000", "retries: 4000000000 is too high: the maximum is 10"),
+        ("env: {'A=B': x}", "env: \"A=B\" is not a valid variable name"),
+        ("env: {'': x}", "env: \"\" is not a valid variable name"),
         ("output_contains: ''", "output_contains: it is empty"),
-        ("working_dir: ..", "working_dir: \"..\" leads out of the work tree"),
+        ("working_dir: ..", "working_dir: \"..\" is outside the work tree"),
     ];
     for (part, words) in cases {
         let text = format!(
@@ -212,13 +215,13 @@ fn a_check_list_says_what_it_did_not_read() {
     let project = Project::new();
     project.write("t.md", "1. [ ] T1: One\n- [-] T2: Two\n- [ ] 日本\n");
     let answer = task(&project, &["import", "t.md"]).expect(0);
-    assert!(answer.stderr.contains("warning: t.md:2: [-] is no box that is read"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("warning: t.md:2: [-] is not a checkbox"), "{}", answer.stderr);
     let ids: Vec<String> = listed(&project, &[]).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, ["T1", "task-3"]);
     project.write("one.md", "- [ ] T9: Nine\n");
     task(&project, &["create", "--from-file", "one.md"]).expect(0);
     let several = task(&project, &["create", "--from-file", "t.md"]).expect(1);
-    assert!(several.stderr.contains("one task is expected"), "{}", several.stderr);
+    assert!(several.stderr.contains("expected a single task"), "{}", several.stderr);
 }
 
 // spec: T3, T5

@@ -45,7 +45,7 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     (
         "      template: http-health\n      with:\n        url: ['http://a', 'http://b']\n",
         "11:14",
-        "with.url: one value is wanted, not a list",
+        "with.url: expected one value, not a list",
         "`ralph templates http-health` shows its parameters",
     ),
     (
@@ -104,7 +104,7 @@ fn a_field_that_stands_at_the_wrong_level_is_sent_where_it_belongs() {
     for (text, what, home) in cases {
         project.write("one.yaml", text);
         let told = task(&project, &["create", "--from-file", "one.yaml"]).expect(1).stderr;
-        assert_eq!(told, format!("error: one.yaml:{what}\nhint: it belongs below {home}\n"));
+        assert_eq!(told, format!("error: one.yaml:{what}\nhint: it belongs to {home}\n"));
     }
 }
 
@@ -117,7 +117,7 @@ fn what_a_file_leaves_out_has_its_place_and_what_a_flag_says_has_its_flag() {
     assert!(bare.starts_with("error: bare.yaml:2:1: completion: nobody says when this task is done"), "{bare}");
     project.write("id.yaml", "title: a\nid: no id\ncompletion: {outcome: o, acceptance_criteria: [a]}\n");
     let id = task(&project, &["create", "--from-file", "id.yaml"]).expect(1).stderr;
-    assert!(id.starts_with("error: id.yaml:2:5: id: \"no id\" is no id"), "{id}");
+    assert!(id.starts_with("error: id.yaml:2:5: id: \"no id\" is not a valid id"), "{id}");
     project.write("good.yaml", verified_by("      command: make\n"));
     let flags = ["create", "--from-file", "good.yaml", "--coder-verify-config", r#"{"template": "nope"}"#];
     let flag = task(&project, &flags).expect(64).stderr;
@@ -125,7 +125,7 @@ fn what_a_file_leaves_out_has_its_place_and_what_a_flag_says_has_its_flag() {
     assert!(flag.starts_with(told) && flag.contains("; its flag is --coder-verify-config\n"), "{flag}");
     task(&project, &["create", "--from-file", "good.yaml"]).expect(0);
     let again = task(&project, &["create", "--from-file", "good.yaml"]).expect(1).stderr;
-    assert!(again.starts_with("error: good.yaml:1:1: id: there is a task A already"), "{again}");
+    assert!(again.starts_with("error: good.yaml:1:1: id: task A already exists"), "{again}");
 }
 
 // spec: T4, X1

@@ -79,7 +79,7 @@ fn the_duty_of_each_role_can_be_switched_off() {
 #[test]
 fn a_tester_without_a_command_behind_it_gets_a_note() {
     let tester = ("tester", "TESTS_PASSED");
-    let note = "no external check stands behind the tester's claim";
+    let note = "no external check backs the tester's claim";
     let notes = |key| held(key, tester, "Fine.").named("run.sealed")[0]["notes"].clone();
     assert_eq!(notes("RALPH_NOTHING"), json!([note]));
     assert_eq!(notes("RALPH_TESTER_ROLE_CHECK"), Value::Null);
@@ -95,7 +95,7 @@ fn a_reviewer_that_approves_and_rejects_at_once_is_asked_again() {
     let answer = call.args(["--json"]).output().expect(0);
     let claims = answer.named("claim");
     assert_eq!((&claims[0]["claim"]["accepted"], &claims[1]["claim"]["accepted"]), (&json!(false), &json!(true)));
-    assert!(claims[0]["claim"]["why"].as_str().unwrap().contains("sends the work back"), "{}", claims[0]);
+    assert!(claims[0]["claim"]["why"].as_str().unwrap().contains("rejects the work"), "{}", claims[0]);
 }
 
 fn shown(project: &Project) -> Value {
@@ -408,7 +408,7 @@ fn the_project_s_checks_hold_a_stage_of_which_the_task_says_nothing() {
     let answer = run("T-2", "coder", "IMPLEMENTATION_COMPLETE", steps).expect(0);
     let verdicts: Vec<_> = answer.named("verdict").iter().map(|event| event["verdict"].clone()).collect();
     assert_eq!(verdicts, ["rejected", "accepted"]);
-    assert!(answer.stderr.contains("the checks of the project decide"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("the project checks decide"), "{}", answer.stderr);
     let shown = project.ralph(["task", "show", "T-2"]).output().expect(0).stdout;
     assert!(shown.contains("external: test -e proven"), "{shown}");
 }

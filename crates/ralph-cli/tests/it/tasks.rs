@@ -162,18 +162,18 @@ fn what_could_never_be_verified_is_refused_when_it_is_made() {
     refused(&with(&["--coder-promise", "XY"]), 64, "external without command");
     refused(&with(&["--qa-verify", "multi_stage"]), 64, "multi_stage without stages");
     refused(&with(&["--coder-verify", "extrenal"]), 64, "did you mean external?");
-    refused(&with(&["--coder-verify-config", "{\"command\": }"]), 64, "--coder-verify-config:1:13: it is no JSON");
+    refused(&with(&["--coder-verify-config", "{\"command\": }"]), 64, "--coder-verify-config:1:13: not valid JSON");
     refused(
         &with(&["--coder-verify-config", "{\"comand\": \"x\"}"]),
         64,
         "there is no field verification_config.comand",
     );
-    refused(&with(&["--depends", "T-0"]), 64, "task T-1 depends on T-0, and there is no such task");
-    refused(&with(&["--depends", "T-1"]), 64, "task T-1 waits for itself");
-    refused(&["create", "../x", "s", "Title", "--no-criteria"], 64, "\"../x\" is no id");
+    refused(&with(&["--depends", "T-0"]), 64, "task T-1 depends on T-0, which does not exist");
+    refused(&with(&["--depends", "T-1"]), 64, "task T-1 depends on itself");
+    refused(&["create", "../x", "s", "Title", "--no-criteria"], 64, "\"../x\" is not a valid id");
     assert!(listed(&project, &[]).is_empty(), "nothing was made");
     task(&project, &["create", "T-1", "s", "Title", "--no-criteria"]).expect(0);
-    refused(&["create", "T-1", "s", "Title", "--no-criteria"], 1, "there is a task T-1 already");
+    refused(&["create", "T-1", "s", "Title", "--no-criteria"], 1, "task T-1 already exists");
 }
 
 // spec: T4
@@ -186,22 +186,22 @@ fn tasks_of_a_file_may_depend_on_later_ones_and_all_or_none_go_in() {
     let good = item("A", "  dependencies: [B]\n") + &item("B", "");
     project.write("good.yaml", &good);
     let cases = [
-        (item("C", "") + &item("C", ""), "bad.yaml:4:3: id: C stands here twice, first at bad.yaml:1:3"),
-        (item("C", "  dependencies: [D]\n"), "bad.yaml:3:18: dependencies: task C depends on D, and there is no such task"),
+        (item("C", "") + &item("C", ""), "bad.yaml:4:3: id: C occurs twice, first at bad.yaml:1:3"),
+        (item("C", "  dependencies: [D]\n"), "bad.yaml:3:18: dependencies: task C depends on D, which does not exist"),
         (
             item("C", "  dependencies: [D]\n") + &item("D", "  dependencies: [C]\n"),
-            "dependencies: task C waits for itself: C → D → C",
+            "dependencies: task C depends on itself: C → D → C",
         ),
         (item("C", "") + &item("D", "  titel: x\n"), "bad.yaml:6:3: there is no field titel"),
         (item("C", "  priority: high\n"), "bad.yaml:3:13: priority: \"high\" is not a whole number"),
-        (item("C", "  status: doing\n"), "bad.yaml:3:11: status: \"doing\" means nothing here"),
-        ("- id: C\n  title: c\n  completion:\n    outcome: o\n".to_owned(), "completion.acceptance_criteria: it is missing"),
+        (item("C", "  status: doing\n"), "bad.yaml:3:11: status: \"doing\" is not a valid value"),
+        ("- id: C\n  title: c\n  completion:\n    outcome: o\n".to_owned(), "completion.acceptance_criteria: required field is missing"),
         (
             "task:\n  id: C\n  title: c\n  completion:\n    outcome: o\n    acceptance_criteria: [a]\n    coder:\n      verification_method: external\n".to_owned(),
             "bad.yaml:8:7: completion.coder.verification_config.command: external without command",
         ),
-        ("- id: C\n title: x\n".to_owned(), "it is no YAML that can be read"),
-        ("just words\n".to_owned(), "bad.yaml:1:1: no tasks are found here"),
+        ("- id: C\n title: x\n".to_owned(), "not valid YAML"),
+        ("just words\n".to_owned(), "bad.yaml:1:1: no tasks found"),
     ];
     for (text, words) in cases {
         project.write("bad.yaml", &text);
@@ -212,7 +212,7 @@ fn tasks_of_a_file_may_depend_on_later_ones_and_all_or_none_go_in() {
     task(&project, &["import", "good.yaml"]).expect(0);
     assert_eq!(listed(&project, &[]).len(), 2);
     let again = task(&project, &["import", "good.yaml"]).expect(1);
-    assert!(again.stderr.contains("good.yaml:1:3: id: there is a task A already"), "{}", again.stderr);
+    assert!(again.stderr.contains("good.yaml:1:3: id: task A already exists"), "{}", again.stderr);
     let ready: Vec<_> = listed(&project, &["--ready"]).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ready, ["B"]);
 }
@@ -232,7 +232,7 @@ fn user_stories_become_tasks_and_those_that_pass_are_done() {
     });
     project.write("prd.json", serde_json::to_string_pretty(&stories).unwrap().replace("  ", "\t"));
     let answer = task(&project, &["import", "prd.json", "--spec", "shop"]).expect(0);
-    assert!(answer.stderr.contains("the field estimate of a story is not read"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("unknown field estimate of a story is ignored"), "{}", answer.stderr);
     let statuses = [("US-001".to_owned(), "done".to_owned()), ("US-002".to_owned(), "todo".to_owned())];
     assert_eq!(listed(&project, &[]), statuses);
     let first = shown(&project, "US-001");
@@ -291,7 +291,7 @@ fn a_task_is_changed_field_by_field_and_nothing_is_tangled() {
     assert_eq!(shown["completion"]["acceptance_criteria"], json!(["b"]));
     assert_eq!(shown["completion"]["coder"]["verification_config"]["command"], "make", "the rest stays");
     let knot = task(&project, &["edit", "T-1", "--depends", "T-2"]).expect(64);
-    assert!(knot.stderr.contains("task T-1 waits for itself: T-1 → T-2 → T-1"), "{}", knot.stderr);
+    assert!(knot.stderr.contains("task T-1 depends on itself: T-1 → T-2 → T-1"), "{}", knot.stderr);
     let unknown = task(&project, &["edit", "T-3", "--title", "x"]).expect(64);
     assert!(unknown.stderr.contains("there is no task \"T-3\" here"), "{}", unknown.stderr);
     assert!(task(&project, &["edit", "T-1"]).expect(64).stderr.contains("nothing would change"));

@@ -63,7 +63,7 @@ fn a_shell_command_gets_its_values_as_variables() {
     assert!(!project.outside("pwned").exists());
     project.write(".ralph/templates/story.yaml", template.replace("$RALPH_PARAM_STORY", "{{story}}"));
     let answer = run().output().expect(64);
-    assert!(answer.stderr.contains("{{story}} stands in a shell command"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("{{story}} is inside a shell command"), "{}", answer.stderr);
     assert!(answer.stderr.contains("RALPH_PARAM_"), "{}", answer.stderr);
 }
 

@@ -235,7 +235,7 @@ fn a_run_that_nobody_looked_at_is_told_so() {
     let project = with_tasks(&[]);
     project.run(&["complete"]).output().expect(0);
     let refused = project.ralph(["diff"]).output().expect(1);
-    assert!(refused.stderr.contains("nobody looked at the files before run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no snapshot was taken before run"), "{}", refused.stderr);
     project.ralph(["undo", "nothing"]).output().expect(64);
 }
 

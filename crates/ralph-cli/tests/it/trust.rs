@@ -227,7 +227,7 @@ fn a_broken_list_of_approvals_is_told_and_kept() {
     let list = project.home().join(".local/state/ralph/trusted.json");
     fs::write(&list, "{").unwrap();
     let answer = project.ralph(RUN).output().expect(1);
-    assert!(answer.stderr.contains("cannot be understood") && answer.stderr.contains("trusted.json"));
+    assert!(answer.stderr.contains("is not valid") && answer.stderr.contains("trusted.json"));
     project.ralph(["trust", "--yes"]).output().expect(1);
     assert_eq!(fs::read_to_string(&list).unwrap(), "{");
     let homeless = project

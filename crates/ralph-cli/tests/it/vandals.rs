@@ -34,7 +34,7 @@ fn an_agent_that_overwrites_every_file_of_the_state_is_stopped() {
     let state = project.state().display().to_string();
     let answer = project.run(&["touch-state", &state]).args(["--check", "true"]);
     let answer = answer.output_whatever_the_state().expect(10);
-    assert!(answer.stderr.contains("was changed while the run was going on"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("was changed during the run"), "{}", answer.stderr);
     assert!(!answer.stdout.contains("completed"), "{}", answer.stdout);
     is_kept(&answer, b"garbage");
     assert_eq!(project.starts().len(), 1);
@@ -71,7 +71,7 @@ fn a_log_or_its_index_that_an_agent_cut_or_removed_is_noticed() {
     ] {
         let project = Project::new();
         let answer = vandal(&project, deed);
-        assert!(answer.stderr.contains("while the run was going on"), "{deed}: {}", answer.stderr);
+        assert!(answer.stderr.contains("during the run"), "{deed}: {}", answer.stderr);
     }
 }
 

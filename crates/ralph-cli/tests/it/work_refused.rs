@@ -25,12 +25,12 @@ fn named_tasks_that_cannot_become_ready_end_the_work_with_the_reason() {
         let left = work(&project, args).output().expect(code).named("task.left");
         left.iter().map(|event| text(&event["reason"])).collect::<Vec<_>>()
     };
-    assert_eq!(why(&["T-2"], 3), ["it waits for T-1, which was not named"]);
+    assert_eq!(why(&["T-2"], 3), ["it waits for T-1, which was not requested"]);
     project.ralph(["task", "edit", "T-3", "--status", "blocked"]).output().expect(0);
-    assert_eq!(why(&["T-3"], 3), ["it is blocked; `ralph retry T-3` puts it back"]);
+    assert_eq!(why(&["T-3"], 3), ["it is blocked; `ralph retry T-3` makes it ready again"]);
     assert_eq!(starts(&project), [] as [&str; 0]);
     assert!(why(&["T-2", "T-1"], 0).is_empty(), "the one waits for the other");
-    assert_eq!(why(&["T-1"], 0), ["it is done already"]);
+    assert_eq!(why(&["T-1"], 0), ["it is already done"]);
 }
 
 // spec: P2, G2

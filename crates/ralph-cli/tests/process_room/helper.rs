@@ -1,11 +1,11 @@
-//! Other lives of this binary: small ralph-like processes that a story starts, watches and kills.
+//! Helper roles of this binary: small ralph-like processes that a test starts, observes and kills.
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use ralph_process::{JobExit, Keeper, SpawnError, kill_run_processes};
 
-use crate::scene::{FAR, every_pid, kill, line, parent, reader, rest, spec};
+use crate::fixture::{LONG_TIMEOUT, every_pid, kill, line, parent, reader, rest, spec};
 
 pub(crate) const FLAG: &str = "--helper";
 
@@ -16,12 +16,12 @@ pub(crate) fn command(role: &str, run_id: &str) -> Command {
     command
 }
 
-/// Reaps what a helper that ended has left to us, the adopter of all orphans: its keeper.
-pub(crate) fn bury(run_id: &str) {
+/// Reaps the keeper of an exited helper, which this process has adopted.
+pub(crate) fn reap_orphans(run_id: &str) {
     assert!(kill_run_processes(run_id).leaked.is_empty());
 }
 
-pub(crate) fn act(arguments: &[String]) -> ExitCode {
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let [role, run_id] = arguments else { return ExitCode::from(2) };
     match role.as_str() {
         "hang" => with_keeper(|keeper| hang(keeper, run_id.clone())),
@@ -37,12 +37,12 @@ pub(crate) fn act(arguments: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn with_keeper<F: Future<Output = ()>>(act: impl FnOnce(Keeper) -> F) {
+fn with_keeper<F: Future<Output = ()>>(body: impl FnOnce(Keeper) -> F) {
     let keeper = Keeper::start().unwrap();
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(act(keeper));
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(body(keeper));
 }
 
-/// Runs a tree that never ends by itself, and says when it stands.
+/// Runs a tree that never ends by itself, and prints "ready" when it is complete.
 async fn hang(keeper: Keeper, run_id: String) {
     let script = "setsid sleep 1000 & sleep 1000 & echo ready; exec sleep 1000";
     let job = keeper.spawn(spec(&run_id, "/bin/sh", &["-c", script])).await.unwrap();
@@ -57,12 +57,12 @@ async fn show_signals(keeper: Keeper, run_id: String) {
     job.completion.wait_until_gone().await;
 }
 
-/// Kills its own keeper: the running job goes on, a new one is refused.
+/// Kills its keeper: the running job continues, a new one is refused.
 async fn lose_keeper(keeper: Keeper, run_id: String) {
     let script = "echo ready; read word; exit 5";
-    let mut wanted = spec(&run_id, "/bin/sh", &["-c", script]);
-    wanted.stdin = ralph_process::StdinSource::Pipe;
-    let mut job = keeper.spawn(wanted).await.unwrap();
+    let mut job_spec = spec(&run_id, "/bin/sh", &["-c", script]);
+    job_spec.stdin = ralph_process::StdinSource::Pipe;
+    let mut job = keeper.spawn(job_spec).await.unwrap();
     assert_eq!(line(&mut reader(job.stdout)).await, "ready");
     kill("-KILL", keeper_of(std::process::id()));
     loop {
@@ -76,7 +76,7 @@ async fn lose_keeper(keeper: Keeper, run_id: String) {
     assert_eq!(job.completion.wait_until_gone().await.killed, 0);
 }
 
-/// Its job stops the keeper, and then all ends well.
+/// Runs a job that stops the keeper, and exits normally afterwards.
 async fn stop_keeper(keeper: Keeper, run_id: String) {
     let mut job = keeper.spawn(spec(&run_id, "/bin/sh", &["-c", STOP_KEEPER])).await.unwrap();
     assert_eq!(job.completion.wait_for_exit().await, JobExit::Code(0));
@@ -84,10 +84,10 @@ async fn stop_keeper(keeper: Keeper, run_id: String) {
     println!("{}", rest(&mut reader(job.stdout)).await);
 }
 
-/// Stops the keeper of the job it runs in, and prints its number.
+/// A script that stops the keeper of its job and prints the keeper's pid.
 pub(crate) const STOP_KEEPER: &str = "read _ _ _ keeper _ < /proc/$PPID/stat; kill -STOP $keeper; echo $keeper";
 
-/// A keeper after the first thread is refused.
+/// Tries to start a keeper after the first thread, which must fail.
 fn start_late() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::spawn(move || wait.recv());
@@ -96,15 +96,15 @@ fn start_late() {
     drop(thread.join());
 }
 
-/// Finds the keeper of a ralph, which has its name a moment after it was forked.
+/// Returns the pid of a ralph's keeper. Waits for it, because the keeper sets its name some time after the fork.
 pub(crate) fn keeper_of(ralph: u32) -> u32 {
     let is_keeper = |pid: &u32| parent(*pid) == Some(ralph) && name(*pid) == "rk-keeper";
-    let until = Instant::now() + FAR;
+    let deadline = Instant::now() + LONG_TIMEOUT;
     loop {
         if let Some(keeper) = every_pid().into_iter().find(is_keeper) {
             return keeper;
         }
-        assert!(Instant::now() < until, "process {ralph} has no keeper");
+        assert!(Instant::now() < deadline, "process {ralph} has no keeper");
         std::thread::yield_now();
     }
 }

@@ -1,42 +1,42 @@
-//! Listens to one iteration and says at its end what the agent claims. It keeps the end of the current
-//! message and nothing else, so that any amount of output fits in a fixed amount of memory.
+//! Reads the events of one iteration and reports at its end what the agent claims. Only the tail of a message is
+//! buffered, so memory use does not depend on the amount of output.
 
 use super::evaluate::{MessageOutcome, evaluate_message};
 use super::message_tail::{MessageExcerpt, MessageTail};
 use super::prompt_echo::PromptEcho;
 use super::{Claim, ClaimReading, ClaimRules, ClaimScope, NoClaimReason};
 
-/// What the finder is told.
+/// One event of the agent's transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TranscriptEvent<'a> {
-    /// The agent's own words. The same `message` number as before continues that message, another
-    /// number starts a new one.
+    /// Text that the agent wrote. The same `message` number continues the current message, a different number starts
+    /// a new one.
     AgentText {
         /// The number of the message.
         message: u64,
-        /// The words.
+        /// The text.
         text: &'a str,
     },
-    /// Somebody else spoke to the agent: what it said before belongs to an earlier turn.
+    /// The agent received a new prompt: its earlier messages belong to a previous turn.
     NewPrompt,
-    /// The turn ended in an error; later own words mean that it was overcome.
+    /// The turn ended in an error. Later agent text means that the agent recovered.
     TurnFailed,
-    /// Something could not be read that may have been words of the agent; later own words are heard all the same.
+    /// A record that may have held agent text could not be read. Later agent text is still read.
     RecordSkipped,
-    /// From here on the agent's words cannot be known.
+    /// The rest of the agent's output is lost.
     OutputLost,
 }
 
-/// The incremental reader of one iteration.
+/// Reads the transcript of one iteration incrementally.
 #[derive(Debug, Clone)]
 pub struct ClaimFinder {
     rules: ClaimRules,
     echo: PromptEcho,
     turn_ending: TurnEnding,
     current_message: Option<MessageInProgress>,
-    /// The last message that said something before `current` began.
+    /// The last message with visible text before `current_message`.
     last_message: Option<MessageInProgress>,
-    /// What the messages before `current` amount to, when all of them count.
+    /// The merged outcome of the messages before `current_message`, if the scope is the whole iteration.
     earlier_outcome: Option<MessageOutcome>,
 }
 
@@ -50,14 +50,14 @@ struct MessageInProgress {
 enum TurnEnding {
     Complete,
     Failed,
-    /// Something was not read since.
+    /// A record was skipped after the last agent text.
     RecordSkipped,
-    /// Whatever is heard later, something was not.
+    /// Output was lost; later text does not make up for it.
     OutputLost,
 }
 
 impl ClaimFinder {
-    /// Starts an iteration; `prompt` is what the agent was sent, or empty when that is not known.
+    /// Starts an iteration. `prompt` is the prompt that the agent received, or empty if it is unknown.
     pub fn new(rules: ClaimRules, prompt: &str) -> Self {
         Self {
             rules,
@@ -69,7 +69,6 @@ impl ClaimFinder {
         }
     }
 
-    /// Takes in what happened next.
     pub fn handle_event(&mut self, event: TranscriptEvent<'_>) {
         match event {
             TranscriptEvent::AgentText { message, text } => self.handle_agent_text(message, text),
@@ -80,14 +79,14 @@ impl ClaimFinder {
         }
     }
 
-    /// Goes on from a sound state; the first reason why there is no last word is told.
+    /// Records how the turn ended. The first problem is kept, because it is the one that is reported.
     fn mark_ending(&mut self, ending: TurnEnding) {
         if self.turn_ending == TurnEnding::Complete {
             self.turn_ending = ending;
         }
     }
 
-    /// Later words make up for what failed or was not read, and never for what was lost.
+    /// Clears a failure or a skipped record once later text arrives. Lost output cannot be made up for.
     fn clear_recoverable_ending(&mut self) {
         self.turn_ending = match self.turn_ending {
             TurnEnding::Complete | TurnEnding::Failed | TurnEnding::RecordSkipped => TurnEnding::Complete,
@@ -95,7 +94,7 @@ impl ClaimFinder {
         };
     }
 
-    /// Returns what the iteration says, as far as it was heard.
+    /// Returns the claim of the iteration, based on the events so far.
     pub fn finish(&self) -> ClaimReading {
         let unjudged = self.current_message.as_ref().filter(|message| !message.tail.is_blank());
         let Some(excerpt) = unjudged.or(self.last_message.as_ref()).map(|message| message.tail.to_excerpt()) else {
@@ -113,13 +112,13 @@ impl ClaimFinder {
             self.end_message();
             self.current_message = Some(MessageInProgress { number, tail: MessageTail::default() });
         }
-        let seen = self.current_message.as_mut().is_some_and(|message| message.tail.push(text));
-        if seen {
+        let is_visible = self.current_message.as_mut().is_some_and(|message| message.tail.push(text));
+        if is_visible {
             self.clear_recoverable_ending();
         }
     }
 
-    /// An empty message is no message: it does not replace the words before it.
+    /// Ends the current message. A message without visible text does not replace the one before it.
     fn end_message(&mut self) {
         let Some(done) = self.current_message.take().filter(|message| !message.tail.is_blank()) else {
             return;
@@ -175,7 +174,7 @@ impl ClaimFinder {
     }
 }
 
-/// Adds the outcome of a later message to that of the earlier ones.
+/// Merges the outcome of a later message into the outcome of the earlier ones.
 fn merge_outcomes(earlier: Option<MessageOutcome>, later: MessageOutcome) -> MessageOutcome {
     let Some(earlier) = earlier else { return later };
     match (&earlier, &later) {

@@ -1,4 +1,4 @@
-//! What was read in an agent's words, and the plain sentences that explain it to people.
+//! The result of reading an agent's messages, and the sentences that explain it to users.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::contradiction::Contradiction;
 
-/// Everything that one iteration's words say about the work.
+/// What the agent's messages in one iteration claim about the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimReading {
     /// Whether completion is claimed.
     pub claim: Claim,
-    /// The reason, when the agent's last signal is that it is blocked.
+    /// The reason, if the agent's last signal is that it is blocked.
     pub blocked: Option<String>,
-    /// The reason, when the agent's last signal sends the work back.
+    /// The reason, if the agent's last signal rejects the work.
     pub reject: Option<String>,
-    /// The end of the final message, without terminal codes.
+    /// The tail of the final message, without terminal codes.
     pub final_text: String,
 }
 
@@ -28,9 +28,9 @@ pub enum Claim {
     Made {
         /// The promise as the agent wrote it.
         text: String,
-        /// The line of the message, from 1.
+        /// The line in the message, counted from 1.
         line: u32,
-        /// What else in the message says that work is open.
+        /// A statement in the same message that work is still open.
         contradiction: Option<Contradiction>,
     },
     /// There is no claim.
@@ -49,7 +49,7 @@ impl Claim {
         }
     }
 
-    /// Returns the claim as it stands in a message with so many more lines above.
+    /// Returns the claim with its line number increased by `lines`, the number of lines above the excerpt.
     pub(crate) fn shift_line(self, lines: u32) -> Self {
         match self {
             Self::Made { text, line, contradiction } => {
@@ -64,44 +64,44 @@ impl Claim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoClaimReason {
-    /// The agent said nothing.
+    /// The agent wrote no text.
     NoWords,
-    /// The final message holds no promise tag.
+    /// The final message contains no promise tag.
     NoTag,
-    /// The last promise has another text.
+    /// The last promise has a different text.
     OtherPromise {
         /// The text that was found.
         found: String,
     },
-    /// The tag is there, but it is talked about and not used.
+    /// The tag is only mentioned, not used.
     Mentioned {
-        /// How the tag is talked about.
+        /// How the tag is mentioned.
         how: TagMention,
-        /// The words around the tag.
+        /// The text around the tag.
         near: String,
     },
-    /// The message takes the promise back.
+    /// The message retracts the promise.
     Retracted {
-        /// The sentence that takes it back.
+        /// The sentence that retracts it.
         sentence: String,
     },
-    /// The attempt ended in an error after the agent's last words.
+    /// The attempt failed after the agent's last message.
     EndedInError,
-    /// What the agent said last could not be read.
+    /// The agent's last message could not be read.
     Unheard,
-    /// A record that was too long to be read came after the agent's last words.
+    /// A record that was too long to read followed the agent's last message.
     Unread,
-    /// The tag does not carry the id that the prompt asked for.
+    /// The tag does not have the id that the prompt asked for.
     WrongNonce,
-    /// The tag is not alone on its line, as exact matching asks.
+    /// The tag is not alone on its line, which exact matching requires.
     NotAlone,
-    /// The last signal says that the agent is blocked.
+    /// The agent's last signal is that it is blocked.
     Blocked,
-    /// The last signal sends the work back.
+    /// The agent's last signal rejects the work.
     Rejected,
 }
 
-/// How a tag is talked about.
+/// How a tag is mentioned without being used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TagMention {
@@ -111,43 +111,43 @@ pub enum TagMention {
     Quoted,
     /// In a table.
     Table,
-    /// In a sentence that denies it.
+    /// In a sentence that negates it.
     Negated,
-    /// In a sentence that sets a condition.
+    /// In a conditional sentence.
     Conditional,
-    /// In a sentence about later.
+    /// In a sentence about the future.
     Future,
     /// In a question.
     Asked,
     /// In an instruction or the description of a protocol.
     Instruction,
-    /// In a report of what somebody or something else said.
+    /// In a report of what another speaker or source said.
     Reported,
     /// In the content of another element.
     InsideOtherTag,
     /// In the middle of a sentence.
     MidSentence,
-    /// As an item of a list or a plan.
+    /// As an item in a list or a plan.
     Listed,
-    /// In escaped form that is not alone on its line.
+    /// In escaped form, not alone on its line.
     Escaped,
 }
 
 impl fmt::Display for TagMention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Code => "the tag stands in code formatting",
-            Self::Quoted => "the tag stands in a quotation",
-            Self::Table => "the tag stands in a table",
-            Self::Negated => "the sentence around the tag denies it",
-            Self::Conditional => "the sentence around the tag sets a condition",
-            Self::Future => "the sentence around the tag says it is for later",
+            Self::Code => "the tag is in code formatting",
+            Self::Quoted => "the tag is in a quotation",
+            Self::Table => "the tag is in a table",
+            Self::Negated => "the sentence around the tag negates it",
+            Self::Conditional => "the sentence around the tag is conditional",
+            Self::Future => "the sentence around the tag is about the future",
             Self::Asked => "the tag is part of a question",
             Self::Instruction => "the tag is part of an instruction or a description of the protocol",
-            Self::Reported => "the tag is reported as the words of something else",
-            Self::InsideOtherTag => "the tag is content of another element",
-            Self::MidSentence => "the tag stands in the middle of a sentence",
-            Self::Listed => "the tag is an item of a list or a plan",
+            Self::Reported => "the tag is quoted from another speaker or source",
+            Self::InsideOtherTag => "the tag is inside another element",
+            Self::MidSentence => "the tag is in the middle of a sentence",
+            Self::Listed => "the tag is an item in a list or a plan",
             Self::Escaped => "the tag is escaped and not alone on its line",
         })
     }
@@ -156,20 +156,20 @@ impl fmt::Display for TagMention {
 impl fmt::Display for NoClaimReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoWords => f.write_str("the agent said nothing"),
-            Self::NoTag => f.write_str("the final message holds no promise tag"),
-            Self::OtherPromise { found } => write!(f, "the last promise is another one: {found}"),
+            Self::NoWords => f.write_str("the agent wrote no text"),
+            Self::NoTag => f.write_str("the final message contains no promise tag"),
+            Self::OtherPromise { found } => write!(f, "the last promise has a different text: {found}"),
             Self::Mentioned { how, near } => write!(f, "{how}: {near}"),
-            Self::Retracted { sentence } => write!(f, "the message takes the promise back: {sentence}"),
-            Self::EndedInError => f.write_str("the attempt ended in an error after the last words"),
-            Self::Unheard => f.write_str("what the agent said last could not be read"),
+            Self::Retracted { sentence } => write!(f, "the message retracts the promise: {sentence}"),
+            Self::EndedInError => f.write_str("the attempt failed after the agent's last message"),
+            Self::Unheard => f.write_str("the agent's last message could not be read"),
             Self::Unread => {
-                f.write_str("a record that may be the agent's last message was too long to be read; the raw log has it")
+                f.write_str("a record that may be the agent's last message was too long to read; see the raw log")
             }
-            Self::WrongNonce => f.write_str("the tag does not carry the id that the prompt asked for"),
+            Self::WrongNonce => f.write_str("the tag does not have the id that the prompt asked for"),
             Self::NotAlone => f.write_str("the tag is not alone on its line"),
-            Self::Blocked => f.write_str("the last signal says that the agent is blocked"),
-            Self::Rejected => f.write_str("the last signal sends the work back"),
+            Self::Blocked => f.write_str("the agent's last signal is that it is blocked"),
+            Self::Rejected => f.write_str("the agent's last signal rejects the work"),
         }
     }
 }

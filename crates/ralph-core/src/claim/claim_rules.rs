@@ -1,4 +1,4 @@
-//! What counts as a claim in one run: the promised text and how strictly it is read.
+//! The settings that decide what counts as a claim in one run.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,11 +13,11 @@ use super::{Promise, PromiseNonce};
 pub enum PromiseMatching {
     /// Letter case is ignored.
     Loose,
-    /// Letter case counts, and the tag stands alone on its line.
+    /// Letter case counts, and the tag must be alone on its line.
     Exact,
 }
 
-/// Which of the agent's messages may hold the claim.
+/// Which of the agent's messages may contain the claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimScope {
@@ -33,24 +33,24 @@ pub enum ClaimScope {
 pub enum PlainLinePolicy {
     /// Only the tag counts.
     Refused,
-    /// A line that is exactly the text counts too.
+    /// A line that is exactly the promised text also counts.
     Accepted,
 }
 
-/// Whether the final message is searched for statements of open work.
+/// Whether a message that claims completion is searched for statements of open work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContradictionSearch {
     /// The message is not searched.
     Off,
-    /// The message is searched, also for the phrases of the user in `extra`.
+    /// The message is searched for the built-in statements and for the user's phrases in `extra`.
     On {
-        /// Phrases that the user adds to the built-in list.
+        /// Phrases that the user added to the built-in list.
         extra: Vec<String>,
     },
 }
 
-/// The rules by which one run reads claims.
+/// The rules for reading claims in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimRules {
     /// The text that must be promised.
@@ -59,16 +59,16 @@ pub struct ClaimRules {
     pub matching: PromiseMatching,
     /// Which messages count.
     pub scope: ClaimScope,
-    /// The id that the tag must carry, when one was asked for.
+    /// The id that the tag must have, if the prompt asked for one.
     pub nonce: Option<PromiseNonce>,
-    /// Whether the bare text on a line counts.
+    /// Whether the promised text counts without its tag.
     pub plain: PlainLinePolicy,
-    /// Whether open work in the message is looked for.
+    /// Whether the message is searched for open work.
     pub contradictions: ContradictionSearch,
 }
 
 impl ClaimRules {
-    /// Returns the usual rules for `promise`.
+    /// Returns the default rules for `promise`.
     pub fn new(promise: Promise) -> Self {
         Self {
             promise,

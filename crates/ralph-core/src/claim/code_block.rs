@@ -1,15 +1,16 @@
-//! Follows code fences through text that arrives in pieces, so that the finder knows whether the part
-//! it kept begins inside a code block. It looks at the start of each line and skips the rest.
+//! Tracks code fences in text that arrives in pieces, so that the finder knows whether a message tail starts inside a
+//! code block. Only the start of each line is scanned.
+//! By hand because Markdown parsers need the whole text, and the start of a long message is no longer in memory.
 
 use alloc::string::String;
 
 use memchr::memchr;
 
 const MAX_INFO_STRING_BYTES: usize = 16;
-/// Languages whose blocks may show fences of their own.
+/// Languages whose code blocks may contain nested fences.
 const NESTING_LANGUAGES: &[&str] = &["markdown", "md", "mdx", "text", "txt", "prompt"];
 
-/// Where the scan stands.
+/// The state of the scan.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CodeBlockScanner {
     open_block: Option<OpenCodeBlock>,
@@ -41,12 +42,12 @@ enum LinePhase {
 }
 
 impl CodeBlockScanner {
-    /// Tells whether the next line is inside a code block.
+    /// Returns whether the next line is inside a code block.
     pub(crate) fn is_open(&self) -> bool {
         self.open_block.is_some()
     }
 
-    /// Reads on; `text` may begin and end anywhere.
+    /// Scans the next piece of text, which may start and end in the middle of a line.
     pub(crate) fn scan_text(&mut self, text: &str) {
         let mut rest = text.as_bytes();
         loop {
@@ -139,7 +140,7 @@ mod tests {
 
     // spec: S3
     #[test]
-    fn a_fence_is_open_until_its_own_mark_closes_it() {
+    fn a_code_block_is_open_until_its_own_marker_closes_it() {
         assert!(is_open_after("```rust\nlet x;\n"));
         assert!(!is_open_after("```rust\nlet x;\n```\n"));
         assert!(is_open_after("~~~\n```\n"));
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_markdown_block_may_show_fences() {
+    fn a_markdown_block_may_contain_nested_fences() {
         assert!(!is_open_after("```markdown\n```bash\nls\n```\n```\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! Judges one message: which signal does it give last, and does it stand?
+//! Evaluates one message: finds the last signal that it gives and checks whether that signal is valid.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,39 +16,39 @@ use super::{
 };
 use crate::contradiction;
 
-/// Only this many tags are judged, from the last one on.
+/// How many tags are evaluated, counted from the end of the message.
 const MAX_EVALUATED_TAGS: usize = 32;
 
-/// What one message says.
+/// The outcome of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MessageOutcome {
     Claim(Claim),
     Blocked(String),
     Rejected(String),
-    /// No signal stands.
+    /// The message gives no valid signal.
     NoSignal(NoClaimReason),
-    /// No signal is given, and what an earlier message claimed is taken back.
+    /// The message gives no signal and retracts the claim of an earlier message.
     Retraction(String),
 }
 
-/// Judges the words of one message.
+/// Evaluates the text of one message; `code_blocks` is the state of the scan at its start.
 pub(crate) fn evaluate_message(text: &str, code_blocks: CodeBlockScanner, rules: &ClaimRules) -> MessageOutcome {
     let mut view = ParsedMessage::new(text, code_blocks);
     if rules.plain == PlainLinePolicy::Accepted && rules.nonce.is_none() {
         add_plain_lines(&mut view, rules.promise.as_str());
     }
-    let mut why = None;
+    let mut no_claim_reason = None;
     for tag in view.tags.iter().rev().take(MAX_EVALUATED_TAGS) {
         match assess_tag(&view, tag, rules) {
             TagAssessment::SignalGiven => return outcome_of_signal(&view, tag, rules),
-            TagAssessment::NotGiven(reason) => why = why.or(Some(reason)),
+            TagAssessment::NotGiven(reason) => no_claim_reason = no_claim_reason.or(Some(reason)),
             TagAssessment::Unrelated => {}
         }
     }
-    match (rules.scope, why) {
-        (ClaimScope::Final, why) => MessageOutcome::NoSignal(why.unwrap_or(NoClaimReason::NoTag)),
-        (ClaimScope::Iteration, Some(why)) => MessageOutcome::NoSignal(why),
-        // Only here can the message speak about a claim of an earlier one.
+    match (rules.scope, no_claim_reason) {
+        (ClaimScope::Final, reason) => MessageOutcome::NoSignal(reason.unwrap_or(NoClaimReason::NoTag)),
+        (ClaimScope::Iteration, Some(reason)) => MessageOutcome::NoSignal(reason),
+        // Only in this scope can a message retract the claim of an earlier one.
         (ClaimScope::Iteration, None) => {
             find_retraction(&view, 0).map_or(MessageOutcome::NoSignal(NoClaimReason::NoTag), MessageOutcome::Retraction)
         }
@@ -56,11 +56,10 @@ pub(crate) fn evaluate_message(text: &str, code_blocks: CodeBlockScanner, rules:
 }
 
 enum TagAssessment {
-    /// The signal is given.
     SignalGiven,
-    /// It is not, for this reason.
+    /// The tag is not a signal, for this reason.
     NotGiven(NoClaimReason),
-    /// It is none of our signals.
+    /// The tag is not one of our signals.
     Unrelated,
 }
 
@@ -114,7 +113,7 @@ fn build_claim(view: &ParsedMessage<'_>, tag: &SignalTag, rules: &ClaimRules) ->
     Claim::Made { text: tag.value.clone(), line, contradiction }
 }
 
-/// Tells whether a tag holds the promised text.
+/// Returns whether a tag contains the promised text.
 fn fulfils_promise(value: &str, rules: &ClaimRules) -> bool {
     let wanted = rules.promise.as_str();
     let plain = collapse_whitespace(&unescape_html(value));
@@ -126,7 +125,7 @@ fn fulfils_promise(value: &str, rules: &ClaimRules) -> bool {
     same(value) || same(&plain) || stressed.is_some_and(|inner| same(inner.trim()))
 }
 
-/// Treats lines that are exactly the promised text as tags.
+/// Adds a tag for each line that is exactly the promised text.
 fn add_plain_lines(view: &mut ParsedMessage<'_>, promise: &str) {
     let is_plain = |line: &&super::markdown_lines::MessageLine| {
         let text = slice_or_empty(view.text, line.start..line.end).trim();
@@ -149,7 +148,7 @@ fn plain_line_tag(span: core::ops::Range<usize>, promise: &str) -> SignalTag {
     }
 }
 
-/// Returns the line of the tag, for people.
+/// Returns the line of the tag, to show to the user.
 fn tag_line_text(view: &ParsedMessage<'_>, tag: &SignalTag) -> String {
     quote_verbatim(slice_or_empty(view.text, view.line_range(view.line_at(tag.span.start))))
 }

@@ -1,5 +1,5 @@
-//! Finds the parts of a message where a tag cannot be a claim because of where it is: inline code,
-//! quotation marks, comments, and the content of other elements.
+//! Finds the parts of a message where a tag is never a claim: inline code, quotation marks, comments, and the content
+//! of other elements.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -7,7 +7,7 @@ use core::ops::Range;
 use super::signal_tag::{ElementMark, ElementMarkKind, signal_of_mark};
 use super::slice_or_empty;
 
-/// Elements that only dress up the text or wrap the whole answer.
+/// Elements that only format the text or wrap the whole answer.
 const TRANSPARENT_ELEMENTS: &[&str] = &[
     "b",
     "i",
@@ -48,10 +48,10 @@ const TRANSPARENT_ELEMENTS: &[&str] = &[
     "message",
     "assistant",
 ];
-/// Elements that hide what follows even when they are never closed.
+/// Elements that exclude the rest of the message if they are never closed.
 const HIDING_ELEMENTS: &[&str] = &["think", "thinking", "reasoning", "scratchpad", "thought", "thoughts", "analysis"];
 
-/// Returns the content ranges of elements that are about something else.
+/// Returns the ranges of comments and of elements whose content is not a statement of the agent.
 pub(crate) fn find_excluded_ranges(text: &str, marks: &[ElementMark<'_>]) -> Vec<Range<usize>> {
     let mut found = comment_ranges(text);
     let mut open: Vec<&ElementMark<'_>> = Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn find_excluded_ranges(text: &str, marks: &[ElementMark<'_>]) -> Vec
     found
 }
 
-/// How many open elements are looked through for the partner of a closing mark.
+/// How many open elements are searched for the opening mark of a closing mark.
 const MAX_ELEMENT_DEPTH: usize = 64;
 
 fn close_element<'a>(mark: &ElementMark<'a>, open: &mut Vec<&ElementMark<'a>>, found: &mut Vec<Range<usize>>) {
@@ -82,7 +82,7 @@ fn close_element<'a>(mark: &ElementMark<'a>, open: &mut Vec<&ElementMark<'a>>, f
     open.truncate(at);
 }
 
-/// Tells whether an element only dresses up its content.
+/// Returns whether an element only formats its content.
 pub(crate) fn is_transparent_element(name: &str) -> bool {
     TRANSPARENT_ELEMENTS.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
@@ -98,7 +98,7 @@ fn comment_ranges(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Tells whether the byte range lies inside a code span of its line.
+/// Returns whether the byte range is inside a code span of its line.
 pub(crate) fn is_in_code_span(line: &str, inner: &Range<usize>) -> bool {
     let mut at = 0;
     while let Some(start) = slice_or_empty(line, at..line.len()).find('`').map(|step| at + step) {
@@ -134,7 +134,7 @@ fn find_closing_run(line: &str, from: usize, length: usize) -> Option<usize> {
     None
 }
 
-/// Tells whether quotation marks are open in `before` and closed in `after`.
+/// Returns whether a quotation is opened in `before` and closed in `after`.
 pub(crate) fn is_in_quotation(before: &str, after: &str) -> bool {
     let straight = before.matches('"').count() % 2 == 1 && after.contains('"');
     straight
@@ -149,7 +149,7 @@ fn is_quotation_open(before: &str, after: &str, opening: char, closing: char) ->
     last_open.is_some() && last_open > before.rfind(closing) && after.contains(closing)
 }
 
-/// Single marks are also apostrophes, so they count only when they touch the tag.
+/// Single quotation marks are also apostrophes, so they count only next to the tag.
 fn is_in_single_quotes(before: &str, after: &str) -> bool {
     let before = before.trim_end_matches(['*', '_']);
     let after = after.trim_start_matches(['*', '_', '.']);
@@ -165,14 +165,14 @@ mod tests {
 
     // spec: S3
     #[test]
-    fn the_content_of_other_elements_is_about_something_else() {
+    fn the_content_of_other_elements_is_excluded() {
         let text = "<event topic=\"x\">a</event> <b>c</b> <thinking>d";
         assert_eq!(find_excluded_ranges(text, &find_element_marks(text)), [0..26, 36..47]);
     }
 
     // spec: S3
     #[test]
-    fn a_stray_backtick_opens_no_code_span() {
+    fn a_stray_backtick_does_not_open_a_code_span() {
         assert!(is_in_code_span("say `<p>` now", &(5..8)));
         assert!(is_in_code_span("say ``a ` <p>`` now", &(10..13)));
         assert!(!is_in_code_span("the ` key and <p> here", &(14..17)));
@@ -181,7 +181,7 @@ mod tests {
 
     // spec: S3
     #[test]
-    fn quotation_marks_must_be_open_around_the_tag() {
+    fn quotation_marks_must_enclose_the_tag() {
         assert!(is_in_quotation("it says \"end with ", "\"."));
         assert!(!is_in_quotation("the \"old\" limit is gone. ", ""));
         assert!(is_in_quotation("the word '", "'"));

@@ -1,12 +1,13 @@
-//! Sorts the lines of a message by what they are in Markdown: prose, code, quotation, table, heading,
-//! list item. It reads the shape of a line and never its meaning.
+//! Classifies the lines of a message by their Markdown form: prose, code, quotation, table, heading or list item.
+//! By hand because the message may start inside a code block, and agents write Markdown that a strict parser
+//! classifies differently.
 
 use alloc::vec::Vec;
 
 use super::code_block::CodeBlockScanner;
 use super::slice_or_empty;
 
-/// What a line is.
+/// The Markdown form of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineKind {
     Blank,
@@ -28,7 +29,7 @@ pub(crate) struct MessageLine {
     indent_columns: usize,
 }
 
-/// Returns the lines of `text`, which begins in the state `fence`.
+/// Splits `text` into lines; `code_blocks` is the state of the scan at its start.
 pub(crate) fn split_lines(text: &str, mut code_blocks: CodeBlockScanner) -> Vec<MessageLine> {
     let mut out = Vec::new();
     let mut start = 0;
@@ -50,7 +51,7 @@ pub(crate) fn split_lines(text: &str, mut code_blocks: CodeBlockScanner) -> Vec<
     out
 }
 
-/// Returns the index of the line that holds the byte `at`.
+/// Returns the index of the line that contains the byte `at`.
 pub(crate) fn line_index_at(lines: &[MessageLine], at: usize) -> usize {
     lines.partition_point(|line| line.start <= at).saturating_sub(1)
 }
@@ -108,8 +109,8 @@ pub(crate) fn list_number_len(text: &str) -> usize {
     if plausible && !(digits > 0 && after.starts_with(':') && lead != 5) { shift + lead + length + 1 } else { 0 }
 }
 
-/// Marks lines that stand four columns deeper than the prose, after a blank line, as code. A lone tag at
-/// the very end, `closing`, is only set in by somebody who likes it so.
+/// Marks lines as code that follow a blank line and are indented four columns deeper than the prose. A lone tag on the
+/// last line, `closing`, is not code: some agents indent it.
 fn mark_indented_code(lines: &mut [MessageLine], closing: Option<usize>) {
     let prose = lines.iter().filter(|line| !matches!(line.kind, LineKind::Blank | LineKind::Code));
     let base = prose.map(|line| line.indent_columns).min().unwrap_or(0);
@@ -144,7 +145,7 @@ mod tests {
 
     // spec: S3
     #[test]
-    fn lines_are_sorted_by_their_shape() {
+    fn lines_are_classified_by_their_markdown_form() {
         let text = "a\n\n> b\n| c | d |\n# e\n- f\n2. g\n```\nh\n```";
         use LineKind::{Blank, Bullet, Code, Heading, Numbered, Prose, Quote, Table};
         assert_eq!(line_kinds(text), vec![Prose, Blank, Quote, Table, Heading, Bullet, Numbered, Code, Code, Code]);
@@ -152,7 +153,7 @@ mod tests {
 
     // spec: S3
     #[test]
-    fn deep_lines_are_code_only_where_the_prose_is_not_deep() {
+    fn indented_lines_are_code_only_if_the_prose_is_less_indented() {
         assert_eq!(
             line_kinds("a\n\n    b\nc"),
             vec![LineKind::Prose, LineKind::Blank, LineKind::Code, LineKind::Prose]
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn list_numbers_are_told_from_words() {
+    fn list_numbers_are_distinguished_from_words() {
         for text in ["1. x", "12) x", "(b) x", "b) x", "Step 3: x", "**2.** x"] {
             assert!(list_number_len(text) > 0, "{text}");
         }

@@ -1,15 +1,15 @@
-//! Keeps the end of one message in bounded memory. What falls out is only searched for code fences,
-//! so that a message of any length costs linear time and a fixed amount of space.
+//! Keeps the tail of one message in bounded memory. Dropped text is only scanned for code fences and line breaks, so a
+//! message of any length takes linear time and constant space.
 
 use alloc::string::String;
 
 use super::code_block::CodeBlockScanner;
 use super::terminal_filter::{TerminalFilter, visible_text};
 
-/// How many bytes of a message are judged.
+/// How many bytes at the end of a message are evaluated.
 pub const MESSAGE_TAIL_BYTES: usize = 64 * 1024;
 
-/// The kept end of a message that is still growing.
+/// The tail of a message that is still being received.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MessageTail {
     filter: TerminalFilter,
@@ -21,30 +21,29 @@ struct TailBuffer {
     text: String,
     code_blocks: CodeBlockScanner,
     truncation: TailTruncation,
-    /// The lines that ended in what is not kept.
+    /// The number of line breaks in the dropped text.
     dropped_lines: LineCounter,
 }
 
-/// Whether the message is longer than what is kept.
+/// Whether the message is longer than the tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TailTruncation {
-    /// All of it is kept.
+    /// The tail is the whole message.
     #[default]
     Complete,
-    /// Its beginning is gone.
+    /// The start of the message was dropped.
     HeadDropped,
 }
 
-/// The end of a message, ready to be judged.
+/// The visible tail of a message, ready to be evaluated.
 pub(crate) struct MessageExcerpt {
     pub(crate) text: String,
     pub(crate) code_blocks: CodeBlockScanner,
     pub(crate) truncation: TailTruncation,
-    /// The lines of the message that stand above it.
+    /// The number of lines of the message above the excerpt.
     pub(crate) lines_above: u32,
 }
 
-/// Counts lines.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineCounter(u32);
 
@@ -56,33 +55,33 @@ impl LineCounter {
 }
 
 impl MessageTail {
-    /// Adds words and tells whether any of them can be seen.
+    /// Adds text and returns whether any of it is visible.
     pub(crate) fn push(&mut self, text: &str) -> bool {
-        let mut seen = false;
-        let kept = &mut self.buffer;
+        let mut is_visible = false;
+        let buffer = &mut self.buffer;
         self.filter.push(text, &mut |run| {
-            seen |= !run.trim().is_empty();
-            kept.push(run);
+            is_visible |= !run.trim().is_empty();
+            buffer.push(run);
         });
-        seen
+        is_visible
     }
 
-    /// Tells whether nothing visible was said.
+    /// Returns whether the message has no visible text.
     pub(crate) fn is_blank(&self) -> bool {
         self.buffer.text.is_empty()
     }
 
-    /// Returns the same excerpt for the same message, in whatever pieces it came.
+    /// Returns the excerpt to evaluate. It does not depend on how the message was split into pieces.
     pub(crate) fn to_excerpt(&self) -> MessageExcerpt {
         let start = tail_start(&self.buffer.text);
-        let mut fence = self.buffer.code_blocks.clone();
+        let mut code_blocks = self.buffer.code_blocks.clone();
         let cut_off = super::slice_or_empty(&self.buffer.text, 0..start);
-        fence.scan_text(cut_off);
+        code_blocks.scan_text(cut_off);
         let mut lines = self.buffer.dropped_lines;
         lines.count_lines(cut_off);
-        let dropped = if start > 0 { TailTruncation::HeadDropped } else { self.buffer.truncation };
+        let truncation = if start > 0 { TailTruncation::HeadDropped } else { self.buffer.truncation };
         let text = visible_text(super::slice_or_empty(&self.buffer.text, start..self.buffer.text.len()));
-        MessageExcerpt { text, code_blocks: fence, truncation: dropped, lines_above: lines.0 }
+        MessageExcerpt { text, code_blocks, truncation, lines_above: lines.0 }
     }
 
     #[cfg(test)]
@@ -93,7 +92,7 @@ impl MessageTail {
 
 impl TailBuffer {
     fn push(&mut self, run: &str) {
-        // White space before the first words is layout; without this rule an empty message would count.
+        // Leading whitespace is dropped, so that a message without words stays blank.
         let run = if self.text.is_empty() { self.skip_leading_blank(run) } else { run };
         if run.len() >= 2 * MESSAGE_TAIL_BYTES {
             return self.replace_with_end_of(run);
@@ -116,9 +115,9 @@ impl TailBuffer {
 
     fn replace_with_end_of(&mut self, run: &str) {
         let start = tail_start(run);
-        for gone in [self.text.as_str(), super::slice_or_empty(run, 0..start)] {
-            self.code_blocks.scan_text(gone);
-            self.dropped_lines.count_lines(gone);
+        for dropped in [self.text.as_str(), super::slice_or_empty(run, 0..start)] {
+            self.code_blocks.scan_text(dropped);
+            self.dropped_lines.count_lines(dropped);
         }
         self.text.clear();
         self.text.push_str(super::slice_or_empty(run, start..run.len()));
@@ -140,7 +139,7 @@ mod tests {
 
     // spec: S8
     #[test]
-    fn memory_is_bounded_and_the_end_is_kept() {
+    fn memory_is_bounded_and_the_tail_is_kept() {
         let mut tail = MessageTail::default();
         let piece = "0123456789abcdef\n".repeat(1000);
         for _ in 0..4000 {
@@ -157,7 +156,7 @@ mod tests {
 
     // spec: S3, S8
     #[test]
-    fn an_earlier_code_block_is_remembered() {
+    fn a_code_block_that_starts_in_the_dropped_text_is_remembered() {
         let mut tail = MessageTail::default();
         tail.push("```\n");
         tail.push(&"log line\n".repeat(100_000));

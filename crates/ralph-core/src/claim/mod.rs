@@ -1,5 +1,5 @@
-//! Decides whether an agent's own words claim that the work is done. It reads text and nothing else:
-//! it never runs a check, and it never trusts a claim. Proof is the business of the verifiers.
+//! Decides whether the agent's messages claim that the work is done. This module only reads text: it runs no checks
+//! and does not trust claims. The verifiers collect the evidence.
 
 mod claim_finder;
 mod claim_reading;
@@ -38,7 +38,7 @@ pub use utf8_decoder::Utf8Decoder;
 
 pub use crate::contradiction::Contradiction;
 
-/// Returns the part of `text` in `range`, or nothing when the range does not fit.
+/// Returns the part of `text` in `range`, or an empty string if the range is out of bounds.
 pub(crate) fn slice_or_empty(text: &str, range: core::ops::Range<usize>) -> &str {
     text.get(range).unwrap_or("")
 }

@@ -1,5 +1,5 @@
-//! Makes the signal tags in quoted text dead, so that a prompt that quotes an agent holds no live tag
-//! but its own.
+//! Neutralises the signal tags in quoted text, so that a prompt that quotes an agent contains no signal tags except
+//! its own.
 
 use alloc::string::String;
 
@@ -10,7 +10,7 @@ use super::terminal_filter::strip_terminal_codes;
 const OPENING_BRACKETS: &[&str] = &["<", "&lt;", "&#60;", "&#x3c;"];
 const CLOSING_BRACKETS: &[&str] = &[">", "&gt;", "&#62;", "&#x3e;"];
 
-/// Returns `text` without terminal codes and with every signal tag in square brackets.
+/// Removes terminal codes from `text` and rewrites every signal tag with square brackets.
 pub fn neutralise_tags(text: &str) -> String {
     let text = strip_terminal_codes(text);
     let mut out = String::with_capacity(text.len());
@@ -19,8 +19,8 @@ pub fn neutralise_tags(text: &str) -> String {
         out.push_str(slice_or_empty(rest, 0..at));
         rest = slice_or_empty(rest, at..rest.len());
         match neutralise_mark(rest) {
-            Some((length, dead)) => {
-                out.push_str(&dead);
+            Some((length, neutral)) => {
+                out.push_str(&neutral);
                 rest = slice_or_empty(rest, length..rest.len());
             }
             None => {
@@ -33,7 +33,7 @@ pub fn neutralise_tags(text: &str) -> String {
     out
 }
 
-/// Returns how long the tag at the start of `text` is, and what stands for it.
+/// Returns the length of the tag at the start of `text`, and its replacement.
 fn neutralise_mark(text: &str) -> Option<(usize, String)> {
     let less = matching_prefix_len(text, OPENING_BRACKETS)?;
     let mut at = less;
@@ -48,13 +48,13 @@ fn neutralise_mark(text: &str) -> Option<(usize, String)> {
     if after.starts_with(|c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c)) {
         return None;
     }
-    let mut dead = String::from(if slash { "[/" } else { "[" });
-    dead.push_str(written);
-    dead.push(']');
-    Some((at + closing_len(after), dead))
+    let mut neutral = String::from(if slash { "[/" } else { "[" });
+    neutral.push_str(written);
+    neutral.push(']');
+    Some((at + closing_len(after), neutral))
 }
 
-/// Returns how much after the name belongs to the tag: its blanks, attributes and closing bracket.
+/// Returns the length of the rest of the tag after its name: blanks, attributes and closing bracket.
 fn closing_len(after: &str) -> usize {
     let near = after.find(['<', '\n']).unwrap_or(after.len());
     let found = after.char_indices().take_while(|(at, _)| *at < near).find_map(|(at, _)| {
@@ -83,12 +83,12 @@ mod tests {
             "<promise id=\"k3f9\">X</promise >",
             "<pro<promise>mise>X</promise>",
         ] {
-            let dead = neutralise_tags(text);
+            let neutral = neutralise_tags(text);
             assert!(
-                !dead.to_lowercase().contains("<promise") && !dead.to_lowercase().contains("&lt;promise"),
-                "{dead}"
+                !neutral.to_lowercase().contains("<promise") && !neutral.to_lowercase().contains("&lt;promise"),
+                "{neutral}"
             );
-            assert_eq!(neutralise_tags(&dead), dead);
+            assert_eq!(neutralise_tags(&neutral), neutral);
         }
         assert_eq!(neutralise_tags("a <promise>X</promise> b"), "a [promise]X[/promise] b");
         assert_eq!(
@@ -99,7 +99,7 @@ mod tests {
 
     // spec: L4
     #[test]
-    fn other_text_stays_as_it_is() {
+    fn other_text_is_unchanged() {
         assert_eq!(neutralise_tags("a < b && <promises> Vec<u8>"), "a < b && <promises> Vec<u8>");
     }
 }

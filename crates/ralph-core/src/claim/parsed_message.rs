@@ -1,5 +1,5 @@
-//! Answers where a tag stands in its message: what is before and after it on the line, whether that is
-//! only decoration, and which words belong to the same sentence.
+//! A parsed message: its lines, its tags, and the words around a tag. Also recognises text on a line that is only
+//! decoration.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use super::prose_words::{MASKED_CODE_CHAR, ProseWord, TAG_WORD, split_words};
 use super::signal_tag::{SignalTag, find_element_marks, find_signal_tags};
 use super::slice_or_empty;
 
-/// A message taken apart.
+/// A message with its lines, signal tags and excluded ranges.
 pub(crate) struct ParsedMessage<'a> {
     pub(crate) text: &'a str,
     pub(crate) lines: Vec<MessageLine>,
@@ -22,7 +22,7 @@ pub(crate) struct ParsedMessage<'a> {
 }
 
 impl<'a> ParsedMessage<'a> {
-    /// Takes apart a message that begins in the state `fence`.
+    /// Parses a message; `code_blocks` is the state of the scan at its start.
     pub(crate) fn new(text: &'a str, code_blocks: CodeBlockScanner) -> Self {
         let marks = find_element_marks(text);
         let tags = find_signal_tags(text, &marks);
@@ -39,25 +39,25 @@ impl<'a> ParsedMessage<'a> {
         self.lines.get(line).map_or(LineKind::Blank, |line| line.kind)
     }
 
-    /// Returns the text of the line before `at`.
+    /// Returns the text before `at` on its line.
     pub(crate) fn text_before(&self, at: usize) -> &str {
         let start = self.lines.get(self.line_at(at)).map_or(at, |line| line.start);
         slice_or_empty(self.text, start..at)
     }
 
-    /// Returns the text of the line after `at`.
+    /// Returns the text after `at` on its line.
     pub(crate) fn text_after(&self, at: usize) -> &str {
         let line = self.line_at(at.saturating_sub(1));
         let end = self.lines.get(line).map_or(at, |line| line.end);
         slice_or_empty(self.text, at..end.max(at))
     }
 
-    /// Returns the range of a line.
+    /// Returns the byte range of a line.
     pub(crate) fn line_range(&self, line: usize) -> Range<usize> {
         self.lines.get(line).map_or(0..0, |line| line.start..line.end)
     }
 
-    /// Returns the words in `range`; tags are single words and code is opaque.
+    /// Returns the words in `range`. Each tag is one word, and code is masked.
     pub(crate) fn words_in(&self, range: Range<usize>) -> Vec<ProseWord> {
         let mut out = Vec::new();
         let mut at = range.start;
@@ -71,7 +71,7 @@ impl<'a> ParsedMessage<'a> {
         out
     }
 
-    /// Returns where the paragraph of `line` begins and ends, as line numbers.
+    /// Returns the line numbers of the paragraph that contains `line`.
     pub(crate) fn paragraph_lines(&self, line: usize) -> Range<usize> {
         let mut start = line;
         while start > 0 && self.line_kind(start) == LineKind::Prose && self.joins_paragraph(start - 1) {
@@ -98,7 +98,7 @@ impl<'a> ParsedMessage<'a> {
         (line + 1..self.lines.len()).find(|&index| self.line_kind(index) != LineKind::Blank)
     }
 
-    /// Tells whether the tag stands in an inline code span.
+    /// Returns whether the tag is in an inline code span.
     pub(crate) fn is_inline_code(&self, tag: &SignalTag) -> bool {
         let start = self.line_range(self.line_at(tag.span.start)).start;
         let end = self.line_range(self.line_at(tag.span.end - 1)).end;
@@ -106,7 +106,7 @@ impl<'a> ParsedMessage<'a> {
     }
 }
 
-/// Returns the text with the content of code spans and quotations made opaque, byte for byte.
+/// Returns the text with the content of code spans and quotations masked. All byte offsets stay the same.
 pub(crate) fn mask_code(text: &str, lines: &[MessageLine]) -> String {
     let mut out = String::with_capacity(text.len());
     for (index, line) in lines.iter().enumerate() {
@@ -121,7 +121,7 @@ pub(crate) fn mask_code(text: &str, lines: &[MessageLine]) -> String {
 
 fn mask_line(raw: &str, out: &mut String) {
     let mut rest = raw;
-    // What is not closed before the end of the line is looked for once.
+    // Marks without a closing mark on this line: each is searched for only once.
     let mut unclosed: Vec<char> = Vec::new();
     while let Some(c) = rest.chars().next() {
         let inside = slice_or_empty(rest, c.len_utf8()..rest.len());
@@ -130,7 +130,7 @@ fn mask_line(raw: &str, out: &mut String) {
         #[cfg(test)]
         super::step_counter::count_steps(closing.map_or(0, |_| end.unwrap_or(inside.len())));
         match (closing, end) {
-            // A quoted tag must stay visible to those who look for tags.
+            // The content is masked, but the quotation marks stay visible.
             (Some(closing), Some(end)) if end > 0 => {
                 out.push(c);
                 out.extend(core::iter::repeat_n(if c == '`' { MASKED_CODE_CHAR } else { 'x' }, end));
@@ -154,7 +154,7 @@ fn closing_quote(opening: char) -> Option<char> {
     }
 }
 
-/// Removes what only decorates: blanks, emphasis, bullets, emoji, and elements for looks.
+/// Removes decoration from both ends: blanks, emphasis, bullets, emoji, and formatting elements.
 pub(crate) fn trim_decoration(text: &str) -> &str {
     let mut rest = text;
     loop {

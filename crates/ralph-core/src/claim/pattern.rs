@@ -1,12 +1,12 @@
-//! Patterns that are taken apart at compile time, so that a sentence that lacks their words is passed over
-//! without a look at its letters. It matches what `words::find` matches, only faster.
+//! Word patterns that are parsed at compile time. Bit masks reject most sentences without comparing strings; the
+//! matches are the same as those of `prose_words::find_match`.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::prose_words::{ProseWord, parse_number, word_matches_slot};
 
-/// A set of words by their looks: how they begin, and how they end and how long they are, hashed.
+/// An approximate set of words: hashed bits of their first two bytes, and of their last byte and length.
 #[derive(Debug, Clone, Copy)]
 struct WordMask {
     prefix_bits: u128,
@@ -16,27 +16,27 @@ struct WordMask {
 impl WordMask {
     const NONE: Self = Self { prefix_bits: 0, suffix_bits: 0 };
     const ANY: Self = Self { prefix_bits: u128::MAX, suffix_bits: u64::MAX };
-    /// Numbers have a bit of their own besides.
+    /// Numbers have an additional bit, which no word uses.
     const NUMBER: Self = Self { prefix_bits: 1 << 127, suffix_bits: u64::MAX };
 
     const fn union(self, other: Self) -> Self {
         Self { prefix_bits: self.prefix_bits | other.prefix_bits, suffix_bits: self.suffix_bits | other.suffix_bits }
     }
 
-    /// Tells whether a word of one set may be in the other.
+    /// Returns whether the sets may have a word in common.
     const fn intersects(self, other: Self) -> bool {
         self.prefix_bits & other.prefix_bits != 0 && self.suffix_bits & other.suffix_bits != 0
     }
 }
 
-/// A pattern of the language explained at [`super::words::find`].
+/// A compiled pattern; the syntax is described at [`super::prose_words::find_match`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WordPattern {
     slots: &'static [PatternSlot],
     anchor: PatternAnchor,
-    /// How the first word that it matches may look.
+    /// The words that the first matched word may be.
     first_word_mask: WordMask,
-    /// How words look that it cannot do without.
+    /// The words of up to three slots that must match for the pattern to match.
     required_masks: [WordMask; 3],
 }
 
@@ -46,7 +46,7 @@ enum PatternAnchor {
     None,
 }
 
-/// One part of a pattern.
+/// One slot of a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PatternSlot {
     kind: SlotKind,
@@ -58,12 +58,12 @@ pub(crate) struct PatternSlot {
 enum SlotKind {
     One,
     Optional,
-    /// Up to so many words.
+    /// Any words, up to this many.
     Gap(usize),
     End,
 }
 
-/// Makes a pattern.
+/// Compiles a pattern.
 macro_rules! pattern {
     ($text:expr) => {{
         const SLOTS: [$crate::claim::pattern::PatternSlot; $crate::claim::pattern::count_slots($text)] =
@@ -71,13 +71,13 @@ macro_rules! pattern {
         $crate::claim::pattern::WordPattern::new($text, &SLOTS)
     }};
 }
-/// Makes a slice of patterns.
+/// Compiles a slice of patterns.
 macro_rules! patterns {
     ($($text:expr),* $(,)?) => { &[$($crate::claim::pattern::pattern!($text)),*] };
 }
 pub(crate) use {pattern, patterns};
 
-/// A sentence with the looks of its words.
+/// A sentence with the masks of its words.
 pub(crate) struct MaskedSentence<'a> {
     pub(crate) words: &'a [ProseWord],
     word_masks: Vec<WordMask>,
@@ -91,13 +91,13 @@ impl<'a> MaskedSentence<'a> {
         Self { words, word_masks, combined_mask }
     }
 
-    /// Finds the first pattern of `list` that matches.
+    /// Returns the match of the first pattern in `list` that matches.
     pub(crate) fn find_any(&self, list: &[WordPattern]) -> Option<Range<usize>> {
         list.iter().find_map(|pattern| pattern.find_in(self))
     }
 
     fn slot_matches(&self, at: usize, slot: &PatternSlot) -> bool {
-        self.word_masks.get(at).is_some_and(|looks| looks.intersects(slot.mask))
+        self.word_masks.get(at).is_some_and(|mask| mask.intersects(slot.mask))
             && self.words.get(at).is_some_and(|word| word_matches_slot(word, slot.choices))
     }
 
@@ -106,13 +106,13 @@ impl<'a> MaskedSentence<'a> {
     }
 }
 
-/// Tells whether a pattern of `list` matches.
+/// Returns whether any pattern in `list` matches.
 pub(crate) fn matches_any(words: &[ProseWord], list: &[WordPattern]) -> bool {
     !words.is_empty() && MaskedSentence::new(words).find_any(list).is_some()
 }
 
 impl WordPattern {
-    /// Puts together a pattern whose slots were cut by [`slots`].
+    /// Builds a pattern from its text and the slots that [`parse_slots`] parsed from it.
     pub(crate) const fn new(text: &'static str, slots: &'static [PatternSlot]) -> Self {
         let anchor = match text.as_bytes() {
             [b'<', b' ', ..] => PatternAnchor::Start,
@@ -135,9 +135,9 @@ impl WordPattern {
         Self { slots, anchor, first_word_mask: if fixed { first } else { WordMask::ANY }, required_masks }
     }
 
-    /// Finds the first place where the pattern matches.
+    /// Returns the first match of the pattern in the sentence.
     pub(crate) fn find_in(&self, sentence: &MaskedSentence<'_>) -> Option<Range<usize>> {
-        if self.required_masks.iter().any(|looks| !looks.intersects(sentence.combined_mask)) {
+        if self.required_masks.iter().any(|mask| !mask.intersects(sentence.combined_mask)) {
             return None;
         }
         match self.anchor {
@@ -148,7 +148,7 @@ impl WordPattern {
         }
     }
 
-    /// Matches the pattern from the word `at` on.
+    /// Matches the pattern at the word `at`.
     pub(crate) fn match_at(&self, sentence: &MaskedSentence<'_>, at: usize) -> Option<Range<usize>> {
         if !sentence.word_masks.get(at)?.intersects(self.first_word_mask) {
             return None;
@@ -157,7 +157,7 @@ impl WordPattern {
     }
 }
 
-/// Returns where the match of `slots` from the word `at` on ends.
+/// Returns the end of the match of `slots` that starts at the word `at`.
 fn match_end(sentence: &MaskedSentence<'_>, at: usize, slots: &[PatternSlot]) -> Option<usize> {
     let Some((slot, later)) = slots.split_first() else { return Some(at) };
     match slot.kind {
@@ -187,7 +187,7 @@ fn match_end(sentence: &MaskedSentence<'_>, at: usize, slots: &[PatternSlot]) ->
     }
 }
 
-/// Returns how many slots a pattern has.
+/// Returns the number of slots in a pattern.
 pub(crate) const fn count_slots(text: &str) -> usize {
     let mut rest = strip_anchor(text);
     let mut count = 0;
@@ -198,7 +198,7 @@ pub(crate) const fn count_slots(text: &str) -> usize {
     count
 }
 
-/// Cuts a pattern into its slots.
+/// Parses the slots of a pattern.
 pub(crate) const fn parse_slots<const N: usize>(text: &'static str) -> [PatternSlot; N] {
     let mut out = [PatternSlot { kind: SlotKind::One, choices: "", mask: WordMask::NONE }; N];
     let mut open: &mut [PatternSlot] = &mut out;
@@ -234,12 +234,12 @@ const fn strip_anchor(text: &str) -> &[u8] {
     }
 }
 
-/// Cuts the first slot off.
+/// Splits off the first slot.
 const fn split_first_slot(slots: &[u8]) -> (&[u8], &[u8]) {
     split_at_byte(slots, b' ')
 }
 
-/// Returns what is before and after the first `mark`.
+/// Returns the bytes before and after the first `mark`.
 const fn split_at_byte(text: &[u8], mark: u8) -> (&[u8], &[u8]) {
     let mut rest = text;
     let mut length = 0;
@@ -253,7 +253,7 @@ const fn split_at_byte(text: &[u8], mark: u8) -> (&[u8], &[u8]) {
     (text, &[])
 }
 
-/// Returns how the words of a slot may look.
+/// Returns the mask of the words that a slot matches.
 const fn slot_mask(slot: &[u8]) -> WordMask {
     let mut out = WordMask::NONE;
     let mut rest = slot;
@@ -272,12 +272,8 @@ const fn slot_mask(slot: &[u8]) -> WordMask {
 }
 
 fn word_mask(word: &ProseWord) -> WordMask {
-    let looks = word_bytes_mask(word.text.as_bytes());
-    if parse_number(&word.text).is_some() {
-        looks.union(WordMask { suffix_bits: 0, ..WordMask::NUMBER })
-    } else {
-        looks
-    }
+    let mask = word_bytes_mask(word.text.as_bytes());
+    if parse_number(&word.text).is_some() { mask.union(WordMask { suffix_bits: 0, ..WordMask::NUMBER }) } else { mask }
 }
 
 const fn word_bytes_mask(word: &[u8]) -> WordMask {
@@ -304,7 +300,7 @@ mod tests {
 
     // spec: S3, S7
     #[test]
-    fn a_masked_search_finds_what_a_plain_one_finds() {
+    fn a_masked_search_finds_the_same_matches_as_a_plain_search() {
         let texts = [
             "I left two of the five tests red, and `make` fails.",
             "0 errors: all is emitted, nothing is left to do (yet).",
@@ -314,7 +310,7 @@ mod tests {
         macro_rules! both {
             ($($text:literal),* $(,)?) => { ([$($text),*], patterns![$($text),*]) };
         }
-        let (texts_of, patterns): (_, &[WordPattern]) = both![
+        let (sources, patterns): (_, &[WordPattern]) = both![
             "< i/we left",
             "left .. red",
             "# .. tests red",
@@ -332,9 +328,9 @@ mod tests {
         ];
         for text in texts {
             let words = split_words(text, 0);
-            for (pattern, written) in patterns.iter().zip(texts_of) {
+            for (pattern, source) in patterns.iter().zip(sources) {
                 let found = pattern.find_in(&MaskedSentence::new(&words));
-                assert_eq!(found, find_match(&words, written), "{written} in {text}");
+                assert_eq!(found, find_match(&words, source), "{source} in {text}");
             }
         }
     }

@@ -1,16 +1,16 @@
-//! The text an agent must promise, and the optional one-time id that goes with it. Both are parsed once,
-//! at the edge, so that no later code has to think about an empty promise.
+//! The text that an agent must promise, and the optional one-time id of the tag. Both are validated when they are
+//! parsed, so later code never sees an empty promise.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// The text between the promise tags. It is never blank, and nobody can choose a single letter.
+/// The text between the promise tags. It is never blank, and a new promise is longer than one character.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Promise(String);
 
-/// A promise that would be kept by silence, or by chance.
+/// Why a text cannot be a promise: an agent could print it by accident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PromiseError {
     #[error("the promise is empty")]
@@ -20,7 +20,7 @@ pub enum PromiseError {
 }
 
 impl Promise {
-    /// Reads a promise; white space around it is layout and inner white space is one blank.
+    /// Parses a promise. Surrounding whitespace is removed, and inner whitespace becomes one blank.
     pub fn parse(text: &str) -> Result<Self, PromiseError> {
         let promise = Self::try_from(String::from(text))?;
         match promise.0.chars().nth(1) {
@@ -38,7 +38,7 @@ impl Promise {
 impl TryFrom<String> for Promise {
     type Error = PromiseError;
 
-    /// Reads a promise that was stored. Earlier versions took a single letter.
+    /// Reads a stored promise. A single letter is allowed here, because earlier versions accepted it.
     fn try_from(text: String) -> Result<Self, PromiseError> {
         let text = collapse_whitespace(&text);
         if text.is_empty() { Err(PromiseError::Empty) } else { Ok(Self(text)) }
@@ -51,7 +51,7 @@ impl From<Promise> for String {
     }
 }
 
-/// Returns `text` with every run of white space as one blank and none at the ends.
+/// Collapses every run of whitespace into one blank and trims both ends.
 pub(crate) fn collapse_whitespace(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -63,12 +63,12 @@ pub(crate) fn collapse_whitespace(text: &str) -> String {
     out
 }
 
-/// Four letters or digits that a prompt asks for once, so that an old tag cannot pass for a new one.
+/// A four-character id that a prompt asks for once, so that an old tag does not count as a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromiseNonce(String);
 
 impl PromiseNonce {
-    /// Makes a nonce from a random number that the caller has rolled.
+    /// Creates a nonce from a random number that the caller supplies.
     pub fn from_random(random: u32) -> Self {
         const NONCE_ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
         let mut rest = random;
@@ -94,7 +94,7 @@ mod tests {
     // spec: S1
     // fault: 86
     #[test]
-    fn a_blank_promise_and_one_of_a_single_letter_are_refused() {
+    fn a_blank_or_single_letter_promise_is_rejected() {
         assert_eq!(Promise::parse(""), Err(PromiseError::Empty));
         assert_eq!(Promise::parse(" \n\t"), Err(PromiseError::Empty));
         for letter in ["x", " * ", "\u{e4}", "\u{5b8c}"] {
@@ -105,7 +105,7 @@ mod tests {
 
     // spec: S1, L13
     #[test]
-    fn a_single_letter_that_was_stored_before_it_was_refused_can_still_be_read() {
+    fn a_stored_single_letter_promise_can_still_be_read() {
         let stored: Promise = serde_json::from_str("\"x\"").unwrap();
         assert_eq!(stored.as_str(), "x");
         assert!(serde_json::from_str::<Promise>("\" \"").is_err());
@@ -113,15 +113,15 @@ mod tests {
 
     // spec: S1
     #[test]
-    fn white_space_in_a_promise_is_layout() {
+    fn whitespace_in_a_promise_is_collapsed() {
         assert_eq!(Promise::parse("  ALL \n DONE ").unwrap().as_str(), "ALL DONE");
     }
 
     // spec: S9
     #[test]
     fn a_nonce_has_four_letters_or_digits() {
-        for dice in [0, 1, 35, 36, 1_679_615, u32::MAX] {
-            let nonce = PromiseNonce::from_random(dice);
+        for random in [0, 1, 35, 36, 1_679_615, u32::MAX] {
+            let nonce = PromiseNonce::from_random(random);
             assert_eq!(nonce.as_str().len(), 4);
             assert!(nonce.as_str().bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));
         }

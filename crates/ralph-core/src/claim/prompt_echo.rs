@@ -1,5 +1,5 @@
-//! Recognises the prompt where a tool prints it back. A tag inside a byte-exact echo of the prompt is
-//! the words of the user, so the whole echo is blanked out before anything is judged.
+//! Recognises the prompt when a tool prints it back. A tag inside a byte-exact echo of the prompt was not written by
+//! the agent, so the whole echo is blanked out before the message is evaluated.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -11,10 +11,10 @@ use super::signal_tag::{find_element_marks, find_signal_tags};
 use super::slice_or_empty;
 use super::terminal_filter::strip_terminal_codes;
 
-/// How many bytes one search may compare, so that a hostile text cannot make it slow.
+/// How many bytes one search may compare. The limit keeps the search fast on hostile text.
 const MAX_COMPARED_BYTES: usize = 32 * 1024 * 1024;
 
-/// The part of the prompt that can appear around one of its tags.
+/// The part of the prompt that can appear in a message tail around one of its tags.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PromptEcho {
     prompt_window: String,
@@ -22,7 +22,7 @@ pub(crate) struct PromptEcho {
 }
 
 impl PromptEcho {
-    /// Remembers what is needed of `prompt`: nothing, when it holds no tags.
+    /// Stores the part of `prompt` that is needed to find echoes. A prompt without tags needs no storage.
     pub(crate) fn from_prompt(prompt: &str) -> Self {
         let prompt = strip_terminal_codes(prompt);
         let prompt = prompt.trim();
@@ -37,7 +37,7 @@ impl PromptEcho {
         }
     }
 
-    /// Returns `text` with every echo replaced by blanks; line breaks stay where they are.
+    /// Replaces every echo in `text` by blanks. Line breaks and byte offsets stay the same.
     pub(crate) fn blank_out<'a>(&self, text: &'a str, truncation: TailTruncation) -> Cow<'a, str> {
         let echoes = self.find_echoes(text, truncation);
         if echoes.is_empty() {
@@ -62,18 +62,18 @@ impl PromptEcho {
             if found.last().is_some_and(|echo| echo.contains(&at)) {
                 continue;
             }
-            let fits = self.tag_offsets.iter().find_map(|&own| {
-                let overlap = self.overlap_at(text, at, own, truncation)?;
+            let echo = self.tag_offsets.iter().find_map(|&prompt_offset| {
+                let overlap = self.overlap_at(text, at, prompt_offset, truncation)?;
                 budget = budget.checked_sub(overlap.len())?;
-                self.match_overlap(text, at, own, overlap)
+                self.match_overlap(text, at, prompt_offset, overlap)
             });
-            found.extend(fits);
+            found.extend(echo);
         }
         found
     }
 
-    /// Lays the prompt over the text so that two tags meet, and returns what overlaps. A beginning that
-    /// was never there cannot be echoed, one that fell out of memory can.
+    /// Aligns a tag of the prompt with the tag at `at` and returns the overlapping range of the text. If the start of
+    /// the prompt would be before the start of the text, this is an echo only if the start of the text was dropped.
     fn overlap_at(
         &self,
         text: &str,
@@ -95,10 +95,10 @@ impl PromptEcho {
         prompt_offset: usize,
         overlap: Range<usize>,
     ) -> Option<Range<usize>> {
-        let ours =
+        let prompt_bytes =
             self.prompt_window.as_bytes().get(prompt_offset + overlap.start - at..prompt_offset + overlap.end - at)?;
-        let theirs = text.as_bytes().get(overlap.clone())?;
-        (ours == theirs).then_some(overlap)
+        let text_bytes = text.as_bytes().get(overlap.clone())?;
+        (prompt_bytes == text_bytes).then_some(overlap)
     }
 }
 
@@ -120,19 +120,19 @@ mod tests {
     #[test]
     fn an_echo_of_the_prompt_is_blanked_out() {
         let text = alloc::format!("user\n{PROMPT}\ndone\n<promise>OK</promise>");
-        let seen = PromptEcho::from_prompt(PROMPT).blank_out(&text, TailTruncation::Complete);
-        assert_eq!(seen.matches("<promise>").count(), 1);
-        assert_eq!(seen.len(), text.len());
-        assert!(seen.ends_with("done\n<promise>OK</promise>"));
+        let blanked = PromptEcho::from_prompt(PROMPT).blank_out(&text, TailTruncation::Complete);
+        assert_eq!(blanked.matches("<promise>").count(), 1);
+        assert_eq!(blanked.len(), text.len());
+        assert!(blanked.ends_with("done\n<promise>OK</promise>"));
     }
 
     // spec: S2
     #[test]
-    fn an_echo_that_breaks_off_is_still_an_echo() {
-        let seen = PromptEcho::from_prompt(PROMPT)
+    fn a_truncated_echo_is_still_an_echo() {
+        let blanked = PromptEcho::from_prompt(PROMPT)
             .blank_out("Do it.\nThen print:\n<promise>OK</promise>\n\nOne st", TailTruncation::Complete)
             .into_owned();
-        assert!(seen.trim().is_empty());
+        assert!(blanked.trim().is_empty());
     }
 
     // spec: S2
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_without_tags_costs_nothing() {
+    fn a_prompt_without_tags_is_not_stored() {
         assert!(PromptEcho::from_prompt(&"word ".repeat(100_000)).prompt_window.is_empty());
     }
 }

@@ -1,5 +1,6 @@
-//! Cuts text into lower-case words and matches small patterns over them. Contractions are opened
-//! ("won't" becomes "will not"), so that one pattern covers both ways of writing.
+//! Splits text into lower-case words and matches word patterns against them. Contractions are expanded ("won't" becomes
+//! "will not"), so that one pattern covers both spellings.
+//! By hand because regular expressions match characters, and these patterns match words, verb forms and gaps.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -7,14 +8,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Stands for a signal tag among words.
+/// Represents a signal tag in a list of words.
 pub(crate) const TAG_WORD: &str = "\u{1}";
 
-/// Fills code spans, which become one word: the sign `` ` ``.
+/// Masks the content of code spans. A masked span becomes one word, `` ` ``.
 pub(crate) const MASKED_CODE_CHAR: char = '\u{2}';
 const CODE_WORD: &str = "`";
 
-/// A word or a mark of punctuation, and where it begins.
+/// A word or punctuation mark and its byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProseWord {
     pub(crate) text: String,
@@ -22,7 +23,7 @@ pub(crate) struct ProseWord {
 }
 
 impl ProseWord {
-    /// Tells whether this is punctuation (the tag counts as a word).
+    /// Returns whether this is punctuation. Tags, code spans, crosses and checkboxes count as words.
     pub(crate) fn is_punctuation(&self) -> bool {
         self.text != TAG_WORD
             && self.text != CODE_WORD
@@ -30,13 +31,13 @@ impl ProseWord {
             && !self.text.starts_with(['\u{274c}', '['])
     }
 
-    /// Tells whether a sentence ends here.
+    /// Returns whether this mark ends a sentence.
     pub(crate) fn ends_sentence(&self) -> bool {
         matches!(self.text.as_str(), "." | "!" | "?" | "\u{2026}" | "\u{3002}")
     }
 }
 
-/// Cuts `text` into words; `base` is added to every position.
+/// Splits `text` into words; `base` is added to every offset.
 pub(crate) fn split_words(text: &str, base: usize) -> Vec<ProseWord> {
     let mut out = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -63,7 +64,7 @@ pub(crate) fn split_words(text: &str, base: usize) -> Vec<ProseWord> {
     out
 }
 
-/// "80 %" and "80%" are one word.
+/// Appends the percent sign to a number: "80 %" and "80%" are one word.
 fn append_percent_sign(out: &mut [ProseWord]) {
     if let Some(word) = out.last_mut().filter(|word| word.text.ends_with(|c: char| c.is_ascii_digit())) {
         word.text.push('%');
@@ -101,7 +102,7 @@ fn punctuation_mark(text: &str, at: usize, c: char) -> Option<&'static str> {
     })
 }
 
-/// Opens contractions and adds the parts.
+/// Expands contractions and adds the resulting words.
 fn push_word(raw: &str, at: usize, out: &mut Vec<ProseWord>) {
     let lower = raw.to_lowercase().replace('\u{2019}', "'");
     let (first, second) = expand_contraction(&lower);
@@ -132,10 +133,11 @@ fn expand_contraction(word: &str) -> (String, Option<String>) {
     (word.to_owned(), None)
 }
 
-/// Finds the first place where `pattern` matches.
+/// Returns the first match of `pattern`.
 ///
-/// A pattern is slots with blanks between: `a/b` one of these words, `%emit` any form of the verb,
-/// `#` a number above zero, `..` up to four words, `...` up to eight, `word?` may be missing, `<` the start, `$` the end.
+/// A pattern is a list of slots, separated by blanks: `a/b` matches one of these words, `%emit` any form of the verb,
+/// `#` a number above zero, `*` any word, `..` up to four words, `...` up to eight words, `word?` an optional word,
+/// `<` the start, `$` the end.
 pub(crate) fn find_match(words: &[ProseWord], pattern: &str) -> Option<Range<usize>> {
     if let Some(rest) = pattern.strip_prefix("< ") {
         let start = words.iter().position(|word| !word.is_punctuation())?;
@@ -149,7 +151,7 @@ pub(crate) fn find_match(words: &[ProseWord], pattern: &str) -> Option<Range<usi
     places.find_map(|(at, _)| match_slots_at(words, at, pattern))
 }
 
-/// The bytes with which a match can begin. Most words of a sentence begin no match, and one look tells.
+/// The first bytes of the words with which a match can start. Most words are rejected by their first byte alone.
 struct FirstByteSet {
     bytes: [u64; 4],
 }
@@ -183,7 +185,7 @@ impl FirstByteSet {
     }
 }
 
-/// Parts the first slot of a pattern from the others.
+/// Splits off the first slot of a pattern.
 fn split_first_slot(slots: &str) -> (&str, &str) {
     let blank = slots.bytes().position(|c| c == b' ');
     blank.map_or((slots, ""), |at| {
@@ -191,17 +193,17 @@ fn split_first_slot(slots: &str) -> (&str, &str) {
     })
 }
 
-/// Matches the slots of a pattern from the word `at` on.
+/// Matches the slots of a pattern at the word `at`.
 pub(crate) fn match_slots_at(words: &[ProseWord], at: usize, slots: &str) -> Option<Range<usize>> {
     match_slots(words.get(at..)?, slots).map(|length| at..at + length)
 }
 
-/// Finds the first pattern of `list` that matches.
+/// Returns the match of the first pattern in `list` that matches.
 pub(crate) fn find_any_match(words: &[ProseWord], list: &[&str]) -> Option<Range<usize>> {
     list.iter().find_map(|pattern| find_match(words, pattern))
 }
 
-/// Tells whether a pattern of `list` matches.
+/// Returns whether any pattern in `list` matches.
 pub(crate) fn has_match(words: &[ProseWord], list: &[&str]) -> bool {
     find_any_match(words, list).is_some()
 }
@@ -246,8 +248,8 @@ fn match_gap(words: &[ProseWord], later: &str, longest: usize) -> Option<usize> 
     None
 }
 
-/// Compares one word with the choices of a slot. This is the innermost loop of all reading, so it looks
-/// at the first byte of a choice before anything else.
+/// Returns whether a word matches one of the choices of a slot. This is the innermost loop, so it compares the first
+/// byte of a choice before the rest.
 pub(crate) fn word_matches_slot(word: &ProseWord, slot: &str) -> bool {
     let bytes = word.text.as_bytes();
     let Some(first) = bytes.first() else { return false };
@@ -262,7 +264,7 @@ pub(crate) fn word_matches_slot(word: &ProseWord, slot: &str) -> bool {
     })
 }
 
-/// Tells whether `word` is a regular form of the verb `base`.
+/// Returns whether `word` is a regular form of the verb `base`.
 pub(crate) fn is_verb_form(word: &str, base: &str) -> bool {
     let Some(ending) = word.strip_prefix(base.trim_end_matches(['e', 'y'])) else { return false };
     let stem = base.get(base.trim_end_matches(['e', 'y']).len()..).unwrap_or("");
@@ -277,7 +279,7 @@ pub(crate) fn is_verb_form(word: &str, base: &str) -> bool {
     }
 }
 
-/// Reads a number in digits or as a small number word.
+/// Parses a number that is written in digits, or in words up to twelve.
 pub(crate) fn parse_number(word: &str) -> Option<u64> {
     if !word.starts_with(|c: char| c.is_ascii_digit() || "zotfsen".contains(c)) {
         return None;
@@ -288,10 +290,10 @@ pub(crate) fn parse_number(word: &str) -> Option<u64> {
     digits.parse().ok().or_else(|| NUMBER_NAMES.iter().position(|name| *name == word).map(|value| value as u64))
 }
 
-/// More words than this are a log and no sentence.
+/// A longer run of words is probably a log, so it is split.
 const MAX_SENTENCE_WORDS: usize = 400;
 
-/// Cuts words into sentences; the closing mark stays with its sentence.
+/// Splits words into sentences. The closing mark belongs to its sentence.
 pub(crate) fn split_sentences(words: &[ProseWord]) -> Vec<&[ProseWord]> {
     let mut out = Vec::new();
     let mut start = 0;
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_match_words_forms_and_gaps() {
+    fn patterns_match_words_verb_forms_and_gaps() {
         let words = split_words("I am deliberately not outputting it", 0);
         assert_eq!(find_match(&words, "not %output"), Some(3..5));
         assert_eq!(find_match(&words, "am .. it"), Some(1..6));
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn regular_forms_are_known() {
+    fn regular_verb_forms_are_recognised() {
         for (word, base) in
             [("emitting", "emit"), ("declared", "declare"), ("replies", "reply"), ("passes", "pass"), ("says", "say")]
         {

@@ -1,18 +1,19 @@
-//! Words of an agent as a reason shows them: one line, and not long.
+//! Shortens agent text for use in a reason: one line of limited length.
+
 use alloc::string::String;
 
 use super::neutralise::neutralise_tags;
 use super::promise::collapse_whitespace;
 
-/// How much of a sentence a reason shows.
+/// The maximum length of a quotation.
 const MAX_QUOTE_CHARS: usize = 160;
 
-/// Returns a text without live tags.
+/// Quotes a text with its signal tags neutralised.
 pub(crate) fn quote_without_tags(text: &str) -> String {
     quote_verbatim(&neutralise_tags(text))
 }
 
-/// Returns a text as it is, also where it is about a tag.
+/// Quotes a text with its signal tags unchanged, for reasons that are about a tag.
 pub(crate) fn quote_verbatim(text: &str) -> String {
     let text = collapse_whitespace(text);
     let mut out: String = text.chars().take(MAX_QUOTE_CHARS).collect();
@@ -22,7 +23,7 @@ pub(crate) fn quote_verbatim(text: &str) -> String {
     out
 }
 
-/// Returns a sentence, or only its decisive words where it is too long for both.
+/// Quotes a sentence, or only its decisive phrase if the sentence is too long.
 pub(crate) fn quote_sentence_or_phrase(sentence: &str, decisive: &str) -> String {
     let whole = quote_without_tags(sentence);
     if whole.ends_with('\u{2026}') { quote_without_tags(decisive) } else { whole }
@@ -43,7 +44,7 @@ mod tests {
 
     // spec: S11
     #[test]
-    fn a_very_long_sentence_is_quoted_by_its_decisive_words() {
+    fn only_the_decisive_phrase_of_a_very_long_sentence_is_quoted() {
         let sentence = alloc::format!("{}, two tests fail", "and so on ".repeat(100));
         assert_eq!(quote_sentence_or_phrase(&sentence, "two tests fail"), "two tests fail");
         assert_eq!(quote_without_tags(&sentence).chars().count(), MAX_QUOTE_CHARS + 1);

@@ -1,4 +1,4 @@
-//! Reads on after a claim: does the same message take it back, or go on with the work?
+//! Checks whether the text after a claim retracts it or continues with the work.
 
 use alloc::string::String;
 
@@ -10,7 +10,7 @@ use super::sentence_mood::{SentencePosition, mention_in_sentence};
 use super::{TagMention, slice_or_empty};
 use crate::contradiction::find_open_work;
 
-/// Returns the sentence after `from` that takes the claim back.
+/// Returns the first sentence after the byte `from` that retracts the claim.
 pub(crate) fn find_retraction(view: &ParsedMessage<'_>, from: usize) -> Option<String> {
     let mut at = from;
     for line in view.line_at(from)..view.lines.len() {
@@ -39,9 +39,9 @@ fn find_in_paragraph(view: &ParsedMessage<'_>, range: core::ops::Range<usize>) -
     Some(super::promise::collapse_whitespace(slice_or_empty(view.text, start..end)))
 }
 
-/// Tells whether a sentence withdraws what stands before it.
+/// Returns whether a sentence retracts the text before it.
 fn is_retraction(sentence: &[ProseWord]) -> bool {
-    // Marks alone say nothing, and a row of dots is a thousand sentences.
+    // Punctuation alone has no meaning, and a row of dots would be a thousand sentences.
     if sentence.iter().all(ProseWord::is_punctuation) {
         return false;
     }
@@ -96,9 +96,9 @@ fn refers_to_tag(sentence: &[ProseWord]) -> bool {
     named || aim || (pronoun && find_match(sentence, cues::SIGNAL_VERBS).is_some())
 }
 
-/// Tells whether a sentence about the tag denies it; old stories about other runs do not.
+/// Returns whether a sentence about the tag denies it. A sentence about an earlier run does not.
 fn denies_tag(sentence: &[ProseWord]) -> bool {
-    let tells_of_tag = has_match(sentence, cues::BACKWARD_REFERENCES);
+    let refers_back = has_match(sentence, cues::BACKWARD_REFERENCES);
     let void = has_match(sentence, cues::INVALIDATIONS);
     let old = has_match(sentence, cues::OTHER_TIME_PHRASES);
     let mentioned = matches!(
@@ -110,7 +110,7 @@ fn denies_tag(sentence: &[ProseWord]) -> bool {
             sentence,
             &["next run/iteration/agent/session/round/time", "aiming", "working towards/toward", "tomorrow"],
         );
-    tells_of_tag && !old && (void || mentioned || example)
+    refers_back && !old && (void || mentioned || example)
 }
 
 #[cfg(test)]
@@ -146,7 +146,7 @@ mod tests {
 
     // spec: S4
     #[test]
-    fn footers_take_nothing_back() {
+    fn footers_are_not_retractions() {
         for text in [
             "Thanks for the clear spec, it made this easy.",
             "You can review the branch whenever it suits you.",

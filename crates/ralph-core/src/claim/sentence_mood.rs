@@ -1,5 +1,5 @@
-//! Reads the sentence around a tag: does it give the signal, or does it deny it, set a condition, put it
-//! off, ask, instruct or report? It looks only at words; where the sentence stands is decided elsewhere.
+//! Decides whether the sentence around a tag gives the signal, or negates it, makes it conditional, postpones it, asks,
+//! instructs or reports. Only the words count here; `tag_usage` and `surrounding_lines` find the sentence.
 
 use core::ops::Range;
 
@@ -7,16 +7,16 @@ use super::TagMention;
 use super::lexicon as cues;
 use super::prose_words::{ProseWord, TAG_WORD, find_any_match, find_match, has_match, is_verb_form};
 
-/// Where the sentence stands relative to its tag.
+/// The position of the sentence relative to its tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SentencePosition {
-    /// It introduces a tag that stands on a line of its own.
+    /// The sentence introduces a tag on a separate line.
     LeadIn,
-    /// The tag is a part of it.
+    /// The tag is part of the sentence.
     Inline,
 }
 
-/// Returns how the sentence talks about the tag, or nothing when it gives the signal.
+/// Returns how the sentence mentions the tag, or `None` if it gives the signal.
 pub(crate) fn mention_in_sentence(sentence: &[ProseWord], position: SentencePosition) -> Option<TagMention> {
     let main = after_consequence(match position {
         SentencePosition::LeadIn => after_semicolon(sentence),
@@ -47,8 +47,8 @@ pub(crate) fn mention_in_sentence(sentence: &[ProseWord], position: SentencePosi
     is_reported(clause, position).then_some(TagMention::Reported)
 }
 
-/// Tells whether a lead-in gives a reason to take the tag after it for an assertion: it speaks of finished
-/// work, of this very moment, or of the speaker, or it is a mere label.
+/// Returns whether a lead-in makes the tag after it an assertion: it mentions finished work, the present moment or the
+/// speaker, or it is only a label.
 pub(crate) fn is_assertion(sentence: &[ProseWord]) -> bool {
     let main = after_consequence(sentence);
     main.len() < sentence.len()
@@ -61,13 +61,13 @@ pub(crate) fn is_assertion(sentence: &[ProseWord]) -> bool {
         || (main.iter().filter(|word| !word.is_punctuation()).count() <= 6 && has_match(main, cues::FINAL_LABELS))
 }
 
-/// A semicolon ends a statement of its own; what comes after it leads in.
+/// Returns the part after the last semicolon: the part before it is a separate statement.
 fn after_semicolon(sentence: &[ProseWord]) -> &[ProseWord] {
     let at = sentence.iter().rposition(|word| word.text == ";").map_or(0, |at| at + 1);
     sentence.get(at..).unwrap_or(sentence)
 }
 
-/// Returns the part after the last "so" or "therefore": what comes before it is the reason.
+/// Returns the part after the last "so" or "therefore": the part before it is the reason.
 fn after_consequence(sentence: &[ProseWord]) -> &[ProseWord] {
     const NO_CONSEQUENCE_AFTER: &[&str] =
         &["if", "do", "say", "not", "or", "even", "think", "doing", "and", "like", "just", "quite"];
@@ -84,7 +84,7 @@ fn after_consequence(sentence: &[ProseWord]) -> &[ProseWord] {
         }
     });
     at.map_or(sentence, |at| {
-        // "I am therefore not printing": an adverb inside a clause opens no new one.
+        // "I am therefore not printing": an adverb inside a clause does not start a new clause.
         let inside = at.checked_sub(1).and_then(|before| sentence.get(before));
         let adverb = sentence.get(at).is_some_and(|word| word.text != "so")
             && inside.is_some_and(|word| !word.is_punctuation() && !matches!(word.text.as_str(), "and" | "but"));
@@ -107,7 +107,7 @@ fn is_clause_boundary(words: &[ProseWord], at: usize) -> bool {
     })
 }
 
-/// Returns the clause that holds the tag, or the last one. A clause without a subject borrows it.
+/// Returns the clause that contains the tag, or the last clause. A clause without a subject is extended to the left.
 fn clause_with_tag(main: &[ProseWord]) -> &[ProseWord] {
     let last = main.iter().rposition(|word| !word.is_punctuation()).unwrap_or(0);
     let at = main.iter().position(|word| word.text == TAG_WORD).unwrap_or(last);
@@ -120,7 +120,7 @@ fn clause_with_tag(main: &[ProseWord]) -> &[ProseWord] {
     main.get(start..end).unwrap_or(main)
 }
 
-/// Tells whether a clause is only a verb and its object, or only an adverb.
+/// Returns whether a clause is only a verb and its object, or only an adverb.
 fn lacks_subject(clause: &[ProseWord]) -> bool {
     let mut rest = clause.iter().filter(|word| !word.is_punctuation() && word.text != TAG_WORD);
     let Some(first) = rest.next() else { return true };
@@ -176,7 +176,7 @@ fn is_negated(clause: &[ProseWord]) -> bool {
     negators == 0 || held == 0
 }
 
-/// Tells whether the negation belongs to the work ("nothing is left that is not covered").
+/// Returns whether the negation is about the work ("nothing is left that is not covered").
 pub(crate) fn is_about_work(clause: &[ProseWord]) -> bool {
     const WORK_NEGATIONS: &[&str] = &[
         "nothing .. left/open/missing/remains/outstanding/remaining",
@@ -235,7 +235,7 @@ fn has_conditional_verb(main: &[ProseWord]) -> bool {
         )
 }
 
-/// Tells whether a clause about a time names something that has not happened.
+/// Returns whether a time clause is about an event that has not happened yet.
 fn has_pending_time_clause(main: &[ProseWord]) -> bool {
     let promised = has_match(main, &["will", "shall", "would", "should", "must", "going to", "%expect"]);
     cues::TIME_CONJUNCTIONS
@@ -247,14 +247,14 @@ fn is_past_event(main: &[ProseWord], cue: &Range<usize>) -> bool {
     let clause = main.get(cue.end..).unwrap_or(&[]);
     let end = clause.iter().position(ProseWord::is_punctuation).unwrap_or(clause.len());
     let clause = clause.get(..end).unwrap_or(&[]);
-    let told = |(at, word): (usize, &ProseWord)| {
+    let is_past_verb = |(at, word): (usize, &ProseWord)| {
         let before = at.checked_sub(1).and_then(|index| clause.get(index)).map_or("", |word| word.text.as_str());
         at > 0
             && word.text.len() > 3
             && word.text.ends_with("ed")
             && !matches!(before, "is" | "are" | "be" | "been" | "being" | "gets" | "get" | "has" | "have")
     };
-    clause.iter().enumerate().any(told) || find_match(clause, cues::PAST_TENSE_VERBS).is_some()
+    clause.iter().enumerate().any(is_past_verb) || find_match(clause, cues::PAST_TENSE_VERBS).is_some()
 }
 
 fn is_future(main: &[ProseWord], position: SentencePosition) -> bool {
@@ -285,7 +285,7 @@ fn is_instruction(main: &[ProseWord], clause: &[ProseWord], position: SentencePo
         && !is_fulfilled_condition(main)
 }
 
-/// "The exit condition is satisfied" announces; "is satisfied when …" describes.
+/// Returns whether a condition is reported as met: "the exit condition is satisfied", but not "is satisfied when …".
 fn is_fulfilled_condition(main: &[ProseWord]) -> bool {
     let stated = has_match(
         main,
@@ -300,14 +300,14 @@ fn is_fulfilled_condition(main: &[ProseWord]) -> bool {
     stated && !has_match(main, cues::TIME_CONJUNCTIONS) && !has_if_clause(main)
 }
 
-/// "A finished agent replies with …" tells what agents do, not what this one does.
+/// Returns whether a sentence describes agents in general, as in "a finished agent replies with …".
 fn is_about_agents_in_general(main: &[ProseWord]) -> bool {
     let pattern =
         alloc::format!("agent/agents/assistant/assistants/worker/workers/coder/model .. {}", cues::SIGNAL_VERBS);
     find_match(main, &pattern).is_some()
 }
 
-/// Tells whether the speaker gives the signal with these words.
+/// Returns whether the speaker gives the signal in this clause.
 pub(crate) fn gives_signal_now(clause: &[ProseWord]) -> bool {
     const SPEAKER_PATTERN: &str = "i/we am/are? now/hereby/herewith/therefore/thus/can/may/do/finally/happily/\
         gladly/\
@@ -319,7 +319,7 @@ pub(crate) fn gives_signal_now(clause: &[ProseWord]) -> bool {
     spoken || handed || first.is_some_and(|word| word.text.ends_with("ing") && is_signal_verb(&word.text))
 }
 
-/// Tells whether a word gives a signal now, and did not give it once.
+/// Returns whether a word is a signal verb in the present tense.
 pub(crate) fn is_present_signal_verb(word: &ProseWord) -> bool {
     is_signal_verb(&word.text)
         && !word.text.ends_with("ed")
@@ -332,7 +332,7 @@ fn is_signal_verb(word: &str) -> bool {
         .any(|verb| verb.strip_prefix('%').map_or(word == verb, |base| is_verb_form(word, base)))
 }
 
-/// Tells whether a clause is an order. After "I", a verb without a subject goes on with "I".
+/// Returns whether any clause is an order. After "I", the subject of a verb without a subject is "I".
 fn has_imperative(main: &[ProseWord]) -> bool {
     let speaker = has_match(main, &["< i/we"]);
     main.split(|word| matches!(word.text.as_str(), "," | ";" | ":" | "-" | "(" | ")" | "and" | "then" | "."))
@@ -340,7 +340,7 @@ fn has_imperative(main: &[ProseWord]) -> bool {
         && !speaker
 }
 
-/// Tells whether a clause begins with an order to give the signal.
+/// Returns whether a clause starts with an order to give the signal.
 fn is_imperative(clause: &[ProseWord]) -> bool {
     const POLITE_ADVERBS: &str = "please/just/simply/always/only/finally/now/also/kindly/do?";
     let order = alloc::format!("< {POLITE_ADVERBS} {POLITE_ADVERBS} {}", cues::IMPERATIVE_VERBS);
@@ -356,14 +356,14 @@ fn is_reported(clause: &[ProseWord], position: SentencePosition) -> bool {
     if position == SentencePosition::LeadIn && gives_signal_now(clause) {
         return false;
     }
-    let told = mentions_signal(clause) || position == SentencePosition::Inline;
-    if has_match(clause, cues::OTHER_SPEAKERS) && told {
+    let is_about_signal = mentions_signal(clause) || position == SentencePosition::Inline;
+    if has_match(clause, cues::OTHER_SPEAKERS) && is_about_signal {
         return true;
     }
     if has_match(clause, &["now", "this time", "hereby", "today"]) {
         return false;
     }
-    if has_match(clause, cues::OTHER_TIME_PHRASES) && told {
+    if has_match(clause, cues::OTHER_TIME_PHRASES) && is_about_signal {
         return true;
     }
     let before = clause.iter().position(|word| word.text == TAG_WORD).unwrap_or(clause.len());
@@ -382,7 +382,7 @@ mod tests {
 
     // spec: S3
     #[test]
-    fn a_sentence_shows_what_it_does_with_the_tag() {
+    fn each_kind_of_mention_is_recognised() {
         assert_eq!(lead_in_mention("The line I am not allowed to print yet:"), Some(TagMention::Negated));
         assert_eq!(lead_in_mention("If the check were green, my last line would be:"), Some(TagMention::Conditional));
         assert_eq!(lead_in_mention("My next message:"), Some(TagMention::Future));

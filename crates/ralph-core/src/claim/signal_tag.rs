@@ -1,5 +1,6 @@
-//! Finds the signal tags in a text. It says where a tag stands and what it holds, and leaves to others
-//! whether it is used or only talked about.
+//! Finds the signal tags in a text, with their position and content. `tag_usage` decides whether a tag is used or only
+//! mentioned.
+//! By hand because agent output is not well-formed XML or HTML.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +9,7 @@ use core::ops::Range;
 use super::promise::collapse_whitespace;
 use super::slice_or_empty;
 
-/// The signals an agent can give.
+/// The signals that an agent can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentSignal {
     Promise,
@@ -26,7 +27,7 @@ pub(crate) enum BracketForm {
     Escaped,
 }
 
-/// What the opening tag carries besides its name.
+/// The attribute of the opening tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TagAttribute {
     None,
@@ -34,14 +35,14 @@ pub(crate) enum TagAttribute {
     Other,
 }
 
-/// One closed tag.
+/// A signal tag with its closing mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignalTag {
     pub(crate) signal: AgentSignal,
     pub(crate) form: BracketForm,
     pub(crate) attribute: TagAttribute,
     pub(crate) span: Range<usize>,
-    /// The content, with white space collapsed.
+    /// The content, with whitespace collapsed.
     pub(crate) value: String,
 }
 
@@ -114,7 +115,7 @@ fn element_mark_at(text: &str, start: usize) -> Option<ElementMark<'_>> {
     Some(ElementMark { name, kind, form: *form, attributes, span: start..start + at + inside.len() + close })
 }
 
-/// Returns what stands before the closing bracket, and the length of that bracket.
+/// Returns the text before the closing bracket, and the length of the bracket.
 fn split_at_closing_bracket(text: &str, form: BracketForm) -> Option<(&str, usize)> {
     let mut end = text.len().min(MAX_ATTRIBUTE_BYTES);
     while !text.is_char_boundary(end) {
@@ -141,7 +142,7 @@ pub(crate) fn signal_of_mark(mark: &ElementMark<'_>) -> Option<AgentSignal> {
     SIGNAL_NAMES.iter().find(|(name, _)| mark.name.eq_ignore_ascii_case(name)).map(|(_, signal)| *signal)
 }
 
-/// Returns all closed signal tags, in the order of their opening.
+/// Returns all closed signal tags, ordered by their start.
 pub(crate) fn find_signal_tags(text: &str, marks: &[ElementMark<'_>]) -> Vec<SignalTag> {
     let mut found = Vec::new();
     let mut open: [Option<&ElementMark<'_>>; 3] = [None; 3];
@@ -185,7 +186,7 @@ fn parse_attribute(attributes: &str) -> TagAttribute {
     if bare.contains([' ', '"', '=']) { TagAttribute::Other } else { TagAttribute::Id(bare.into()) }
 }
 
-/// Returns `value` with the usual HTML escapes undone once.
+/// Decodes the common HTML escapes in `value` once.
 pub(crate) fn unescape_html(value: &str) -> String {
     const HTML_ESCAPES: &[(&str, char)] = &[
         ("&lt;", '<'),
@@ -202,8 +203,8 @@ pub(crate) fn unescape_html(value: &str) -> String {
     let mut rest = value;
     while let Some(c) = rest.chars().next() {
         match HTML_ESCAPES.iter().find(|(escape, _)| starts_with_ignoring_case(rest, escape)) {
-            Some((escape, meant)) => {
-                out.push(*meant);
+            Some((escape, character)) => {
+                out.push(*character);
                 rest = slice_or_empty(rest, escape.len()..rest.len());
             }
             None => {
@@ -225,14 +226,14 @@ mod tests {
 
     // spec: S1
     #[test]
-    fn a_tag_is_found_in_any_letter_case_and_over_lines() {
+    fn a_tag_is_found_in_any_letter_case_and_across_lines() {
         assert_eq!(tag_values("<Promise>Complete</PROMISE>"), ["Complete"]);
         assert_eq!(tag_values("<promise>\n  ALL\nDONE </promise >"), ["ALL DONE"]);
     }
 
     // spec: S8
     #[test]
-    fn escaped_tags_are_found_and_kept_apart() {
+    fn an_escaped_tag_is_found_but_does_not_pair_with_a_bare_tag() {
         assert_eq!(tag_values("&lt;promise&gt;X&lt;/promise&gt;"), ["X"]);
         assert!(tag_values("&lt;promise&gt;X</promise>").is_empty());
     }

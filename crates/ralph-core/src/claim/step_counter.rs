@@ -1,5 +1,6 @@
-//! Counts how much is looked at to judge a message. Only tests count: time says too little on a busy machine.
-#![expect(clippy::disallowed_types, reason = "a count of the tests is no state of the rules")]
+//! Counts the steps that the evaluation of a message takes. Compiled only for tests: elapsed time is not reliable on a
+//! busy machine.
+#![expect(clippy::disallowed_types, reason = "the counter exists only in tests and is not state of the rules")]
 use std::cell::Cell;
 
 std::thread_local! {
@@ -19,7 +20,7 @@ mod tests {
 
     const DONE_TAG: &str = "<promise>DONE</promise>";
 
-    /// What a hostile or broken agent may print without end.
+    /// Text that a hostile or broken agent may print endlessly.
     const REPEATED_UNITS: &[&str] = &[
         "\"",
         "\" ",
@@ -40,7 +41,7 @@ mod tests {
         "word ",
     ];
 
-    /// Where the tags stand among them.
+    /// The positions of the tag relative to the repeated text.
     const MESSAGE_SHAPES: &[fn(&str) -> String] = &[
         |units| format!("{units}\n{DONE_TAG}"),
         |units| format!("{units}{DONE_TAG}"),
@@ -60,12 +61,12 @@ mod tests {
 
     fn assert_linear_steps(label: &str, text: impl Fn(usize) -> String) {
         let (short, long) = (steps_to_read(&text(1_500)), steps_to_read(&text(6_000)));
-        assert!(long <= 6 * short + 200_000, "{label}: {short} steps, {long} for four times as much");
+        assert!(long <= 6 * short + 200_000, "{label}: {short} steps, but {long} for a message four times as long");
     }
 
     // spec: S3
     #[test]
-    fn the_effort_grows_no_faster_than_the_message() {
+    fn the_number_of_steps_grows_linearly_with_the_message() {
         for unit in REPEATED_UNITS {
             for (number, shape) in MESSAGE_SHAPES.iter().enumerate() {
                 let text = |bytes: usize| shape(&unit.repeat(bytes / unit.len()));
@@ -76,7 +77,7 @@ mod tests {
 
     // spec: S3
     #[test]
-    fn many_tags_cost_no_more_than_the_words_between_them() {
+    fn the_number_of_steps_grows_linearly_with_the_number_of_tags() {
         for unit in ["\"", "\" ", "` ", "<", "word "] {
             for tag in [DONE_TAG, "<promise>OTHER</promise>"] {
                 let one = format!("{}{tag}", unit.repeat(8));

@@ -1,5 +1,5 @@
-//! Joins a tag on its own line with the lines that belong to its sentence: a lead-in above, a
-//! continuation below, or the list it is an item of.
+//! Reads the lines around a tag that is alone on its line: a lead-in above, a continuation below, or the list that
+//! contains the tag.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use super::signal_tag::SignalTag;
 use super::tag_usage::SignalSense;
 use super::{TagMention, slice_or_empty};
 
-/// Returns how the lines around an own-line tag make a mention of it.
+/// Returns the mention if the lines around a tag that is alone on its line only mention it.
 pub(crate) fn mention_from_surrounding_lines(
     view: &ParsedMessage<'_>,
     tag: &SignalTag,
@@ -36,11 +36,11 @@ pub(crate) fn mention_from_surrounding_lines(
     }
 }
 
-/// What a lead-in says about the tag.
+/// What a lead-in means for the tag.
 enum LeadInMeaning {
-    /// It talks about the tag.
+    /// It only mentions the tag.
     Mentions(TagMention),
-    /// It has no word of finished work.
+    /// It does not mention finished work.
     NoAssertion,
 }
 
@@ -52,7 +52,7 @@ impl LeadInMeaning {
         }
     }
 
-    /// "The work is not done:" before a rejection is its reason and no denial of it.
+    /// Ignores a negation: "The work is not done:" before a rejection is its reason and does not negate it.
     fn mention_for_other_signal(self) -> Option<TagMention> {
         match self {
             Self::Mentions(mention) => Some(mention).filter(|mention| *mention != TagMention::Negated),
@@ -61,7 +61,7 @@ impl LeadInMeaning {
     }
 }
 
-/// Whether a line below goes on with the sentence, so that the line above belongs to it too.
+/// Whether a line below continues the sentence, so that the line above belongs to it too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineJoin {
     Joined,
@@ -119,7 +119,7 @@ fn read_prose_lead_in(view: &ParsedMessage<'_>, above: usize, line: usize, joine
     if adjacent && !finished && talks { read_lead_in_mood(&sentence) } else { None }
 }
 
-/// "Added pagination", "Add Cargo docs": a terse report of a change, and no heading of a tag.
+/// Returns whether a line is a terse change report ("Added pagination", "Add Cargo docs") and not a title of the tag.
 fn is_change_report(sentence: &[ProseWord]) -> bool {
     let first = sentence.first().map_or("", |word| word.text.as_str());
     const TITLE_PARTICIPLES: &str = "expected/required/desired/suggested/intended/related/detailed/proposed/quoted/\
@@ -131,7 +131,7 @@ fn is_change_report(sentence: &[ProseWord]) -> bool {
     (past || bare) && !has_match(sentence, &[cues::SIGNAL_NOUNS]) && !has_match(sentence, cues::EXAMPLE_PHRASES)
 }
 
-/// Reads a sentence that asks for the tag to follow. Without any word of finished work it only shows it.
+/// Reads a sentence that introduces the tag. Without a word about finished work it only presents the tag.
 fn read_introduction(sentence: &[ProseWord]) -> Option<LeadInMeaning> {
     read_lead_in_mood(sentence).or_else(|| (!is_assertion(sentence)).then_some(LeadInMeaning::NoAssertion))
 }
@@ -140,14 +140,14 @@ fn read_lead_in_mood(sentence: &[ProseWord]) -> Option<LeadInMeaning> {
     mention_in_sentence(sentence, SentencePosition::LeadIn).map(LeadInMeaning::Mentions)
 }
 
-/// Puts the tag at the end of an unfinished sentence, where it belongs.
+/// Appends the tag to an unfinished sentence.
 fn append_tag_word(mut sentence: Vec<ProseWord>) -> Vec<ProseWord> {
     let at = sentence.last().map_or(0, |word| word.offset);
     sentence.push(ProseWord { text: TAG_WORD.into(), offset: at });
     sentence
 }
 
-/// "Should this be the answer?" asks about the tag below it.
+/// Returns whether a sentence asks about the tag below it, as in "Should this be the answer?".
 fn is_question_about_tag(sentence: &[ProseWord]) -> bool {
     let asks = sentence.last().is_some_and(|word| word.text == "?");
     asks && has_match(
@@ -159,10 +159,10 @@ fn is_question_about_tag(sentence: &[ProseWord]) -> bool {
     )
 }
 
-/// How many lines of tags a lead-in may stand above.
+/// How many lines that contain only tags may be between a lead-in and the tag.
 const MAX_TAG_LINES: usize = 8;
 
-/// Returns the nearest line above that holds more than tags.
+/// Returns the nearest line above that contains more than tags.
 fn nearest_text_line_above(view: &ParsedMessage<'_>, line: usize) -> Option<usize> {
     let mut at = line;
     for _ in 0..MAX_TAG_LINES {
@@ -182,20 +182,20 @@ fn nearest_text_line_above(view: &ParsedMessage<'_>, line: usize) -> Option<usiz
 
 const MAX_SENTENCE_BYTES: usize = 2048;
 
-/// Returns the last sentence of the paragraph that ends with this line.
+/// Returns the last sentence of the paragraph up to the end of this line.
 fn last_sentence(view: &ParsedMessage<'_>, line: usize) -> Vec<ProseWord> {
     let end = view.line_range(line).end;
     let start = view.line_range(view.paragraph_lines(line).start).start.max(end.saturating_sub(MAX_SENTENCE_BYTES));
     let words = view.words_in(start..end);
     let mut trimmed = words.as_slice();
-    // An ellipsis ends in stops, but the sentence goes on.
+    // The sentence continues after an ellipsis.
     while trimmed.len() > 1 && trimmed.iter().rev().take(2).all(ProseWord::ends_sentence) {
         trimmed = trimmed.get(..trimmed.len() - 1).unwrap_or(&[]);
     }
     split_sentences(trimmed).last().map(|sentence| sentence.to_vec()).unwrap_or_default()
 }
 
-/// Tells whether a line asks for something to follow.
+/// Returns whether a line introduces the text that follows.
 fn expects_continuation(view: &ParsedMessage<'_>, line: usize, sentence: &[ProseWord]) -> bool {
     let raw = slice_or_empty(view.text, view.line_range(line)).trim_end().trim_end_matches(['*', '_', ' ']);
     let signed = raw.ends_with(|c: char| {
@@ -231,7 +231,7 @@ fn read_line_below(view: &ParsedMessage<'_>, line: usize) -> Option<LineBelow> {
     if raw.starts_with(char::is_lowercase) { read_lowercase_continuation(&sentence) } else { read_fragment(&sentence) }
 }
 
-/// Puts the tag where an arrow points at it.
+/// Replaces the arrow at the start of a sentence with the tag that it points to.
 fn replace_arrow_with_tag(mut sentence: Vec<ProseWord>) -> Vec<ProseWord> {
     if let Some(arrow) = sentence.first_mut() {
         arrow.text = TAG_WORD.into();
@@ -239,7 +239,7 @@ fn replace_arrow_with_tag(mut sentence: Vec<ProseWord>) -> Vec<ProseWord> {
     sentence
 }
 
-/// Reads a line that goes on in lower case.
+/// Reads a line that continues the sentence in lower case.
 fn read_lowercase_continuation(sentence: &[ProseWord]) -> Option<LineBelow> {
     let first = sentence.iter().find(|word| !word.is_punctuation())?;
     let is_in = |list: &str| list.split('/').any(|known| known == first.text);
@@ -252,7 +252,7 @@ fn read_lowercase_continuation(sentence: &[ProseWord]) -> Option<LineBelow> {
         return Some(LineBelow::Mention(TagMention::Negated));
     }
     if is_in("but/though/although/however/just/even/and/or") {
-        let held = has_match(
+        let is_withheld = has_match(
             sentence,
             &[
                 "not yet",
@@ -274,7 +274,11 @@ fn read_lowercase_continuation(sentence: &[ProseWord]) -> Option<LineBelow> {
                 "as an example",
             ],
         );
-        return if held { Some(LineBelow::Mention(TagMention::Negated)) } else { Some(LineBelow::JoinsSentence) };
+        return if is_withheld {
+            Some(LineBelow::Mention(TagMention::Negated))
+        } else {
+            Some(LineBelow::JoinsSentence)
+        };
     }
     if is_in(cues::PREDICATE_VERBS) {
         return Some(LineBelow::Mention(
@@ -304,7 +308,7 @@ fn read_fragment(sentence: &[ProseWord]) -> Option<LineBelow> {
     (!whole && !greeting && (opens || short)).then_some(LineBelow::Mention(TagMention::Conditional))
 }
 
-/// Returns how a list makes a mention of the tag in one of its items.
+/// Returns the mention if the list around a tag only mentions it.
 pub(crate) fn mention_in_list(view: &ParsedMessage<'_>, line: usize) -> Option<TagMention> {
     match view.line_kind(line) {
         LineKind::Numbered => Some(TagMention::Listed),

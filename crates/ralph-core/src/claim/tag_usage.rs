@@ -1,4 +1,4 @@
-//! Decides for one tag whether it is used or only mentioned.
+//! Decides whether a tag is used or only mentioned.
 
 use alloc::vec::Vec;
 
@@ -14,27 +14,27 @@ use super::signal_tag::{BracketForm, SignalTag};
 use super::surrounding_lines::{mention_from_surrounding_lines, mention_in_list};
 use super::{TagMention, slice_or_empty};
 
-/// What a tag does where it stands.
+/// How a tag is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TagUsage {
-    /// It is used, alone on its line.
+    /// The tag is used and alone on its line.
     AloneOnLine,
-    /// It is used at the end of a sentence.
+    /// The tag is used at the end of a sentence.
     AtSentenceEnd,
-    /// It is talked about.
+    /// The tag is only mentioned.
     Mentioned(TagMention),
 }
 
-/// Whose signal a tag is. A claim needs more proof than a signal that says the contrary.
+/// Whether a tag is a claim. A claim must meet stricter rules than a signal that stops the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalSense {
-    /// It holds the promise that would end the loop.
+    /// The tag contains the promise that would end the loop.
     Claim,
-    /// It holds anything else.
+    /// The tag contains anything else.
     Other,
 }
 
-/// Returns what the tag does where it stands.
+/// Returns how the tag is used.
 pub(crate) fn classify_tag_usage(view: &ParsedMessage<'_>, tag: &SignalTag, sense: SignalSense) -> TagUsage {
     if let Some(mention) = mention_by_location(view, tag) {
         return TagUsage::Mentioned(mention);
@@ -49,7 +49,7 @@ pub(crate) fn classify_tag_usage(view: &ParsedMessage<'_>, tag: &SignalTag, sens
     if is_followed_by_question_mark(view, tag) { TagUsage::Mentioned(TagMention::Asked) } else { used }
 }
 
-/// Returns why the place itself makes a mention of the tag.
+/// Returns the mention if the location of the tag already makes it one.
 fn mention_by_location(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagMention> {
     let inside = |range: &core::ops::Range<usize>| range.start < tag.span.start && tag.span.end < range.end;
     match view.line_kind(view.line_at(tag.span.start)) {
@@ -75,12 +75,12 @@ fn is_struck_out(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
     before.ends_with("~~") && view.text_after(tag.span.end).trim_start_matches(['*', '_', ' ']).starts_with("~~")
 }
 
-/// "+<promise>" is a line of a diff; a bullet would have a blank after it.
+/// Returns whether the tag is on a diff line such as "+<promise>". A bullet would have a blank after its sign.
 fn is_diff_line(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
     matches!(view.text_before(tag.span.start), "+" | "-")
 }
 
-/// Tells whether nothing but decoration and other tags stands on the lines of the tag.
+/// Returns whether the lines of the tag contain only decoration and other tags.
 fn is_alone_on_line(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
     let line = view.line_at(tag.span.start);
     let before = has_only_tags(view, view.line_range(line).start..tag.span.start);
@@ -107,10 +107,10 @@ fn is_followed_by_question_mark(view: &ParsedMessage<'_>, tag: &SignalTag) -> bo
     view.text_after(tag.span.end).trim_start_matches(['*', '_', ' ']).starts_with(['?', '\u{ff1f}'])
 }
 
-/// How far around a tag its sentence is looked for.
+/// How far before and after a tag its sentence is searched.
 const MAX_SENTENCE_DISTANCE_BYTES: usize = 4096;
 
-/// Returns how the sentence around a tag makes a mention of it.
+/// Returns the mention if the sentence around a tag only mentions it.
 fn inline_mention(view: &ParsedMessage<'_>, tag: &SignalTag) -> Option<TagMention> {
     if view.text_before(tag.span.start).trim_start().trim_start_matches(['-', '*', '+', ' ']).starts_with("[ ]") {
         return Some(TagMention::Listed);
@@ -143,7 +143,7 @@ fn has_words(words: &[ProseWord]) -> bool {
     words.iter().any(|word| !word.is_punctuation())
 }
 
-/// Returns the words of the paragraph; a line below belongs to it only when it goes on in lower case.
+/// Returns the words of the paragraph. The line below belongs to it only if it continues in lower case.
 fn words_around(view: &ParsedMessage<'_>, tag: &SignalTag) -> Vec<ProseWord> {
     let first = view.paragraph_lines(view.line_at(tag.span.start)).start;
     let start = view
@@ -152,9 +152,9 @@ fn words_around(view: &ParsedMessage<'_>, tag: &SignalTag) -> Vec<ProseWord> {
         .max(floor_char_boundary(view.text, tag.span.start.saturating_sub(MAX_SENTENCE_DISTANCE_BYTES)));
     let last = view.line_at(tag.span.end.saturating_sub(1));
     let next = view.line_range(last + 1);
-    let goes_on = view.line_kind(last + 1) == LineKind::Prose
+    let continues = view.line_kind(last + 1) == LineKind::Prose
         && slice_or_empty(view.text, next.clone()).trim_start().starts_with(char::is_lowercase);
-    let end = if goes_on { next.end } else { view.line_range(last).end };
+    let end = if continues { next.end } else { view.line_range(last).end };
     view.words_in(start..end.min(floor_char_boundary(view.text, tag.span.end + MAX_SENTENCE_DISTANCE_BYTES)))
 }
 
@@ -166,12 +166,12 @@ fn floor_char_boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// Reads a sentence that begins with the tag.
+/// Reads a sentence that starts with the tag.
 fn mention_as_subject(view: &ParsedMessage<'_>, tag: &SignalTag, after: &[ProseWord]) -> Option<TagMention> {
     let rest = view.text_after(tag.span.end).trim_start_matches(['*', '_', ' ', '\t']);
-    let begins_anew = rest.chars().find(|c| c.is_alphanumeric()).is_some_and(char::is_uppercase);
+    let starts_sentence = rest.chars().find(|c| c.is_alphanumeric()).is_some_and(char::is_uppercase);
     let aside = rest.starts_with('(') && trim_decoration(view.text_before(tag.span.start)).is_empty();
-    if (begins_anew && !rest.starts_with([':', ',', ';', '-', '=', '\u{2014}', '\u{2013}', '\u{2192}'])) || aside {
+    if (starts_sentence && !rest.starts_with([':', ',', ';', '-', '=', '\u{2014}', '\u{2013}', '\u{2192}'])) || aside {
         return mention_in_sentence(after, SentencePosition::Inline)
             .filter(|how| !matches!(how, TagMention::Asked | TagMention::Future | TagMention::Reported));
     }
@@ -205,15 +205,15 @@ fn mention_as_object(
         || (matches!(last, ":" | "-" | ",")
             && before.iter().rev().nth(1).is_some_and(|word| CONCLUSION_WORDS.contains(&word.text.as_str())));
     let clause = last_clause(before);
-    let goes_on_with_i = has_match(before, &["< i/we"]) && clause.first().is_some_and(is_present_signal_verb);
-    if introduced || bridged || goes_on_with_i || gives_signal_now(clause) {
+    let continues_first_person = has_match(before, &["< i/we"]) && clause.first().is_some_and(is_present_signal_verb);
+    if introduced || bridged || continues_first_person || gives_signal_now(clause) {
         None
     } else {
         Some(TagMention::MidSentence)
     }
 }
 
-/// "✔ lint ✔ types →": ticks say done, unless a cross is among them.
+/// Returns whether check marks come before the tag, as in "✔ lint ✔ types →", and no cross.
 fn is_after_check_mark(view: &ParsedMessage<'_>, tag: &SignalTag) -> bool {
     let before = view.text_before(tag.span.start);
     before.contains(['\u{2713}', '\u{2714}', '\u{2705}', '\u{2611}', '\u{1f5f8}'])

@@ -1,17 +1,17 @@
-//! Removes what a terminal would not show as text: colour codes, titles, zero-width and control
-//! characters. It works piece by piece, so a code split over two pieces is still removed. Carriage
-//! returns stay, because only the whole line tells what they leave visible (see [`visible`]).
+//! Removes output that a terminal does not show as text: colour codes, titles, zero-width and control characters.
+//! A code that is split across two pieces is still removed. Carriage returns stay until the whole line is known, see
+//! [`visible_text`]. By hand because the result must not depend on how the stream is split into pieces.
 
 use alloc::string::String;
 
-/// Stands in the kept text where the terminal erased the line so far.
+/// Marks the place in the filtered text where the terminal erased the line.
 const ERASED_LINE_MARK: &str = "\u{b}";
-/// How many bytes are looked at one by one.
+/// How many bytes are checked one by one before whole blocks are checked.
 const BYTEWISE_SCAN_BYTES: usize = 8;
-/// A title or link longer than this was never closed, so its end is assumed.
+/// A longer title or link was probably never closed, so it ends here.
 const MAX_HIDDEN_STRING_CHARS: usize = 4096;
 
-/// The incremental filter.
+/// Filters terminal output incrementally.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminalFilter {
     state: EscapeState,
@@ -23,21 +23,21 @@ enum EscapeState {
     #[default]
     Text,
     Escape,
-    /// A control sequence and its first parameter characters.
+    /// Inside a control sequence, with its first parameter character.
     ControlSequence {
         first_parameter: Option<char>,
     },
-    /// A title, link or device string.
+    /// Inside a title, link or device string.
     HiddenString {
         length: usize,
     },
     HiddenStringEscape,
-    /// One more character belongs to the escape.
+    /// One more character belongs to the escape sequence.
     Charset,
 }
 
 impl TerminalFilter {
-    /// Feeds `text` and hands every visible run to `sink`.
+    /// Filters `text` and passes every visible run to `sink`.
     pub(crate) fn push(&mut self, text: &str, sink: &mut impl FnMut(&str)) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -116,7 +116,7 @@ impl TerminalFilter {
     }
 }
 
-/// Tells whether a control sequence wipes what the line shows.
+/// Returns whether a control sequence erases the visible text of the line.
 fn is_line_erase(last: char, first: Option<char>, after_return: bool) -> bool {
     match (last, first) {
         ('K', Some('1' | '2')) => true,
@@ -144,8 +144,8 @@ fn state_in_hidden_string(c: char, length: usize) -> EscapeState {
     }
 }
 
-/// Returns how many bytes can be passed on as they are, in one piece: binary data is full of characters that need a closer look
-/// and are shown all the same.
+/// Returns how many bytes can be passed on unchanged as one run. Binary data has many characters that
+/// [`may_need_filtering`] reports but that are visible.
 fn visible_prefix_len(text: &str) -> usize {
     let mut shown = 0;
     loop {
@@ -158,7 +158,7 @@ fn visible_prefix_len(text: &str) -> usize {
     }
 }
 
-/// Tells whether a character is text that is shown as it is.
+/// Returns whether a character is shown unchanged.
 fn is_plain_char(c: char) -> bool {
     match c {
         '\u{1b}' | '\u{9b}' | '\r' => false,
@@ -167,10 +167,10 @@ fn is_plain_char(c: char) -> bool {
     }
 }
 
-/// Returns how many bytes of plain text stand at the beginning. Whole blocks are tested without branches, so that
-/// plain output runs at the speed of memory.
+/// Returns how many bytes at the start are plain text. Whole blocks are tested without branches, because most output
+/// is plain.
 fn plain_prefix_len(bytes: &[u8]) -> usize {
-    // Where little of it is plain, a whole block would be tested again and again.
+    // In text with few plain bytes, the same block would otherwise be tested repeatedly.
     let near = bytes.iter().take(BYTEWISE_SCAN_BYTES).position(|byte| may_need_filtering(*byte));
     if let Some(near) = near {
         return near;
@@ -183,14 +183,14 @@ fn plain_prefix_len(bytes: &[u8]) -> usize {
     start + rest.iter().position(|byte| may_need_filtering(*byte)).unwrap_or(rest.len())
 }
 
-/// Tells whether a character starting with this byte may need a closer look.
+/// Returns whether a character that starts with this byte may have to be filtered.
 fn may_need_filtering(byte: u8) -> bool {
     let control = (byte < 0x20) & (byte != b'\n') & (byte != b'\t');
     let lead = (byte == 0xc2) | (byte == 0xcd) | (byte == 0xd8) | (byte == 0xe1) | (byte == 0xe2) | (byte == 0xef);
     control | (byte == 0x7f) | lead
 }
 
-/// Tells whether a character is drawn as nothing.
+/// Returns whether a terminal draws nothing for a character.
 pub(crate) fn is_invisible(c: char) -> bool {
     match c {
         '\n' | '\t' | '\r' => false,
@@ -200,11 +200,11 @@ pub(crate) fn is_invisible(c: char) -> bool {
     }
 }
 
-/// Returns what a terminal shows of text that went through the filter: a carriage return starts the
-/// line again, and an erased line is empty.
-pub(crate) fn visible_text(kept: &str) -> String {
-    let mut out = String::with_capacity(kept.len());
-    for (index, line) in kept.split('\n').enumerate() {
+/// Returns the text that a terminal shows for filtered text: a carriage return restarts the line, and an erased line is
+/// empty.
+pub(crate) fn visible_text(filtered: &str) -> String {
+    let mut out = String::with_capacity(filtered.len());
+    for (index, line) in filtered.split('\n').enumerate() {
         if index > 0 {
             out.push('\n');
         }
@@ -214,11 +214,11 @@ pub(crate) fn visible_text(kept: &str) -> String {
     out
 }
 
-/// Cleans a whole text at once.
+/// Removes terminal codes from a complete text.
 pub(crate) fn strip_terminal_codes(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    TerminalFilter::default().push(text, &mut |run| kept.push_str(run));
-    visible_text(&kept)
+    let mut filtered = String::with_capacity(text.len());
+    TerminalFilter::default().push(text, &mut |run| filtered.push_str(run));
+    visible_text(&filtered)
 }
 
 #[cfg(test)]
@@ -238,7 +238,7 @@ mod tests {
 
     // spec: S8
     #[test]
-    fn a_carriage_return_starts_the_line_again() {
+    fn a_carriage_return_restarts_the_line() {
         assert_eq!(strip_terminal_codes("one\r\ntwo\r\n"), "one\ntwo\n");
         assert_eq!(strip_terminal_codes("10%\r20%\rdone\n"), "done\n");
         assert_eq!(strip_terminal_codes("last\r"), "last");
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_title_does_not_swallow_the_next_line() {
+    fn an_unclosed_title_does_not_hide_the_next_line() {
         assert_eq!(strip_terminal_codes("\u{1b}]0;never closed\nnext"), "\nnext");
     }
 

@@ -1,30 +1,31 @@
-//! Turns bytes that arrive in pieces into text. A character split over two pieces is kept whole, and
-//! bytes that are no text become replacement characters, wherever the pieces were cut.
+//! Decodes UTF-8 that arrives in pieces. A character that is split across two pieces is decoded correctly, and invalid
+//! bytes become replacement characters, no matter where the stream is split.
+//! By hand because `String::from_utf8_lossy` needs the whole input.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A lossy decoder that remembers an unfinished character.
+/// A lossy decoder that buffers an incomplete character.
 #[derive(Debug, Clone, Default)]
 pub struct Utf8Decoder {
     pending_bytes: Vec<u8>,
 }
 
 impl Utf8Decoder {
-    /// Decodes `bytes` onto the end of `out`.
+    /// Decodes `bytes` and appends the text to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut String) {
         let mut rest = bytes;
         while !self.pending_bytes.is_empty() {
             let Some((first, after)) = rest.split_first() else { return };
             rest = after;
             self.pending_bytes.push(*first);
-            let held = core::mem::take(&mut self.pending_bytes);
-            self.decode_bytes(&held, out);
+            let pending = core::mem::take(&mut self.pending_bytes);
+            self.decode_bytes(&pending, out);
         }
         self.decode_bytes(rest, out);
     }
 
-    /// Ends the stream: an unfinished character becomes a replacement character.
+    /// Ends the stream. An incomplete character becomes a replacement character.
     pub fn finish(&mut self, out: &mut String) {
         if !self.pending_bytes.is_empty() {
             self.pending_bytes.clear();
@@ -63,13 +64,13 @@ mod tests {
 
     // spec: S8
     #[test]
-    fn a_character_split_over_pieces_stays_whole() {
+    fn a_character_split_across_pieces_is_decoded() {
         assert_eq!(decode_in_pieces("完了 ✅ <promise>".as_bytes(), 1), "完了 ✅ <promise>");
     }
 
     // spec: S8
     #[test]
-    fn invalid_bytes_are_replaced_as_in_one_piece() {
+    fn invalid_bytes_are_replaced_the_same_way_in_any_pieces() {
         let bytes = b"ok \xff\xe2\x28\xa1 \xf0\x9f\x98 end \xe2\x82";
         for size in 1..9 {
             assert_eq!(decode_in_pieces(bytes, size), String::from_utf8_lossy(bytes));

@@ -1,5 +1,5 @@
-//! Reads the logs that a message shows. The last summary counts, unless the words around it tell that it
-//! is an old one, an example, or already repaired.
+//! Searches the log blocks of a message for failures. The last block with a summary counts, unless the text around it
+//! says that it is old, an example, or already fixed.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,14 +11,14 @@ use crate::claim::parsed_message::ParsedMessage;
 use crate::claim::prose_words::{find_match, has_match, split_words};
 use crate::claim::slice_or_empty;
 
-/// Kinds of fences that hold logs.
+/// Info strings of code blocks that may contain logs.
 const LOG_LANGUAGES: &[&str] =
     &["", "text", "txt", "console", "bash", "sh", "shell", "log", "output", "plain", "plaintext", "terminal", "zsh"];
 
-/// How many lines of a log are read, from the last one on.
+/// How many lines of a log are read, counted from its end.
 const MAX_LOG_LINES: usize = 60;
 
-/// Returns the line of the last log that tells of a failure.
+/// Returns the last line of the last log that reports a failure.
 pub(super) fn find_failure_line(view: &ParsedMessage<'_>, prose: &[MessageSentence]) -> Option<Range<usize>> {
     let block =
         code_blocks(view).into_iter().rev().find(|block| is_log_block(view, block) && has_summary(view, block))?;
@@ -45,7 +45,7 @@ const CURRENT_LOG_WORDS: &[&str] =
     &["run/ran/running/result/results/output/suite/tests/test/check/checks/build/status/summary/final/\
         current/currently/last/now/\
         lint/ci/verification/log/report/`"];
-/// Words that introduce another log.
+/// Words that introduce an old log or an example.
 const OTHER_LOG_WORDS: &[&str] =
     &["before/was/were/used/failed/old/previously/example/sample/looks/format/message/prints/rejects/\
         given/when/if/\
@@ -53,7 +53,7 @@ const OTHER_LOG_WORDS: &[&str] =
         earlier/fixed/fix/without/\
         error/errors/like/instead/would/shows/showed/broken/fails/baseline"];
 
-/// Returns the blocks of code as ranges of lines.
+/// Returns the code blocks as ranges of lines.
 fn code_blocks(view: &ParsedMessage<'_>) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for line in (0..view.lines.len()).filter(|&line| view.line_kind(line) == LineKind::Code) {
@@ -65,7 +65,7 @@ fn code_blocks(view: &ParsedMessage<'_>) -> Vec<Range<usize>> {
     out
 }
 
-/// Tells whether the last line of the block closes its fence.
+/// Returns whether the last line of the block closes it.
 fn has_closing_marker(view: &ParsedMessage<'_>, block: &Range<usize>) -> bool {
     let raw = slice_or_empty(view.text, view.line_range(block.end - 1)).trim();
     block.len() > 1 && matches!(raw, "```" | "~~~")
@@ -77,7 +77,7 @@ fn is_log_block(view: &ParsedMessage<'_>, block: &Range<usize>) -> bool {
     info.is_none_or(|info| LOG_LANGUAGES.iter().any(|known| info.trim().eq_ignore_ascii_case(known)))
 }
 
-/// Tells whether a block shows how a check ended.
+/// Returns whether a block contains the result of a check.
 fn has_summary(view: &ParsedMessage<'_>, block: &Range<usize>) -> bool {
     block.clone().rev().take(MAX_LOG_LINES).any(|line| {
         let raw = slice_or_empty(view.text, view.line_range(line));

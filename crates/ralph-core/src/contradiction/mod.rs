@@ -1,6 +1,5 @@
-//! Looks in a message that claims completion for statements that work is open. It reads whole
-//! sentences: a word such as "failed" is no contradiction when the sentence tells of a repair, of the
-//! past, or of what the program does.
+//! Searches a message that claims completion for statements that work is open. Whole sentences count: a word such as
+//! "failed" is not a contradiction if the sentence is about a repair, the past, or the behaviour of the program.
 
 mod log_blocks;
 mod open_statements;
@@ -23,27 +22,27 @@ use sections::{MessageSentence, SectionKind};
 /// A statement that work is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contradiction {
-    /// The words that say it.
+    /// The decisive words.
     pub phrase: String,
-    /// The sentence they stand in.
+    /// The sentence that contains them.
     pub sentence: String,
 }
 
-/// Returns the first statement of open work; `extra` are the user's own phrases.
+/// Returns the first statement of open work. `extra` are additional phrases from the user's settings.
 pub(crate) fn find_contradiction(view: &ParsedMessage<'_>, extra: &[String]) -> Option<Contradiction> {
     let all = sections::prose_sentences(view);
     let extra: Vec<String> =
         extra.iter().map(|phrase| phrase_to_pattern(phrase)).filter(|phrase| !phrase.is_empty()).collect();
     let mut spoken =
         all.iter().enumerate().filter(|(_, sentence)| !sentence.words.iter().all(ProseWord::is_punctuation));
-    let told = spoken.find_map(|(at, sentence)| {
+    let in_prose = spoken.find_map(|(at, sentence)| {
         let next = all.get(at + 1).map_or(&[][..], |next| next.words.as_slice());
         let hit = find_in_section(sentence, next, &extra)?;
         Some(build_contradiction(view, sentence, &hit))
     });
-    told.or_else(|| {
-        let shown = result_tables::find_open_row(view).or_else(|| log_blocks::find_failure_line(view, &all))?;
-        let text = quote_without_tags(slice_or_empty(view.text, shown));
+    in_prose.or_else(|| {
+        let line = result_tables::find_open_row(view).or_else(|| log_blocks::find_failure_line(view, &all))?;
+        let text = quote_without_tags(slice_or_empty(view.text, line));
         Some(Contradiction { phrase: text.clone(), sentence: text })
     })
 }
@@ -58,21 +57,21 @@ fn find_in_section(sentence: &MessageSentence, next: &[ProseWord], extra: &[Stri
     }
 }
 
-/// Returns where a single sentence says that work is open.
+/// Returns the range of words in a single sentence that say that work is open.
 pub(crate) fn find_open_work(sentence: &[ProseWord]) -> Option<Range<usize>> {
     find_statement(sentence, &[], &[])
 }
 
 fn find_statement(sentence: &[ProseWord], next: &[ProseWord], extra: &[String]) -> Option<Range<usize>> {
-    let own = extra.iter().filter_map(|phrase| find_pattern(sentence, phrase));
+    let from_user = extra.iter().filter_map(|phrase| find_pattern(sentence, phrase));
     let built_in = open_statements::find_hits(sentence);
-    let found = own
+    let found = from_user
         .map(|range| open_statements::OpenWorkHit { range, kind: open_statements::StatementKind::State })
         .chain(built_in);
     found.into_iter().find(|hit| !settled_statements::is_settled(sentence, hit, next)).map(|hit| hit.range)
 }
 
-/// Turns a phrase of the user into a pattern of plain words.
+/// Converts a user's phrase into a pattern of plain words.
 fn phrase_to_pattern(phrase: &str) -> String {
     let mut out = String::new();
     for word in split_words(phrase, 0) {

@@ -1,4 +1,4 @@
-//! Reads the tables of a message: a cross or a bad word in a column of results says that work is open.
+//! Searches the tables of a message: a cross or a bad word in a status column means that work is open.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -8,16 +8,16 @@ use crate::claim::parsed_message::ParsedMessage;
 use crate::claim::prose_words::{ProseWord, has_match};
 use crate::claim::slice_or_empty;
 
-/// Columns that tell how things are.
+/// Headings of columns that contain the current status.
 const STATUS_COLUMNS: &[&str] =
     &["status/state/result/results/done/passes/pass/passed/check/outcome/verdict/progress/now/after/ok/\
         current/\
         currently/today/complete/completed/implemented/verified/tests/ci/build/met/ready/finished"];
-/// Columns that tell of something else, whatever stands in them.
+/// Headings of columns whose content is never a status.
 const OTHER_COLUMNS: &[&str] =
     &["before/old/previously/was/example/input/meaning/description/response/condition/expected/case"];
 
-/// Words that make a cell of a result column bad.
+/// Words that mark open work in a status column.
 const BAD_CELL_WORDS: &[&str] = &[
     "< fail/failed/failing/fails/red/broken/todo/pending/missing/incomplete/partial/partially/open/\
         blocked/tbd/wip/\
@@ -29,7 +29,7 @@ const BAD_CELL_WORDS: &[&str] = &[
     "# failed/failing/failures/errors",
 ];
 
-/// Returns the range of the first row that says so.
+/// Returns the byte range of the first row that reports open work.
 pub(super) fn find_open_row(view: &ParsedMessage<'_>) -> Option<Range<usize>> {
     let mut head: Vec<Vec<ProseWord>> = Vec::new();
     for line in 0..view.lines.len() {
@@ -69,7 +69,7 @@ fn is_bad_cell(view: &ParsedMessage<'_>, cell: Range<usize>, head: &[ProseWord])
     (crossed && (status || bad) && !has_match(head, OTHER_COLUMNS)) || (status && bad)
 }
 
-/// Returns the ranges of the cells of a row.
+/// Returns the byte ranges of the cells of a row.
 fn cell_ranges(view: &ParsedMessage<'_>, row: &Range<usize>) -> Vec<Range<usize>> {
     let text = slice_or_empty(view.text, row.clone());
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! Cuts a message into sentences and knows under which heading each one stands: a list of next steps is
-//! read otherwise than a list of repaired bugs.
+//! Splits a message into sentences and assigns each one to a section: a list of next steps is read differently from a
+//! list of fixed bugs.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -9,38 +9,49 @@ use crate::claim::parsed_message::ParsedMessage;
 use crate::claim::prose_words::{ProseWord, has_match, split_sentences};
 use crate::claim::slice_or_empty;
 
-/// A sentence of the message and where its text ends.
+/// A sentence of the message, the byte offset of its end, and its section.
 pub(super) struct MessageSentence {
     pub(super) words: Vec<ProseWord>,
     pub(super) end: usize,
     pub(super) section: SectionKind,
 }
 
-/// What the items under a heading are.
+/// What a section contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SectionKind {
-    /// Anything.
+    /// Any statements.
     Plain,
-    /// Steps that come next.
+    /// Next steps.
     Planned,
-    /// Ideas, repaired things, or things that nobody asked for.
+    /// Ideas, fixed problems, or work that was not requested.
     Settled,
 }
 
-/// How far a heading reaches.
+/// How far a section extends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SectionReach {
-    /// To the next heading.
+    /// Up to the next heading.
     ToNextHeading,
-    /// To the end of the list below it.
+    /// Up to the end of the list below its title.
     ToListEnd,
 }
 
-/// Returns the sentences of all lines that are prose.
+/// The section that the current line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Section {
+    kind: SectionKind,
+    reach: SectionReach,
+}
+
+impl Section {
+    const PLAIN: Self = Self { kind: SectionKind::Plain, reach: SectionReach::ToNextHeading };
+}
+
+/// Returns the sentences of all prose, headings and list items.
 pub(super) fn prose_sentences(view: &ParsedMessage<'_>) -> Vec<MessageSentence> {
     let mut out = Vec::new();
     let mut line = 0;
-    let mut current = (SectionKind::Plain, SectionReach::ToNextHeading);
+    let mut current = Section::PLAIN;
     while line < view.lines.len() {
         let kind = view.line_kind(line);
         if matches!(kind, LineKind::Blank | LineKind::Code | LineKind::Quote | LineKind::Table) {
@@ -51,31 +62,31 @@ pub(super) fn prose_sentences(view: &ParsedMessage<'_>) -> Vec<MessageSentence> 
         let range = view.line_range(line).start..view.line_range(end - 1).end;
         let words = view.words_in(range.clone());
         current = next_section(view, &range, kind, &words, current);
-        push_sentences(view, range, current.0, &mut out);
+        push_sentences(view, range, current.kind, &mut out);
         line = end;
     }
     out
 }
 
-/// Returns the section after a paragraph was read.
+/// Returns the section that a paragraph belongs to, given the section before it.
 fn next_section(
     view: &ParsedMessage<'_>,
     range: &Range<usize>,
     kind: LineKind,
     words: &[ProseWord],
-    current: (SectionKind, SectionReach),
-) -> (SectionKind, SectionReach) {
+    current: Section,
+) -> Section {
     match kind {
-        LineKind::Heading => (classify_section(words), SectionReach::ToNextHeading),
+        LineKind::Heading => Section { kind: classify_section(words), reach: SectionReach::ToNextHeading },
         LineKind::Prose if is_section_title(slice_or_empty(view.text, range.clone()), words) => {
             match classify_section(words) {
-                SectionKind::Plain if current.1 == SectionReach::ToNextHeading => current,
-                found @ (SectionKind::Plain | SectionKind::Planned | SectionKind::Settled) => {
-                    (found, SectionReach::ToListEnd)
+                SectionKind::Plain if current.reach == SectionReach::ToNextHeading => current,
+                kind @ (SectionKind::Plain | SectionKind::Planned | SectionKind::Settled) => {
+                    Section { kind, reach: SectionReach::ToListEnd }
                 }
             }
         }
-        LineKind::Prose if current.1 == SectionReach::ToListEnd => (SectionKind::Plain, SectionReach::ToNextHeading),
+        LineKind::Prose if current.reach == SectionReach::ToListEnd => Section::PLAIN,
         LineKind::Prose
         | LineKind::Bullet
         | LineKind::Numbered

@@ -6,7 +6,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A text is the shell's to read; a list is a program and its arguments, which no shell ever sees.
+/// A string runs in a shell. A list is a program and its arguments, started without a shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CheckCommand {
@@ -15,7 +15,7 @@ pub enum CheckCommand {
 }
 
 impl CheckCommand {
-    /// Tells whether there is nothing to run.
+    /// Returns whether there is no command to run.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -31,7 +31,7 @@ impl From<&str> for CheckCommand {
     }
 }
 
-/// Writes it for people: words of a list that a shell would not take as they are stand in quotes.
+/// Formats the command for display: arguments that a shell would split or expand are quoted.
 impl fmt::Display for CheckCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -72,7 +72,7 @@ mod tests {
 
     // spec: V2
     #[test]
-    fn a_list_is_shown_as_the_words_that_a_shell_would_need() {
+    fn a_list_is_displayed_with_shell_quoting() {
         let words = ["grep", "-q", "it's $HOME", ""].map(ToOwned::to_owned);
         assert_eq!(CheckCommand::Argv(words.into()).to_string(), "grep -q 'it'\\''s $HOME' ''");
         assert_eq!(CheckCommand::from("a && b\n").to_string(), "a && b");
@@ -80,7 +80,7 @@ mod tests {
 
     // spec: V2
     #[test]
-    fn a_text_and_a_list_are_stored_as_they_are_written() {
+    fn a_string_and_a_list_are_stored_as_written() {
         for written in ["\"cargo test\"", "[\"cargo\",\"test\"]"] {
             let command: CheckCommand = serde_json::from_str(written).unwrap();
             assert_eq!(serde_json::to_string(&command).unwrap(), written);

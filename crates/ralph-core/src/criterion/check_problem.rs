@@ -1,11 +1,11 @@
-//! What is wrong with a check, wherever it is written: in a configuration, a template or a task.
+//! Validates the fields that checks have in common in configurations, templates and tasks.
 use alloc::format;
 use alloc::string::String;
 
-/// More tries of one check would make anything pass.
+/// Upper limit for the retries of one check. With enough retries, any flaky check passes.
 pub const MAX_CHECK_RETRIES: u32 = 10;
 
-/// What is said of a check, as far as a value of it can be wrong.
+/// The fields of a check whose values can be invalid.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckFields<'a> {
     pub retries: u32,
@@ -14,39 +14,44 @@ pub struct CheckFields<'a> {
     pub working_dir: Option<&'a str>,
 }
 
-/// A value that cannot stay as it is.
+/// An invalid field value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckFieldProblem {
-    /// The key, as it is written everywhere.
+    /// The configuration key of the field.
     pub key: &'static str,
     pub problem: String,
     pub hint: &'static str,
 }
 
-/// Returns the first thing that is wrong with a check and the variables that it sets.
+/// Returns the first invalid field of a check. `variables` are the names of the environment variables that it sets.
 #[must_use]
 pub fn find_check_problem<'a>(
-    parts: &CheckFields<'a>,
+    fields: &CheckFields<'a>,
     mut variables: impl Iterator<Item = &'a str>,
 ) -> Option<CheckFieldProblem> {
-    let flaw = |key, what, hint| Some(CheckFieldProblem { key, problem: what, hint });
-    if parts.retries > MAX_CHECK_RETRIES {
-        let what = format!("{} is too often: at most {MAX_CHECK_RETRIES}", parts.retries);
-        return flaw("retries", what, "more tries would make anything pass");
+    let field_problem = |key, problem, hint| Some(CheckFieldProblem { key, problem, hint });
+    if fields.retries > MAX_CHECK_RETRIES {
+        let problem = format!("{} is too high: the maximum is {MAX_CHECK_RETRIES}", fields.retries);
+        return field_problem("retries", problem, "with more retries almost any flaky check would pass");
     }
-    let outputs = [("output_contains", parts.output_contains), ("output_not_contains", parts.output_not_contains)];
+    let outputs = [("output_contains", fields.output_contains), ("output_not_contains", fields.output_not_contains)];
     if let Some((key, _)) = outputs.into_iter().find(|(_, text)| *text == Some("")) {
-        return flaw(key, String::from("it is empty, and stands in every output"), "say what, or leave it out");
+        return field_problem(
+            key,
+            String::from("it is empty, and every output contains it"),
+            "set a text or remove the key",
+        );
     }
-    if let Some(folder) = parts.working_dir.filter(|folder| leaves_folder(folder)) {
-        let what = format!("{folder:?} leads out of the work tree");
-        return flaw("working_dir", what, "name a folder inside it");
+    if let Some(folder) = fields.working_dir.filter(|folder| leaves_folder(folder)) {
+        let problem = format!("{folder:?} is outside the work tree");
+        return field_problem("working_dir", problem, "use a folder inside the work tree");
     }
     let name = variables.find(|name| name.is_empty() || name.contains(['=', '\0']))?;
-    flaw("env", format!("{name:?} is no name of a variable"), "a name has no `=` and is not empty")
+    let problem = format!("{name:?} is not a valid variable name");
+    field_problem("env", problem, "a variable name is not empty and contains no `=`")
 }
 
-/// Tells whether a path leaves the folder from which it is meant.
+/// Returns whether a path leaves the folder that it is relative to.
 fn leaves_folder(path: &str) -> bool {
     let mut depth = 0_i32;
     for part in path.split('/') {
@@ -69,7 +74,7 @@ mod tests {
     // spec: V2, V12
     #[test]
     fn a_check_follows_the_same_rules_wherever_it_is_written() {
-        let key = |parts: CheckFields<'_>| find_check_problem(&parts, core::iter::empty()).map(|flaw| flaw.key);
+        let key = |fields: CheckFields<'_>| find_check_problem(&fields, core::iter::empty()).map(|found| found.key);
         for folder in [".", "src", "a/../b", "./x//y"] {
             assert_eq!(key(CheckFields { retries: 10, working_dir: Some(folder), ..CheckFields::default() }), None);
         }

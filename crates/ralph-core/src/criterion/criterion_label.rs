@@ -1,11 +1,11 @@
-//! What messages call a criterion: by its name, never by a script of many lines.
+//! The one-line label of a criterion in messages: its name, or the start of its script.
 use alloc::format;
 use alloc::string::String;
 
-/// More of a command says nothing more to a reader; what was run stands in the receipt and in `ralph show`.
+/// Longer commands are truncated. The receipt and `ralph show` have the full command.
 const MAX_LABEL_CHARS: usize = 80;
 
-/// Returns the name, or else the first line of what it does, as far as it fits.
+/// Returns the name or, if there is none, the first line of the description, truncated to [`MAX_LABEL_CHARS`].
 #[must_use]
 pub fn criterion_label(name: Option<&str>, description: &str) -> String {
     if let Some(name) = name {
@@ -26,7 +26,7 @@ mod tests {
 
     // spec: V2
     #[test]
-    fn a_criterion_is_called_by_its_name_and_else_by_the_beginning_of_its_script() {
+    fn the_label_is_the_name_or_the_first_line_of_the_script() {
         assert_eq!(criterion_label(Some("unit"), "make\nmake test"), "unit");
         assert_eq!(criterion_label(None, "make test"), "make test");
         assert_eq!(criterion_label(None, "\nset -e\nmake test\n"), "set -e …");

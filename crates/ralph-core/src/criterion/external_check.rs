@@ -13,19 +13,19 @@ pub struct ExternalCheck {
     pub output_contains: Option<String>,
     pub output_not_contains: Option<String>,
     pub timeout_ms: u64,
-    /// Where it runs, below the work tree; without it, in its root.
+    /// The working directory, relative to the work tree. Default: the root of the work tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// Variables for it, over those that ralph has itself.
+    /// Environment variables, added to the environment of ralph.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
 }
 
 impl ExternalCheck {
-    /// How long a check may take where nothing else is said.
+    /// The default timeout of a check.
     pub const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 
-    /// Returns the check that `--check COMMAND` means.
+    /// Returns the check that `--check COMMAND` defines.
     #[must_use]
     pub fn from_shell_text(command: &str) -> Self {
         Self::new(CheckCommand::from(command))

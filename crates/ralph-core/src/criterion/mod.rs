@@ -1,4 +1,5 @@
-//! What must hold before a claim is believed. Criteria are written when a task is made and fixed when a run starts.
+//! Criteria: what must be verified before ralph accepts a claim. They are written with the task and fixed when a run
+//! starts.
 mod check_command;
 mod check_problem;
 mod criterion_label;
@@ -23,71 +24,71 @@ pub use proof::reasons_without_proof;
 /// One requirement, and how it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// What people call it; without a name it is called by what it does.
+    /// Optional display name. Without it, messages show the command or a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How often a failure is looked at again, in case it was chance.
+    /// How often a failed check is retried, in case it is flaky.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
     #[serde(flatten)]
     pub method: VerificationMethod,
 }
 
-/// The five ways of verifying.
+/// How a criterion is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "method", content = "config", rename_all = "snake_case")]
 pub enum VerificationMethod {
-    /// The claim itself, which was found before anything is verified.
+    /// The claim alone is enough. It was found before verification starts.
     StringMatch,
     /// A command must succeed.
     External(ExternalCheck),
     /// A model judges the work.
     Semantic(SemanticCheck),
-    /// Several of these, by name.
+    /// Several criteria, run as stages.
     MultiStage(StagedCheck),
-    /// A program of the user's decides.
+    /// A plugin program of the user decides.
     Plugin(PluginCheck),
 }
 
-/// What a judge is asked.
+/// The questions to a judge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SemanticCheck {
-    /// What must be true, one finding each. Where there is nothing to judge, no model is asked.
+    /// The statements to judge; the judge returns one finding for each. If the list is empty, no model is called.
     pub check_for: Vec<String>,
-    /// Words of the agent that reject at once, in any letter case.
+    /// Phrases that reject the claim at once if they occur in the agent's output. Case-insensitive.
     pub negative_patterns: Vec<String>,
-    /// The judge's model, where the criterion names one.
+    /// The judge's model, if the criterion sets one.
     pub model: Option<String>,
 }
 
-/// Stages that are verified one after the other.
+/// Criteria that are verified one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedCheck {
     pub stages: Vec<CheckStage>,
-    /// The first required failure ends it; else all stages run.
+    /// Stop at the first required stage that fails. Otherwise all stages run.
     pub require_all: bool,
-    /// External stages that stand side by side run at once.
+    /// Run adjacent external stages in parallel.
     pub parallel: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckStage {
-    /// An optional stage that fails only warns.
+    /// If false, a failure of this stage is only a warning.
     pub required: bool,
     #[serde(flatten)]
     pub criterion: Criterion,
 }
 
-/// An external check, wherever it stands among the criteria.
+/// An external check found among the criteria or their stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExternalCheckRef<'a> {
     pub check: &'a ExternalCheck,
     pub name: Option<&'a str>,
-    /// Whether a failure rejects.
+    /// Whether a failure rejects the claim.
     pub required: bool,
 }
 
-/// Returns all external checks, those of stages too.
+/// Returns all external checks, including those inside stages.
 #[must_use]
 pub fn external_checks(criteria: &[Criterion]) -> Vec<ExternalCheckRef<'_>> {
     let mut found = Vec::new();
@@ -109,18 +110,18 @@ fn collect_external_checks<'a>(criterion: &'a Criterion, required: bool, found: 
     }
 }
 
-/// A program that is asked with JSON and answers with JSON.
+/// A program that reads a JSON request and writes a JSON answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginCheck {
     pub plugin: String,
-    /// What it is told besides, as JSON text.
+    /// Additional configuration for the plugin, as JSON text.
     pub config: String,
     pub timeout_ms: u64,
 }
 
 impl StagedCheck {
-    /// Returns the stages in groups: those of a group may be looked at side by side. Only commands are, and only
-    /// where that was asked for.
+    /// Splits the stages into groups that may run in parallel. A group has several stages only if `parallel` is set and
+    /// all of them are commands.
     #[must_use]
     pub fn parallel_groups(&self) -> Vec<&[CheckStage]> {
         let is_command = |stage: &CheckStage| matches!(stage.criterion.method, VerificationMethod::External(_));
@@ -130,10 +131,10 @@ impl StagedCheck {
 }
 
 impl PluginCheck {
-    /// How long a plugin may take where nothing else is said.
+    /// The default timeout of a plugin.
     pub const DEFAULT_TIMEOUT_MS: u64 = ExternalCheck::DEFAULT_TIMEOUT_MS;
 
-    /// Tells whether a text can name a plugin: it cannot lead out of the folder of plugins.
+    /// Returns whether this is a valid plugin name. A valid name cannot lead out of the plugin folder.
     #[must_use]
     pub fn is_valid_name(name: &str) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -147,7 +148,7 @@ impl Criterion {
         Self { name: None, retries: 0, method }
     }
 
-    /// Tells whether a model must be asked about it.
+    /// Returns whether a judge model must be called for it.
     #[must_use]
     pub fn needs_judge(&self) -> bool {
         match &self.method {
@@ -157,7 +158,7 @@ impl Criterion {
         }
     }
 
-    /// Tells whether every model that must be asked about it is named by it.
+    /// Returns whether it sets the model for every judge that it needs.
     #[must_use]
     pub fn names_judge_model(&self) -> bool {
         match &self.method {
@@ -183,7 +184,7 @@ impl Criterion {
         }
     }
 
-    /// Limits the time of everything that it starts.
+    /// Sets the timeout of every command and plugin that it starts.
     pub fn set_timeout(&mut self, ms: u64) {
         match &mut self.method {
             VerificationMethod::External(check) => check.timeout_ms = ms,
@@ -195,13 +196,13 @@ impl Criterion {
         }
     }
 
-    /// Returns what messages call it.
+    /// Returns its label in messages.
     #[must_use]
     pub fn display_name(&self) -> String {
         criterion_label(self.name.as_deref(), &self.method.summary_line())
     }
 
-    /// Returns what people read of it in one line.
+    /// Returns its name and what it does, in one line.
     #[must_use]
     pub fn summary_line(&self) -> String {
         match &self.name {
@@ -218,7 +219,7 @@ impl From<ExternalCheck> for Criterion {
 }
 
 impl VerificationMethod {
-    /// Returns the name under which it is written.
+    /// Returns its name in configuration files.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -258,7 +259,7 @@ mod tests {
 
     // spec: V4
     #[test]
-    fn only_adjacent_commands_run_in_parallel_and_only_if_asked() {
+    fn only_adjacent_commands_run_in_parallel_and_only_if_requested() {
         let stage = |method| CheckStage { required: true, criterion: Criterion::from_method(method) };
         let command = || stage(VerificationMethod::External(ExternalCheck::from_shell_text("true")));
         let judged = stage(VerificationMethod::Semantic(SemanticCheck::default()));
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Criterion>(&stored).unwrap(), criterion);
         assert_eq!(criterion.summary_line(), "all: 3 stages");
         let commands = external_checks(core::slice::from_ref(&criterion));
-        assert_eq!(commands.len(), 1, "stages are looked into");
+        assert_eq!(commands.len(), 1, "checks inside stages are included");
         assert!(commands[0].required && commands[0].check.command == CheckCommand::from("make test"));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether criteria can prove anything: what the receipt of a run would call verified, seen before the run.
+//! Decides before a run whether its criteria can verify a claim, or whether they accept the agent's claim alone.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -6,27 +6,27 @@ use alloc::vec::Vec;
 use super::{Criterion, SemanticCheck, VerificationMethod};
 use crate::judge::JudgeErrorPolicy;
 
-/// Says of each criterion why it would come to no more than the agent's own word; nothing where one of them is a proof,
-/// because all of them must hold.
+/// Returns for each criterion the reason why it verifies nothing beyond the agent's claim. Returns `None` if at least
+/// one criterion does: all criteria must pass, so one is enough.
 #[must_use]
 pub fn reasons_without_proof(criteria: &[Criterion], on_error: JudgeErrorPolicy) -> Option<Vec<String>> {
-    let why = |criterion: &Criterion| {
-        criterion.reason_without_proof(on_error).map(|why| format!("{}: {why}", criterion.display_name()))
+    let labelled_reason = |criterion: &Criterion| {
+        criterion.reason_without_proof(on_error).map(|reason| format!("{}: {reason}", criterion.display_name()))
     };
-    criteria.iter().map(why).collect()
+    criteria.iter().map(labelled_reason).collect()
 }
 
 impl Criterion {
-    /// Says why it would come to no more than the agent's own word, if so.
+    /// Returns the reason why it verifies nothing beyond the agent's claim, or `None` if it does verify it.
     fn reason_without_proof(&self, on_error: JudgeErrorPolicy) -> Option<String> {
         match &self.method {
             VerificationMethod::External(_) | VerificationMethod::Plugin(_) => None,
-            VerificationMethod::StringMatch => Some("it looks at the claim alone".to_string()),
+            VerificationMethod::StringMatch => Some("it checks only the claim itself".to_string()),
             VerificationMethod::Semantic(check) => reason_without_judgement(check, on_error).map(ToString::to_string),
             VerificationMethod::MultiStage(staged) => {
                 let mut required = staged.stages.iter().filter(|stage| stage.required);
                 let is_proof = required.any(|stage| stage.criterion.reason_without_proof(on_error).is_none());
-                (!is_proof).then(|| "none of its required stages is more than that".to_string())
+                (!is_proof).then(|| "none of its required stages verifies more than the claim".to_string())
             }
         }
     }
@@ -34,9 +34,9 @@ impl Criterion {
 
 fn reason_without_judgement(check: &SemanticCheck, on_error: JudgeErrorPolicy) -> Option<&'static str> {
     match (check.check_for.is_empty(), on_error) {
-        (true, JudgeErrorPolicy::Reject | JudgeErrorPolicy::StringMatch) => Some("the judge is asked nothing"),
+        (true, JudgeErrorPolicy::Reject | JudgeErrorPolicy::StringMatch) => Some("it has no questions for the judge"),
         (false, JudgeErrorPolicy::StringMatch) => {
-            Some("the claim counts where the judge fails (on_error: string_match)")
+            Some("the claim is accepted if the judge fails (on_error: string_match)")
         }
         (false, JudgeErrorPolicy::Reject) => None,
     }
@@ -69,7 +69,7 @@ mod tests {
     // spec: V14
     // fault: 75
     #[test]
-    fn commands_plugins_and_questions_to_judges_prove_and_promises_do_not() {
+    fn commands_plugins_and_judge_questions_are_proof_and_promises_are_not() {
         let plugin = PluginCheck { plugin: "p".to_string(), config: "null".to_string(), timeout_ms: 1 };
         for method in [external_method(), VerificationMethod::Plugin(plugin), semantic_method(&["fast"])] {
             assert!(is_proven_by(method.clone(), JudgeErrorPolicy::Reject), "{method:?}");
@@ -79,7 +79,7 @@ mod tests {
         }
         assert!(
             !is_proven_by(semantic_method(&["fast"]), JudgeErrorPolicy::StringMatch),
-            "its failure would be an acceptance"
+            "a failing judge would accept the claim"
         );
         assert!(is_proven_by(external_method(), JudgeErrorPolicy::StringMatch));
     }
@@ -87,7 +87,7 @@ mod tests {
     // spec: V14, V4
     // fault: 75
     #[test]
-    fn of_stages_only_those_count_that_must_hold() {
+    fn only_required_stages_count_as_proof() {
         let prove = |stages| is_proven_by(staged_method(stages), JudgeErrorPolicy::Reject);
         assert!(prove([(false, VerificationMethod::StringMatch), (true, external_method())].into()));
         assert!(!prove([(false, external_method()), (true, VerificationMethod::StringMatch)].into()));
@@ -97,14 +97,17 @@ mod tests {
     // spec: V14
     // fault: 75
     #[test]
-    fn one_proof_is_enough_and_no_criteria_prove_nothing() {
-        let word =
+    fn one_proof_is_enough_and_an_empty_list_proves_nothing() {
+        let promise =
             Criterion { name: Some("done".to_string()), ..Criterion::from_method(VerificationMethod::StringMatch) };
-        let all = [word.clone(), Criterion::from_method(semantic_method(&[]))];
-        let why = reasons_without_proof(&all, JudgeErrorPolicy::Reject).unwrap();
-        assert_eq!(why, ["done: it looks at the claim alone", "0 judged criteria: the judge is asked nothing"]);
+        let all = [promise.clone(), Criterion::from_method(semantic_method(&[]))];
+        let reasons = reasons_without_proof(&all, JudgeErrorPolicy::Reject).unwrap();
         assert_eq!(
-            reasons_without_proof(&[word, Criterion::from_method(external_method())], JudgeErrorPolicy::Reject),
+            reasons,
+            ["done: it checks only the claim itself", "0 judged criteria: it has no questions for the judge"]
+        );
+        assert_eq!(
+            reasons_without_proof(&[promise, Criterion::from_method(external_method())], JudgeErrorPolicy::Reject),
             None
         );
         assert_eq!(reasons_without_proof(&[], JudgeErrorPolicy::Reject), Some(Vec::new()));

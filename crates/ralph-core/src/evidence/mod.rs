@@ -1,5 +1,4 @@
-//! What the checks saw, and the verdict that follows from it. A verifier brings evidence; the verdict is given
-//! here and nowhere else.
+//! The evidence of checks and the verdict on it. Verifiers collect the evidence; only this module gives verdicts.
 mod external;
 mod plugin;
 mod retries;
@@ -19,7 +18,7 @@ pub use plugin::{MAX_PLUGIN_ANSWER_BYTES, evaluate_plugin};
 pub use retries::merge_retries;
 pub use stages::{can_skip_remaining_stages, evaluate_stages};
 
-/// Three values: "could not evaluate" is neither a pass nor a verified failure.
+/// The result of a check. `CouldNotEvaluate` is neither a pass nor a verified failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -39,7 +38,20 @@ impl Verdict {
     }
 }
 
-/// What kind of evidence it is: the methods of criteria, and what ralph looks at by itself.
+/// A verdict and the reason for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReasonedVerdict {
+    pub verdict: Verdict,
+    pub reason: String,
+}
+
+impl ReasonedVerdict {
+    pub fn new(verdict: Verdict, reason: impl Into<String>) -> Self {
+        Self { verdict, reason: reason.into() }
+    }
+}
+
+/// The kind of evidence: the method of a criterion, or a check that ralph always makes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceKind {
@@ -49,7 +61,7 @@ pub enum EvidenceKind {
     Semantic,
     MultiStage,
     Plugin,
-    /// Whether what was sealed when the run started is still as it was.
+    /// Whether the sealed files are unchanged since the run started.
     Seal,
     /// Whether the work is committed.
     Commit,
@@ -77,44 +89,44 @@ pub struct CheckEvidence {
     pub method: EvidenceKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What was looked at, in one line: of an external check, its command.
+    /// What was checked, in one line. For an external check, this is the command.
     pub command: String,
     pub verdict: Verdict,
     pub reason: String,
     pub exit_code: Option<i32>,
     pub duration_ms: u64,
-    /// The end of the output, bounded and safe to show.
+    /// The end of the output, truncated and safe to print.
     pub tail: String,
-    /// Where the whole output is, relative to the run's folder; empty where there is none.
+    /// The path of the full output, relative to the run folder; empty if there is none.
     pub log: String,
     /// Descendants that the command left behind; they were killed.
     pub leftovers: u32,
-    /// An optional stage that fails only warns.
+    /// If false, a failure of this stage is only a warning.
     #[serde(default = "default_true", skip_serializing_if = "is_true")]
     pub required: bool,
-    /// How often it was looked at. More than once and accepted: it is flaky.
+    /// How often it was tried. A check that was accepted only after a retry is flaky.
     #[serde(default = "default_one", skip_serializing_if = "is_one")]
     pub tries: u32,
-    /// The result is an earlier one of the same run: nothing that it depends on had changed.
+    /// Whether the result was reused from earlier in the run, because nothing that it depends on had changed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cached: bool,
-    /// The SHA-256 of the whole output.
+    /// The SHA-256 of the full output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Nobody could look, and the user had said that the claim alone shall count then.
+    /// Whether the check could not run and the claim was accepted because of the user's `on_error` setting.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unverified: bool,
-    /// What a judge found.
+    /// The findings of a judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judgement: Option<JudgeReport>,
-    /// What a judge used, all tries together; nothing where no model was asked.
+    /// The usage of the judge, including retries; `None` if no model was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<ModelSpend>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<CheckEvidence>,
 }
 
-/// What a judge found, and who it was.
+/// The judge and its findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeReport {
     pub judge: String,
@@ -127,7 +139,7 @@ pub struct JudgeReport {
 pub struct JudgeFinding {
     pub criterion: String,
     pub met: bool,
-    /// The words on which the judge relies.
+    /// The text that supports the finding.
     pub quotation: String,
     #[serde(default)]
     pub reason: String,
@@ -159,13 +171,13 @@ impl CheckEvidence {
         }
     }
 
-    /// Returns what messages call the check: what was run stands in full in the evidence itself.
+    /// Returns the label of the check in messages. `command` has the full text.
     #[must_use]
     pub fn display_name(&self) -> String {
         criterion_label(self.name.as_deref(), &self.command)
     }
 
-    /// Tells whether it accepted only when it was looked at again.
+    /// Returns whether it was accepted only after a retry.
     #[must_use]
     pub fn is_flaky(&self) -> bool {
         self.tries > 1 && self.verdict == Verdict::Accepted
@@ -195,15 +207,15 @@ fn is_one(value: &u32) -> bool {
     *value == 1
 }
 
-/// All that was seen when a claim was verified.
+/// The evidence for one claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     pub checks: Vec<CheckEvidence>,
 }
 
 impl Evidence {
-    /// Gives the verdict: accepted only if there is evidence and all of it accepts. A check that failed
-    /// outranks one that could not be evaluated.
+    /// Returns the verdict: accepted only if there is evidence and all of it accepts. A failed check takes precedence
+    /// over one that could not be evaluated.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if self.checks.is_empty() {
@@ -224,9 +236,9 @@ impl Evidence {
     pub fn verdict_reason(&self) -> String {
         let verdict = self.verdict();
         match self.checks.iter().find(|check| check.verdict == verdict) {
-            None => "there was nothing to check".to_string(),
+            None => "there are no checks".to_string(),
             Some(_) if verdict == Verdict::Accepted => match self.count_independent_checks() {
-                0 => "by the agent's own word".to_string(),
+                0 => "by the agent's claim alone".to_string(),
                 1 => "1 check passed".to_string(),
                 count => format!("{count} checks passed"),
             },
@@ -243,19 +255,19 @@ impl Evidence {
         }
     }
 
-    /// Counts what says more than the claim does.
+    /// Counts the checks that verify more than the claim.
     fn count_independent_checks(&self) -> usize {
-        let is_word = |kind: EvidenceKind| matches!(kind, EvidenceKind::StringMatch | EvidenceKind::Seal);
-        self.checks.iter().filter(|check| !is_word(check.method) && !check.unverified).count()
+        let is_claim_only = |kind: EvidenceKind| matches!(kind, EvidenceKind::StringMatch | EvidenceKind::Seal);
+        self.checks.iter().filter(|check| !is_claim_only(check.method) && !check.unverified).count()
     }
 
-    /// Returns what the judges used; nothing where none was asked.
+    /// Returns the usage of all judges; `None` if none was called.
     #[must_use]
     pub fn judge_spend(&self) -> Option<ModelSpend> {
         sum_judge_spend(&self.checks)
     }
 
-    /// Tells whether some of it is an earlier result.
+    /// Returns whether a result was reused.
     #[must_use]
     pub fn has_cached_results(&self) -> bool {
         fn any_cached(checks: &[CheckEvidence]) -> bool {
@@ -264,7 +276,7 @@ impl Evidence {
         any_cached(&self.checks)
     }
 
-    /// Returns the end of the deciding check's output.
+    /// Returns the end of the output of the deciding check.
     #[must_use]
     pub fn deciding_output_tail(&self) -> &str {
         let verdict = self.verdict();
@@ -272,7 +284,7 @@ impl Evidence {
     }
 }
 
-/// Adds up what checks used. A check with stages has their sum.
+/// Sums the usage of the judges. The usage of a check with stages already includes its stages.
 #[must_use]
 pub fn sum_judge_spend(checks: &[CheckEvidence]) -> Option<ModelSpend> {
     checks.iter().filter_map(|check| check.spend).reduce(ModelSpend::add_known)
@@ -295,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn no_evidence_accepts_nothing() {
+    fn a_claim_without_evidence_is_not_accepted() {
         assert_eq!(evidence_with_verdicts(&[]).verdict(), Verdict::CouldNotEvaluate);
     }
 
@@ -307,16 +319,16 @@ mod tests {
         assert_eq!(evidence_with_verdicts(&[Accepted, Accepted]).verdict(), Accepted);
         assert_eq!(evidence_with_verdicts(&[Accepted, Rejected]).verdict_reason(), "`make`: rejected");
         assert_eq!(evidence_with_verdicts(&[Accepted, Accepted]).verdict_reason(), "2 checks passed");
-        let mut word = evidence_with_verdicts(&[Accepted, Accepted]);
-        word.checks[0].method = EvidenceKind::StringMatch;
-        assert_eq!(word.verdict_reason(), "1 check passed");
-        word.checks[1].unverified = true;
-        assert_eq!(word.verdict_reason(), "by the agent's own word");
+        let mut claim_only = evidence_with_verdicts(&[Accepted, Accepted]);
+        claim_only.checks[0].method = EvidenceKind::StringMatch;
+        assert_eq!(claim_only.verdict_reason(), "1 check passed");
+        claim_only.checks[1].unverified = true;
+        assert_eq!(claim_only.verdict_reason(), "by the agent's claim alone");
     }
 
     // spec: V2
     #[test]
-    fn a_reason_calls_a_check_by_its_name_and_never_recites_a_script() {
+    fn a_reason_names_a_check_without_its_script() {
         let mut evidence = evidence_with_verdicts(&[Verdict::Rejected]);
         evidence.checks[0].command = "set -e\nfor file in a b; do test -e $file; done".to_string();
         assert_eq!(evidence.verdict_reason(), "`set -e …`: rejected");
@@ -334,10 +346,10 @@ mod tests {
     // spec: L8, V3
     #[test]
     fn judge_spend_is_summed_and_is_none_without_judges() {
-        let mut seen = evidence_with_verdicts(&[Verdict::Accepted, Verdict::Accepted, Verdict::Rejected]);
-        assert_eq!(seen.judge_spend(), None);
+        let mut evidence = evidence_with_verdicts(&[Verdict::Accepted, Verdict::Accepted, Verdict::Rejected]);
+        assert_eq!(evidence.judge_spend(), None);
         let used = |tokens| Some(ModelSpend { input_tokens: Some(tokens), ..ModelSpend::default() });
-        (seen.checks[0].spend, seen.checks[2].spend) = (used(3), used(4));
-        assert_eq!(seen.judge_spend(), used(7));
+        (evidence.checks[0].spend, evidence.checks[2].spend) = (used(3), used(4));
+        assert_eq!(evidence.judge_spend(), used(7));
     }
 }

@@ -1,13 +1,13 @@
-//! What the answer of a plugin is worth.
+//! The verdict on the answer of a plugin.
 use alloc::format;
 use alloc::string::{String, ToString};
 
 use serde::Deserialize;
 
-use super::{CheckEnding, Verdict};
+use super::{CheckEnding, ReasonedVerdict, Verdict};
 use crate::text::describe_signal;
 
-/// A longer answer is none.
+/// A longer answer is an error.
 pub const MAX_PLUGIN_ANSWER_BYTES: usize = 64 * 1024;
 
 #[derive(Deserialize)]
@@ -17,27 +17,27 @@ struct PluginAnswer {
     reason: String,
 }
 
-/// Returns verdict and reason: those of the plugin, if it ended well and gave them, and nothing else.
+/// Returns the plugin's verdict if it exited with 0 and printed a valid answer; otherwise `CouldNotEvaluate`.
 #[must_use]
-pub fn evaluate_plugin(ending: &CheckEnding, stdout: &[u8]) -> (Verdict, String) {
-    let blind = |why: String| (Verdict::CouldNotEvaluate, format!("Plugin failed: {why}"));
+pub fn evaluate_plugin(ending: &CheckEnding, stdout: &[u8]) -> ReasonedVerdict {
+    let failed = |reason: String| ReasonedVerdict::new(Verdict::CouldNotEvaluate, format!("Plugin failed: {reason}"));
     match ending {
-        CheckEnding::NotStarted { why } => blind(why.clone()),
-        CheckEnding::TimedOut => blind("it took too long, and was killed".to_string()),
-        CheckEnding::Signalled { signal } => blind(format!("killed by {}", describe_signal(*signal))),
-        CheckEnding::Exited { code: 0 } => parse_plugin_answer(stdout).unwrap_or_else(blind),
-        CheckEnding::Exited { code } => blind(format!("it ended with exit code {code}")),
+        CheckEnding::NotStarted { why } => failed(why.clone()),
+        CheckEnding::TimedOut => failed("it timed out and was killed".to_string()),
+        CheckEnding::Signalled { signal } => failed(format!("killed by {}", describe_signal(*signal))),
+        CheckEnding::Exited { code: 0 } => parse_plugin_answer(stdout).unwrap_or_else(failed),
+        CheckEnding::Exited { code } => failed(format!("it exited with code {code}")),
     }
 }
 
-fn parse_plugin_answer(stdout: &[u8]) -> Result<(Verdict, String), String> {
+fn parse_plugin_answer(stdout: &[u8]) -> Result<ReasonedVerdict, String> {
     if stdout.len() > MAX_PLUGIN_ANSWER_BYTES {
         return Err("its answer is too long".to_string());
     }
-    let form = r#"{"verdict": "accepted", "reason": "..."}"#;
-    let PluginAnswer { verdict, reason } = serde_json::from_slice(stdout)
-        .map_err(|error| format!("its answer is not {form} on standard output: {error}"))?;
-    Ok((verdict, reason))
+    let expected = r#"{"verdict": "accepted", "reason": "..."}"#;
+    let PluginAnswer { verdict, reason } =
+        serde_json::from_slice(stdout).map_err(|error| format!("its stdout is not {expected}: {error}"))?;
+    Ok(ReasonedVerdict { verdict, reason })
 }
 
 #[cfg(test)]
@@ -49,20 +49,20 @@ mod tests {
 
     // spec: V5
     #[test]
-    fn a_plugin_that_ends_well_is_believed() {
+    fn the_answer_of_a_plugin_that_exits_with_0_is_accepted() {
         assert_eq!(
             evaluate_plugin(&EXITED_WITH_ZERO, ACCEPTED_ANSWER.as_bytes()),
-            (Verdict::Accepted, "looks right".to_string())
+            ReasonedVerdict::new(Verdict::Accepted, "looks right")
         );
         let rejected = br#" {"reason":"no", "verdict":"rejected"} "#;
-        assert_eq!(evaluate_plugin(&EXITED_WITH_ZERO, rejected), (Verdict::Rejected, "no".to_string()));
-        let blind = br#"{"verdict":"could_not_evaluate","reason":"no network"}"#;
-        assert_eq!(evaluate_plugin(&EXITED_WITH_ZERO, blind).0, Verdict::CouldNotEvaluate);
+        assert_eq!(evaluate_plugin(&EXITED_WITH_ZERO, rejected), ReasonedVerdict::new(Verdict::Rejected, "no"));
+        let undecided = br#"{"verdict":"could_not_evaluate","reason":"no network"}"#;
+        assert_eq!(evaluate_plugin(&EXITED_WITH_ZERO, undecided).verdict, Verdict::CouldNotEvaluate);
     }
 
     // spec: V5
     #[test]
-    fn anything_else_that_a_plugin_prints_or_does_is_no_verdict() {
+    fn any_other_output_or_exit_of_a_plugin_cannot_be_evaluated() {
         let long = format!("{ACCEPTED_ANSWER}{}", " ".repeat(MAX_PLUGIN_ANSWER_BYTES));
         let answers: [&[u8]; 9] = [
             b"",
@@ -75,8 +75,8 @@ mod tests {
             b"\xff\xfe{}",
             long.as_bytes(),
         ];
-        for printed in answers {
-            assert_eq!(evaluate_plugin(&EXITED_WITH_ZERO, printed).0, Verdict::CouldNotEvaluate);
+        for stdout in answers {
+            assert_eq!(evaluate_plugin(&EXITED_WITH_ZERO, stdout).verdict, Verdict::CouldNotEvaluate);
         }
         let endings = [
             CheckEnding::Exited { code: 1 },
@@ -85,7 +85,7 @@ mod tests {
             CheckEnding::NotStarted { why: "it is not there".to_string() },
         ];
         for ending in endings {
-            assert_eq!(evaluate_plugin(&ending, ACCEPTED_ANSWER.as_bytes()).0, Verdict::CouldNotEvaluate);
+            assert_eq!(evaluate_plugin(&ending, ACCEPTED_ANSWER.as_bytes()).verdict, Verdict::CouldNotEvaluate);
         }
     }
 }

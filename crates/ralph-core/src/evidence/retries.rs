@@ -1,10 +1,10 @@
-//! What several looks at the same criterion say together. A failure that did not last is told, never hidden.
+//! Merges the evidence of several tries of one criterion. The result reports earlier failures as flaky.
 use alloc::format;
 
 use super::{CheckEvidence, Verdict, sum_judge_spend};
 use crate::attempt::ModelSpend;
 
-/// Returns the last look as the evidence of all of them. `allowed` is how many there might have been.
+/// Returns the evidence of the last try, with the totals of all tries. `max_tries` is the allowed number of tries.
 #[must_use]
 pub fn merge_retries(last: CheckEvidence, earlier: &[CheckEvidence], max_tries: u32) -> CheckEvidence {
     if earlier.is_empty() {
@@ -20,8 +20,8 @@ pub fn merge_retries(last: CheckEvidence, earlier: &[CheckEvidence], max_tries: 
     CheckEvidence {
         tries,
         reason,
-        duration_ms: earlier.iter().fold(last.duration_ms, |sum, one| sum.saturating_add(one.duration_ms)),
-        leftovers: earlier.iter().fold(last.leftovers, |sum, one| sum.saturating_add(one.leftovers)),
+        duration_ms: earlier.iter().fold(last.duration_ms, |sum, check| sum.saturating_add(check.duration_ms)),
+        leftovers: earlier.iter().fold(last.leftovers, |sum, check| sum.saturating_add(check.leftovers)),
         spend: [sum_judge_spend(earlier), last.spend].into_iter().flatten().reduce(ModelSpend::add_known),
         ..last
     }
@@ -43,7 +43,7 @@ mod tests {
     // fault: 77
     // spec: V12
     #[test]
-    fn a_check_that_passes_only_when_looked_at_again_is_called_flaky() {
+    fn a_check_that_passes_only_after_a_retry_is_flaky() {
         let failed = [external_evidence(Verdict::Rejected)];
         let flaky = merge_retries(external_evidence(Verdict::Accepted), &failed, 3);
         assert!(flaky.is_flaky());
@@ -53,11 +53,11 @@ mod tests {
 
     // spec: V12
     #[test]
-    fn a_check_that_fails_every_time_says_how_often_it_was_tried() {
+    fn the_reason_of_a_check_that_always_fails_says_how_often_it_was_tried() {
         let failed = [external_evidence(Verdict::Rejected), external_evidence(Verdict::CouldNotEvaluate)];
         let last = merge_retries(external_evidence(Verdict::Rejected), &failed, 3);
         assert_eq!((last.reason.as_str(), last.is_flaky()), ("so (at try 3 of 3)", false));
         let first = merge_retries(external_evidence(Verdict::Accepted), &[], 3);
-        assert_eq!((first.tries, first.reason.as_str()), (1, "so"), "what passes at once is told plainly");
+        assert_eq!((first.tries, first.reason.as_str()), (1, "so"), "a check that passes at once has a plain reason");
     }
 }

@@ -1,4 +1,4 @@
-//! What is sent to judges over HTTP, and which of their answers count.
+//! Tests of requests to judges over HTTP and of their replies.
 use alloc::string::{String, ToString};
 
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn reply_text(api: JudgeApi, answer: &Value) -> Result<String, String> {
 
 // spec: V3
 #[test]
-fn a_question_names_model_and_schema_and_offers_nothing_else() {
+fn a_request_has_the_model_and_the_schema_and_no_other_tools() {
     let anthropic = request_body(JudgeApi::Anthropic);
     assert_eq!((&anthropic["model"], &anthropic["messages"][0]["content"]), (&"small".into(), &"is it done?".into()));
     assert_eq!(anthropic["tool_choice"]["name"], anthropic["tools"][0]["name"]);
@@ -30,7 +30,7 @@ fn a_question_names_model_and_schema_and_offers_nothing_else() {
 
 // spec: V3, X3
 #[test]
-fn a_key_stands_in_a_header_and_nowhere_else() {
+fn the_key_is_sent_in_a_header() {
     for (api, header) in [(JudgeApi::Anthropic, ("x-api-key", "k")), (JudgeApi::OpenAi, ("authorization", "Bearer k"))]
     {
         let headers = api.request_headers(Some("k"));
@@ -42,63 +42,59 @@ fn a_key_stands_in_a_header_and_nowhere_else() {
 
 // spec: V3
 #[test]
-fn an_answer_has_words_model_and_usage() {
+fn a_reply_has_text_model_and_usage() {
     let anthropic = json!({"model": "m", "stop_reason": "tool_use", "usage": {"input_tokens": 3, "output_tokens": 2},
         "content": [{"type": "text", "text": "Well."}, {"type": "tool_use", "name": "findings", "input": {"id": "x"}}]});
     let spend = ModelSpend { input_tokens: Some(3), output_tokens: Some(2), cost_micros: None };
-    let told = JudgeApiReply { text: Ok("{\"id\":\"x\"}".to_string()), model: Some("m".to_string()), spend };
-    assert_eq!(JudgeApi::Anthropic.parse_reply(anthropic.to_string().as_bytes()), told);
+    let expected = JudgeApiReply { text: Ok("{\"id\":\"x\"}".to_string()), model: Some("m".to_string()), spend };
+    assert_eq!(JudgeApi::Anthropic.parse_reply(anthropic.to_string().as_bytes()), expected);
     let openai = json!({"model": "m", "usage": {"prompt_tokens": 3, "completion_tokens": 2},
         "choices": [{"finish_reason": "stop", "message": {"content": "{\"id\":\"x\"}", "refusal": null}}]});
-    assert_eq!(JudgeApi::OpenAi.parse_reply(openai.to_string().as_bytes()), told);
+    assert_eq!(JudgeApi::OpenAi.parse_reply(openai.to_string().as_bytes()), expected);
     let plain = json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
-    assert_eq!(
-        reply_text(JudgeApi::Anthropic, &plain),
-        Ok("ab".to_string()),
-        "whether that is an answer is decided elsewhere"
-    );
+    assert_eq!(reply_text(JudgeApi::Anthropic, &plain), Ok("ab".to_string()), "the text is validated elsewhere");
 }
 
 // spec: V3
 #[test]
-fn a_truncated_declined_repeated_or_foreign_answer_has_no_text() {
+fn a_truncated_declined_repeated_or_unknown_reply_has_no_text() {
     let choice = |finish: &str| json!({"finish_reason": finish, "message": {"content": "{}"}});
     let bad = [
-        (JudgeApi::Anthropic, json!({"stop_reason": "max_tokens", "content": []}), "cut off"),
+        (JudgeApi::Anthropic, json!({"stop_reason": "max_tokens", "content": []}), "truncated"),
         (JudgeApi::Anthropic, json!({"stop_reason": "refusal", "content": []}), "declined"),
         (
             JudgeApi::Anthropic,
             json!({"content": [{"type": "tool_use", "input": {}}, {"type": "tool_use", "input": {}}]}),
             "more than once",
         ),
-        (JudgeApi::Anthropic, json!({"content": "VERIFIED"}), "not one of this API"),
-        (JudgeApi::Anthropic, json!([1]), "not one of this API"),
-        (JudgeApi::OpenAi, json!({"choices": [choice("length")]}), "cut off"),
+        (JudgeApi::Anthropic, json!({"content": "VERIFIED"}), "does not match this API"),
+        (JudgeApi::Anthropic, json!([1]), "does not match this API"),
+        (JudgeApi::OpenAi, json!({"choices": [choice("length")]}), "truncated"),
         (JudgeApi::OpenAi, json!({"choices": [choice("content_filter")]}), "declined"),
         (JudgeApi::OpenAi, json!({"choices": [{"message": {"content": null, "refusal": "no"}}]}), "declined"),
         (JudgeApi::OpenAi, json!({"choices": [choice("stop"), choice("stop")]}), "exactly once"),
         (JudgeApi::OpenAi, json!({"choices": []}), "exactly once"),
-        (JudgeApi::OpenAi, json!({"choices": [{"message": {"content": null}}]}), "not one of this API"),
-        (JudgeApi::OpenAi, json!("VERIFIED"), "not one of this API"),
+        (JudgeApi::OpenAi, json!({"choices": [{"message": {"content": null}}]}), "does not match this API"),
+        (JudgeApi::OpenAi, json!("VERIFIED"), "does not match this API"),
     ];
-    for (api, answer, why) in bad {
-        assert!(reply_text(api, &answer).unwrap_err().contains(why), "{answer}");
+    for (api, answer, reason) in bad {
+        assert!(reply_text(api, &answer).unwrap_err().contains(reason), "{answer}");
     }
     for api in JudgeApi::ALL {
-        assert_eq!(api.parse_reply(b"<html>").text, Err("its answer is no JSON".to_string()));
+        assert_eq!(api.parse_reply(b"<html>").text, Err("its response is not JSON".to_string()));
     }
 }
 
 // spec: V3, L8
 #[test]
-fn an_unusable_answer_still_has_its_cost() {
+fn an_unusable_reply_still_counts_its_usage() {
     let cut = json!({"stop_reason": "max_tokens", "content": [], "usage": {"input_tokens": 3, "output_tokens": 8192}});
     assert_eq!(JudgeApi::Anthropic.parse_reply(cut.to_string().as_bytes()).spend.output_tokens, Some(8192));
 }
 
 // spec: V3
 #[test]
-fn the_words_of_an_error_are_found_and_bounded() {
+fn the_message_of_an_error_response_is_found_and_truncated() {
     assert_eq!(error_message(br#"{"error":{"message":"bad key"}}"#).as_deref(), Some("bad key"));
     assert_eq!(error_message(br#"{"error":"bad key"}"#).as_deref(), Some("bad key"));
     let long = json!({"message": "x".repeat(10_000)}).to_string();

@@ -1,28 +1,26 @@
-//! Keeps of a difference what a judge can read: something of every file, so that none can hide behind another.
+//! Truncates a diff to what a judge can read. Every file keeps a part, so that a large file cannot hide another one.
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::text::text_head;
 
-/// How git begins what it says of a file. No line of a file's content can begin so: each has a sign before it.
+/// The start of a file header in git diffs. Content lines cannot start with it, because each has a sign before it.
 const FILE_HEADER: &[u8] = b"diff --git ";
-/// How much of one file is kept at most, and of all files together.
+/// The limits for one file and for all files together.
 const MAX_FILE_BYTES: usize = 64 * 1024;
 const MAX_TOTAL_BYTES: usize = 4 * 1024 * 1024;
-/// What is kept of every file, whatever the others have: its names and the beginning.
+/// What is kept of every file even if the total limit is reached: its names and the start of its changes.
 const MIN_FILE_BYTES: usize = 512;
 const MAX_FILES: usize = 4_000;
 
-/// A difference that comes in pieces.
+/// Collects a diff that arrives in pieces.
 #[derive(Debug, Default)]
 pub struct DiffTruncator {
     files: Vec<FileDiff>,
-    /// How many bytes are kept.
     kept_bytes: usize,
-    /// How many files there is no room for.
     omitted_files: usize,
-    /// The beginning of a line of which nobody can say yet whether it is a header.
+    /// The start of a line that is too short to decide whether it is a header.
     pending_line_start: Vec<u8>,
     is_inside_line: bool,
 }
@@ -30,7 +28,7 @@ pub struct DiffTruncator {
 #[derive(Debug, Default)]
 struct FileDiff {
     text: Vec<u8>,
-    /// How much there was.
+    /// The size before truncation.
     total_bytes: usize,
 }
 
@@ -69,15 +67,15 @@ impl DiffTruncator {
         if self.files.is_empty() {
             self.files.push(FileDiff::default());
         }
-        let most = if self.kept_bytes < MAX_TOTAL_BYTES { MAX_FILE_BYTES } else { MIN_FILE_BYTES };
+        let limit = if self.kept_bytes < MAX_TOTAL_BYTES { MAX_FILE_BYTES } else { MIN_FILE_BYTES };
         let Some(file) = self.files.last_mut() else { return };
-        let room = most.saturating_sub(file.text.len()).min(piece.len());
+        let room = limit.saturating_sub(file.text.len()).min(piece.len());
         file.text.extend_from_slice(piece.get(..room).unwrap_or_default());
         file.total_bytes += piece.len();
         self.kept_bytes += room;
     }
 
-    /// Returns at most so many bytes, shared out among the files: small ones are shown whole.
+    /// Returns at most about `max_bytes`, distributed among the files. Small files are shown in full.
     #[must_use]
     pub fn finish(mut self, max_bytes: usize) -> String {
         self.classify_pending_line();
@@ -102,7 +100,7 @@ impl FileDiff {
     }
 }
 
-/// Returns how much each may have, so that all together have no more than `budget`.
+/// Returns the limit for each file, so that all files together fit into `budget`.
 fn bytes_per_file(mut sizes: Vec<usize>, budget: usize) -> usize {
     sizes.sort_unstable();
     let mut left = budget;
@@ -120,10 +118,10 @@ fn bytes_per_file(mut sizes: Vec<usize>, budget: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn truncate_diff(pieces: &[&[u8]], most: usize) -> String {
-        let mut keeper = DiffTruncator::default();
-        pieces.iter().for_each(|piece| keeper.push(piece));
-        keeper.finish(most)
+    fn truncate_diff(pieces: &[&[u8]], max_bytes: usize) -> String {
+        let mut truncator = DiffTruncator::default();
+        pieces.iter().for_each(|piece| truncator.push(piece));
+        truncator.finish(max_bytes)
     }
 
     fn file_diff(name: &str, lines: usize) -> String {
@@ -134,7 +132,7 @@ mod tests {
 
     // spec: V3
     #[test]
-    fn a_small_difference_is_kept_as_it_is_however_it_is_cut_into_pieces() {
+    fn a_small_diff_is_unchanged_however_it_is_split_into_pieces() {
         let whole = [file_diff("a", 2), file_diff("b", 3)].concat();
         assert_eq!(truncate_diff(&[whole.as_bytes()], 10_000), whole);
         for size in 1..20 {
@@ -147,7 +145,7 @@ mod tests {
 
     // spec: V3
     #[test]
-    fn no_file_hides_behind_a_huge_one() {
+    fn a_huge_file_does_not_hide_another_one() {
         let whole = [file_diff("aaa", 1_000_000), file_diff("zzz", 1)].concat();
         let shown = truncate_diff(&[whole.as_bytes()], 10_000);
         assert!(shown.contains("+aaa 0\n") && shown.contains("+zzz 0\n"), "{shown}");
@@ -157,23 +155,23 @@ mod tests {
 
     // spec: V3
     #[test]
-    fn many_files_share_the_room_and_the_names_of_all_are_there() {
+    fn many_files_share_the_limit_and_all_names_are_kept() {
         let whole: String = (0..300).map(|number| file_diff(&format!("name-{number:03}"), 10_000)).collect();
-        let mut keeper = DiffTruncator::default();
-        keeper.push(whole.as_bytes());
-        assert!(keeper.kept_bytes < 2 * MAX_TOTAL_BYTES, "{}", keeper.kept_bytes);
-        let shown = keeper.finish(100_000);
+        let mut truncator = DiffTruncator::default();
+        truncator.push(whole.as_bytes());
+        assert!(truncator.kept_bytes < 2 * MAX_TOTAL_BYTES, "{}", truncator.kept_bytes);
+        let shown = truncator.finish(100_000);
         assert!((0..300).all(|number| shown.contains(&format!("b/name-{number:03}"))));
-        let countless: String = (0..MAX_FILES + 7).map(|number| file_diff(&format!("{number}"), 1)).collect();
-        assert!(truncate_diff(&[countless.as_bytes()], 1 << 20).ends_with("[... 7 more files left out ...]\n"));
+        let too_many: String = (0..MAX_FILES + 7).map(|number| file_diff(&format!("{number}"), 1)).collect();
+        assert!(truncate_diff(&[too_many.as_bytes()], 1 << 20).ends_with("[... 7 more files left out ...]\n"));
     }
 
     // spec: V3
     #[test]
-    fn a_line_of_a_file_is_not_a_header() {
+    fn a_content_line_is_not_a_header() {
         let forged = "diff --git a/x b/x\n+diff --git a/y b/y\n diff --git a/z b/z\n";
-        let mut keeper = DiffTruncator::default();
-        keeper.push(forged.as_bytes());
-        assert_eq!(keeper.files.len(), 1);
+        let mut truncator = DiffTruncator::default();
+        truncator.push(forged.as_bytes());
+        assert_eq!(truncator.files.len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What a judge answered. What has not the form that was asked for is no answer.
+//! Reads the answer of a judge. An answer in any other format than the requested one is an error.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -7,23 +7,23 @@ use serde::Deserialize;
 use super::judge_material::{JudgeMaterial, MaterialBoundary};
 use crate::evidence::JudgeFinding;
 
-/// A longer answer is none.
+/// A longer answer is an error.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
-/// Fewer letters than this stand everywhere, and prove nothing unless they are a whole line.
+/// A shorter quotation could come from anywhere. It proves nothing unless it is a whole line.
 const MIN_QUOTATION_LETTERS: usize = 10;
-/// Fewer letters than this are no line that says something.
+/// A line with fewer letters proves nothing, for example `}`.
 const MIN_LINE_LETTERS: usize = 3;
 
-/// A usable answer: one finding for each criterion, in their order.
+/// A valid answer: one finding for each criterion, in the same order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeAnswer {
     pub findings: Vec<JudgeFinding>,
-    /// The findings that do not count as they are.
+    /// The findings whose quotation does not support them.
     pub doubted_findings: Vec<DoubtedFinding>,
 }
 
-/// A finding whose quotation does not stand behind it.
+/// A finding whose quotation does not support it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoubtedFinding {
     pub criterion: String,
@@ -33,40 +33,40 @@ pub struct DoubtedFinding {
 /// What is wrong with a quotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotationProblem {
-    /// It was not in the material.
+    /// It does not occur in the material.
     NotInMaterial,
-    /// It is so short that it stands everywhere.
+    /// It is too short to prove anything.
     TooShort,
-    /// Nothing but the agent's own report has these words.
+    /// It occurs only in the agent's report.
     OnlyInReport,
-    /// These words are in lines that the work took away.
+    /// It occurs only in removed lines of the diff.
     OnlyInRemovedLines,
 }
 
 impl JudgeAnswer {
-    /// Returns what is wrong with the quotation for a criterion.
+    /// Returns the problem with the quotation for a criterion, if there is one.
     #[must_use]
     pub fn quotation_problem(&self, criterion: &str) -> Option<QuotationProblem> {
         self.doubted_findings.iter().find(|doubt| doubt.criterion == criterion).map(|doubt| doubt.problem)
     }
 }
 
-/// Why an answer cannot be used.
+/// Why an answer is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeAnswerError {
-    #[error("the judge said nothing")]
+    #[error("the judge's answer is empty")]
     Empty,
     #[error("the judge's answer is too long")]
     TooLong,
-    #[error("the judge did not answer with the JSON that was asked for: {reason}")]
+    #[error("the judge's answer is not the requested JSON: {reason}")]
     InvalidFormat { reason: String },
-    #[error("the judge's answer carries another id than the question")]
+    #[error("the judge's answer does not have the id of the question")]
     WrongId,
-    #[error("the judge has no finding for the criterion {criterion:?}")]
+    #[error("the judge's answer has no finding for the criterion {criterion:?}")]
     Missing { criterion: String },
-    #[error("the judge has two findings for the criterion {criterion:?}")]
+    #[error("the judge's answer has two findings for the criterion {criterion:?}")]
     Duplicate { criterion: String },
-    #[error("the judge has a finding for criterion {number}, which nobody asked about")]
+    #[error("the judge's answer has a finding for criterion {number}, which is not in the question")]
     UnknownCriterion { number: i64 },
 }
 
@@ -86,26 +86,26 @@ struct FindingJson {
     reason: String,
 }
 
-/// Reads the answer to a question about these criteria and this material.
+/// Reads and validates the answer to a question about these criteria and this material.
 pub fn read_answer(
     text: &str,
     criteria: &[String],
     material: &JudgeMaterial,
     boundary: &MaterialBoundary,
 ) -> Result<JudgeAnswer, JudgeAnswerError> {
-    let written = parse_json(text)?;
-    if written.id != boundary.as_str() {
+    let parsed = parse_json(text)?;
+    if parsed.id != boundary.as_str() {
         return Err(JudgeAnswerError::WrongId);
     }
     let is_asked = |number: i64| usize::try_from(number).is_ok_and(|at| (1..=criteria.len()).contains(&at));
-    if let Some(finding) = written.findings.iter().find(|finding| !is_asked(finding.criterion)) {
+    if let Some(finding) = parsed.findings.iter().find(|finding| !is_asked(finding.criterion)) {
         return Err(JudgeAnswerError::UnknownCriterion { number: finding.criterion });
     }
     let mut answer = JudgeAnswer { findings: Vec::new(), doubted_findings: Vec::new() };
     for (criterion, number) in criteria.iter().zip(1_i64..) {
-        let finding = single_finding(&written.findings, criterion, number)?;
-        let lack = find_quotation_problem(finding, material);
-        answer.doubted_findings.extend(lack.map(|lack| DoubtedFinding { criterion: criterion.clone(), problem: lack }));
+        let finding = single_finding(&parsed.findings, criterion, number)?;
+        let problem = find_quotation_problem(finding, material);
+        answer.doubted_findings.extend(problem.map(|problem| DoubtedFinding { criterion: criterion.clone(), problem }));
         answer.findings.push(JudgeFinding {
             criterion: criterion.clone(),
             met: finding.met,
@@ -128,7 +128,7 @@ fn parse_json(text: &str) -> Result<AnswerJson, JudgeAnswerError> {
         .map_err(|error| JudgeAnswerError::InvalidFormat { reason: error.to_string() })
 }
 
-/// Models like to put JSON into a code block. That is the only wrapping that is taken off.
+/// Removes a code block around the JSON, which many models add. Any other text around it is an error.
 fn strip_code_block(text: &str) -> &str {
     let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     inside.and_then(|inside| inside.strip_suffix("```")).map_or(text, str::trim)
@@ -139,16 +139,17 @@ fn single_finding<'a>(
     criterion: &str,
     number: i64,
 ) -> Result<&'a FindingJson, JudgeAnswerError> {
-    let mut about = findings.iter().filter(|finding| finding.criterion == number);
+    let mut matching = findings.iter().filter(|finding| finding.criterion == number);
     let criterion = || criterion.to_string();
-    match (about.next(), about.next()) {
+    match (matching.next(), matching.next()) {
         (None, _) => Err(JudgeAnswerError::Missing { criterion: criterion() }),
         (Some(_), Some(_)) => Err(JudgeAnswerError::Duplicate { criterion: criterion() }),
         (Some(finding), None) => Ok(finding),
     }
 }
 
-/// What is met must be shown by the work or by a check; what is missing need not be, but nothing may be invented.
+/// Checks the quotation of a finding. A met criterion needs a quotation from the work or from a check result. An unmet
+/// criterion may have an empty quotation, but not an invented one.
 fn find_quotation_problem(finding: &FindingJson, material: &JudgeMaterial) -> Option<QuotationProblem> {
     let quotation = finding.quotation.trim();
     if quotation.is_empty() && !finding.met {

@@ -1,4 +1,4 @@
-//! Judges that are asked over HTTP: what is sent to them, and what of their answer counts. Nothing here knows a network.
+//! The HTTP APIs of judges: builds requests and parses replies. This module does no network access.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,35 +9,35 @@ use serde_json::{Value, json};
 use super::judge_question::{JUDGE_SYSTEM_PROMPT, answer_schema};
 use crate::attempt::ModelSpend;
 
-/// What the findings are called, where an API wants a name for them.
+/// The name of the answer schema, for APIs that require one.
 const FINDINGS_SCHEMA_NAME: &str = "findings";
-/// Room for a few hundred findings; one of the APIs wants to be told.
+/// Enough for a few hundred findings. The Anthropic API requires a limit.
 const MAX_OUTPUT_TOKENS: u32 = 8_192;
-/// How much of an API's own words is repeated.
+/// Model names and error messages of an API are truncated to this length.
 const MAX_QUOTED_CHARS: usize = 300;
 
-/// The two that everybody speaks.
+/// The supported API protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeApi {
-    /// Anthropic's messages.
+    /// The Anthropic Messages API.
     Anthropic,
-    /// OpenAI's chat completions.
+    /// The OpenAI Chat Completions API, which other providers implement too.
     #[serde(rename = "openai")]
     OpenAi,
 }
 
-/// Where a judge is asked. The key is not in it, only the variable that holds it.
+/// The endpoint of a judge. It holds the name of the variable with the key, not the key itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeEndpoint {
     pub api: JudgeApi,
-    /// The whole address.
+    /// The full URL.
     pub url: String,
     pub key_env: Option<String>,
 }
 
 impl JudgeEndpoint {
-    /// Returns what the judge is called: the host of its address, and the port where one is written.
+    /// Returns the host of the URL, with its port if there is one. Messages use it as the name of the judge.
     #[must_use]
     pub fn host(&self) -> &str {
         let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
@@ -45,7 +45,7 @@ impl JudgeEndpoint {
     }
 }
 
-/// What an API told: the judge's words, or why there are none, and what they cost either way.
+/// The reply of an API: the judge's text or the reason why there is none, and the usage in both cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeApiReply {
     pub text: Result<String, String>,
@@ -56,7 +56,7 @@ pub struct JudgeApiReply {
 impl JudgeApi {
     pub const ALL: &[Self] = &[Self::Anthropic, Self::OpenAi];
 
-    /// Returns the name under which it is written.
+    /// Returns its name in configuration files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl JudgeApi {
         }
     }
 
-    /// Returns the address that its vendor has for it.
+    /// Returns the URL of its vendor.
     #[must_use]
     pub fn default_url(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl JudgeApi {
         }
     }
 
-    /// Returns the variable in which people keep the key for that address.
+    /// Returns the environment variable that usually holds the key for that URL.
     #[must_use]
     pub fn default_key_variable(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl JudgeApi {
     /// Returns the headers of a request, by name.
     #[must_use]
     pub fn request_headers(self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        let kind = ("content-type", "application/json".to_string());
+        let content_type = ("content-type", "application/json".to_string());
         let (version, key) = match self {
             Self::Anthropic => {
                 let version = ("anthropic-version", "2023-06-01".to_string());
@@ -94,15 +94,15 @@ impl JudgeApi {
             }
             Self::OpenAi => (None, key.map(|key| ("authorization", format!("Bearer {key}")))),
         };
-        [Some(kind), version, key].into_iter().flatten().collect()
+        [Some(content_type), version, key].into_iter().flatten().collect()
     }
 
-    /// Returns the body of a request: the question, and the schema that the answer must have.
+    /// Returns the request body: the question and the schema of the answer.
     #[must_use]
     pub fn request_body(self, model: &str, question: &str) -> String {
         let user = json!({"role": "user", "content": question});
         let body = match self {
-            // A tool that must be called is the one way of giving a schema that all of its models know.
+            // All Anthropic models support a forced tool call; it is the only way to pass a schema to all of them.
             Self::Anthropic => json!({
                 "model": model,
                 "max_tokens": MAX_OUTPUT_TOKENS,
@@ -123,11 +123,11 @@ impl JudgeApi {
         body.to_string()
     }
 
-    /// Reads the body of an answer that its server calls a success.
+    /// Parses the body of a successful response.
     #[must_use]
     pub fn parse_reply(self, body: &[u8]) -> JudgeApiReply {
         let Ok(body) = serde_json::from_slice::<Value>(body) else {
-            let text = Err("its answer is no JSON".to_string());
+            let text = Err("its response is not JSON".to_string());
             return JudgeApiReply { text, model: None, spend: ModelSpend::default() };
         };
         let (text, [input, output]) = match self {
@@ -168,19 +168,19 @@ fn text_from_completions(body: &Value) -> Result<String, String> {
         Some("content_filter") => return Err(declined_reply_error()),
         Some(_) | None => {}
     }
-    if text_at(choice, "/message/refusal").is_some_and(|words| !words.is_empty()) {
+    if text_at(choice, "/message/refusal").is_some_and(|refusal| !refusal.is_empty()) {
         return Err(declined_reply_error());
     }
     text_at(choice, "/message/content").map(str::to_string).ok_or_else(foreign_reply_error)
 }
 
-/// Returns the text at a place.
-fn text_at<'a>(value: &'a Value, place: &str) -> Option<&'a str> {
-    value.pointer(place).and_then(Value::as_str)
+/// Returns the text at a JSON pointer.
+fn text_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer).and_then(Value::as_str)
 }
 
 fn truncated_reply_error() -> String {
-    "its answer was cut off by the limit of tokens".to_string()
+    "its answer was truncated at the token limit".to_string()
 }
 
 fn declined_reply_error() -> String {
@@ -188,14 +188,14 @@ fn declined_reply_error() -> String {
 }
 
 fn foreign_reply_error() -> String {
-    "its answer is not one of this API".to_string()
+    "its response does not match this API".to_string()
 }
 
-/// Returns the words of an answer that tells of an error, bounded; nothing where there are none.
+/// Returns the truncated error message of an error response, if there is one.
 #[must_use]
 pub fn error_message(body: &[u8]) -> Option<String> {
     let body = serde_json::from_slice::<Value>(body).ok()?;
-    let words = ["/error/message", "/message", "/error"].iter().find_map(|place| text_at(&body, place))?;
-    let words: String = words.chars().take(MAX_QUOTED_CHARS).collect();
-    Some(words).filter(|words| !words.trim().is_empty())
+    let message = ["/error/message", "/message", "/error"].iter().find_map(|pointer| text_at(&body, pointer))?;
+    let message: String = message.chars().take(MAX_QUOTED_CHARS).collect();
+    Some(message).filter(|message| !message.trim().is_empty())
 }

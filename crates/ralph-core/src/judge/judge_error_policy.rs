@@ -1,12 +1,12 @@
-//! What is concluded when a judge cannot judge.
+//! What the verdict is when a judge fails.
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeErrorPolicy {
-    /// It could not be evaluated.
+    /// The criterion could not be evaluated.
     #[default]
     Reject,
-    /// The claim alone counts, and the evidence says that nothing was verified.
+    /// The claim alone is accepted, and the evidence records that nothing was verified.
     StringMatch,
 }

@@ -1,10 +1,10 @@
-//! What follows when a judge that is asked over HTTP gives no answer: another try, or the reason why there is none.
+//! Retry rules for judges that are called over HTTP.
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// How often a question is asked.
+/// How many requests are sent for one question.
 const MAX_JUDGE_ATTEMPTS: u32 = 3;
-/// The pause before the second try; it doubles.
+/// The delay before the first retry. It doubles with each retry.
 const FIRST_RETRY_DELAY_MS: u64 = 1_000;
 
 /// Why there was no answer.
@@ -13,20 +13,20 @@ pub enum JudgeFailure {
     /// The server refused or failed.
     HttpStatus {
         code: u16,
-        /// What the server said of it.
+        /// The error message of the server.
         message: Option<String>,
-        /// How long it asks to wait.
+        /// The delay that the server requests.
         retry_after_ms: Option<u64>,
-        /// Where it points to.
+        /// The target of a redirect.
         location: Option<String>,
     },
-    /// There was no connection, or it broke.
+    /// The connection failed or was interrupted.
     ConnectionFailed { reason: String },
-    /// It would be the same the next time.
+    /// A retry would fail in the same way.
     Permanent { reason: String },
 }
 
-/// What to do about it.
+/// Whether to send the question again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JudgeRetryDecision {
     Retry { after_ms: u64 },
@@ -34,21 +34,21 @@ pub enum JudgeRetryDecision {
 }
 
 impl JudgeFailure {
-    /// Decides after so many tries, with so much time left.
+    /// Decides whether to retry after this many attempts with this much time left.
     #[must_use]
     pub fn decide_retry(&self, attempts: u32, remaining_ms: u64) -> JudgeRetryDecision {
         if !self.is_transient() {
             return JudgeRetryDecision::GiveUp { reason: self.describe_failure() };
         }
         if attempts >= MAX_JUDGE_ATTEMPTS {
-            return JudgeRetryDecision::GiveUp { reason: format!("{} ({attempts} tries)", self.describe_failure()) };
+            return JudgeRetryDecision::GiveUp { reason: format!("{} ({attempts} attempts)", self.describe_failure()) };
         }
-        let usual = FIRST_RETRY_DELAY_MS << attempts.saturating_sub(1).min(6);
-        let after_ms = self.requested_wait_ms().unwrap_or(usual);
+        let backoff = FIRST_RETRY_DELAY_MS << attempts.saturating_sub(1).min(6);
+        let after_ms = self.requested_wait_ms().unwrap_or(backoff);
         if after_ms >= remaining_ms {
             let seconds = after_ms.div_ceil(1_000);
-            let why = format!("{}; another try in {seconds} s would be past its time-out", self.describe_failure());
-            return JudgeRetryDecision::GiveUp { reason: why };
+            let reason = format!("{}; a retry in {seconds} s would exceed the timeout", self.describe_failure());
+            return JudgeRetryDecision::GiveUp { reason };
         }
         JudgeRetryDecision::Retry { after_ms }
     }
@@ -70,13 +70,13 @@ impl JudgeFailure {
 
     fn describe_failure(&self) -> String {
         match self {
-            Self::ConnectionFailed { reason: why } | Self::Permanent { reason: why } => why.clone(),
+            Self::ConnectionFailed { reason } | Self::Permanent { reason } => reason.clone(),
             Self::HttpStatus { code, location: Some(location), .. } if (300..400).contains(code) => {
-                format!("it points to another address, which is not followed: {location}")
+                format!("it redirects to another URL, which is not followed: {location}")
             }
-            Self::HttpStatus { code, message: words, .. } => {
-                let words = words.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
-                format!("it answered with status {code}{}{words}", status_meaning(*code))
+            Self::HttpStatus { code, message, .. } => {
+                let detail = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+                format!("it answered with status {code}{}{detail}", status_meaning(*code))
             }
         }
     }
@@ -85,8 +85,8 @@ impl JudgeFailure {
 fn status_meaning(code: u16) -> String {
     match code {
         401 | 403 => " (the key was not accepted)".to_string(),
-        404 => " (no such address or model)".to_string(),
-        413 => " (the question is too long for it)".to_string(),
+        404 => " (unknown URL or model)".to_string(),
+        413 => " (the question is too long)".to_string(),
         429 => " (too many requests)".to_string(),
         503 | 529 => " (overloaded)".to_string(),
         _ => String::new(),
@@ -105,42 +105,42 @@ mod tests {
     #[test]
     fn transient_failures_are_retried_a_few_times() {
         let broken = JudgeFailure::ConnectionFailed { reason: "reset".to_string() };
-        for trouble in [http_failure(429, None), http_failure(500, None), http_failure(529, None), broken] {
-            assert_eq!(trouble.decide_retry(1, 60_000), JudgeRetryDecision::Retry { after_ms: 1_000 });
-            assert_eq!(trouble.decide_retry(2, 60_000), JudgeRetryDecision::Retry { after_ms: 2_000 });
-            assert!(matches!(trouble.decide_retry(3, 60_000), JudgeRetryDecision::GiveUp { .. }), "{trouble:?}");
+        for failure in [http_failure(429, None), http_failure(500, None), http_failure(529, None), broken] {
+            assert_eq!(failure.decide_retry(1, 60_000), JudgeRetryDecision::Retry { after_ms: 1_000 });
+            assert_eq!(failure.decide_retry(2, 60_000), JudgeRetryDecision::Retry { after_ms: 2_000 });
+            assert!(matches!(failure.decide_retry(3, 60_000), JudgeRetryDecision::GiveUp { .. }), "{failure:?}");
         }
     }
 
     // spec: V3
     #[test]
     fn permanent_failures_are_not_retried() {
-        let hopeless = JudgeFailure::Permanent { reason: "no key".to_string() };
-        for trouble in [
+        let permanent = JudgeFailure::Permanent { reason: "no key".to_string() };
+        for failure in [
             http_failure(400, None),
             http_failure(401, Some(1)),
             http_failure(404, None),
             http_failure(302, None),
-            hopeless,
+            permanent,
         ] {
-            assert!(matches!(trouble.decide_retry(1, 60_000), JudgeRetryDecision::GiveUp { .. }), "{trouble:?}");
+            assert!(matches!(failure.decide_retry(1, 60_000), JudgeRetryDecision::GiveUp { .. }), "{failure:?}");
         }
-        let JudgeRetryDecision::GiveUp { reason: why } = http_failure(401, None).decide_retry(1, 1) else { panic!() };
-        assert_eq!(why, "it answered with status 401 (the key was not accepted): so it is");
+        let JudgeRetryDecision::GiveUp { reason } = http_failure(401, None).decide_retry(1, 1) else { panic!() };
+        assert_eq!(reason, "it answered with status 401 (the key was not accepted): so it is");
     }
 
     // spec: V3
     #[test]
-    fn a_server_says_how_long_to_wait_but_not_past_the_timeout() {
+    fn the_delay_that_a_server_requests_is_used_unless_it_exceeds_the_timeout() {
         assert_eq!(
             http_failure(429, Some(7_000)).decide_retry(1, 7_001),
             JudgeRetryDecision::Retry { after_ms: 7_000 }
         );
         assert_eq!(http_failure(429, Some(0)).decide_retry(2, 1), JudgeRetryDecision::Retry { after_ms: 0 });
-        let JudgeRetryDecision::GiveUp { reason: why } = http_failure(429, Some(7_000)).decide_retry(1, 7_000) else {
+        let JudgeRetryDecision::GiveUp { reason } = http_failure(429, Some(7_000)).decide_retry(1, 7_000) else {
             panic!()
         };
-        assert!(why.ends_with("another try in 7 s would be past its time-out"), "{why}");
+        assert!(reason.ends_with("a retry in 7 s would exceed the timeout"), "{reason}");
         assert!(matches!(
             http_failure(503, Some(u64::MAX)).decide_retry(1, u64::MAX),
             JudgeRetryDecision::GiveUp { .. }
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn the_target_of_a_redirect_is_reported() {
         let location = Some("https://elsewhere.example/".to_string());
-        let trouble = JudgeFailure::HttpStatus { code: 307, message: None, retry_after_ms: None, location };
-        let JudgeRetryDecision::GiveUp { reason: why } = trouble.decide_retry(1, 60_000) else { panic!() };
-        assert_eq!(why, "it points to another address, which is not followed: https://elsewhere.example/");
+        let failure = JudgeFailure::HttpStatus { code: 307, message: None, retry_after_ms: None, location };
+        let JudgeRetryDecision::GiveUp { reason } = failure.decide_retry(1, 60_000) else { panic!() };
+        assert_eq!(reason, "it redirects to another URL, which is not followed: https://elsewhere.example/");
     }
 }

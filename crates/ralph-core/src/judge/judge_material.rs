@@ -1,4 +1,4 @@
-//! What a judge is shown: bounded, and behind a fence that whoever wrote it cannot have known.
+//! The material that a judge is shown: truncated, and delimited by a random boundary that its author cannot know.
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -6,16 +6,16 @@ use crate::evidence::CheckEvidence;
 use crate::text::{text_head, text_tail};
 
 const MAX_REPORT_BYTES: usize = 32 * 1024;
-/// How much of the difference a judge sees.
+/// The limit for the diff.
 pub const MAX_DIFF_BYTES: usize = 128 * 1024;
 const MAX_CHECKS_BYTES: usize = 16 * 1024;
-/// How much of one check's output a judge sees.
+/// The limit for the output of one check.
 const MAX_CHECK_OUTPUT_BYTES: usize = 2 * 1024;
 
-/// Stands before each line that a check printed.
+/// Prefix of each line that a check printed.
 const PRINTED_LINE_PREFIX: &str = "| ";
 
-/// The material of one judgement.
+/// The material for one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgeMaterial {
     pub report: String,
@@ -23,7 +23,7 @@ pub struct JudgeMaterial {
     pub checks: String,
 }
 
-/// A mark that stands around the material. It is made after the material, from dice.
+/// A random mark around each part of the material. It is generated after the material was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaterialBoundary(String);
 
@@ -40,7 +40,7 @@ impl MaterialBoundary {
 }
 
 impl JudgeMaterial {
-    /// Keeps of everything what a judge can read: beginning and end.
+    /// Truncates each part to its limit, keeping the start and the end.
     #[must_use]
     pub fn new(report: &str, diff: &str, check_results: &[CheckEvidence]) -> Self {
         let checks: String = check_results.iter().map(|check| format_check(check, "")).collect();
@@ -51,43 +51,42 @@ impl JudgeMaterial {
         }
     }
 
-    /// Tells whether these words stand anywhere in it, however the white space between them is written, and with or
-    /// without the signs at the beginning of a diff's lines.
+    /// Returns whether the text occurs anywhere in the material. White space and the signs of diff lines are ignored.
     #[must_use]
-    pub fn contains_text(&self, words: &str) -> bool {
-        self.report_contains(words)
-            || appears_in(words, &self.diff, strip_diff_sign)
-            || appears_in(words, &self.checks, strip_check_prefix)
+    pub fn contains_text(&self, text: &str) -> bool {
+        self.report_contains(text)
+            || appears_in(text, &self.diff, strip_diff_sign)
+            || appears_in(text, &self.checks, strip_check_prefix)
     }
 
-    /// Tells whether the agent's own report holds these words.
+    /// Returns whether the text occurs in the agent's report.
     #[must_use]
-    pub fn report_contains(&self, words: &str) -> bool {
-        collapse_whitespace(&self.report).contains(&collapse_whitespace(words))
+    pub fn report_contains(&self, text: &str) -> bool {
+        collapse_whitespace(&self.report).contains(&collapse_whitespace(text))
     }
 
-    /// Tells whether the work as it is now, or a check, shows these words. A whole hunk may be quoted; what was removed
-    /// in it shows nothing.
+    /// Returns whether the text occurs in a check result, or in the diff without its removed lines. The text may be a
+    /// whole hunk: removed lines in it are ignored.
     #[must_use]
-    pub fn work_shows(&self, words: &str) -> bool {
-        let is_there = |words: &str| {
-            !collapse_whitespace(words).is_empty()
-                && (appears_in(words, &self.remaining_diff(), strip_diff_sign)
-                    || appears_in(words, &self.checks, strip_check_prefix))
+    pub fn work_shows(&self, text: &str) -> bool {
+        let occurs = |text: &str| {
+            !collapse_whitespace(text).is_empty()
+                && (appears_in(text, &self.remaining_diff(), strip_diff_sign)
+                    || appears_in(text, &self.checks, strip_check_prefix))
         };
-        is_there(words) || is_there(&drop_removed_lines(words))
+        occurs(text) || occurs(&drop_removed_lines(text))
     }
 
-    /// Tells whether these words are a whole line of what `shows` looks at.
+    /// Like [`Self::work_shows`], but the text must be a whole line.
     #[must_use]
-    pub fn work_shows_line(&self, words: &str) -> bool {
-        let words = collapse_whitespace(words);
-        let kept = self.remaining_diff();
-        let is_it = |line: &str, bare: fn(&str) -> &str| {
-            collapse_whitespace(line) == words || collapse_whitespace(bare(line)) == words
+    pub fn work_shows_line(&self, text: &str) -> bool {
+        let text = collapse_whitespace(text);
+        let remaining = self.remaining_diff();
+        let is_same = |line: &str, strip_line: fn(&str) -> &str| {
+            collapse_whitespace(line) == text || collapse_whitespace(strip_line(line)) == text
         };
-        kept.lines().any(|line| is_it(line, strip_diff_sign))
-            || self.checks.lines().any(|line| is_it(line, strip_check_prefix))
+        remaining.lines().any(|line| is_same(line, strip_diff_sign))
+            || self.checks.lines().any(|line| is_same(line, strip_check_prefix))
     }
 
     fn remaining_diff(&self) -> String {
@@ -95,11 +94,11 @@ impl JudgeMaterial {
     }
 }
 
-/// Tells whether words stand in a text as it is, or without the sign at the beginning of each line.
-fn appears_in(words: &str, text: &str, strip_line: fn(&str) -> &str) -> bool {
-    let words = collapse_whitespace(words);
+/// Returns whether `quoted` occurs in the text, with or without the sign at the start of each line.
+fn appears_in(quoted: &str, text: &str, strip_line: fn(&str) -> &str) -> bool {
+    let quoted = collapse_whitespace(quoted);
     let lines = text.lines().flat_map(|line| [strip_line(line), "\n"]);
-    collapse_whitespace(text).contains(&words) || collapse_whitespace(&lines.collect::<String>()).contains(&words)
+    collapse_whitespace(text).contains(&quoted) || collapse_whitespace(&lines.collect::<String>()).contains(&quoted)
 }
 
 fn strip_diff_sign(line: &str) -> &str {
@@ -114,7 +113,7 @@ fn drop_removed_lines(diff: &str) -> String {
     diff.lines().filter(|line| !line.starts_with('-')).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// What a command printed has a sign before each line: none of them can pass for the result of another check.
+/// Formats one check result. Output lines get a prefix, so that none of them can imitate the result of another check.
 fn format_check(check: &CheckEvidence, indent: &str) -> String {
     let name = check.name.as_ref().map_or_else(String::new, |name| format!("{}: ", collapse_whitespace(name)));
     let (verdict, reason) = (check.verdict.as_str(), collapse_whitespace(&check.reason));
@@ -127,7 +126,7 @@ fn format_check(check: &CheckEvidence, indent: &str) -> String {
     text
 }
 
-/// Returns the text, or its beginning and its end with a mark between them.
+/// Returns the text, or its start and end with a note about the omitted bytes between them.
 fn truncate_middle(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_string();
@@ -138,7 +137,7 @@ fn truncate_middle(text: &str, max_bytes: usize) -> String {
     format!("{head}\n[... {left_out} bytes left out ...]\n{tail}")
 }
 
-/// Writes every stretch of white space as one blank.
+/// Replaces each run of white space by one space, and trims the text.
 pub(super) fn collapse_whitespace(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for word in text.split_whitespace() {

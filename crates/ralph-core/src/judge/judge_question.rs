@@ -1,4 +1,4 @@
-//! The words to a judge.
+//! The prompt to a judge and the schema of its answer.
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::judge_material::{JudgeMaterial, MaterialBoundary};
 
-/// What a judge is told before anything else, where there is a place for that.
+/// The system prompt of a judge, for APIs that have one. The question starts with it too.
 pub const JUDGE_SYSTEM_PROMPT: &str = "You judge whether work on a software project meets its criteria. You have no tools and change \
                           nothing. You answer with one JSON object and nothing else.";
 
-/// Returns the whole question.
+/// Returns the question: instructions, criteria, material and answer schema.
 #[must_use]
 pub fn build_question(criteria: &[String], material: &JudgeMaterial, boundary: &MaterialBoundary) -> String {
     let criteria: String =
@@ -53,7 +53,7 @@ not met, it is the passage that shows so, from any part, or empty if there is no
     )
 }
 
-/// The mark cannot stand in the text by chance; should it, it is taken out.
+/// Formats one part between boundary lines. The mark is removed from the text, so that no text can end its part early.
 fn format_part(title: &str, text: &str, boundary: &MaterialBoundary) -> String {
     let mark = boundary.as_str();
     let text = text.replace(mark, "");
@@ -61,7 +61,7 @@ fn format_part(title: &str, text: &str, boundary: &MaterialBoundary) -> String {
     format!("-----BEGIN {title} {mark}-----\n{}\n-----END {title} {mark}-----\n", text.trim_end())
 }
 
-/// Returns the schema of the answer.
+/// Returns the JSON schema of the answer.
 pub(super) fn answer_schema() -> Value {
     let text = json!({"type": "string"});
     let finding = json!({

@@ -1,5 +1,6 @@
-//! What a judge is asked, and what its answer is worth. A judge is a model: it reads words that the judged agent wrote,
-//! so nothing that it says counts unless it has the one form that was asked for and quotes what it was shown.
+//! Questions to judge models, and the validation of their answers. A judge reads text that the judged agent wrote and
+//! can be misled by it. An answer counts only if it has the requested format and quotes the material that the judge was
+//! shown.
 mod answer_verdict;
 mod diff_truncator;
 mod judge_answer;

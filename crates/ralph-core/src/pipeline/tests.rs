@@ -1,4 +1,4 @@
-//! The rules of `pipeline`, one sentence a test.
+//! Tests of `pipeline`.
 use alloc::string::ToString;
 use alloc::vec;
 
@@ -12,10 +12,10 @@ fn fresh_progress(pipeline: &Pipeline) -> TaskProgress {
     pipeline.start_or_resume(TaskStatus::Todo, None)
 }
 
-fn finish_stage_with(pipeline: &Pipeline, progress: TaskProgress, ended: &RunEnd) -> (TaskProgress, PipelineAction) {
+fn finish_stage_with(pipeline: &Pipeline, progress: TaskProgress, run_end: &RunEnd) -> (TaskProgress, PipelineAction) {
     progress.finish_stage(
         pipeline,
-        &StageEnd { run_end: ended, iterations: 15, last_output: "last words", is_worker_budget_spent: false },
+        &StageEnd { run_end, iterations: 15, last_output: "last message", is_worker_budget_spent: false },
     )
 }
 
@@ -25,17 +25,17 @@ fn finish_stage_as(pipeline: &Pipeline, progress: TaskProgress, outcome: Outcome
 
 // spec: P1
 #[test]
-fn remaining_stages_are_the_current_one_unless_it_has_begun_and_all_after_it() {
+fn remaining_stages_are_the_current_one_unless_it_has_started_and_all_after_it() {
     let pipeline = default_pipeline();
-    let begun = TaskProgress { stage: Role::Tester, run: Some("r".to_string()), ..fresh_progress(&pipeline) };
+    let started = TaskProgress { stage: Role::Tester, run: Some("r".to_string()), ..fresh_progress(&pipeline) };
     assert_eq!(pipeline.remaining_stages(&fresh_progress(&pipeline)), Role::BUILT_IN);
-    assert_eq!(pipeline.remaining_stages(&begun), [Role::Qa]);
-    assert_eq!(pipeline.remaining_stages(&TaskProgress { run: None, ..begun.clone() }), [Role::Tester, Role::Qa]);
-    assert_eq!(pipeline.remaining_stages(&TaskProgress { stage: Role::Qa, ..begun }), []);
+    assert_eq!(pipeline.remaining_stages(&started), [Role::Qa]);
+    assert_eq!(pipeline.remaining_stages(&TaskProgress { run: None, ..started.clone() }), [Role::Tester, Role::Qa]);
+    assert_eq!(pipeline.remaining_stages(&TaskProgress { stage: Role::Qa, ..started }), []);
 }
 
-fn final_status(turn: &PipelineAction) -> Option<TaskStatus> {
-    match turn {
+fn final_status(action: &PipelineAction) -> Option<TaskStatus> {
+    match action {
         PipelineAction::LeavePipeline { status, .. } => Some(*status),
         PipelineAction::RunNextStage | PipelineAction::ResumeStage => None,
     }
@@ -43,27 +43,27 @@ fn final_status(turn: &PipelineAction) -> Option<TaskStatus> {
 
 // spec: P2
 #[test]
-fn every_stage_in_its_order_and_the_last_makes_the_task_done() {
+fn stages_run_in_order_and_the_last_one_makes_the_task_done() {
     let pipeline = default_pipeline();
     let mut progress = fresh_progress(&pipeline);
     for next in [Role::Reviewer, Role::Tester, Role::Qa] {
-        let turn;
-        (progress, turn) = finish_stage_as(&pipeline, progress, Outcome::Completed);
-        assert_eq!((&progress.stage, turn), (&next, PipelineAction::RunNextStage));
+        let action;
+        (progress, action) = finish_stage_as(&pipeline, progress, Outcome::Completed);
+        assert_eq!((&progress.stage, action), (&next, PipelineAction::RunNextStage));
     }
-    let (progress, turn) = finish_stage_as(&pipeline, progress, Outcome::Completed);
-    assert_eq!(final_status(&turn), Some(TaskStatus::Done));
-    assert_eq!(progress.said.len(), 4, "what every stage said is kept");
+    let (progress, action) = finish_stage_as(&pipeline, progress, Outcome::Completed);
+    assert_eq!(final_status(&action), Some(TaskStatus::Done));
+    assert_eq!(progress.reports.len(), 4, "the report of every stage is kept");
 }
 
 // spec: P2
 #[test]
-fn stages_can_be_left_out_and_come_in_another_order() {
+fn stages_can_be_left_out_and_reordered() {
     let pipeline = Pipeline::new(vec![Role::Tester, Role::Coder], 3, 2).unwrap();
     let (progress, _) = finish_stage_as(&pipeline, fresh_progress(&pipeline), Outcome::Completed);
     assert_eq!(progress.stage, Role::Coder);
-    let (_, turn) = finish_stage_as(&pipeline, progress, Outcome::Completed);
-    assert_eq!(final_status(&turn), Some(TaskStatus::Done));
+    let (_, action) = finish_stage_as(&pipeline, progress, Outcome::Completed);
+    assert_eq!(final_status(&action), Some(TaskStatus::Done));
     assert_eq!(Pipeline::new(Vec::new(), 3, 2), None);
     assert_eq!(Pipeline::new(vec![Role::Qa, Role::Qa], 3, 2), None);
 }
@@ -73,10 +73,10 @@ fn stages_can_be_left_out_and_come_in_another_order() {
 fn work_that_is_sent_back_returns_to_the_coder_and_passes_every_stage_again() {
     let pipeline = default_pipeline();
     let at_qa = TaskProgress { stage: Role::Qa, ..fresh_progress(&pipeline) };
-    let (progress, turn) = finish_stage_with(&pipeline, at_qa, &RunEnd::work_sent_back("no tests"));
-    assert_eq!((&progress.stage, progress.rounds, turn), (&Role::Coder, 1, PipelineAction::RunNextStage));
-    let said = StageReport { stage: Role::Qa, how: StageOutcome::SentBack, words: "no tests".to_string() };
-    assert_eq!(progress.said, [said]);
+    let (progress, action) = finish_stage_with(&pipeline, at_qa, &RunEnd::work_sent_back("no tests"));
+    assert_eq!((&progress.stage, progress.rounds, action), (&Role::Coder, 1, PipelineAction::RunNextStage));
+    let report = StageReport { stage: Role::Qa, how: StageOutcome::SentBack, words: "no tests".to_string() };
+    assert_eq!(progress.reports, [report]);
     let (progress, _) = finish_stage_as(&pipeline, progress, Outcome::Completed);
     assert_eq!(progress.stage, Role::Reviewer);
 }
@@ -87,50 +87,50 @@ fn work_is_sent_back_at_most_three_times_and_then_needs_a_human() {
     let pipeline = default_pipeline();
     let mut progress = fresh_progress(&pipeline);
     for round in 1..=3 {
-        let turn;
+        let action;
         progress.stage = Role::Reviewer;
-        (progress, turn) = finish_stage_with(&pipeline, progress, &RunEnd::work_sent_back("still wrong"));
-        assert_eq!((progress.rounds, turn), (round, PipelineAction::RunNextStage));
+        (progress, action) = finish_stage_with(&pipeline, progress, &RunEnd::work_sent_back("still wrong"));
+        assert_eq!((progress.rounds, action), (round, PipelineAction::RunNextStage));
     }
     progress.stage = Role::Reviewer;
-    let (_, turn) = finish_stage_with(&pipeline, progress, &RunEnd::work_sent_back("still wrong"));
-    let PipelineAction::LeavePipeline { status, reason: why, .. } = turn else { panic!("{turn:?}") };
+    let (_, action) = finish_stage_with(&pipeline, progress, &RunEnd::work_sent_back("still wrong"));
+    let PipelineAction::LeavePipeline { status, reason, .. } = action else { panic!("{action:?}") };
     assert_eq!(status, TaskStatus::Blocked);
-    assert_eq!(why, "reviewer sent the work back for the 4th time: still wrong");
+    assert_eq!(reason, "reviewer sent the work back for the 4th time: still wrong");
 }
 
 // spec: P5
 #[test]
-fn a_stage_that_fails_gives_the_task_back_and_says_what_it_used() {
+fn a_failed_stage_returns_the_task_to_todo_and_reports_its_iterations() {
     let pipeline = default_pipeline();
     for outcome in [Outcome::Exhausted, Outcome::Failed, Outcome::Stalled] {
-        let (progress, turn) = finish_stage_as(&pipeline, fresh_progress(&pipeline), outcome);
-        let PipelineAction::LeavePipeline { status, failure: Some(failure), .. } = turn else { panic!("{turn:?}") };
+        let (progress, action) = finish_stage_as(&pipeline, fresh_progress(&pipeline), outcome);
+        let PipelineAction::LeavePipeline { status, failure: Some(failure), .. } = action else { panic!("{action:?}") };
         assert_eq!((status, progress.attempts), (TaskStatus::Todo, 1));
         assert_eq!((failure.stage, failure.iterations_used), (Role::Coder, 15));
-        assert_eq!(failure.last_output, "last words");
+        assert_eq!(failure.last_output, "last message");
     }
 }
 
 // spec: P5
 #[test]
 fn exhausted_iterations_are_reported_with_the_wording_that_scripts_look_for() {
-    let (_, turn) = finish_stage_as(&default_pipeline(), fresh_progress(&default_pipeline()), Outcome::Exhausted);
-    let PipelineAction::LeavePipeline { failure: Some(failure), .. } = turn else { panic!("{turn:?}") };
+    let (_, action) = finish_stage_as(&default_pipeline(), fresh_progress(&default_pipeline()), Outcome::Exhausted);
+    let PipelineAction::LeavePipeline { failure: Some(failure), .. } = action else { panic!("{action:?}") };
     assert_eq!(failure.reason, "Max iterations reached without completion promise");
 }
 
 // spec: P5
 #[test]
-fn the_second_failed_attempt_blocks_the_task_and_the_next_one_begins_with_the_first_stage() {
+fn a_second_attempt_starts_at_the_first_stage_and_blocks_the_task_if_it_fails() {
     let pipeline = default_pipeline();
     let at_tester = TaskProgress { stage: Role::Tester, rounds: 2, ..fresh_progress(&pipeline) };
     let (once, _) = finish_stage_as(&pipeline, at_tester, Outcome::Stalled);
     let again = pipeline.start_or_resume(TaskStatus::Todo, Some(once));
     assert_eq!((&again.stage, again.rounds, again.attempts), (&Role::Coder, 0, 1));
-    assert_eq!(again.said.len(), 1, "it hears why the first attempt failed");
-    let (_, turn) = finish_stage_as(&pipeline, again, Outcome::Failed);
-    assert_eq!(final_status(&turn), Some(TaskStatus::Blocked));
+    assert_eq!(again.reports.len(), 1, "it gets the reason why the first attempt failed");
+    let (_, action) = finish_stage_as(&pipeline, again, Outcome::Failed);
+    assert_eq!(final_status(&action), Some(TaskStatus::Blocked));
 }
 
 // spec: L11, P5
@@ -142,8 +142,8 @@ fn a_cancelled_blocked_or_over_budget_stage_is_not_retried_automatically() {
         (Outcome::Blocked, TaskStatus::Blocked),
         (Outcome::OverBudget, TaskStatus::Blocked),
     ] {
-        let (progress, turn) = finish_stage_as(&pipeline, fresh_progress(&pipeline), outcome);
-        assert_eq!((final_status(&turn), progress.attempts), (Some(expected), 0));
+        let (progress, action) = finish_stage_as(&pipeline, fresh_progress(&pipeline), outcome);
+        assert_eq!((final_status(&action), progress.attempts), (Some(expected), 0));
     }
 }
 
@@ -154,22 +154,22 @@ fn a_stage_without_worker_budget_starts_again_once_there_is_budget() {
     let at_work = TaskProgress { run: Some("r1".to_string()), stage: Role::Tester, ..fresh_progress(&pipeline) };
     let ended = RunEnd::new(Outcome::OverBudget, "why".to_string());
     let end = StageEnd { run_end: &ended, iterations: 1, last_output: "", is_worker_budget_spent: true };
-    let (left, turn) = at_work.finish_stage(&pipeline, &end);
-    assert_eq!((&left.stage, &left.run, turn), (&Role::Tester, &None, PipelineAction::ResumeStage));
+    let (left, action) = at_work.finish_stage(&pipeline, &end);
+    assert_eq!((&left.stage, &left.run, action), (&Role::Tester, &None, PipelineAction::ResumeStage));
     assert_eq!(pipeline.start_or_resume(TaskStatus::Testing, Some(left.clone())), left);
 }
 
 // spec: P2, P8
 #[test]
-fn a_stage_without_a_status_of_its_own_is_resumed_and_a_failure_restarts_at_the_first_stage() {
-    let own = |name: &str| Role::parse(name).unwrap();
-    let pipeline = Pipeline::new(vec![own("planner"), own("builder"), Role::Qa], 3, 2).unwrap();
+fn a_stage_without_a_task_status_is_resumed_and_a_failure_restarts_at_the_first_stage() {
+    let custom = |name: &str| Role::parse(name).unwrap();
+    let pipeline = Pipeline::new(vec![custom("planner"), custom("builder"), Role::Qa], 3, 2).unwrap();
     let (at_builder, _) = finish_stage_as(&pipeline, fresh_progress(&pipeline), Outcome::Completed);
     let at_builder = TaskProgress { run: Some("r2".to_string()), ..at_builder };
     assert_eq!(pipeline.start_or_resume(TaskStatus::Todo, Some(at_builder.clone())), at_builder);
     let (failed, _) = finish_stage_as(&pipeline, at_builder, Outcome::Failed);
     let again = pipeline.start_or_resume(TaskStatus::Todo, Some(failed));
-    assert_eq!((again.stage, again.run), (own("planner"), None));
+    assert_eq!((again.stage, again.run), (custom("planner"), None));
 }
 
 // spec: P8
@@ -177,18 +177,18 @@ fn a_stage_without_a_status_of_its_own_is_resumed_and_a_failure_restarts_at_the_
 fn an_interrupted_stage_is_resumed() {
     let pipeline = default_pipeline();
     let at_work = TaskProgress { run: Some("r1".to_string()), stage: Role::Tester, ..fresh_progress(&pipeline) };
-    let (left, turn) = finish_stage_as(&pipeline, at_work.clone(), Outcome::Interrupted);
-    assert_eq!((&left, turn), (&at_work, PipelineAction::ResumeStage));
+    let (left, action) = finish_stage_as(&pipeline, at_work.clone(), Outcome::Interrupted);
+    assert_eq!((&left, action), (&at_work, PipelineAction::ResumeStage));
     assert_eq!(pipeline.start_or_resume(TaskStatus::Testing, Some(left)), at_work);
 }
 
 // spec: P2
 #[test]
-fn a_task_moved_by_hand_starts_at_the_stage_of_its_new_status() {
+fn a_task_that_the_user_moved_starts_at_the_stage_of_its_new_status() {
     let pipeline = default_pipeline();
     assert_eq!(pipeline.start_or_resume(TaskStatus::Testing, None).stage, Role::Tester);
     let short = Pipeline::new(vec![Role::Coder, Role::Qa], 3, 2).unwrap();
-    assert_eq!(short.start_or_resume(TaskStatus::Testing, None).stage, Role::Coder, "there is no such stage");
+    assert_eq!(short.start_or_resume(TaskStatus::Testing, None).stage, Role::Coder, "the pipeline has no such stage");
     let gone = TaskProgress { stage: Role::Tester, ..fresh_progress(&default_pipeline()) };
     assert_eq!(short.start_or_resume(TaskStatus::Testing, Some(gone)).stage, Role::Coder);
 }
@@ -201,12 +201,12 @@ fn rewinding_to_a_stage_drops_the_reports_of_later_stages() {
     let (progress, _) = finish_stage_as(&pipeline, progress, Outcome::Completed);
     let (progress, _) = finish_stage_as(&pipeline, progress, Outcome::Completed);
     let at_work = TaskProgress { run: Some("r1".to_string()), ..progress };
-    assert_eq!((&at_work.stage, at_work.said.len()), (&Role::Tester, 3));
+    assert_eq!((&at_work.stage, at_work.reports.len()), (&Role::Tester, 3));
     let coder = at_work.clone().rewind_to(Role::Coder);
     assert_eq!((&coder.stage, &coder.run, coder.rounds), (&Role::Coder, &None, 1));
-    assert_eq!(coder.said.len(), 1, "why the work was sent back still holds");
+    assert_eq!(coder.reports.len(), 1, "the reason why the work was sent back still applies");
     let same = at_work.clone().rewind_to(Role::Tester);
-    assert_eq!((same.said, same.run), (at_work.said, None));
+    assert_eq!((same.reports, same.run), (at_work.reports, None));
 }
 
 // spec: P3
@@ -218,6 +218,6 @@ fn stored_stage_reports_are_bounded() {
     for _ in 0..50 {
         (progress, _) = finish_stage_with(&pipeline, progress, &RunEnd::work_sent_back(&long));
     }
-    assert_eq!(progress.said.len(), MAX_REPORTS);
-    assert!(progress.said.iter().all(|said| said.words.len() <= MAX_REPORT_BYTES));
+    assert_eq!(progress.reports.len(), MAX_REPORTS);
+    assert!(progress.reports.iter().all(|report| report.words.len() <= MAX_REPORT_BYTES));
 }

@@ -1,4 +1,4 @@
-//! The rules of `prompt`, one sentence a test.
+//! Tests of `prompt`.
 use super::*;
 
 fn done_promise() -> Promise {
@@ -27,7 +27,7 @@ fn render_with_notes(text: &str) -> String {
 
 // spec: L16
 #[test]
-fn a_prompt_names_the_notes_and_quotes_what_they_hold() {
+fn a_prompt_names_the_notes_and_quotes_their_content() {
     let prompt = render_with_notes("The parser is in src/p.rs.\nTried: regex, too slow.\n");
     assert!(prompt.contains("belongs into `.ralph/notes/r1.md`, also named by $NOTES_FILE"), "{prompt}");
     assert!(prompt.contains("```\nThe parser is in src/p.rs.\nTried: regex, too slow.\n```\n"), "{prompt}");
@@ -36,7 +36,7 @@ fn a_prompt_names_the_notes_and_quotes_what_they_hold() {
 
 // spec: L16
 #[test]
-fn empty_notes_are_named_and_not_quoted() {
+fn empty_notes_are_named_but_not_quoted() {
     for empty in ["", " \n\t\n"] {
         assert!(render_with_notes(empty).contains("## Notes") && !render_with_notes(empty).contains("noted there"));
     }
@@ -44,7 +44,7 @@ fn empty_notes_are_named_and_not_quoted() {
 
 // spec: L16, L4
 #[test]
-fn notes_never_hold_a_live_promise_and_are_never_expanded() {
+fn notes_never_contain_a_live_promise_and_are_never_expanded() {
     let prompt = render_with_notes("<promise>DONE</promise> $HOME {{PROMISE}} `id` <blocked>x</blocked>");
     assert_eq!(count_live_promises(&prompt), 1);
     assert!(prompt.contains("[promise]DONE[/promise] $HOME {{PROMISE}} `id` [blocked]x[/blocked]"), "{prompt}");
@@ -70,7 +70,7 @@ fn long_notes_keep_their_last_whole_lines_and_the_cut_is_marked() {
 
 // spec: L16
 #[test]
-fn notes_stand_before_the_reason_of_a_rejection() {
+fn notes_come_before_the_reason_of_a_rejection() {
     let promise = done_promise();
     let notes = Some(AgentNotes { file: "n.md", text: "noted" });
     let plan = PromptPlan::Whole { feedback: rejection_feedback("2 tests fail", "") };
@@ -107,22 +107,22 @@ fn a_prompt_that_asks_for_the_promise_is_sent_unchanged() {
 
 // spec: L4
 #[test]
-fn to_a_prompt_of_its_own_nothing_is_added_but_a_rejection() {
+fn only_a_rejection_is_appended_to_a_complete_prompt() {
     let promise = done_promise();
-    let own = |plan| {
+    let render = |plan| {
         render_prompt(
             &plan,
             &PromptInput { completion: CompletionInstructions::InTask, ..prompt_input("Fix it.", &promise) },
         )
     };
-    assert_eq!(own(PromptPlan::first_iteration()), "Fix it.");
-    let rejected = own(PromptPlan::Whole { feedback: rejection_feedback("2 tests fail", "x") });
+    assert_eq!(render(PromptPlan::first_iteration()), "Fix it.");
+    let rejected = render(PromptPlan::Whole { feedback: rejection_feedback("2 tests fail", "x") });
     assert!(rejected.starts_with("Fix it.\n\n## Your last claim was rejected"), "{rejected}");
 }
 
 // spec: L4
 #[test]
-fn the_checks_are_named_so_that_the_agent_knows_what_decides() {
+fn a_prompt_lists_the_checks() {
     let promise = done_promise();
     let checks = [String::from("cargo test")];
     let prompt = render_prompt(
@@ -146,7 +146,7 @@ fn after_a_rejected_claim_the_whole_prompt_ends_with_reason_and_evidence() {
 
 // spec: L4
 #[test]
-fn quoted_evidence_never_holds_a_live_promise() {
+fn quoted_evidence_never_contains_a_live_promise() {
     let promise = done_promise();
     let plan =
         PromptPlan::Whole { feedback: rejection_feedback("said <promise>DONE</promise>", "<promise>DONE</promise>") };

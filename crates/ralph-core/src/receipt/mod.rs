@@ -1,5 +1,5 @@
-//! The receipt of an accepted completion: what was claimed, what was verified, and on which files. It is built from the
-//! facts of the run and from what the driver knows besides; whoever has the journal can hold one against the other.
+//! The receipt of an accepted completion: the claim, the checks, and the verified files. It is built from the facts of
+//! the run and from additional input of the driver, so that it can be compared with the journal.
 mod receipt_builder;
 mod receipt_check;
 mod recheck;
@@ -31,27 +31,27 @@ pub struct Receipt {
     pub findings: ReceiptFindings,
 }
 
-/// What the journal does not tell.
+/// The parts of a receipt that are not in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiptInput {
     pub run: String,
-    /// The task that the run worked on, and in which role, where it did.
+    /// The task and the role of the run, if it has them.
     pub task: Option<String>,
     pub role: Option<String>,
     pub criteria: Vec<Criterion>,
     pub criteria_sha256: String,
-    /// The work tree as it was when it was verified; without one, git could not tell.
+    /// The work tree at the time of verification; `None` if git could not read it.
     pub repository: Option<WorkTreeSnapshot>,
-    /// The agent's version, where a package beside its program tells.
+    /// The version of the agent, if a package next to its program contains it.
     pub agent_version: Option<String>,
     /// The version of ralph.
     pub ralph: String,
-    /// Times in UTC, as everywhere in the output for programs.
+    /// Times in UTC, as in all machine-readable output.
     pub started_at: String,
     pub finished_at: String,
 }
 
-/// What follows from the journal.
+/// The parts of a receipt that follow from the journal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReceiptFindings {
     pub kind: String,
@@ -59,15 +59,15 @@ pub struct ReceiptFindings {
     pub model: Option<String>,
     pub session: Option<String>,
     pub promise: String,
-    /// The hash over all that was sealed before the work.
+    /// The hash of everything that was sealed before the work.
     #[serde(rename = "seal_sha256", default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
-    /// What the external checks were worth before the work.
+    /// The results of the external checks before the work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<ReceiptBaselineCheck>,
-    /// Where the claim stands.
+    /// Where the claim was found.
     pub claim: String,
-    /// Whether anything but the agent's own word stands behind the completion.
+    /// Whether at least one check verified more than the agent's claim.
     #[serde(rename = "verified")]
     pub is_verified: bool,
     pub reason: String,
@@ -84,17 +84,17 @@ pub struct ReceiptBaselineCheck {
     pub standing: BaselineStatus,
 }
 
-/// What the work tree held when it was looked at.
+/// The content of the work tree at the time of verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkTreeSnapshot {
-    /// The commit that it stood on; none where nothing was ever committed.
+    /// The checked-out commit; `None` if the repository has no commits.
     pub commit: Option<String>,
-    /// The hash of the tree of all files that git does not ignore, as a commit of them would have it.
+    /// The git tree hash of all files that are not ignored.
     pub tree: String,
-    /// Whether that is the tree of the commit.
+    /// Whether the tree is that of the commit.
     #[serde(rename = "committed")]
     pub is_committed: bool,
-    /// What git could not take into it, in its words.
+    /// The message of git about files that it could not include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the facts of a run say about its completion, gathered fact by fact.
+//! Builds the receipt of a run from its facts.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use crate::evidence::Verdict;
 use crate::fact::{AttemptResult, Fact};
 use crate::outcome::Outcome;
 
-/// What is known so far.
+/// Collects the findings, fact by fact.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReceiptBuilder {
     findings: ReceiptFindings,
@@ -24,7 +24,7 @@ pub struct CompletedRun<'a> {
 }
 
 impl<'a> CompletedRun<'a> {
-    /// Returns the end that this fact is, if it completes the run.
+    /// Returns the end of the run if this fact completes it.
     #[must_use]
     pub fn from_fact(fact: &'a Fact) -> Option<Self> {
         let Fact::RunFinished { outcome: Outcome::Completed, reason, iterations, spend, .. } = fact else {
@@ -35,7 +35,7 @@ impl<'a> CompletedRun<'a> {
 }
 
 impl ReceiptBuilder {
-    /// Takes note of the next fact.
+    /// Processes the next fact.
     pub fn observe_fact(&mut self, fact: &Fact) {
         match fact {
             Fact::RunStarted { kind, agent, promise, .. } => {
@@ -66,13 +66,13 @@ impl ReceiptBuilder {
         }
     }
 
-    /// Returns the receipt of a run that ends so.
+    /// Returns the receipt of a completed run.
     #[must_use]
     pub fn build_receipt(&self, end: &CompletedRun<'_>, input: ReceiptInput) -> Receipt {
         Receipt { version: RECEIPT_VERSION, input, findings: self.build_findings(end) }
     }
 
-    /// Tells whether a receipt says what the facts say.
+    /// Returns whether a receipt matches the facts.
     #[must_use]
     pub fn matches_receipt(&self, end: &CompletedRun<'_>, receipt: &Receipt) -> bool {
         self.build_findings(end) == receipt.findings
@@ -160,9 +160,9 @@ mod tests {
     }
 
     fn builder_after(facts: &[Fact]) -> ReceiptBuilder {
-        let mut tally = ReceiptBuilder::default();
-        facts.iter().for_each(|fact| tally.observe_fact(fact));
-        tally
+        let mut builder = ReceiptBuilder::default();
+        facts.iter().for_each(|fact| builder.observe_fact(fact));
+        builder
     }
 
     fn accepted_run_facts() -> [Fact; 7] {
@@ -179,7 +179,7 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn a_receipt_tells_of_the_claim_and_the_checks_that_completed_the_run() {
+    fn a_receipt_contains_the_claim_and_the_checks_that_completed_the_run() {
         let finished = run_finished();
         let receipt = builder_after(&accepted_run_facts())
             .build_receipt(&CompletedRun::from_fact(&finished).unwrap(), receipt_input());
@@ -190,7 +190,7 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn where_nothing_was_checked_the_receipt_says_unverified() {
+    fn a_receipt_without_checks_is_unverified() {
         let finished = run_finished();
         let facts = [run_started(), Fact::IterationStarted { iteration: 1 }, claim_made(1, "said so")];
         assert!(
@@ -203,19 +203,19 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn a_forged_receipt_does_not_agree_with_the_journal() {
+    fn a_forged_receipt_does_not_match_the_journal() {
         let finished = run_finished();
         let end = CompletedRun::from_fact(&finished).unwrap();
-        let known = builder_after(&accepted_run_facts());
-        let mut receipt = known.build_receipt(&end, receipt_input());
-        assert!(known.matches_receipt(&end, &receipt));
+        let builder = builder_after(&accepted_run_facts());
+        let mut receipt = builder.build_receipt(&end, receipt_input());
+        assert!(builder.matches_receipt(&end, &receipt));
         receipt.findings.checks[0].exit_code = Some(0);
-        assert!(!known.matches_receipt(&end, &receipt));
+        assert!(!builder.matches_receipt(&end, &receipt));
     }
 
     // spec: V14, V8, V9
     #[test]
-    fn a_receipt_names_the_seal_and_what_the_checks_were_worth_before_the_work() {
+    fn a_receipt_contains_the_seal_and_the_baseline() {
         let finished = run_finished();
         let end = CompletedRun::from_fact(&finished).unwrap();
         let check = CheckEvidence::without_output(
@@ -229,13 +229,13 @@ mod tests {
                 .into();
         let mut facts = accepted_run_facts().to_vec();
         facts.splice(1..1, [Fact::RunSealed { seal: sample_seal() }, Fact::Baseline { checks }]);
-        let known = builder_after(&facts);
-        let mut receipt = known.build_receipt(&end, receipt_input());
+        let builder = builder_after(&facts);
+        let mut receipt = builder.build_receipt(&end, receipt_input());
         assert_eq!(receipt.findings.seal.as_deref(), Some(sample_seal().digest.as_str()));
-        let [tried] = &receipt.findings.baseline[..] else { panic!("{receipt:?}") };
-        assert_eq!((tried.command.as_str(), tried.standing), ("make", BaselineStatus::ProvesNothing));
+        let [check] = &receipt.findings.baseline[..] else { panic!("{receipt:?}") };
+        assert_eq!((check.command.as_str(), check.standing), ("make", BaselineStatus::ProvesNothing));
         receipt.findings.baseline.clear();
-        assert!(!known.matches_receipt(&end, &receipt), "it cannot be left out");
+        assert!(!builder.matches_receipt(&end, &receipt), "the baseline cannot be omitted");
     }
 
     // spec: V14

@@ -1,4 +1,4 @@
-//! One check as a receipt has it: the evidence without its output, of which the digest stays.
+//! One check in a receipt: its evidence, with the digest of the output instead of the output.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,57 +19,57 @@ pub struct ReceiptCheck {
     pub required: bool,
     pub tries: u32,
     pub cached: bool,
-    /// Nobody could look, and the claim alone counted.
+    /// Whether the check could not run and the claim alone was accepted.
     pub unverified: bool,
     pub judgement: Option<JudgeReport>,
     pub stages: Vec<ReceiptCheck>,
 }
 
 impl From<&CheckEvidence> for ReceiptCheck {
-    fn from(seen: &CheckEvidence) -> Self {
+    fn from(evidence: &CheckEvidence) -> Self {
         Self {
-            method: seen.method,
-            name: seen.name.clone(),
-            command: seen.command.clone(),
-            verdict: seen.verdict,
-            reason: seen.reason.clone(),
-            exit_code: seen.exit_code,
-            output_sha256: seen.digest.clone(),
-            duration_ms: seen.duration_ms,
-            required: seen.required,
-            tries: seen.tries,
-            cached: seen.cached,
-            unverified: seen.unverified,
-            judgement: seen.judgement.clone(),
-            stages: seen.stages.iter().map(Self::from).collect(),
+            method: evidence.method,
+            name: evidence.name.clone(),
+            command: evidence.command.clone(),
+            verdict: evidence.verdict,
+            reason: evidence.reason.clone(),
+            exit_code: evidence.exit_code,
+            output_sha256: evidence.digest.clone(),
+            duration_ms: evidence.duration_ms,
+            required: evidence.required,
+            tries: evidence.tries,
+            cached: evidence.cached,
+            unverified: evidence.unverified,
+            judgement: evidence.judgement.clone(),
+            stages: evidence.stages.iter().map(Self::from).collect(),
         }
     }
 }
 
 impl ReceiptCheck {
-    /// Tells whether it says more than the agent's own word. That nothing was tampered with, and that it is committed, says
-    /// nothing about the work; neither does a judge that was not asked.
+    /// Returns whether it verifies more than the agent's claim. An intact seal and a commit say nothing about the work,
+    /// and neither does a judge that was not called.
     #[must_use]
     pub fn is_proof(&self) -> bool {
-        let says = match self.method {
+        let verifies_work = match self.method {
             EvidenceKind::External | EvidenceKind::Plugin => true,
             EvidenceKind::Semantic => self.judgement.is_some(),
             EvidenceKind::MultiStage => self.stages.iter().any(Self::is_proof),
             EvidenceKind::StringMatch | EvidenceKind::Seal | EvidenceKind::Commit => false,
         };
-        says && !self.unverified && self.verdict == Verdict::Accepted
+        verifies_work && !self.unverified && self.verdict == Verdict::Accepted
     }
 
-    /// Tells whether another look came to the same verdict. What was optional may come out differently.
+    /// Returns whether a recheck has the same verdict. Optional checks may have a different one.
     pub(super) fn is_confirmed_by(&self, recheck: Option<&Self>) -> bool {
-        let is_same = recheck.is_some_and(|again| {
-            let mut stages = pair_repeatable_checks(&self.stages, &again.stages);
-            self.verdict == again.verdict && stages.all(|(stage, again)| stage.is_confirmed_by(again))
+        let is_same = recheck.is_some_and(|recheck| {
+            let mut stages = pair_repeatable_checks(&self.stages, &recheck.stages);
+            self.verdict == recheck.verdict && stages.all(|(stage, recheck)| stage.is_confirmed_by(recheck))
         });
         is_same || !self.required
     }
 
-    /// Tells whether it looked at files alone, so that anybody can look again.
+    /// Returns whether it depends only on files, so that it can be repeated.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
         match self.method {
@@ -84,13 +84,13 @@ impl ReceiptCheck {
     }
 }
 
-/// Returns the checks that can be repeated, beside those of another look in the same order, as far as it went.
+/// Pairs the repeatable checks with those of a recheck, in the same order. Missing ones are `None`.
 pub(super) fn pair_repeatable_checks<'a>(
     checks: &'a [ReceiptCheck],
     recheck: &'a [ReceiptCheck],
 ) -> impl Iterator<Item = (&'a ReceiptCheck, Option<&'a ReceiptCheck>)> {
-    let again = recheck.iter().map(Some).chain(core::iter::repeat(None));
-    checks.iter().filter(|check| check.is_repeatable()).zip(again)
+    let rechecked = recheck.iter().map(Some).chain(core::iter::repeat(None));
+    checks.iter().filter(|check| check.is_repeatable()).zip(rechecked)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn the_agents_own_word_is_no_proof_whatever_it_is_called() {
+    fn the_claim_of_the_agent_is_not_a_proof() {
         let proof = |evidence: &CheckEvidence| ReceiptCheck::from(evidence).is_proof();
         assert!(
             proof(&evidence_of(EvidenceKind::External, Verdict::Accepted))
@@ -145,14 +145,17 @@ mod tests {
         let judged =
             CheckEvidence { name: Some("b".to_string()), ..evidence_of(EvidenceKind::Semantic, Verdict::Accepted) };
         let first = staged(vec![named("a", Verdict::Accepted), judged]);
-        assert!(first.is_confirmed_by(Some(&staged(vec![named("a", Verdict::Accepted)]))), "no judge is asked again");
+        assert!(
+            first.is_confirmed_by(Some(&staged(vec![named("a", Verdict::Accepted)]))),
+            "judges are not called again"
+        );
         assert!(!first.is_confirmed_by(Some(&staged(vec![named("a", Verdict::Rejected)]))));
-        assert!(!first.is_confirmed_by(Some(&staged(vec![]))), "what can be repeated must be");
+        assert!(!first.is_confirmed_by(Some(&staged(vec![]))), "repeatable checks must be repeated");
     }
 
     // spec: V14
     #[test]
-    fn an_optional_stage_may_come_out_differently() {
+    fn an_optional_stage_may_have_a_different_verdict() {
         let optional = |verdict| CheckEvidence { required: false, ..evidence_of(EvidenceKind::External, verdict) };
         let staged = |stages| {
             ReceiptCheck::from(&CheckEvidence { stages, ..evidence_of(EvidenceKind::MultiStage, Verdict::Accepted) })

@@ -1,4 +1,4 @@
-//! Whether another look confirms a receipt, and if not, why not.
+//! Compares a receipt with a recheck of it.
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,24 +7,24 @@ use super::receipt_check::pair_repeatable_checks;
 use super::{Receipt, ReceiptCheck};
 use crate::evidence::Verdict;
 
-/// What was found when a receipt was looked at again.
+/// The result of a recheck.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceiptRecheck {
-    /// Whether the stored receipt has the hash that was stored with it.
+    /// Whether the stored receipt matches its stored hash.
     pub is_hash_valid: bool,
-    /// Whether it says what the journal says.
+    /// Whether the receipt matches the journal.
     pub matches_journal: bool,
-    /// Whether the copy for people says the same, where there is one.
+    /// Whether `receipt.json` in the run folder is identical, or does not exist.
     pub is_copy_identical: bool,
     /// The hash of the criteria that are stored with the run.
     pub criteria_sha256: String,
     /// The tree of the commit that was checked out.
     pub tree: String,
-    /// The checks that could be repeated.
+    /// The results of the repeated checks.
     pub checks: Vec<ReceiptCheck>,
 }
 
-/// A reason not to believe a receipt.
+/// A reason not to trust a receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiptDiscrepancy {
     HashMismatch,
@@ -36,7 +36,7 @@ pub enum ReceiptDiscrepancy {
 }
 
 impl ReceiptDiscrepancy {
-    /// Tells whether nobody could look, so that nothing speaks against the receipt.
+    /// Returns whether a check could not be evaluated, so that the recheck neither confirms nor refutes the receipt.
     #[must_use]
     pub fn is_inconclusive(&self) -> bool {
         match self {
@@ -53,43 +53,43 @@ impl ReceiptDiscrepancy {
 impl fmt::Display for ReceiptDiscrepancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HashMismatch => f.write_str("the stored receipt is not what was stored: its hash is another"),
-            Self::JournalMismatch => f.write_str("the receipt does not say what the journal of the run says"),
+            Self::HashMismatch => f.write_str("the stored receipt does not match its stored hash"),
+            Self::JournalMismatch => f.write_str("the receipt does not match the journal of the run"),
             Self::CopyMismatch => {
-                f.write_str("receipt.json in the folder of the run is forged: another receipt is stored")
+                f.write_str("receipt.json in the run folder is forged: it differs from the stored receipt")
             }
-            Self::CriteriaMismatch => f.write_str("the criteria of the run are not those of the receipt"),
+            Self::CriteriaMismatch => f.write_str("the criteria of the run differ from those of the receipt"),
             Self::TreeMismatch { found } => {
-                write!(f, "the commit holds the tree {found}, which is not the one that was verified")
+                write!(f, "the commit has the tree {found}, which is not the verified tree")
             }
             Self::CheckMismatch { command, before, now: Some(now), reason } => {
                 write!(f, "`{command}` was {} and is {} now: {reason}", before.as_str(), now.as_str())
             }
             Self::CheckMismatch { command, before, now: None, .. } => {
-                write!(f, "`{command}` was {}, and did not run again", before.as_str())
+                write!(f, "`{command}` was {} and was not run again", before.as_str())
             }
         }
     }
 }
 
-/// Returns every reason not to believe a receipt. Where there is none, it is confirmed.
+/// Returns every reason not to trust a receipt. An empty list confirms it.
 #[must_use]
 pub fn find_discrepancies(receipt: &Receipt, recheck: &ReceiptRecheck) -> Vec<ReceiptDiscrepancy> {
-    let plain = [
+    let comparisons = [
         (recheck.is_hash_valid, ReceiptDiscrepancy::HashMismatch),
         (recheck.matches_journal, ReceiptDiscrepancy::JournalMismatch),
         (recheck.is_copy_identical, ReceiptDiscrepancy::CopyMismatch),
         (recheck.criteria_sha256 == receipt.input.criteria_sha256, ReceiptDiscrepancy::CriteriaMismatch),
         (is_verified_tree(receipt, &recheck.tree), ReceiptDiscrepancy::TreeMismatch { found: recheck.tree.clone() }),
     ];
-    let plain = plain.into_iter().filter(|(holds, _)| !holds).map(|(_, doubt)| doubt);
+    let mismatches = comparisons.into_iter().filter(|(is_equal, _)| !is_equal).map(|(_, discrepancy)| discrepancy);
     let checks = pair_repeatable_checks(&receipt.findings.checks, &recheck.checks)
         .filter_map(|(check, now)| check_discrepancy(check, now));
-    plain.chain(checks).collect()
+    mismatches.chain(checks).collect()
 }
 
 fn is_verified_tree(receipt: &Receipt, tree: &str) -> bool {
-    receipt.input.repository.as_ref().is_some_and(|seen| seen.tree == tree)
+    receipt.input.repository.as_ref().is_some_and(|snapshot| snapshot.tree == tree)
 }
 
 fn check_discrepancy(check: &ReceiptCheck, now: Option<&ReceiptCheck>) -> Option<ReceiptDiscrepancy> {
@@ -116,7 +116,7 @@ mod tests {
 
     fn sample_receipt() -> Receipt {
         let repository = WorkTreeSnapshot { commit: None, tree: "t".to_string(), is_committed: true, left_out: None };
-        let given = ReceiptInput {
+        let input = ReceiptInput {
             run: "r".to_string(),
             task: None,
             role: None,
@@ -130,7 +130,7 @@ mod tests {
         };
         Receipt {
             version: 1,
-            input: given,
+            input,
             findings: ReceiptFindings { checks: vec![receipt_check(Verdict::Accepted)], ..ReceiptFindings::default() },
         }
     }
@@ -148,29 +148,31 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn a_receipt_is_confirmed_when_everything_is_as_it_says() {
+    fn a_receipt_is_confirmed_if_everything_matches() {
         assert_eq!(find_discrepancies(&sample_receipt(), &matching_recheck()), []);
     }
 
     // spec: V14
     #[test]
-    fn every_difference_is_a_discrepancy_of_its_own() {
-        let doubt = |change: fn(&mut ReceiptRecheck)| {
-            let mut again = matching_recheck();
-            change(&mut again);
-            find_discrepancies(&sample_receipt(), &again)
+    fn every_difference_is_a_separate_discrepancy() {
+        let discrepancies = |change: fn(&mut ReceiptRecheck)| {
+            let mut recheck = matching_recheck();
+            change(&mut recheck);
+            find_discrepancies(&sample_receipt(), &recheck)
         };
-        assert_eq!(doubt(|again| again.is_hash_valid = false), [ReceiptDiscrepancy::HashMismatch]);
-        assert_eq!(doubt(|again| again.matches_journal = false), [ReceiptDiscrepancy::JournalMismatch]);
-        assert_eq!(doubt(|again| again.is_copy_identical = false), [ReceiptDiscrepancy::CopyMismatch]);
-        assert_eq!(doubt(|again| again.criteria_sha256.clear()), [ReceiptDiscrepancy::CriteriaMismatch]);
+        assert_eq!(discrepancies(|recheck| recheck.is_hash_valid = false), [ReceiptDiscrepancy::HashMismatch]);
+        assert_eq!(discrepancies(|recheck| recheck.matches_journal = false), [ReceiptDiscrepancy::JournalMismatch]);
+        assert_eq!(discrepancies(|recheck| recheck.is_copy_identical = false), [ReceiptDiscrepancy::CopyMismatch]);
+        assert_eq!(discrepancies(|recheck| recheck.criteria_sha256.clear()), [ReceiptDiscrepancy::CriteriaMismatch]);
         assert_eq!(
-            doubt(|again| again.tree = "u".to_string()),
+            discrepancies(|recheck| recheck.tree = "u".to_string()),
             [ReceiptDiscrepancy::TreeMismatch { found: "u".to_string() }]
         );
-        let [rejected] = &doubt(|again| again.checks = vec![receipt_check(Verdict::Rejected)])[..] else { panic!() };
+        let [rejected] = &discrepancies(|recheck| recheck.checks = vec![receipt_check(Verdict::Rejected)])[..] else {
+            panic!()
+        };
         assert_eq!(rejected.to_string(), "`make` was accepted and is rejected now: so");
-        let [missing] = &doubt(|again| again.checks.clear())[..] else { panic!() };
-        assert_eq!(missing.to_string(), "`make` was accepted, and did not run again");
+        let [missing] = &discrepancies(|recheck| recheck.checks.clear())[..] else { panic!() };
+        assert_eq!(missing.to_string(), "`make` was accepted and was not run again");
     }
 }

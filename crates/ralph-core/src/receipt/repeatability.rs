@@ -1,10 +1,10 @@
-//! Which criteria can be verified again later: those that look at files alone. A judge's opinion and the agent's words
-//! cannot be had a second time.
+//! Selects the criteria that can be verified again later: those that depend only on files. The findings of a judge and
+//! the claim of the agent cannot be repeated.
 use alloc::vec::Vec;
 
 use crate::criterion::{CheckStage, Criterion, StagedCheck, VerificationMethod};
 
-/// Returns what can be repeated of some criteria, in their order.
+/// Returns the repeatable criteria, in the same order.
 #[must_use]
 pub fn repeatable_criteria(criteria: &[Criterion]) -> Vec<Criterion> {
     criteria.iter().filter_map(repeatable_part).collect()
@@ -36,9 +36,9 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn commands_are_repeated_and_opinions_are_not() {
+    fn commands_are_repeated_and_judgements_are_not() {
         let command = || Criterion::from(ExternalCheck::from_shell_text("make"));
-        let opinion = || Criterion::from_method(VerificationMethod::Semantic(SemanticCheck::default()));
+        let judgement = || Criterion::from_method(VerificationMethod::Semantic(SemanticCheck::default()));
         let staged = |stages: Vec<Criterion>| {
             let stages = stages.into_iter().map(|criterion| CheckStage { required: true, criterion }).collect();
             Criterion::from_method(VerificationMethod::MultiStage(StagedCheck {
@@ -47,7 +47,7 @@ mod tests {
                 parallel: false,
             }))
         };
-        let all = [command(), opinion(), staged(vec![opinion(), command()]), staged(vec![opinion()])];
+        let all = [command(), judgement(), staged(vec![judgement(), command()]), staged(vec![judgement()])];
         assert_eq!(repeatable_criteria(&all), [command(), staged(vec![command()])]);
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the places where a secret may begin by its shape: all anchors in one pass.
+//! Finds the positions where a secret may start by its shape. Searches for all anchors in one pass.
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 use super::secret_shape::{SECRET_SHAPES, SecretShape};
@@ -6,17 +6,17 @@ use super::value_redactor::StreamEnd;
 
 #[derive(Debug)]
 pub(super) struct AnchorSearch {
-    /// Absent only if the table cannot be built, which its test excludes.
+    /// `None` only if the automaton cannot be built, which a test excludes.
     automaton: Option<AhoCorasick>,
 }
 
-/// Where a secret may begin.
+/// Where a secret may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnchorCandidate {
     Nowhere,
-    /// Here is an anchor.
+    /// The position of an anchor.
     Anchor(usize),
-    /// Here an anchor may begin that the stream has not finished.
+    /// The position of the first part of an anchor at the end of the data.
     Unfinished(usize),
 }
 
@@ -24,7 +24,7 @@ impl AnchorSearch {
     pub(super) fn new() -> Self {
         let anchors = SECRET_SHAPES.iter().map(|shape| shape.anchor);
         let mut builder = AhoCorasick::builder();
-        // Nearly everything is passed over before the automaton is asked: it is the one that is made fastest.
+        // The prefilter skips nearly all input, so the automaton that builds fastest is the best one.
         builder.match_kind(MatchKind::LeftmostFirst).kind(Some(AhoCorasickKind::NoncontiguousNFA));
         Self { automaton: builder.build(anchors).ok() }
     }
@@ -41,7 +41,7 @@ impl AnchorSearch {
     }
 }
 
-/// Looks whether the data ends in the beginning of an anchor.
+/// Checks whether the data ends with the first part of an anchor.
 fn find_unfinished_anchor(data: &[u8], from: usize) -> AnchorCandidate {
     let first = data.len().saturating_sub(longest_anchor_len() - 1).max(from);
     let starts = first..data.len();
@@ -52,7 +52,7 @@ fn find_unfinished_anchor(data: &[u8], from: usize) -> AnchorCandidate {
     found.map_or(AnchorCandidate::Nowhere, AnchorCandidate::Unfinished)
 }
 
-/// Tells most shapes apart without a closer look.
+/// A cheap test that excludes most shapes.
 fn shares_first_byte(shape: &SecretShape, rest: &[u8]) -> bool {
     shape.anchor.as_bytes().first() == rest.first()
 }
@@ -61,7 +61,7 @@ fn longest_anchor_len() -> usize {
     SECRET_SHAPES.iter().map(|shape| shape.anchor.len()).max().unwrap_or(1)
 }
 
-/// Returns the shapes that may begin with these bytes, which may end too early.
+/// Returns the shapes whose anchor matches these bytes. At the end of the data, a partial match is enough.
 pub(super) fn shapes_at(rest: &[u8]) -> impl Iterator<Item = &'static SecretShape> {
     let short = rest.len() < longest_anchor_len();
     SECRET_SHAPES.iter().filter(move |shape| {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_can_be_built_and_every_anchor_is_found() {
+    fn the_automaton_can_be_built_and_finds_every_anchor() {
         let anchors = AnchorSearch::new();
         for shape in SECRET_SHAPES {
             let text = alloc::format!("  {}", shape.anchor);

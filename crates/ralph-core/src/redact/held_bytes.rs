@@ -1,4 +1,4 @@
-//! What a fold holds back until the next piece comes.
+//! The bytes that a redactor holds until the next piece arrives.
 use alloc::vec::Vec;
 
 #[derive(Debug, Default)]
@@ -8,15 +8,15 @@ pub(super) struct HeldBytes {
 }
 
 impl HeldBytes {
-    /// Gives `pass` what was held together with the piece, and holds the end that it did not decide on: it returns how
-    /// many bytes that are.
+    /// Passes the held bytes and the piece to `process`, and holds the bytes at the end that it did not decide on.
+    /// `process` returns their number.
     pub(super) fn push(&mut self, piece: &[u8], process: impl FnOnce(&[u8]) -> usize) {
         if self.bytes.is_empty() {
             let left = process(piece);
             self.bytes.extend_from_slice(last_bytes(piece, left));
             return;
         }
-        // The memory goes round: pieces are large, and there are many.
+        // The buffer is reused because pieces are large and many.
         self.join_buffer.clear();
         self.join_buffer.append(&mut self.bytes);
         self.join_buffer.extend_from_slice(piece);

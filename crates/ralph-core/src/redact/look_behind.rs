@@ -1,10 +1,9 @@
-//! The last bytes before a place in a stream, for rules that look back: is this the beginning of a word, or the inside of
-//! an escape?
+//! The last bytes before a position in a stream. Rules use them to detect the start of a word or the inside of an
+//! escape.
 
-/// How far anybody looks back.
 const LOOK_BEHIND_BYTES: usize = 16;
 
-/// The last bytes that were passed.
+/// The last bytes before the current position.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct LookBehind {
     bytes: [u8; LOOK_BEHIND_BYTES],
@@ -12,7 +11,7 @@ pub(super) struct LookBehind {
 }
 
 impl LookBehind {
-    /// Returns what is behind after these bytes have passed, too.
+    /// Returns the look-behind after these bytes.
     pub(super) fn advanced_by(&self, passed: &[u8]) -> Self {
         let mut next = Self::default();
         let start = passed.len().saturating_sub(LOOK_BEHIND_BYTES);
@@ -30,7 +29,7 @@ impl LookBehind {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// Tells whether a word may begin here: not inside another one, though an escape such as `\n` may stand before.
+    /// Returns whether a word may start here: not inside another word, but an escape such as `\n` may precede it.
     pub(super) fn is_word_start(&self) -> bool {
         match self.known_bytes() {
             [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => self.is_escape_start(2),
@@ -43,7 +42,7 @@ impl LookBehind {
         }
     }
 
-    /// Returns how many of the bytes that follow still belong to a JSON escape.
+    /// Returns how many of the next bytes belong to an open JSON escape.
     pub(super) fn open_escape_len(&self, next: &[u8]) -> usize {
         match self.known_bytes() {
             [.., b'\\'] if self.is_escape_start(1) => {
@@ -61,7 +60,7 @@ impl LookBehind {
         }
     }
 
-    /// Tells whether the backslash so many bytes back begins an escape and is not itself escaped.
+    /// Returns whether the backslash `back` bytes before the end starts an escape and is not escaped itself.
     fn is_escape_start(&self, back: usize) -> bool {
         let before = self.known_bytes().get(..(self.length + 1).saturating_sub(back)).unwrap_or_default();
         before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn look_behind_does_not_depend_on_how_the_stream_was_cut() {
+    fn the_look_behind_does_not_depend_on_how_the_stream_is_split() {
         let text = "0123456789 and then some more";
         let whole = LookBehind::default().advanced_by(text.as_bytes());
         assert_eq!(whole.known_bytes(), &text.as_bytes()[text.len() - LOOK_BEHIND_BYTES..]);
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_begins_after_anything_but_a_word() {
+    fn a_word_starts_after_anything_but_a_word() {
         for text in ["", " ", "a ", "\"", "\\n", "\\\\\\n", "%3D", "\\u003d", "="] {
             assert!(look_behind_after(text).is_word_start(), "{text}");
         }
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_escape_is_seen() {
+    fn an_open_escape_is_detected() {
         for (text, next, open) in [
             ("\\", "n", 1),
             ("\\\\", "n", 0),

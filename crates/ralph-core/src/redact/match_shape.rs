@@ -1,28 +1,30 @@
-//! Decides whether a shape stands at a place. Each rule looks ahead a bounded way and says when it must see more.
+//! Decides whether a shape matches at a position. Each rule looks ahead a bounded distance and reports when it needs
+//! more input.
 use super::look_behind::LookBehind;
 use super::secret_shape::{CharClass, SecretShape, SecretShapeKind, TokenRequirement};
 use super::value_redactor::StreamEnd;
 
-/// The longest first part of a web token.
+/// The maximum length of the first part of a web token.
 const MAX_WEB_TOKEN_HEAD_BYTES: usize = 2048;
-/// The longest user name and the longest password in an address.
+/// The maximum length of a user name and of a password in a URL.
 const MAX_USER_INFO_BYTES: usize = 256;
-/// The longest kind of a key, as in `RSA PRIVATE KEY`.
+/// The maximum length of a PEM label such as `RSA PRIVATE KEY`.
 const MAX_KEY_LABEL_BYTES: usize = 64;
-/// A key shows itself so soon after its marker.
+/// The base64 text of a key starts within this distance of its marker.
 const KEY_SEARCH_BYTES: usize = 256;
-/// So many letters of base64 in a row are a key.
+/// A base64 run of at least this length is a key.
 const MIN_KEY_RUN_BYTES: usize = 32;
-/// Quotation marks, colons and spaces between a header and its value.
+/// The maximum number of quotation marks, colons and spaces between a header and its value.
 const MAX_HEADER_SEPARATOR_BYTES: usize = 12;
 
-/// The answer to: does the secret stand here?
+/// Whether a secret starts at the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShapeMatch {
     NoMatch,
-    /// The stream must go on before it is known.
+    /// More input is needed to decide.
     NeedsMoreInput,
-    /// From `from` to `to`, counted from the anchor, and what follows as far as `then` says.
+    /// The secret starts at `from` and reaches at least to `to`, both relative to the anchor. `continuation` says how
+    /// it continues after that.
     Match {
         from: usize,
         to: usize,
@@ -30,7 +32,7 @@ pub(super) enum ShapeMatch {
     },
 }
 
-/// How far a secret goes on behind what was looked at.
+/// How a secret continues after the matched part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretContinuation {
     Complete,
@@ -39,14 +41,14 @@ pub(super) enum SecretContinuation {
     UntilKeyEnd,
 }
 
-/// Looks at what stands at the anchor of a shape. `rest` begins with the anchor or is its beginning.
+/// Matches a shape at its anchor. `rest` starts with the anchor, or is the first part of it.
 pub(super) fn match_shape(shape: &SecretShape, behind: &LookBehind, rest: &[u8], end: StreamEnd) -> ShapeMatch {
     let is_word = matches!(shape.kind, SecretShapeKind::Token { .. } | SecretShapeKind::WebToken);
     if is_word && !behind.is_word_start() {
         return ShapeMatch::NoMatch;
     }
     let Some(after) = rest.strip_prefix(shape.anchor.as_bytes()) else { return undecided_until(end) };
-    let look = match shape.kind {
+    let result = match shape.kind {
         SecretShapeKind::Token { letters, least, needs } => {
             match_token(after, end, &TokenRule { letters, least, needs })
         }
@@ -56,11 +58,11 @@ pub(super) fn match_shape(shape: &SecretShape, behind: &LookBehind, rest: &[u8],
         SecretShapeKind::UserInfo => match_user_info(after, end),
     };
     let anchor = shape.anchor.len();
-    match look {
-        ShapeMatch::Match { from, to, continuation: then } => {
-            ShapeMatch::Match { from: if is_word { 0 } else { anchor + from }, to: anchor + to, continuation: then }
+    match result {
+        ShapeMatch::Match { from, to, continuation } => {
+            ShapeMatch::Match { from: if is_word { 0 } else { anchor + from }, to: anchor + to, continuation }
         }
-        ShapeMatch::NoMatch | ShapeMatch::NeedsMoreInput => look,
+        ShapeMatch::NoMatch | ShapeMatch::NeedsMoreInput => result,
     }
 }
 
@@ -77,20 +79,20 @@ struct TokenRule {
     needs: TokenRequirement,
 }
 
-fn match_token(after: &[u8], end: StreamEnd, kind: &TokenRule) -> ShapeMatch {
-    let run = prefix_run_len(after, kind.least + 1, |byte| kind.letters.contains_byte(byte));
-    let all = run == after.len();
-    let has_digit = || after.iter().take(kind.least).any(u8::is_ascii_digit);
-    let fits = match kind.needs {
-        TokenRequirement::MinLength => run >= kind.least,
-        TokenRequirement::MinLengthAndDigit => run >= kind.least && has_digit(),
-        TokenRequirement::ExactLength => run == kind.least && (!all || end == StreamEnd::Reached),
+fn match_token(after: &[u8], end: StreamEnd, rule: &TokenRule) -> ShapeMatch {
+    let run = prefix_run_len(after, rule.least + 1, |byte| rule.letters.contains_byte(byte));
+    let reaches_end = run == after.len();
+    let has_digit = || after.iter().take(rule.least).any(u8::is_ascii_digit);
+    let matches = match rule.needs {
+        TokenRequirement::MinLength => run >= rule.least,
+        TokenRequirement::MinLengthAndDigit => run >= rule.least && has_digit(),
+        TokenRequirement::ExactLength => run == rule.least && (!reaches_end || end == StreamEnd::Reached),
     };
-    match fits {
+    match matches {
         true => {
-            ShapeMatch::Match { from: 0, to: kind.least, continuation: SecretContinuation::WhileInClass(kind.letters) }
+            ShapeMatch::Match { from: 0, to: rule.least, continuation: SecretContinuation::WhileInClass(rule.letters) }
         }
-        false if all && run <= kind.least => undecided_until(end),
+        false if reaches_end && run <= rule.least => undecided_until(end),
         false => ShapeMatch::NoMatch,
     }
 }
@@ -114,7 +116,7 @@ fn match_web_token(after: &[u8], end: StreamEnd) -> ShapeMatch {
     }
 }
 
-/// After `-----BEGIN `: the marker itself stays, the lines after it are the secret.
+/// Matches the text after `-----BEGIN `. The marker is kept; the lines after it are the secret.
 fn match_private_key(after: &[u8], end: StreamEnd) -> ShapeMatch {
     let label = prefix_run_len(after, MAX_KEY_LABEL_BYTES, |byte| {
         byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
@@ -168,7 +170,7 @@ fn match_header(after: &[u8], end: StreamEnd, schemes: &[&str], least: usize) ->
     }
 }
 
-/// Returns the length of the scheme with its space; nothing where none is needed.
+/// Returns the length of the scheme and the space after it: 0 if no scheme is required, `None` if it is missing.
 fn scheme_len(rest: &[u8], schemes: &[&str]) -> Option<usize> {
     if schemes.is_empty() {
         return Some(0);
@@ -179,17 +181,17 @@ fn scheme_len(rest: &[u8], schemes: &[&str]) -> Option<usize> {
     named.map(|scheme| scheme.len() + 1)
 }
 
-/// After `://`: the password of `user:password@`, and the user as well if it is so long that it may be a token.
+/// Matches the text after `://`: the password of `user:password@`, and also the user if it is long enough for a token.
 fn match_user_info(after: &[u8], end: StreamEnd) -> ShapeMatch {
-    let may_stand = |byte: u8| byte > b' ' && !b"/@\"'\\<>`:?#".contains(&byte);
-    let user = prefix_run_len(after, MAX_USER_INFO_BYTES, may_stand);
+    let is_allowed = |byte: u8| byte > b' ' && !b"/@\"'\\<>`:?#".contains(&byte);
+    let user = prefix_run_len(after, MAX_USER_INFO_BYTES, is_allowed);
     let Some((separator, rest)) = after.get(user..).and_then(<[u8]>::split_first) else {
         return undecided_until(end);
     };
     if *separator != b':' {
         return ShapeMatch::NoMatch;
     }
-    let password = prefix_run_len(rest, MAX_USER_INFO_BYTES, |byte| may_stand(byte) || byte == b':');
+    let password = prefix_run_len(rest, MAX_USER_INFO_BYTES, |byte| is_allowed(byte) || byte == b':');
     match rest.get(password) {
         None => undecided_until(end),
         Some(b'@') if password > 0 && !is_placeholder(rest.get(..password).unwrap_or_default()) => {
@@ -200,7 +202,8 @@ fn match_user_info(after: &[u8], end: StreamEnd) -> ShapeMatch {
     }
 }
 
-/// `$PASSWORD`, `${PASSWORD}`, `{password}`, `%PASSWORD%`, `***` and our own mark are no passwords.
+/// Returns whether the password is a placeholder: `$PASSWORD`, `${PASSWORD}`, `{password}`, `%PASSWORD%`, `***` or a
+/// redaction mark.
 fn is_placeholder(password: &[u8]) -> bool {
     match password {
         [b'$', b'{', .., b'}'] | [b'$', b'(', .., b')'] | [b'{', .., b'}'] | [b'%', .., b'%'] => true,
@@ -209,7 +212,7 @@ fn is_placeholder(password: &[u8]) -> bool {
     }
 }
 
-/// Returns how many bytes from the beginning are of a kind, at most so many.
-fn prefix_run_len(bytes: &[u8], most: usize, is: impl Fn(u8) -> bool) -> usize {
-    bytes.iter().take(most).take_while(|byte| is(**byte)).count()
+/// Returns how many bytes at the start match, at most `max`.
+fn prefix_run_len(bytes: &[u8], max: usize, matches: impl Fn(u8) -> bool) -> usize {
+    bytes.iter().take(max).take_while(|byte| matches(**byte)).count()
 }

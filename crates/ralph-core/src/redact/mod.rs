@@ -1,7 +1,7 @@
-//! Hides secrets in a stream of bytes: bytes in, bytes out, with a bounded look-behind. The result does not depend on
-//! how the stream was cut into pieces, and everything that is no secret comes out as it went in.
-//!
-//! First what is known by its value is hidden (`values`), then what is known by its shape (`shapes`).
+//! Redacts secrets in a byte stream with a bounded look-behind. The result does not depend on how the stream is split
+//! into pieces, and everything else passes through unchanged. Secrets known by value are redacted first
+//! (`value_redactor`), then secrets known by shape (`shape_redactor`). By hand because a regex would have to buffer the
+//! stream.
 mod anchor_search;
 mod held_bytes;
 mod look_behind;
@@ -31,7 +31,7 @@ use anchor_search::AnchorSearch;
 use shape_redactor::ShapeRedactor;
 use value_redactor::{ValueDictionary, ValueRedactor};
 
-/// The values that are hidden, prepared for the search, and the shapes that always are.
+/// The secret values, prepared for the search, and the built-in secret shapes.
 #[derive(Debug)]
 pub struct SecretMatcher {
     values: ValueDictionary,
@@ -39,17 +39,17 @@ pub struct SecretMatcher {
 }
 
 impl SecretMatcher {
-    /// Prepares the search. The names stand in the marks, so that people know what was hidden.
+    /// Prepares the search. The redaction mark of a value contains its name.
     #[must_use]
     pub fn new(secrets: &[NamedSecret]) -> Self {
         Self { values: ValueDictionary::new(secrets), anchors: AnchorSearch::new() }
     }
 
-    /// Returns a text without its secrets.
+    /// Returns the text with its secrets redacted.
     #[must_use]
     pub fn redact_text<'a>(self: &Arc<Self>, text: &'a str) -> Cow<'a, str> {
         let mut redactor = StreamRedactor::new(Arc::clone(self));
-        // A text with nothing to hide and nothing undecided comes out as it is.
+        // A text without a secret or an undecided rest is passed through as one part: no copy is needed.
         let mut is_whole = false;
         let mut clean = Vec::new();
         let mut keep = |part: &[u8]| match core::ptr::eq(part, text.as_bytes()) {
@@ -66,7 +66,7 @@ impl SecretMatcher {
     }
 }
 
-/// Hides secrets in one stream.
+/// Redacts the secrets in one stream.
 #[derive(Debug)]
 pub struct StreamRedactor {
     secrets: Arc<SecretMatcher>,
@@ -74,17 +74,16 @@ pub struct StreamRedactor {
     shapes: ShapeRedactor,
 }
 
-/// Takes what comes out: part after part, in order, some of them empty.
+/// Receives the redacted output in order, in parts that may be empty.
 type ByteSink<'a> = &'a mut dyn FnMut(&[u8]);
 
 impl StreamRedactor {
-    /// Starts a stream.
     #[must_use]
     pub fn new(secrets: Arc<SecretMatcher>) -> Self {
         Self { secrets, values: ValueRedactor::default(), shapes: ShapeRedactor::default() }
     }
 
-    /// Takes the next piece and passes on what is decided by now, without a copy where nothing is hidden.
+    /// Processes the next piece and writes everything that is decided. Copies nothing if there is no secret.
     pub fn push(&mut self, piece: &[u8], out: &mut dyn FnMut(&[u8])) {
         let Self { secrets, values, shapes } = self;
         if secrets.values.is_empty() {
@@ -93,14 +92,14 @@ impl StreamRedactor {
         values.push(&secrets.values, piece, &mut |part| shapes.push(&secrets.anchors, part, out));
     }
 
-    /// Ends the stream and passes on what was still undecided.
+    /// Ends the stream and writes the undecided rest.
     pub fn finish(&mut self, out: &mut dyn FnMut(&[u8])) {
         let Self { secrets, values, shapes } = self;
         values.finish(&secrets.values, &mut |part| shapes.push(&secrets.anchors, part, out));
         shapes.finish(&secrets.anchors, out);
     }
 
-    /// Returns how many bytes wait for what follows them.
+    /// Returns how many bytes are held until more input decides about them.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
         self.values.pending_bytes() + self.shapes.pending_bytes()

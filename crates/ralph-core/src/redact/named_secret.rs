@@ -1,5 +1,5 @@
-//! Which values are secrets: those of variables with such names, unless they are plainly something else, and the
-//! passwords inside addresses, whatever their variable is called.
+//! Finds the secret values in environment variables: values of variables with secret-like names, unless they are
+//! clearly something else, and passwords in URLs regardless of the variable name.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use super::record_words::is_record_word;
 use super::secret_names;
 use super::value_redactor::MIN_SECRET_BYTES;
 
-/// Values that stand for themselves. To hide them would only blacken ordinary words.
+/// Values that are not secrets. Redacting them would only remove ordinary words.
 const PLAIN_WORDS: &[&str] = &[
     "password",
     "passwords",
@@ -28,20 +28,19 @@ const PLAIN_WORDS: &[&str] = &[
     "postgres",
 ];
 
-/// A line of a value of several lines is a secret of its own from so many letters on.
+/// A line of a multi-line value is redacted separately if it has at least this many bytes.
 const MIN_SECRET_LINE_BYTES: usize = 20;
 
-/// A value to be hidden, and the name by which people know it.
+/// A value to redact, and the name that the redaction mark shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSecret {
-    /// Where it comes from.
+    /// The name of the variable that holds it.
     pub name: String,
-    /// What must not be seen.
     pub value: Vec<u8>,
 }
 
 impl NamedSecret {
-    /// Returns what is written instead of the value. It may stand in a JSON string.
+    /// Returns the text that replaces the value. It is valid inside a JSON string.
     #[must_use]
     pub(super) fn redaction_mark(&self) -> String {
         let is_plain = self.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
@@ -60,7 +59,7 @@ pub fn secrets_of_variable(variable: &str, value: &[u8]) -> Vec<NamedSecret> {
     secrets
 }
 
-/// Returns the secrets in a value that is known to be one, whatever its variable is called.
+/// Returns the secrets in a value that is known to be secret, regardless of the variable name.
 #[must_use]
 pub fn secrets_in_value(variable: &str, value: &[u8]) -> Vec<NamedSecret> {
     let secret = |value: &[u8]| NamedSecret { name: variable.to_string(), value: value.to_vec() };
@@ -71,17 +70,17 @@ pub fn secrets_in_value(variable: &str, value: &[u8]) -> Vec<NamedSecret> {
     core::iter::once(value).chain(secret_lines(value)).map(secret).collect()
 }
 
-/// Tells whether a value is long enough and not plainly something else.
+/// Returns whether a value is long enough and not clearly something else.
 fn is_worth_hiding(value: &[u8]) -> bool {
     let mut letters = value.to_vec();
     letters.sort_unstable();
     letters.dedup();
     let is_word = PLAIN_WORDS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
-    let is_own = core::str::from_utf8(value).is_ok_and(is_record_word);
-    value.len() >= MIN_SECRET_BYTES && letters.len() > 2 && !is_word && !is_own && !is_file_path(value)
+    let is_in_records = core::str::from_utf8(value).is_ok_and(is_record_word);
+    value.len() >= MIN_SECRET_BYTES && letters.len() > 2 && !is_word && !is_in_records && !is_file_path(value)
 }
 
-/// A path has several parts, and none of them looks like the inside of a key.
+/// A path has several parts, and none of them looks random.
 fn is_file_path(value: &[u8]) -> bool {
     let begins = [b"/".as_slice(), b"~/", b"./", b"../"].iter().any(|start| value.starts_with(start));
     let mut parts = value.split(|byte| *byte == b'/').filter(|part| !part.is_empty());
@@ -94,13 +93,12 @@ fn is_random_looking(part: &[u8]) -> bool {
     part.iter().any(|byte| matches!(byte, b'+' | b'=')) || part.len() > 12 && mixed
 }
 
-/// An address is no secret; the password in it is.
 fn is_url(value: &[u8]) -> bool {
     let scheme = value.iter().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.'));
     scheme.is_some_and(|end| end > 0 && value.get(end..).is_some_and(|rest| rest.starts_with(b"://")))
 }
 
-/// Returns the password of an address such as `scheme://user:password@host`.
+/// Returns the password of a URL such as `scheme://user:password@host`.
 fn password_in_url(value: &[u8]) -> Option<&[u8]> {
     if !is_url(value) {
         return None;
@@ -114,7 +112,7 @@ fn password_in_url(value: &[u8]) -> Option<&[u8]> {
     user.get(colon + 1..)
 }
 
-/// Keys of several lines are often shown line by line. Markers and sentences are no secrets.
+/// Returns the lines of a multi-line key, which tools often print line by line. Skips markers and sentences.
 fn secret_lines(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let several = value.contains(&b'\n');
     let lines = value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -135,7 +133,7 @@ mod tests {
     }
 
     #[test] // spec: X3
-    fn the_value_of_a_secret_variable_is_a_secret_without_the_white_space_around_it() {
+    fn the_trimmed_value_of_a_secret_variable_is_a_secret() {
         assert_eq!(secret_values("API_KEY", " abcdef123456\n"), ["abcdef123456"]);
         assert_eq!(secret_values("AWS_SECRET_ACCESS_KEY", "/abcdefGHIJ12345/xyz"), ["/abcdefGHIJ12345/xyz"]);
         assert_eq!(secret_values("DB_PASSWORD", "helloworld"), ["helloworld"]);
@@ -162,20 +160,20 @@ mod tests {
     }
 
     #[test] // spec: X3
-    fn of_an_address_the_password_is_a_secret_whatever_the_variable_is_called() {
+    fn the_password_in_a_url_is_a_secret_regardless_of_the_variable_name() {
         assert_eq!(secret_values("DATABASE_URL", "postgres://app:s3cr3tpw@db:5432/app"), ["s3cr3tpw"]);
         assert_eq!(secret_values("API_KEY", "https://example.org/keys/public"), [""; 0]);
         assert_eq!(secret_values("PROXY", "http://proxy:8080/a@b:c"), [""; 0]);
     }
 
     #[test] // spec: X3
-    fn the_lines_of_a_key_are_secrets_too() {
+    fn each_line_of_a_key_is_a_secret_too() {
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nshort\n-----END PRIVATE KEY-----";
         assert_eq!(secret_values("DEPLOY_KEY", key), [key, "MIIEvQIBADANBgkqhkiG9w0BAQ"]);
     }
 
     #[test] // spec: X3
-    fn a_mark_bears_the_name_where_that_fits_into_json() {
+    fn a_mark_contains_the_name_if_it_needs_no_json_escaping() {
         let mark = |name: &str| NamedSecret { name: name.to_string(), value: Vec::new() }.redaction_mark();
         assert_eq!(
             (mark("API_KEY").as_str(), mark("a\"b").as_str(), mark("").as_str()),

@@ -1,7 +1,7 @@
-//! The words that our own records are made of. A value that is one of them is not hidden: the records could not be read
-//! any more. The tests hold every stored record against this list.
+//! The words that occur in ralph's stored records. A secret value that equals one of them is not redacted, because the
+//! records would become unreadable. Tests compare every stored record with this list.
 
-/// One word a line, in the order of the alphabet.
+/// Sorted alphabetically.
 const RECORD_WORDS: &[&str] = &[
     "acceptance",
     "acceptance_criteria",
@@ -219,7 +219,7 @@ const RECORD_WORDS: &[&str] = &[
     "wrong_nonce",
 ];
 
-/// Tells whether a text stands in the words of our own records.
+/// Returns whether a text is part of a word in ralph's stored records.
 #[must_use]
 pub fn is_record_word(text: &str) -> bool {
     RECORD_WORDS.iter().any(|word| word.contains(text))
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_stand_in_order_and_each_once() {
+    fn the_words_are_sorted_and_unique() {
         assert!(RECORD_WORDS.is_sorted_by(|word, next| word < next));
     }
 }

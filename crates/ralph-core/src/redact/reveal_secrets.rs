@@ -1,16 +1,16 @@
-//! Puts back what was hidden, where the mark names the variable that it came from.
+//! Replaces redaction marks with the values of the variables that they name.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 const MARK_PREFIX: &str = "[redacted:";
 
-/// Returns a JSON text with the values of the variables that its marks name, or the names of those that have none.
+/// Returns the JSON text with its secrets restored, or the names of the variables that have no value.
 pub fn reveal_secrets(json: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, Vec<String>> {
     let (mut whole, mut missing) = (String::with_capacity(json.len()), Vec::new());
     let mut rest = json;
     while let Some((before, after)) = rest.split_once(MARK_PREFIX) {
         whole.push_str(before);
-        let Some((name, behind)) = after.split_once(']') else {
+        let Some((name, remainder)) = after.split_once(']') else {
             whole.push_str(MARK_PREFIX);
             rest = after;
             continue;
@@ -20,13 +20,13 @@ pub fn reveal_secrets(json: &str, value: impl Fn(&str) -> Option<String>) -> Res
             None if missing.iter().any(|known| known == name) => {}
             None => missing.push(name.to_string()),
         }
-        rest = behind;
+        rest = remainder;
     }
     whole.push_str(rest);
     if missing.is_empty() { Ok(whole) } else { Err(missing) }
 }
 
-/// Returns a text as it stands between the quotation marks of JSON.
+/// Escapes a text for the inside of a JSON string.
 fn escape_json_string(text: String) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&quoted).to_string()
@@ -42,7 +42,7 @@ mod tests {
 
     // spec: X3, L13
     #[test]
-    fn a_mark_that_names_its_variable_is_put_back_as_json() {
+    fn a_mark_that_names_its_variable_is_replaced_by_the_json_escaped_value() {
         let json = r#"{"a":"x [redacted:A_KEY] y","b":"[redacted:A_KEY]"}"#;
         let whole = reveal_secrets(json, known_variable).unwrap();
         assert_eq!(whole, r#"{"a":"x hush \"quiet\"\\ y","b":"hush \"quiet\"\\"}"#);
@@ -54,7 +54,7 @@ mod tests {
 
     // spec: X3, L13
     #[test]
-    fn a_variable_that_is_gone_is_named_once() {
+    fn a_missing_variable_is_reported_once() {
         assert_eq!(
             reveal_secrets("[redacted:B] [redacted:A_KEY] [redacted:B]", known_variable),
             Err(["B".to_string()].into())

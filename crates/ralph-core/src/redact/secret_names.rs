@@ -1,8 +1,9 @@
-//! Which names promise a secret: `GITHUB_TOKEN` does, `SSH_AUTH_SOCK` and `TLS_KEY_FILE` do not.
+//! Decides from its name whether a variable holds a secret: `GITHUB_TOKEN` does, `SSH_AUTH_SOCK` and `TLS_KEY_FILE` do
+//! not.
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A part of a name that ends so names a secret.
+/// A name with a part that ends like this is the name of a secret.
 const SECRET_ENDINGS: &[&str] = &[
     "TOKEN",
     "SECRET",
@@ -19,11 +20,11 @@ const SECRET_ENDINGS: &[&str] = &[
     "PRIVATEKEY",
 ];
 
-/// A part of a name that is exactly this names a secret.
+/// A name with exactly this part is the name of a secret.
 const SECRET_WORDS: &[&str] =
     &["KEY", "KEYS", "AUTH", "PASS", "PWD", "PAT", "CRED", "CREDS", "BEARER", "COOKIE", "DSN", "PGPASS"];
 
-/// A name that ends so tells something about a secret, not the secret.
+/// A name that ends like this describes a secret but does not hold it.
 const DESCRIPTIVE_ENDINGS: &[&str] = &[
     "FILE",
     "PATH",
@@ -73,20 +74,20 @@ const DESCRIPTIVE_ENDINGS: &[&str] = &[
     "TTY",
 ];
 
-/// Names that look like it and are none.
+/// Names that match the rules but do not hold a secret.
 const INNOCENT_NAMES: &[&str] = &["PWD", "OLDPWD"];
 
-/// Tells whether a variable of this name holds a secret.
+/// Returns whether a variable with this name holds a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     let parts = split_name(name);
-    let told = |part: &String| {
+    let is_secret_part = |part: &String| {
         SECRET_WORDS.contains(&part.as_str()) || SECRET_ENDINGS.iter().any(|ending| part.ends_with(ending))
     };
-    let about = parts.last().is_some_and(|last| DESCRIPTIVE_ENDINGS.contains(&last.as_str()));
-    !about && !INNOCENT_NAMES.contains(&name) && parts.iter().any(told)
+    let is_descriptive = parts.last().is_some_and(|last| DESCRIPTIVE_ENDINGS.contains(&last.as_str()));
+    !is_descriptive && !INNOCENT_NAMES.contains(&name) && parts.iter().any(is_secret_part)
 }
 
-/// Cuts a name at its signs and where a capital follows a small letter, and writes the parts in capitals.
+/// Splits a name at punctuation and at camel-case boundaries, and returns the parts in upper case.
 fn split_name(name: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = String::new();
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test] // spec: X3
-    fn names_about_secrets_and_other_names_are_not_secrets() {
+    fn names_that_only_describe_secrets_and_other_names_are_not_secrets() {
         for name in [
             "PATH",
             "HOME",

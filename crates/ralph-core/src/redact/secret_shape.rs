@@ -1,9 +1,9 @@
-//! The shapes of secrets: how each begins, and what must follow. A new one is a line in the table.
+//! The table of secret shapes: how each secret starts and what must follow.
 
-/// One kind of secret that is known by its looks.
+/// One kind of secret with a recognizable format.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SecretShape {
-    /// The letters that it is found by.
+    /// The literal text to search for.
     pub(super) anchor: &'static str,
     pub(super) kind: SecretShapeKind,
 }
@@ -11,19 +11,19 @@ pub(super) struct SecretShape {
 /// What must follow the anchor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SecretShapeKind {
-    /// The anchor begins a word; at least `least` letters of a kind follow; all of it is the secret.
+    /// The anchor starts a word, and at least `least` letters of a class follow. The secret includes the anchor.
     Token { letters: CharClass, least: usize, needs: TokenRequirement },
-    /// Two or more parts of letters with full stops between them.
+    /// A JSON web token: two or more parts, separated by dots.
     WebToken,
-    /// The lines up to the end marker are the secret.
+    /// A PEM key. The secret is everything up to the end marker.
     PrivateKey,
-    /// The name of a header; the value is the secret, after one of these schemes.
+    /// A header name. The secret is the value after one of these schemes.
     Header { schemes: &'static [&'static str], least: usize },
     /// `user:password@` follows.
     UserInfo,
 }
 
-/// The letters that a secret is made of.
+/// The characters that a secret may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CharClass {
     Alphanumeric,
@@ -33,9 +33,9 @@ pub(super) enum CharClass {
     UrlSafe,
     /// Also `_`, `-` and `.`.
     UrlSafeOrDot,
-    /// Capitals and digits.
+    /// Upper-case letters and digits.
     UppercaseOrDigit,
-    /// Whatever may stand in a header after its scheme.
+    /// The characters of a header value after its scheme.
     HeaderValue,
 }
 
@@ -53,13 +53,13 @@ impl CharClass {
     }
 }
 
-/// What tells a token from a word that begins alike.
+/// What distinguishes a token from a word with the same start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRequirement {
     MinLength,
-    /// A digit among the least letters.
+    /// At least one digit within the minimum length.
     MinLengthAndDigit,
-    /// Exactly that many letters.
+    /// Exactly the minimum length.
     ExactLength,
 }
 
@@ -82,7 +82,7 @@ const fn header_shape(anchor: &'static str, schemes: &'static [&'static str], le
     SecretShape { anchor, kind: SecretShapeKind::Header { schemes, least } }
 }
 
-/// All shapes. Where two begin alike the first that fits counts.
+/// All shapes. If several match at one position, the first one is used.
 pub(super) const SECRET_SHAPES: &[SecretShape] = &[
     // Model providers.
     token_shape("sk-ant-", CharClass::UrlSafe, 16),
@@ -131,7 +131,7 @@ pub(super) const SECRET_SHAPES: &[SecretShape] = &[
     token_shape("dop_v1_", CharClass::Alphanumeric, 40),
     token_shape("hvs.", CharClass::UrlSafe, 24),
     token_shape("AGE-SECRET-KEY-1", CharClass::UppercaseOrDigit, 50),
-    // What every service uses.
+    // Formats that many services use.
     SecretShape { anchor: "eyJ", kind: SecretShapeKind::WebToken },
     SecretShape { anchor: "-----BEGIN ", kind: SecretShapeKind::PrivateKey },
     header_shape("uthorization", AUTH_SCHEMES, 8),

@@ -1,4 +1,4 @@
-//! Hides what is known by its shape, wherever the stream is cut.
+//! Redacts secrets that are known by their shape, wherever the stream is split.
 use super::ByteSink;
 use super::anchor_search::{AnchorCandidate, AnchorSearch, shapes_at};
 use super::held_bytes::HeldBytes;
@@ -8,10 +8,10 @@ use super::value_redactor::StreamEnd;
 
 const REDACTION_MARK: &[u8] = b"[redacted]";
 
-/// No key is longer than this. A beginning without an end hides no more.
+/// No key is longer than this. After a key header without an end marker, no more than this is redacted.
 const MAX_KEY_BYTES: usize = 16 * 1024;
 
-/// One stream on its way through the shapes.
+/// The state of one stream.
 #[derive(Debug, Default)]
 pub(super) struct ShapeRedactor {
     held: HeldBytes,
@@ -19,13 +19,13 @@ pub(super) struct ShapeRedactor {
     open_secret: OpenSecret,
 }
 
-/// Whether a secret goes on.
+/// Whether the stream is inside a secret.
 #[derive(Debug, Default, Clone, Copy)]
 enum OpenSecret {
     #[default]
     None,
     Continuing(SecretContinuation),
-    /// The lines of a key, so many bytes by now.
+    /// Inside the lines of a key.
     PrivateKey {
         hidden_bytes: usize,
     },
@@ -47,7 +47,7 @@ impl ShapeRedactor {
         self.held.len()
     }
 
-    /// Passes on what is decided and returns the rest.
+    /// Writes everything that is decided and returns the rest.
     fn redact_decided<'a>(
         &mut self,
         anchors: &AnchorSearch,
@@ -55,15 +55,15 @@ impl ShapeRedactor {
         end: StreamEnd,
         out: ByteSink<'_>,
     ) -> &'a [u8] {
-        // What lies before was passed on or hidden. It is passed on in as few parts as possible: usually it is one.
-        let mut shown = 0;
-        // What lies before was read; from there to `next` is nothing.
+        // Everything before `written` was written or redacted. The output has as few parts as possible: usually one.
+        let mut written = 0;
+        // Everything before `done` was processed. No secret starts between `done` and `next`.
         let (mut done, mut next) = (0, 0);
         loop {
             if let Some(hidden) = self.continue_secret(data.get(done..).unwrap_or_default(), end) {
                 self.advance_look_behind(data, done, done + hidden);
                 done += hidden;
-                (shown, next) = (done, done);
+                (written, next) = (done, done);
                 if let OpenSecret::Continuing(_) | OpenSecret::PrivateKey { .. } = self.open_secret {
                     return data.get(done..).unwrap_or_default();
                 }
@@ -71,7 +71,7 @@ impl ShapeRedactor {
             let start = match anchors.find_candidate(data, next, end) {
                 AnchorCandidate::Nowhere => {
                     self.advance_look_behind(data, done, data.len());
-                    out(data.get(shown..).unwrap_or_default());
+                    out(data.get(written..).unwrap_or_default());
                     return &[];
                 }
                 AnchorCandidate::Anchor(start) | AnchorCandidate::Unfinished(start) => start,
@@ -81,28 +81,28 @@ impl ShapeRedactor {
             match self.match_shapes(data.get(start..).unwrap_or_default(), end) {
                 ShapeMatch::NoMatch => {}
                 ShapeMatch::NeedsMoreInput => {
-                    out(data.get(shown..start).unwrap_or_default());
+                    out(data.get(written..start).unwrap_or_default());
                     return data.get(start..).unwrap_or_default();
                 }
-                ShapeMatch::Match { from, to, continuation: then } => {
-                    out(data.get(shown..start + from).unwrap_or_default());
+                ShapeMatch::Match { from, to, continuation } => {
+                    out(data.get(written..start + from).unwrap_or_default());
                     out(REDACTION_MARK);
                     self.advance_look_behind(data, start, start + from);
                     self.advance_look_behind(data, start + from, start + to);
                     done = start + to;
-                    (shown, next) = (done, done);
-                    self.open_secret = OpenSecret::from_continuation(then);
+                    (written, next) = (done, done);
+                    self.open_secret = OpenSecret::from_continuation(continuation);
                 }
             }
         }
     }
 
     fn match_shapes(&self, rest: &[u8], end: StreamEnd) -> ShapeMatch {
-        let looks = shapes_at(rest).map(|shape| match_shape(shape, &self.look_behind, rest, end));
-        looks.into_iter().find(|look| *look != ShapeMatch::NoMatch).unwrap_or(ShapeMatch::NoMatch)
+        let mut results = shapes_at(rest).map(|shape| match_shape(shape, &self.look_behind, rest, end));
+        results.find(|result| *result != ShapeMatch::NoMatch).unwrap_or(ShapeMatch::NoMatch)
     }
 
-    /// Returns how many bytes still belong to the secret that was begun, if one was.
+    /// Returns how many bytes belong to the open secret, if there is one.
     fn continue_secret(&mut self, rest: &[u8], end: StreamEnd) -> Option<usize> {
         let (hidden, inside) = match self.open_secret {
             OpenSecret::None => return None,
@@ -125,22 +125,23 @@ impl ShapeRedactor {
 }
 
 impl OpenSecret {
-    fn from_continuation(then: SecretContinuation) -> Self {
-        match then {
+    fn from_continuation(continuation: SecretContinuation) -> Self {
+        match continuation {
             SecretContinuation::Complete => Self::None,
-            SecretContinuation::WhileInClass(_) => Self::Continuing(then),
+            SecretContinuation::WhileInClass(_) => Self::Continuing(continuation),
             SecretContinuation::UntilKeyEnd => Self::PrivateKey { hidden_bytes: 0 },
         }
     }
 }
 
-/// Hides lines of a key up to its end marker, or to the quotation mark that ends the text around it.
+/// Returns how many bytes of a key to redact: up to its end marker, or to the quotation mark that ends the string that
+/// contains it. `before` is the number of bytes that are already redacted.
 fn hide_key_lines(rest: &[u8], before: usize) -> (usize, OpenSecret) {
     let mut at = 0;
     while let Some(byte) = rest.get(at) {
         let following = rest.get(at + 1);
         match (byte, following) {
-            // Half an escape or half a marker waits for its other half.
+            // An incomplete escape or marker needs the next byte.
             (b'-' | b'\\', None) => return (at, OpenSecret::PrivateKey { hidden_bytes: before + at }),
             (b'-', Some(b'-')) | (b'"', _) => return (at, OpenSecret::None),
             (byte, _) if before + at >= MAX_KEY_BYTES && byte.is_ascii() => return (at, OpenSecret::None),

@@ -1,4 +1,4 @@
-//! Whole streams: what is hidden, what is not, and that pieces make no difference.
+//! Tests with whole streams: what is redacted, what is not, and that splitting makes no difference.
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -21,20 +21,20 @@ fn redact_to_string(secrets: &Arc<SecretMatcher>, text: &str) -> String {
 fn redact_in_pieces<'a>(secrets: &Arc<SecretMatcher>, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, usize) {
     let mut redactor = StreamRedactor::new(Arc::clone(secrets));
     let mut out = Vec::new();
-    let mut most = 0;
+    let mut max_pending = 0;
     for piece in pieces {
         redactor.push(piece, &mut |part| out.extend_from_slice(part));
-        most = most.max(redactor.pending_bytes());
+        max_pending = max_pending.max(redactor.pending_bytes());
     }
     redactor.finish(&mut |part| out.extend_from_slice(part));
     assert_eq!(redactor.pending_bytes(), 0);
-    (out, most)
+    (out, max_pending)
 }
 
 const SECRET_VALUE: &str = "hunter2-hunter2";
 
 #[test] // spec: X3
-fn a_registered_value_is_hidden_wherever_it_stands() {
+fn a_registered_value_is_redacted_wherever_it_occurs() {
     let secrets = secret_matcher(&[("MY_TOKEN", SECRET_VALUE)]);
     for (before, after) in [("", ""), ("a", "b"), ("{\"key\":\"", "\"}"), ("hunter2-hunter", "2"), ("\n", "\n")] {
         let text = format!("{before}{SECRET_VALUE}{after}");
@@ -45,12 +45,12 @@ fn a_registered_value_is_hidden_wherever_it_stands() {
 }
 
 #[test] // spec: X3
-fn of_two_values_at_one_place_the_longer_is_hidden() {
+fn the_longer_of_two_values_at_one_position_is_redacted() {
     let secrets = secret_matcher(&[("SHORT", "abcdefgh"), ("LONG", "abcdefghijkl")]);
     assert_eq!(redact_to_string(&secrets, "abcdefghijkl abcdefghij"), "[redacted:LONG] [redacted:SHORT]ij");
 }
 
-// Made here, so that no tool takes them for real ones.
+// Generated here, so that secret scanners do not report them.
 fn sample_secrets() -> Vec<String> {
     let many = |unit: &str, times: usize| unit.repeat(times);
     vec![
@@ -75,7 +75,7 @@ fn sample_secrets() -> Vec<String> {
 }
 
 #[test] // spec: X3
-fn every_known_shape_is_hidden_whole() {
+fn every_known_shape_is_redacted_completely() {
     let none = secret_matcher(&[]);
     for shape in sample_secrets() {
         for (before, after) in [("", ""), ("key=", " "), ("\"", "\""), ("line\\n", "\\n"), ("(", ").")] {
@@ -87,7 +87,7 @@ fn every_known_shape_is_hidden_whole() {
 }
 
 #[test] // spec: X3
-fn headers_and_addresses_keep_all_but_the_secret() {
+fn headers_and_urls_keep_everything_but_the_secret() {
     let none = secret_matcher(&[]);
     for (text, clean) in [
         ("Authorization: Bearer abc.def-123", "Authorization: Bearer [redacted]"),
@@ -104,7 +104,7 @@ fn headers_and_addresses_keep_all_but_the_secret() {
 }
 
 #[test] // spec: X3
-fn a_private_key_is_hidden_between_its_markers() {
+fn a_private_key_is_redacted_between_its_markers() {
     let none = secret_matcher(&[]);
     let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
     for (kind, newline) in [("RSA PRIVATE KEY", "\n"), ("PRIVATE KEY", "\\n"), ("OPENSSH PRIVATE KEY", "\\n   2→")] {
@@ -117,7 +117,7 @@ fn a_private_key_is_hidden_between_its_markers() {
 }
 
 #[test] // spec: X3
-fn what_only_resembles_a_secret_stays() {
+fn text_that_only_resembles_a_secret_is_kept() {
     let none = secret_matcher(&[]);
     for text in [
         "task-1234567890123456789012345678 disk-0",
@@ -150,7 +150,7 @@ fn what_only_resembles_a_secret_stays() {
 }
 
 #[test] // spec: X3, A4
-fn json_stays_json_even_where_a_value_begins_inside_an_escape() {
+fn json_stays_valid_even_if_a_value_starts_inside_an_escape() {
     let secrets = secret_matcher(&[("A", "nabcdefgh"), ("B", "00e9wxyzw"), ("C", "\"quoted\"pass\\")]);
     for text in [
         "nabcdefgh",
@@ -197,7 +197,7 @@ fn noise_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A stream of noise and values, the values in it, and where it is cut.
+/// A stream of noise and values, the values in it, and where it is split.
 fn random_stream() -> impl Strategy<Value = (Vec<u8>, Vec<String>, Vec<usize>)> {
     let values = proptest::collection::vec("[a-zA-Z0-9/+=%\"\\\\@: é-]{8,40}".prop_map(|value| value), 0..4);
     values.prop_flat_map(|values| {
@@ -225,15 +225,15 @@ proptest! {
 
     // fault: 84
     #[test] // spec: X3
-    fn pieces_make_no_difference_and_no_value_comes_out((stream, values, places) in random_stream()) {
+    fn splitting_makes_no_difference_and_no_value_is_written((stream, values, places) in random_stream()) {
         let named: Vec<(&str, &str)> = values.iter().map(|value| ("V", value.trim())).filter(|(_, value)| value.len() >= 8).collect();
         let secrets = secret_matcher(&named);
         let (whole, _) = redact_in_pieces(&secrets, [stream.as_slice()]);
-        let (pieces, most) = redact_in_pieces(&secrets, split_at_places(&stream, &places));
+        let (pieces, max_pending) = redact_in_pieces(&secrets, split_at_places(&stream, &places));
         let (single, _) = redact_in_pieces(&secrets, stream.chunks(1));
         prop_assert_eq!(String::from_utf8_lossy(&whole), String::from_utf8_lossy(&pieces));
         prop_assert_eq!(&whole, &single);
-        prop_assert!(most < 8 * 1024);
+        prop_assert!(max_pending < 8 * 1024);
         let text = String::from_utf8_lossy(&whole);
         for (_, value) in named {
             let value = value.trim_end_matches('\\');
@@ -242,14 +242,14 @@ proptest! {
     }
 
     #[test] // spec: X3, A4
-    fn what_holds_no_secret_comes_out_as_it_went_in(bytes in proptest::collection::vec(any::<u8>(), 0..600), places in proptest::collection::vec(0_usize..600, 0..5)) {
+    fn a_stream_without_secrets_is_unchanged(bytes in proptest::collection::vec(any::<u8>(), 0..600), places in proptest::collection::vec(0_usize..600, 0..5)) {
         let secrets = secret_matcher(&[("A", "not in there at all")]);
         let (out, _) = redact_in_pieces(&secrets, split_at_places(&bytes, &places));
         prop_assert_eq!(out, bytes);
     }
 
     #[test] // spec: X3
-    fn base64_of_a_value_among_other_bytes_is_hidden(before in "[ -~]{0,9}", value in "[!-~]{12,40}", after in "[ -~]{0,9}") {
+    fn base64_of_a_value_among_other_bytes_is_redacted(before in "[ -~]{0,9}", value in "[!-~]{12,40}", after in "[ -~]{0,9}") {
         let secrets = secret_matcher(&[("V", &value)]);
         let encoded = encode_base64(format!("{before}{value}{after}").as_bytes());
         let clean = redact_to_string(&secrets, &encoded);
@@ -267,7 +267,7 @@ proptest! {
     }
 }
 
-/// The plainest encoder there is, to check the clever one against.
+/// A simple encoder to compare with.
 fn encode_base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

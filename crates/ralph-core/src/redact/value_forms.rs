@@ -1,4 +1,5 @@
-//! The forms in which a value may turn up: as it is, escaped for JSON or for an address, and inside base64.
+//! The encodings in which a secret value may occur: plain, escaped for JSON or URLs, and inside base64.
+//! By hand because base64 is needed at every offset and JSON escapes in the styles of other writers.
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
@@ -6,14 +7,14 @@ use alloc::vec::Vec;
 
 use super::value_redactor::MIN_SECRET_BYTES;
 
-/// Longer values are hidden in parts.
+/// Longer values are redacted in parts.
 const MAX_PART_BYTES: usize = 1024;
 
-/// Returns every form of a value that is long enough to be told from other text.
+/// Returns every form of a value that is long enough to be distinctive.
 pub(super) fn all_forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let mut forms = BTreeSet::new();
     for part in split_into_parts(value) {
-        // A backslash at the end may be the beginning of the next escape.
+        // A backslash at the end may be the start of the next escape.
         let end = part.iter().rposition(|byte| *byte != b'\\').map_or(0, |last| last + 1);
         forms.insert(part.get(..end).unwrap_or_default().to_vec());
         forms.extend(escaped_forms(part));
@@ -23,13 +24,13 @@ pub(super) fn all_forms(value: &[u8]) -> BTreeSet<Vec<u8>> {
     forms
 }
 
-/// Cuts a long value into parts of about the same length.
+/// Splits a long value into parts of about the same length.
 fn split_into_parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let count = value.len().div_ceil(MAX_PART_BYTES).max(1);
     value.chunks(value.len().div_ceil(count).max(1))
 }
 
-/// Escaped forms, where there is something to escape.
+/// Returns the JSON and URL escaped forms, if there is something to escape.
 fn escaped_forms(part: &[u8]) -> Vec<Vec<u8>> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     if part.iter().all(plain) {
@@ -51,7 +52,7 @@ fn escaped_forms(part: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// What a writer of JSON escapes beyond what it must.
+/// The optional escapes of a JSON writer.
 struct JsonEscapeStyle {
     extra: &'static [char],
     ascii_only: bool,
@@ -104,10 +105,10 @@ fn percent_encode(part: &[u8], kept: &str) -> String {
     escaped
 }
 
-/// Returns the same with `%3d` for `%3D`.
+/// Returns the text with lower-case escapes: `%3d` for `%3D`.
 fn lowercase_escapes(escaped: &str) -> Vec<u8> {
     let mut digits = 0;
-    let small = |byte: u8| match byte {
+    let lowercase = |byte: u8| match byte {
         b'%' => {
             digits = 2;
             byte
@@ -118,13 +119,13 @@ fn lowercase_escapes(escaped: &str) -> Vec<u8> {
         }
         _ => byte,
     };
-    escaped.bytes().map(small).collect()
+    escaped.bytes().map(lowercase).collect()
 }
 
 const BASE64_ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Returns what the value looks like inside base64, at each of the three places relative to the groups of four letters.
-/// Letters that also depend on the neighbours are left out.
+/// Returns the value inside base64, for each of the three offsets relative to the groups of four letters. Omits letters
+/// that also depend on neighbouring bytes.
 fn base64_forms(part: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for before in 0..3 {
@@ -160,10 +161,10 @@ mod tests {
     }
 
     #[test] // spec: X3
-    fn an_ordinary_key_is_looked_for_as_it_is_and_in_base64() {
+    fn a_plain_key_has_a_plain_form_and_base64_forms() {
         let forms = all_forms(b"s3cr3t-key-42");
         assert!(forms.contains(b"s3cr3t-key-42".as_slice()));
-        // printf 's3cr3t-key-42' | base64, and with one and two letters before it.
+        // From `printf 's3cr3t-key-42' | base64`, and the same with one and two letters before it.
         assert!(has_form("s3cr3t-key-42", "czNjcjN0LWtleS00M"));
         assert!(has_form("s3cr3t-key-42", "MzY3IzdC1rZXktND"));
         assert!(has_form("s3cr3t-key-42", "zM2NyM3Qta2V5LTQy"));
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test] // spec: X3
-    fn what_must_be_escaped_is_looked_for_escaped() {
+    fn a_value_that_needs_escaping_has_escaped_forms() {
         let value = "p@ss/w\"rd\n<é>";
         for form in [
             "p@ss/w\\\"rd\\n<é>",
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test] // spec: X3
-    fn a_long_value_is_looked_for_in_parts_that_leave_nothing_out() {
+    fn a_long_value_is_split_into_parts_that_cover_it() {
         let value: Vec<u8> = (0..2500_u32).map(|number| b'a' + u8::try_from(number * number % 23).unwrap()).collect();
         let lengths: Vec<usize> = split_into_parts(&value).map(<[u8]>::len).collect();
         assert_eq!(lengths, [834, 834, 832]);
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_at_the_end_is_left_out_so_that_no_escape_is_cut() {
+    fn a_trailing_backslash_is_omitted_so_that_no_escape_is_split() {
         let forms = all_forms(b"password1\\");
         assert!(forms.contains(b"password1".as_slice()) && !forms.contains(b"password1\\".as_slice()));
     }

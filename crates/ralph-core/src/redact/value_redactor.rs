@@ -1,7 +1,7 @@
-//! Hides what is known by its value: each registered value in each form that it may take.
+//! Redacts secrets that are known by value, in each form of each value.
 //!
-//! Every form has at least eight bytes, so one of its first six three-byte groups begins at every sixth byte of the
-//! stream, wherever it stands: only those groups are looked at.
+//! Every form has at least eight bytes. Wherever it occurs, one of its first six three-byte groups starts at a multiple
+//! of six bytes, so the search checks only those groups.
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,13 +12,13 @@ use super::look_behind::LookBehind;
 use super::named_secret::NamedSecret;
 use super::value_forms;
 
-/// The shortest value that is hidden.
+/// Shorter values are not redacted.
 pub(super) const MIN_SECRET_BYTES: usize = 8;
 
-/// The distance between two looks, and how many beginnings one look covers.
+/// The distance between two checked groups.
 const GROUP_STRIDE_BYTES: usize = 6;
 
-/// So many bytes are looked at in one go.
+/// How many bytes the search processes at once.
 const SEARCH_BLOCK_BYTES: usize = 4 * GROUP_STRIDE_BYTES;
 
 /// The forms of all values, sorted.
@@ -27,7 +27,7 @@ pub(super) struct ValueDictionary {
     literals: Vec<SecretLiteral>,
     /// The first eight bytes of each, in the same order.
     heads: Vec<u64>,
-    /// A bit for each hash of a three-byte group that stands near the beginning of a form.
+    /// A bit for each hash of a three-byte group near the start of a form.
     group_bits: Box<[u64; 1024]>,
 }
 
@@ -37,10 +37,10 @@ struct SecretLiteral {
     mark: String,
 }
 
-/// What stands at a place of the stream.
+/// Whether a literal starts at a position.
 enum LiteralMatch {
     Nothing,
-    /// The stream must go on before it is known.
+    /// More input is needed to decide.
     Undecided,
     Value {
         length: usize,
@@ -48,7 +48,7 @@ enum LiteralMatch {
     },
 }
 
-/// What was found, and where it begins.
+/// The first match and its position.
 enum ValueMatch<'a> {
     Nothing,
     Undecided { start: usize },
@@ -78,10 +78,10 @@ impl ValueDictionary {
         self.literals.is_empty()
     }
 
-    /// Finds the first value that begins at `from` or later; of several at one place the longest.
+    /// Finds the first value that starts at `from` or later. If several start there, returns the longest.
     fn find_value(&self, data: &[u8], from: usize, end: StreamEnd) -> ValueMatch<'_> {
-        let looks = data.get(from + GROUP_STRIDE_BYTES - 1..).unwrap_or_default();
-        let (blocks, rest) = looks.as_chunks::<SEARCH_BLOCK_BYTES>();
+        let searched = data.get(from + GROUP_STRIDE_BYTES - 1..).unwrap_or_default();
+        let (blocks, rest) = searched.as_chunks::<SEARCH_BLOCK_BYTES>();
         let mut first = from;
         for block in blocks {
             if self.has_any_group(block) {
@@ -96,7 +96,7 @@ impl ValueDictionary {
         self.find_first_between(data, first, data.len(), end)
     }
 
-    /// Looks at four groups at once: most of the time is spent here.
+    /// Checks four groups at once. This is the hot path.
     fn has_any_group(&self, block: &[u8; SEARCH_BLOCK_BYTES]) -> bool {
         let [a, b, c, d, _, _, e, f, g, h, _, _, i, j, k, l, _, _, m, n, o, p, ..] = *block;
         self.group_bit([a, b, c, d])
@@ -134,7 +134,7 @@ impl ValueDictionary {
                 break;
             }
             if rest.starts_with(&literal.bytes) {
-                // They are sorted: the later one is longer.
+                // The literals are sorted, so a later match is longer.
                 best = LiteralMatch::Value { length: literal.bytes.len(), literal_index: index };
             } else if end == StreamEnd::Open && literal.bytes.starts_with(rest) {
                 return LiteralMatch::Undecided;
@@ -143,7 +143,7 @@ impl ValueDictionary {
         best
     }
 
-    /// Fewer bytes than any value has: they may be the beginning of one.
+    /// Handles a rest that is shorter than any value: it may be the start of one.
     fn match_short_rest(&self, rest: &[u8], end: StreamEnd) -> LiteralMatch {
         let next = self.literals.partition_point(|literal| literal.bytes.as_slice() < rest);
         let begins = self.literals.get(next).is_some_and(|literal| literal.bytes.starts_with(rest));
@@ -160,23 +160,23 @@ fn head_bytes(bytes: &[u8]) -> Option<u64> {
     bytes.first_chunk().map(|head| u64::from_be_bytes(*head))
 }
 
-/// Returns the word and the bit of a group: three bytes, and a fourth that does not count.
+/// Returns the word and the bit of a group. The fourth byte is ignored.
 fn group_position(group: [u8; 4]) -> (usize, u32) {
     let hash = (u32::from_le_bytes(group) & 0x00FF_FFFF).wrapping_mul(0x9E37_79B1) >> 16;
     ((hash >> 6) as usize & 1023, hash & 63)
 }
 
-/// Whether more may follow.
+/// Whether more input may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamEnd {
     Open,
     Reached,
 }
 
-/// One stream on its way through the dictionary.
+/// The state of one stream.
 #[derive(Debug, Default)]
 pub(super) struct ValueRedactor {
-    /// The beginning of what may be a value.
+    /// The start of a possible value.
     held: HeldBytes,
     look_behind: LookBehind,
 }
@@ -197,7 +197,7 @@ impl ValueRedactor {
         self.held.len()
     }
 
-    /// Passes on what is decided and returns the rest.
+    /// Writes everything that is decided and returns the rest.
     fn redact_decided<'a>(
         &mut self,
         values: &ValueDictionary,
@@ -225,8 +225,8 @@ impl ValueRedactor {
         }
     }
 
-    /// Writes the mark instead of a value. What belongs to an escape that was begun before stays: half of one would
-    /// make the JSON around it invalid.
+    /// Writes the mark instead of a value. Bytes that complete an open escape are kept: half an escape would make the
+    /// surrounding JSON invalid.
     fn write_mark(&mut self, value: &[u8], mark: &str, out: ByteSink<'_>) {
         let open = self.look_behind.open_escape_len(value);
         out(value.get(..open).unwrap_or_default());

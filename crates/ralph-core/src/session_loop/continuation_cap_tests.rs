@@ -1,4 +1,4 @@
-//! How often a host lets its session be continued, and how the last time is announced.
+//! Tests of the continuation limit of hosts.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -6,8 +6,8 @@ use super::tests::*;
 use super::*;
 use crate::evidence::Verdict;
 
-fn tool_cap(most: u32) -> ContinuationCap {
-    ContinuationCap { max_continuations: most, reset_rule: CapResetRule::OnToolUse }
+fn tool_cap(max_continuations: u32) -> ContinuationCap {
+    ContinuationCap { max_continuations, reset_rule: CapResetRule::OnToolUse }
 }
 
 fn capped_turn_end(message: &str, is_continuation: bool) -> SessionLoopEvent {
@@ -27,7 +27,7 @@ fn the_last_continuation_a_host_allows_is_announced_and_is_not_a_completion() {
     assert_eq!(notices[1], SessionNotice::host_cap_reached(3, false));
     assert!(state.is_active() && loop_outcome(&state).is_none());
     let (state, answer) = handle_session_event(state, capped_turn_end("the user said something", false), &moment_at(9));
-    assert_eq!((state.blocks, answer.notices.len()), (1, 1), "a new turn is counted anew");
+    assert_eq!((state.blocks, answer.notices.len()), (1, 1), "a user message resets the count");
 }
 
 // spec: H6
@@ -42,7 +42,7 @@ fn the_cap_is_announced_after_a_rejected_claim_too() {
 
 // spec: H6
 #[test]
-fn a_session_that_goes_on_past_the_cap_has_worked_in_between() {
+fn a_session_that_continues_beyond_the_cap_has_used_a_tool() {
     let mut state = started_loop(50);
     for turn in 0..4 {
         (state, _) = handle_session_event(state, capped_turn_end("working", turn > 0), &moment_at(turn));
@@ -53,7 +53,7 @@ fn a_session_that_goes_on_past_the_cap_has_worked_in_between() {
 // spec: H4
 // fault: 114
 #[test]
-fn a_stored_loop_is_read_back_as_it_was() {
+fn a_stored_loop_is_read_back_unchanged() {
     let mut state = loop_with_checks(5);
     state.prompt = "---\r\n\"quoted\" $HOME \\ \u{0}\n---".to_string();
     let text = serde_json::to_string(&state).unwrap();
@@ -65,16 +65,16 @@ fn a_stored_loop_is_read_back_as_it_was() {
 
 // spec: H6
 #[test]
-fn a_session_that_uses_tools_never_hears_of_a_cap_on_turns_without_tools() {
+fn a_session_that_uses_tools_gets_no_notice_of_a_tool_cap() {
     let mut state = started_loop(100);
     for turn in 0..9 {
-        let idle = TurnEnd {
+        let turn_end = TurnEnd {
             is_continuation: turn > 0,
             cap: Some(tool_cap(3)),
             has_used_tools: Some(true),
             ..turn_end("on it")
         };
-        let (next, answer) = handle_session_event(state, SessionLoopEvent::TurnEnded(idle), &moment_at(turn));
+        let (next, answer) = handle_session_event(state, SessionLoopEvent::TurnEnded(turn_end), &moment_at(turn));
         assert_eq!(answer.notices.len(), 1, "{turn}: {answer:?}");
         state = next;
     }
@@ -93,13 +93,13 @@ fn a_session_that_uses_tools_never_hears_of_a_cap_on_turns_without_tools() {
 
 // spec: H6
 #[test]
-fn a_cap_that_counts_whatever_the_agent_does_asks_for_no_tool() {
+fn a_cap_that_only_the_user_resets_does_not_ask_for_a_tool_call() {
     let mut state = started_loop(100);
     let cap = Some(ContinuationCap { max_continuations: 2, reset_rule: CapResetRule::OnUserMessage });
     let mut last = SessionDecision::allow_silently();
     for turn in 0..2 {
-        let idle = TurnEnd { is_continuation: turn > 0, cap, has_used_tools: Some(true), ..turn_end("on it") };
-        (state, last) = handle_session_event(state, SessionLoopEvent::TurnEnded(idle), &moment_at(turn));
+        let turn_end = TurnEnd { is_continuation: turn > 0, cap, has_used_tools: Some(true), ..turn_end("on it") };
+        (state, last) = handle_session_event(state, SessionLoopEvent::TurnEnded(turn_end), &moment_at(turn));
     }
     assert_eq!(last.notices[1], SessionNotice::host_cap_reached(2, true));
     let SessionAction::Continue { prompt } = &last.action else { panic!("{last:?}") };
@@ -110,15 +110,15 @@ fn a_cap_that_counts_whatever_the_agent_does_asks_for_no_tool() {
 
 // spec: H6
 #[test]
-fn rounds_of_checking_of_different_claims_do_not_add_up() {
+fn check_rounds_are_counted_for_each_claim_separately() {
     let mut state = loop_with_checks(100);
     for round in 0..5 {
         let (claimed, answer) = after_message(state, "<promise>DONE</promise>");
         assert_eq!(answer.action, SessionAction::RunChecks, "{round}");
-        let (still, answer) =
+        let (waiting, answer) =
             handle_session_event(claimed, SessionLoopEvent::StillChecking { done: 1, total: 2 }, &moment_at(round));
         let SessionAction::Continue { prompt } = &answer.action else { panic!("{answer:?}") };
         assert!(prompt.contains("STILL CHECKING"), "{round}: {prompt}");
-        (state, _) = after_message(still, "I go on working.");
+        (state, _) = after_message(waiting, "I continue with the work.");
     }
 }

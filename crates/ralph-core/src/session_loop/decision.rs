@@ -1,31 +1,30 @@
-//! What the rules answer to a session.
+//! The decision for one event of a session.
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::notice::SessionNotice;
 use crate::fact::Fact;
 
-/// The answer to one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionDecision {
     pub action: SessionAction,
     pub notices: Vec<SessionNotice>,
-    /// What is kept of the decision.
+    /// The facts to store.
     pub facts: Vec<Fact>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionAction {
-    /// The session does as it likes: it may stop, or it has stopped.
+    /// The session may stop, or has stopped.
     AllowStop,
-    /// The session goes on with this prompt.
+    /// The session continues with this prompt.
     Continue { prompt: String },
-    /// The claim must be checked first. What the checks saw comes back as [`super::Happening::Verified`].
+    /// The claim must be checked first. The result is reported as [`super::SessionLoopEvent::Verified`].
     RunChecks,
 }
 
 impl SessionDecision {
-    /// Lets the session be, and says nothing.
+    /// Lets the session stop, without a notice.
     #[must_use]
     pub fn allow_silently() -> Self {
         Self { action: SessionAction::AllowStop, notices: Vec::new(), facts: Vec::new() }

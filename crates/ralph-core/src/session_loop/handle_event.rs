@@ -1,4 +1,4 @@
-//! One event of a session in, the next state and the answer out. Time and dice come in; nothing here waits.
+//! Handles one event of a session: returns the next state and the decision. Pure: time and randomness are parameters.
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -20,75 +20,79 @@ use crate::loop_state::LoopPhase;
 use crate::prompt::{PromptPlan, promise_tag};
 use crate::step::step;
 
-/// After an error the session may recover by itself; so long it is left alone.
+/// How long a session may recover by itself after an error.
 pub const ERROR_RECOVERY_MS: u64 = 5_000;
 
-/// When something happens, and the randomness for it.
+/// The time of an event, and a random number for the decision.
 #[derive(Debug, Clone, Copy)]
 pub struct DecisionMoment {
     pub at: UnixMillis,
     pub random: u32,
 }
 
-/// What can happen to a session.
+/// An event of a session.
 #[derive(Debug, Clone)]
 pub enum SessionLoopEvent {
     /// The agent has ended its turn.
     TurnEnded(TurnEnd),
-    /// The session met an error, by its name.
-    SessionError { name: String },
-    /// The session is gone.
+    /// The session had an error with this name.
+    SessionError {
+        name: String,
+    },
     SessionDeleted,
-    /// Somebody wants the loop no more.
+    /// The user cancelled the loop.
     Cancelled,
     /// The checks of the last claim have run.
     Verified(Evidence),
-    /// The checks of the last claim are not through, and the host waits no longer.
-    StillChecking { done: usize, total: usize },
+    /// The checks of the last claim have not finished, and the host does not wait longer.
+    StillChecking {
+        done: usize,
+        total: usize,
+    },
 }
 
-/// The end of a turn, as the host told it.
+/// The end of a turn, as the host reports it.
 #[derive(Debug, Clone, Default)]
 pub struct TurnEnd {
-    /// The agent's last message; nothing where it said nothing, or nobody can tell.
+    /// The agent's last message, if there is one and the host reports it.
     pub message: Option<String>,
     pub session: String,
-    /// What the turn used, as far as that is known.
+    /// The usage of the turn, as far as known.
     pub spend: ModelSpend,
-    /// Whether files or the commit changed since the last stop; `None` where nobody looked.
+    /// Whether files or the commit changed since the last stop; `None` if unknown.
     pub has_changes: Option<bool>,
-    /// Names this stop, where one can be told from another.
+    /// The id of this stop, if the host has one.
     pub stop_id: Option<String>,
     /// Whether the turn was itself a continuation.
     pub is_continuation: bool,
     pub cap: Option<ContinuationCap>,
-    /// Whether the agent used a tool in this turn; `None` where nobody can tell.
+    /// Whether the agent used a tool in this turn; `None` if unknown.
     pub has_used_tools: Option<bool>,
 }
 
-/// How often in a row a program lets a session be continued.
+/// The limit of a host for continuations of a session in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContinuationCap {
     pub max_continuations: u32,
     pub reset_rule: CapResetRule,
 }
 
-/// When a program begins to count anew.
+/// What resets the count of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapResetRule {
-    /// When the agent uses a tool, or the user speaks.
+    /// A tool call of the agent, or a message of the user.
     OnToolUse,
-    /// When the user speaks.
+    /// Only a message of the user.
     OnUserMessage,
 }
 
-/// Tells whether an error means that the user wants no more.
+/// Returns whether an error means that the user aborted the session.
 #[must_use]
 pub fn is_user_abort(name: &str) -> bool {
     matches!(name, "MessageAbortedError" | "AbortError")
 }
 
-/// Decides. A loop that is over answers nothing but leave to stop.
+/// Handles an event. A finished loop always lets the session stop.
 #[must_use]
 pub fn handle_session_event(
     state: SessionLoop,
@@ -99,7 +103,7 @@ pub fn handle_session_event(
         return (state, SessionDecision::allow_silently());
     }
     match event {
-        SessionLoopEvent::TurnEnded(idle) => on_turn_end(state, idle, moment),
+        SessionLoopEvent::TurnEnded(turn_end) => on_turn_end(state, turn_end, moment),
         SessionLoopEvent::SessionError { name } if is_user_abort(&name) => end_silently(state, moment),
         SessionLoopEvent::SessionError { .. } => {
             let recovering_until = Some(moment.at.add_millis(ERROR_RECOVERY_MS));
@@ -108,13 +112,13 @@ pub fn handle_session_event(
         SessionLoopEvent::SessionDeleted => end_silently(state, moment),
         SessionLoopEvent::Cancelled => cancel_loop(state, moment),
         SessionLoopEvent::Verified(evidence) => apply_evidence(state, evidence, moment),
-        SessionLoopEvent::StillChecking { done, total: of } => ask_to_wait(state, (done, of), moment),
+        SessionLoopEvent::StillChecking { done, total } => ask_to_wait(state, done, total, moment),
     }
 }
 
 fn on_turn_end(state: SessionLoop, turn_end: TurnEnd, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
     let is_same = turn_end.stop_id.is_some() && turn_end.stop_id == state.last_stop;
-    // A clock that went back must not leave a session alone for ever.
+    // If the clock was set back, the session must not be left alone forever.
     let left_ms = state.recovering_until.map_or(0, |until| until.elapsed_since(moment.at));
     let is_recovering = (1..=ERROR_RECOVERY_MS).contains(&left_ms);
     if is_same || is_recovering {
@@ -122,28 +126,28 @@ fn on_turn_end(state: SessionLoop, turn_end: TurnEnd, moment: &DecisionMoment) -
         let notices = vec![notice(state.current_iteration(), state.max_iterations())];
         return (state, SessionDecision { notices, ..SessionDecision::allow_silently() });
     }
-    let (state, answer) = match attempt_ended_event(remember_stop(state, &turn_end), turn_end) {
+    let (state, decision) = match attempt_ended_event(remember_stop(state, &turn_end), turn_end) {
         (state, Some(kind)) => advance_loop(state, kind, moment),
         (state, None) => (state, SessionDecision::allow_silently()),
     };
-    // Only rounds of one claim add up.
-    let unfinished = if answer.action == SessionAction::RunChecks { state.unfinished } else { 0 };
-    (SessionLoop { unfinished, ..state }, answer)
+    // Unfinished rounds are counted for each claim separately.
+    let unfinished = if decision.action == SessionAction::RunChecks { state.unfinished } else { 0 };
+    (SessionLoop { unfinished, ..state }, decision)
 }
 
-/// Remembers the stop, and how often the session was continued before it. A session that is still continued after as
-/// many times as its program allows has made a tool call in between.
+/// Records the stop and the number of continuations before it. If a session continues beyond the limit of its host, it
+/// has made a tool call in between.
 fn remember_stop(state: SessionLoop, turn_end: &TurnEnd) -> SessionLoop {
     let is_over_cap = turn_end.cap.is_some_and(|cap| state.blocks >= cap.max_continuations);
     let lasting = turn_end.cap.is_some_and(|cap| cap.reset_rule == CapResetRule::OnUserMessage);
-    let begins_anew = !turn_end.is_continuation || is_over_cap || (!lasting && turn_end.has_used_tools == Some(true));
-    let blocks = if begins_anew { 0 } else { state.blocks };
+    let is_reset = !turn_end.is_continuation || is_over_cap || (!lasting && turn_end.has_used_tools == Some(true));
+    let blocks = if is_reset { 0 } else { state.blocks };
     let cap = turn_end.cap.map(|cap| cap.max_continuations);
     SessionLoop { blocks, cap, lasting, last_stop: turn_end.stop_id.clone(), recovering_until: None, ..state }
 }
 
-/// Returns the end of the turn as the machine knows it: the end of an attempt in a session that goes on. Checks that were
-/// cut short are forgotten: the newest message is the one that counts.
+/// Converts the end of a turn to an event of the state machine: the end of an attempt in a resumable session.
+/// Interrupted checks are discarded, because the newest message counts.
 fn attempt_ended_event(mut state: SessionLoop, turn_end: TurnEnd) -> (SessionLoop, Option<EventKind>) {
     if let LoopPhase::Verifying { iteration, attempt } = state.machine.phase {
         state.machine.phase = LoopPhase::Working { iteration, attempt };
@@ -189,18 +193,18 @@ fn apply_evidence(state: SessionLoop, evidence: Evidence, moment: &DecisionMomen
     advance_loop(SessionLoop { unfinished: 0, ..state }, kind, moment)
 }
 
-/// Lets the machine decide, and reads its answer from what it wants done.
+/// Passes an event to the state machine and converts its effects to a decision.
 fn advance_loop(state: SessionLoop, kind: EventKind, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
     let (machine, effects) = step(state.machine, build_event(moment, kind));
     let mut state = SessionLoop { machine, ..state };
-    let (facts, wanted) = split_effects(effects);
-    let (act, notices) = match wanted {
+    let (facts, requested) = split_effects(effects);
+    let (action, notices) = match requested {
         RequestedWork::Nothing => (SessionAction::AllowStop, Vec::new()),
         RequestedWork::Checks => (SessionAction::RunChecks, Vec::new()),
         RequestedWork::Agent { plan } => continue_session(&mut state, &plan, moment.at),
         RequestedWork::Finish => (SessionAction::AllowStop, end_notice(&state).into_iter().collect()),
     };
-    (state, SessionDecision { action: act, notices, facts })
+    (state, SessionDecision { action, notices, facts })
 }
 
 enum RequestedWork {
@@ -210,15 +214,15 @@ enum RequestedWork {
     Finish,
 }
 
-/// Parts what is to be kept from what is to be done. Timers mean nothing here: nobody but the host waits.
+/// Separates the facts to store from the requested work. Timers are ignored, because only the host waits.
 fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
-    let (mut facts, mut wanted) = (Vec::new(), RequestedWork::Nothing);
+    let (mut facts, mut requested) = (Vec::new(), RequestedWork::Nothing);
     for effect in effects {
         match effect {
             Effect::Record { fact } => facts.push(fact),
-            Effect::RunChecks { .. } => wanted = RequestedWork::Checks,
-            Effect::StartAgent { plan, .. } => wanted = RequestedWork::Agent { plan },
-            Effect::Finish => wanted = RequestedWork::Finish,
+            Effect::RunChecks { .. } => requested = RequestedWork::Checks,
+            Effect::StartAgent { plan, .. } => requested = RequestedWork::Agent { plan },
+            Effect::Finish => requested = RequestedWork::Finish,
             Effect::Prepare { .. }
             | Effect::StopAgent { .. }
             | Effect::KillAgent { .. }
@@ -227,7 +231,7 @@ fn split_effects(effects: Vec<Effect>) -> (Vec<Fact>, RequestedWork) {
             | Effect::CancelTimer { .. } => {}
         }
     }
-    (facts, wanted)
+    (facts, requested)
 }
 
 fn continue_session(state: &mut SessionLoop, plan: &PromptPlan, at: UnixMillis) -> (SessionAction, Vec<SessionNotice>) {
@@ -242,11 +246,11 @@ fn continue_session(state: &mut SessionLoop, plan: &PromptPlan, at: UnixMillis) 
     (SessionAction::Continue { prompt }, notices)
 }
 
-/// Only work with tools makes the host let the session go on.
+/// For hosts that continue the session only after a tool call.
 const TOOL_CAP_WARNING: &str = "\n\nThis session ends with your next message unless you use a tool before it: go on with the \
                           work itself now, with tools, and do not answer with words alone.";
 
-/// Nothing makes the host let the session go on but the user.
+/// For hosts that continue the session only after a message of the user.
 const USER_CAP_WARNING: &str = "\n\nThis session may end with your next message: do as much of the work as you can before it, and say \
                            honestly what is still open.";
 
@@ -255,10 +259,10 @@ fn end_notice(state: &SessionLoop) -> Option<SessionNotice> {
     Some(SessionNotice::loop_ended(ended, state.current_iteration(), state.max_iterations()))
 }
 
-/// Ends the loop without a word: whoever ended it knows.
+/// Ends the loop without a notice, because the user ended it.
 fn end_silently(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
-    let (state, answer) = cancel_loop(state, moment);
-    (state, SessionDecision { notices: Vec::new(), ..answer })
+    let (state, decision) = cancel_loop(state, moment);
+    (state, SessionDecision { notices: Vec::new(), ..decision })
 }
 
 fn cancel_loop(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, SessionDecision) {
@@ -269,28 +273,29 @@ fn cancel_loop(state: SessionLoop, moment: &DecisionMoment) -> (SessionLoop, Ses
     (SessionLoop { machine, ..state }, SessionDecision { action: SessionAction::AllowStop, notices, facts })
 }
 
-/// The claim stands, and the session must keep still until the checks are through. That is no new iteration, so it happens
-/// only as often as there are checks: each time one more of them must have passed.
+/// Asks the session to repeat its claim while the checks run. This is not a new iteration, so it is limited to the
+/// number of checks: in each round, at least one more of them must pass.
 fn ask_to_wait(
     mut state: SessionLoop,
-    (done, of): (usize, usize),
+    done: usize,
+    total: usize,
     moment: &DecisionMoment,
 ) -> (SessionLoop, SessionDecision) {
     let LoopPhase::Verifying { iteration, .. } = &state.machine.phase else {
         return (state, SessionDecision::allow_silently());
     };
-    let mark = promise_tag(&state.rules.promise, iteration.nonce.as_ref());
-    if usize::try_from(state.unfinished).is_ok_and(|rounds| rounds >= of) {
-        return apply_evidence(state, unfinished_checks_evidence(done, of), moment);
+    let promise = promise_tag(&state.rules.promise, iteration.nonce.as_ref());
+    if usize::try_from(state.unfinished).is_ok_and(|rounds| rounds >= total) {
+        return apply_evidence(state, unfinished_checks_evidence(done, total), moment);
     }
     state.unfinished += 1;
     state.blocks = state.blocks.saturating_add(1);
     let prompt = format!(
-        "[RALPH LOOP - STILL CHECKING]\n\nYour claim is being checked: {done} of {of} checks have passed, and the others \
+        "[RALPH LOOP - STILL CHECKING]\n\nYour claim is being checked: {done} of {total} checks have passed, and the others \
          need more time than one answer has. Change no file and do nothing else. Answer with this on a line of its own, \
-         and the remaining checks run:\n\n{mark}\n"
+         and the remaining checks run:\n\n{promise}\n"
     );
-    let message = format!("Still checking: {done} of {of} checks have passed");
+    let message = format!("Still checking: {done} of {total} checks have passed");
     let notice = SessionNotice {
         message,
         ..SessionNotice::iteration_started(state.current_iteration(), state.max_iterations())
@@ -300,8 +305,8 @@ fn ask_to_wait(
 
 fn unfinished_checks_evidence(done: usize, total: usize) -> Evidence {
     let reason = format!(
-        "{done} of {total} checks have passed, the others need more time than one answer has, and what has passed does not hold \
-         until the next one: the files change meanwhile, or nothing may be reused"
+        "{done} of {total} checks have passed; the others need more time than one answer has, and earlier results cannot be \
+         reused: the files change meanwhile, or reuse is disabled"
     );
     let check =
         CheckEvidence::without_output(EvidenceKind::External, "the checks".into(), Verdict::CouldNotEvaluate, reason);

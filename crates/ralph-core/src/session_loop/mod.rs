@@ -1,5 +1,5 @@
-//! The loop inside a running agent session: the session reports what happens to it, and the same machine that drives
-//! agents headless ([`crate::step`]) decides whether it may stop. What is here only turns the one into the other.
+//! The loop inside an interactive agent session. The session reports its events, and the state machine of headless runs
+//! ([`crate::step`]) decides whether it may stop. This module converts between the two.
 mod arguments;
 mod decision;
 mod handle_event;

@@ -1,4 +1,4 @@
-//! What people are told while a session loops: title, words, kind and how long it is shown.
+//! Notices that the user sees while a session loops.
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ pub struct SessionNotice {
     pub title: String,
     pub message: String,
     pub variant: NoticeVariant,
-    /// Milliseconds; without it, as long as the host shows such messages.
+    /// Milliseconds. Without it, the default of the host applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<u32>,
 }
@@ -39,17 +39,17 @@ impl SessionNotice {
         Self::new("Ralph Loop Started", message, NoticeVariant::Info, Some(3_000))
     }
 
-    /// Names what a claim must survive, so that people see whether it was understood as they meant it.
+    /// Adds the names of the checks, so that the user sees whether ralph parsed them as intended.
     #[must_use]
     pub fn with_checks(self, criteria: &[Criterion]) -> Self {
-        let shown: Vec<String> = criteria.iter().map(|check| format!("`{}`", check.display_name())).collect();
-        if shown.is_empty() {
+        let names: Vec<String> = criteria.iter().map(|check| format!("`{}`", check.display_name())).collect();
+        if names.is_empty() {
             return self;
         }
-        Self { message: format!("{}, checked by {}", self.message, shown.join(" and ")), ..self }
+        Self { message: format!("{}, checked by {}", self.message, names.join(" and ")), ..self }
     }
 
-    /// A loop was begun in a session that had one.
+    /// A loop was started in a session that already had one.
     #[must_use]
     pub fn loop_replaced(iteration: u32, max_iterations: u32) -> Self {
         let message = format!("The loop at iteration {iteration}/{max_iterations} was replaced");
@@ -73,47 +73,46 @@ impl SessionNotice {
         Self::new("No Active Loop", message, NoticeVariant::Info, None)
     }
 
-    /// The host will not let the session be continued once more.
+    /// The host does not allow another continuation of the session.
     #[must_use]
     pub fn host_cap_reached(cap: u32, is_lasting: bool) -> Self {
         let row = if is_lasting { "in a row" } else { "in a row without a tool call" };
         let message = format!(
-            "This session was continued {cap} times {row}, which is all that its program allows: \
-             if it stops now, the loop is not complete and stays active. Send any message to go on, or cancel it"
+            "This session was continued {cap} times {row}, which is the limit of its program: \
+             if it stops now, the loop is not complete and stays active. Send any message to continue, or cancel it"
         );
         Self::new("Ralph Loop", message, NoticeVariant::Warning, Some(5_000))
     }
 
-    /// Somebody has asked about this stop before, or asks right now.
+    /// The same stop was reported before, or is being handled.
     #[must_use]
     pub fn already_answered(iteration: u32, max_iterations: u32) -> Self {
         let message = format!(
-            "This stop is answered already. The loop is at iteration {iteration}/{max_iterations}, and stays active: \
-             if the session rests, send any message to go on, or cancel it"
+            "This stop was already handled. The loop is at iteration {iteration}/{max_iterations} and stays active: \
+             if the session is idle, send any message to continue, or cancel the loop"
         );
         Self::new("Ralph Loop", message, NoticeVariant::Info, Some(2_000))
     }
 
-    /// The session may get over its error by itself.
+    /// The session had an error and may recover by itself.
     #[must_use]
     pub fn recovering_from_error(iteration: u32, max_iterations: u32) -> Self {
         let message = format!(
-            "The session met an error just now, and is left alone to recover. The loop is at iteration {iteration}/{max_iterations}, \
-             and stays active: if the session rests, send any message to go on, or cancel it"
+            "The session had an error and may recover by itself. The loop is at iteration {iteration}/{max_iterations} \
+             and stays active: if the session is idle, send any message to continue, or cancel the loop"
         );
         Self::new("Ralph Loop", message, NoticeVariant::Warning, Some(5_000))
     }
 
-    /// Ralph itself could not answer.
+    /// ralph itself failed.
     #[must_use]
     pub fn ralph_failed(reason: &str) -> Self {
         let message = format!(
-            "This session may stop, but that is no completion: if it has a loop, that stays as it was. The reason: {reason}"
+            "This session may stop, but its task is not complete: if it has a loop, the loop is unchanged. Reason: {reason}"
         );
         Self::new("Ralph Failed", message, NoticeVariant::Warning, Some(5_000))
     }
 
-    /// Tells how a loop ended.
     #[must_use]
     pub fn loop_ended(ended: &RunEnd, iterations: u32, max_iterations: u32) -> Self {
         match ended.outcome {
@@ -129,7 +128,7 @@ impl SessionNotice {
         }
     }
 
-    /// Returns it in one line.
+    /// Formats the notice as one line.
     #[must_use]
     pub fn to_line(&self) -> String {
         let mark = if self.title.ends_with('!') { "" } else { ":" };

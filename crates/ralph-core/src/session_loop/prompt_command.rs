@@ -1,10 +1,9 @@
-//! A prompt of the user's that is meant for ralph: `/ralph "task" …`, `/cancel-ralph`, `/ralph-status`. Only the very
-//! beginning of a prompt is looked at: what somebody pastes into the middle of one starts nothing.
+//! Recognizes prompts that are commands for ralph: `/ralph "task" …`, `/cancel-ralph`, `/ralph-status`. A command must
+//! be at the start of the prompt, so that pasted text cannot start a loop.
 
-/// What the user asks of ralph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptCommand<'a> {
-    /// Begin a loop, with these words behind the command.
+    /// Start a loop with the text after the command.
     Start {
         arguments: &'a str,
     },
@@ -12,12 +11,12 @@ pub enum PromptCommand<'a> {
     Status,
 }
 
-/// Opens and closes what a slash command's own text hands over, where a host expands commands before its hooks see them.
+/// The tags around the arguments in hosts that expand a slash command before its hooks see it.
 const COMMAND_OPEN_PREFIX: &str = "<ralph-command name=\"";
 const COMMAND_OPEN_SUFFIX: &str = "\">";
 const COMMAND_CLOSE_TAG: &str = "</ralph-command>";
 
-/// Returns what a prompt asks of ralph, if anything.
+/// Returns the command in a prompt, if there is one.
 #[must_use]
 pub fn parse_prompt_command(prompt: &str) -> Option<PromptCommand<'_>> {
     let prompt = prompt.trim();
@@ -30,7 +29,7 @@ fn parse_expanded_command(prompt: &str) -> Option<PromptCommand<'_>> {
     command_by_name(name, arguments.trim())
 }
 
-/// Hosts have different marks before the name of a command, and put a plugin's or a folder's name before it.
+/// Hosts use different prefix characters, and some add the name of a plugin or a folder.
 fn parse_typed_command(prompt: &str) -> Option<PromptCommand<'_>> {
     let command = prompt.strip_prefix(['/', '$'])?;
     let (name, arguments) = command.split_once(char::is_whitespace).unwrap_or((command, ""));

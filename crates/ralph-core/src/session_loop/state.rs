@@ -1,4 +1,4 @@
-//! The loop of one session as it is kept between its events.
+//! The stored state of a session loop.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -14,50 +14,50 @@ use crate::prompt::{CompletionInstructions, PromptInput, PromptPlan, render_prom
 use crate::seal::{Seal, SealingResult};
 use crate::step::step;
 
-/// How soon after a loop has begun the same beginning is the same one.
+/// An identical start within this time is a duplicate of the first one.
 const DUPLICATE_START_WINDOW_MS: u64 = 10_000;
 
-/// How long after its time a session may still come back to its loop.
+/// How long after its time limit an idle loop counts as abandoned.
 const ABANDONED_AFTER_MS: u64 = 24 * 3_600_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionLoop {
-    /// What the user wants done, as it was written.
+    /// The task, as the user wrote it.
     pub prompt: String,
     pub rules: ClaimRules,
     pub criteria: Vec<Criterion>,
-    /// What must not change before a claim, where there are checks.
+    /// The files that must not change. `None` if there are no checks.
     pub seal: Option<Seal>,
     pub machine: LoopState,
-    /// Errors of the session are its own business until then.
+    /// Until then, the session may recover from an error by itself.
     pub recovering_until: Option<UnixMillis>,
-    /// How often it was continued in a row, as far as its program counts that.
+    /// How often it was continued in a row, as the host counts it.
     pub blocks: u32,
-    /// How often in a row its program lets it be continued, as it told last.
+    /// The limit of the host for continuations in a row, as last reported.
     pub cap: Option<u32>,
-    /// Whether its program counts on whatever the agent does.
+    /// Whether only a message of the user resets the host's count.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub lasting: bool,
-    /// How often in a row its checks were not through.
+    /// How often in a row its checks did not finish in time.
     pub unfinished: u32,
-    /// Names the stop that was answered last.
+    /// The id of the stop that was handled last.
     pub last_stop: Option<String>,
     pub started: UnixMillis,
     pub last_iteration: Option<UnixMillis>,
 }
 
-/// What a loop is begun with.
+/// The input of a new loop.
 #[derive(Debug, Clone)]
 pub struct SessionLoopPlan {
     pub prompt: String,
     pub rules: ClaimRules,
     pub criteria: Vec<Criterion>,
     pub policy: Policy,
-    /// What must not change, where there are checks.
+    /// The result of sealing. `None` if there are no checks.
     pub sealing: Option<SealingResult>,
 }
 
-/// Begins a loop. What must be proven but cannot be sealed is over at once, and says why.
+/// Starts a loop. If it has checks but could not be sealed, it ends at once with the reason.
 #[must_use]
 pub fn start_session_loop(plan: SessionLoopPlan, moment: &DecisionMoment) -> SessionLoop {
     let SessionLoopPlan { prompt, rules, criteria, policy, sealing } = plan;
@@ -102,34 +102,34 @@ pub(super) fn build_event(moment: &DecisionMoment, kind: EventKind) -> Event {
 }
 
 impl SessionLoop {
-    /// Tells whether the session is to go on.
+    /// Returns whether the loop is still running.
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.machine.can_resume()
     }
 
-    /// Tells whether another loop that begins is this one, heard of again: where two hooks of ours are installed, both are told
-    /// of one prompt.
+    /// Returns whether another loop is a duplicate of this one. If two ralph hooks are installed, both receive the same
+    /// prompt.
     #[must_use]
     pub fn is_duplicated_by(&self, other: &Self) -> bool {
         let is_untouched = self.is_active() && self.last_stop.is_none() && self.last_iteration.is_none();
-        let asked = |of: &Self| (of.prompt.clone(), of.rules.clone(), of.criteria.clone(), of.seal.clone());
+        let request = |of: &Self| (of.prompt.clone(), of.rules.clone(), of.criteria.clone(), of.seal.clone());
         is_untouched
             && other.started.elapsed_since(self.started) <= DUPLICATE_START_WINDOW_MS
-            && asked(self) == asked(other)
+            && request(self) == request(other)
             && self.machine.policy == other.machine.policy
     }
 
-    /// Tells whether its session has kept silent until long after its time was over. Who is still there hears of the end of
-    /// his loop himself.
+    /// Returns whether its session has not reported anything until long after the time limit. A session that still
+    /// reports ends its loop itself.
     #[must_use]
     pub fn is_abandoned(&self, at: UnixMillis) -> bool {
-        let most = self.machine.policy.budget.max_duration_ms;
+        let limit = self.machine.policy.budget.max_duration_ms;
         self.is_active()
-            && most.is_some_and(|most| at.elapsed_since(self.started) > most.saturating_add(ABANDONED_AFTER_MS))
+            && limit.is_some_and(|limit| at.elapsed_since(self.started) > limit.saturating_add(ABANDONED_AFTER_MS))
     }
 
-    /// Returns the iteration that is going on, or the last one.
+    /// Returns the number of the current or last iteration.
     #[must_use]
     pub fn current_iteration(&self) -> u32 {
         match &self.machine.phase {
@@ -149,13 +149,12 @@ impl SessionLoop {
         self.machine.policy.max_iterations
     }
 
-    /// Returns what the session must be told to begin: the task, and how its end is claimed and checked.
+    /// Returns the first prompt: the task, and how completion is claimed and checked.
     #[must_use]
     pub fn first_prompt(&self) -> String {
         self.render_plan(&PromptPlan::first_iteration())
     }
 
-    /// Returns the prompt that a plan describes.
     pub(super) fn render_plan(&self, plan: &PromptPlan) -> String {
         let checks: Vec<String> = self.criteria.iter().map(Criterion::summary_line).collect();
         let nonce = match &self.machine.phase {

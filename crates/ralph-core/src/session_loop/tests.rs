@@ -1,4 +1,4 @@
-//! The rules of a loop in a session, one sentence each.
+//! Tests of the rules of a session loop.
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -66,7 +66,7 @@ pub(super) fn after_message(state: SessionLoop, message: &str) -> (SessionLoop, 
 // spec: H4
 // fault: 113
 #[test]
-fn the_same_beginning_twice_is_one_loop_and_another_one_is_not() {
+fn an_identical_start_is_a_duplicate_and_a_different_one_is_not() {
     let first = loop_with_checks(5);
     let later = |at: i64| {
         start_session_loop(
@@ -75,7 +75,7 @@ fn the_same_beginning_twice_is_one_loop_and_another_one_is_not() {
         )
     };
     assert!(first.is_duplicated_by(&later(0)) && first.is_duplicated_by(&later(10_000)));
-    assert!(!first.is_duplicated_by(&later(10_001)), "somebody wants it begun anew");
+    assert!(!first.is_duplicated_by(&later(10_001)), "a later start is a new loop");
     let others = [
         SessionLoopPlan {
             prompt: "Fix the lexer.".to_string(),
@@ -96,7 +96,7 @@ fn the_same_beginning_twice_is_one_loop_and_another_one_is_not() {
         assert!(!first.is_duplicated_by(&other), "{other:?}");
     }
     let (stopped, _) = after_message(first.clone(), "on it");
-    assert!(!stopped.is_duplicated_by(&later(1_001)), "it has gone on since");
+    assert!(!stopped.is_duplicated_by(&later(1_001)), "the first loop has continued since");
     let (over, _) = handle_session_event(first.clone(), SessionLoopEvent::Cancelled, &moment_at(1));
     assert!(!over.is_duplicated_by(&later(2)));
 }
@@ -120,7 +120,7 @@ pub(super) fn loop_outcome(state: &SessionLoop) -> Option<Outcome> {
 
 // spec: H3, H5
 #[test]
-fn a_loop_starts_at_iteration_1_and_tells_how_to_end_it() {
+fn a_loop_starts_at_iteration_1_and_its_prompt_says_how_to_end_it() {
     let state = started_loop(100);
     assert!(state.is_active());
     assert_eq!((state.current_iteration(), state.max_iterations()), (1, 100));
@@ -133,7 +133,7 @@ fn a_loop_starts_at_iteration_1_and_tells_how_to_end_it() {
 
 // spec: H5, V2
 #[test]
-fn the_notice_of_the_start_names_each_check_and_recites_no_script() {
+fn the_start_notice_names_each_check_without_its_script() {
     let script =
         Criterion { name: Some("files-exist".to_string()), ..command_criterion("for file; do\n  test -s $file; done") };
     let notice = SessionNotice::loop_started(9, "DONE").with_checks(&[command_criterion("make test"), script]);
@@ -167,13 +167,13 @@ fn a_claim_ends_a_loop_that_has_no_checks() {
 // spec: H6, S3
 #[test]
 fn claims_follow_the_same_rules_as_in_headless_runs() {
-    for words in [
+    for message in [
         "Not done: I will print <promise>DONE</promise> when the tests pass.",
         "`<promise>DONE</promise>` is what I must print.",
         "<promise>OTHER</promise>",
         "",
     ] {
-        assert_eq!(after_message(started_loop(5), words).0.current_iteration(), 2, "{words}");
+        assert_eq!(after_message(started_loop(5), message).0.current_iteration(), 2, "{message}");
     }
     let (_, answer) =
         after_message(started_loop(5), "<promise>DONE</promise>\n\nTODO: the lexer is not yet implemented.");
@@ -182,7 +182,7 @@ fn claims_follow_the_same_rules_as_in_headless_runs() {
 
 // spec: H6, V1
 #[test]
-fn a_claim_is_checked_where_there_are_checks_and_only_they_complete_it() {
+fn a_claim_is_checked_if_there_are_checks_and_only_they_complete_it() {
     let (state, answer) = after_message(loop_with_checks(5), "<promise>DONE</promise>");
     assert_eq!((answer.action, state.is_active()), (SessionAction::RunChecks, true));
     let (rejected, answer) =
@@ -196,22 +196,22 @@ fn a_claim_is_checked_where_there_are_checks_and_only_they_complete_it() {
 // spec: H6, V7
 #[test]
 fn checks_that_cannot_be_evaluated_twice_end_the_loop_as_blocked() {
-    let blind = |state| {
+    let claim_and_fail = |state| {
         handle_session_event(
             after_message(state, "<promise>DONE</promise>").0,
             verified_event(Verdict::CouldNotEvaluate, "no make"),
             &moment_at(9),
         )
     };
-    let (state, _) = blind(loop_with_checks(9));
-    let (state, answer) = blind(state);
+    let (state, _) = claim_and_fail(loop_with_checks(9));
+    let (state, answer) = claim_and_fail(state);
     assert_eq!((answer.action, loop_outcome(&state)), (SessionAction::AllowStop, Some(Outcome::Blocked)));
     assert_eq!(answer.notices[0].title, "Ralph Loop Stopped");
 }
 
 // spec: H6
 #[test]
-fn checks_that_were_cut_short_are_begun_again_with_the_next_claim_and_forgotten_without_one() {
+fn interrupted_checks_restart_with_the_next_claim_and_are_discarded_without_one() {
     let (verifying, _) = after_message(loop_with_checks(5), "<promise>DONE</promise>");
     let (state, answer) = after_message(verifying.clone(), "<promise>DONE</promise>");
     assert_eq!((answer.action, state.current_iteration()), (SessionAction::RunChecks, 1));
@@ -234,7 +234,7 @@ fn a_session_with_unfinished_checks_is_asked_to_wait_in_the_same_iteration() {
 
 // spec: H6
 #[test]
-fn checks_that_never_finish_are_given_up() {
+fn checks_that_never_finish_are_abandoned() {
     let mut state = loop_with_checks(5);
     for _ in 0..2 {
         let (verifying, _) = after_message(state, "<promise>DONE</promise>");
@@ -274,7 +274,7 @@ fn the_iteration_limit_ends_the_loop_and_a_claim_on_the_last_iteration_counts() 
 
 // spec: H5, S6
 #[test]
-fn an_agent_that_is_blocked_may_stop() {
+fn a_blocked_agent_may_stop() {
     let (state, answer) = after_message(started_loop(5), "<blocked>I need the API key</blocked>");
     assert_eq!((answer.action, loop_outcome(&state)), (SessionAction::AllowStop, Some(Outcome::Blocked)));
     assert!(answer.notices[0].message.contains("I need the API key"));
@@ -282,7 +282,7 @@ fn an_agent_that_is_blocked_may_stop() {
 
 // spec: H6, L8
 #[test]
-fn a_budget_that_is_used_up_ends_the_loop() {
+fn an_exhausted_budget_ends_the_loop() {
     let policy = Policy { budget: Budget { max_tokens: Some(100), ..Budget::default() }, ..Policy::new(9) };
     let state = start_session_loop(SessionLoopPlan { policy, ..loop_plan(9) }, &moment_at(0));
     let spend = |tokens| ModelSpend { output_tokens: Some(tokens), ..ModelSpend::default() };
@@ -318,7 +318,7 @@ fn deletion_facts(_: &SessionLoop) -> Vec<crate::fact::Fact> {
 
 // spec: H5
 #[test]
-fn a_deleted_session_has_no_loop() {
+fn deleting_a_session_ends_its_loop() {
     let (state, answer) = handle_session_event(started_loop(5), SessionLoopEvent::SessionDeleted, &moment_at(1));
     assert_eq!((state.is_active(), answer.notices.len(), loop_outcome(&state)), (false, 0, Some(Outcome::Cancelled)));
 }
@@ -331,8 +331,8 @@ fn after_any_other_error_a_stop_is_ignored_for_five_seconds() {
     assert_eq!(answer, SessionDecision::allow_silently());
     let stops = |state, at| handle_session_event(state, SessionLoopEvent::TurnEnded(turn_end("hm")), &moment_at(at));
     let (state, answer) = stops(state, 14_999);
-    let told = |notice| SessionDecision { notices: vec![notice], ..SessionDecision::allow_silently() };
-    assert_eq!((answer, state.current_iteration()), (told(SessionNotice::recovering_from_error(1, 5)), 1));
+    let with_notice = |notice| SessionDecision { notices: vec![notice], ..SessionDecision::allow_silently() };
+    assert_eq!((answer, state.current_iteration()), (with_notice(SessionNotice::recovering_from_error(1, 5)), 1));
     let (state, answer) = stops(state, 15_000);
     assert!(continuation_prompt(&answer).contains("ITERATION 2/5"));
     assert_eq!(state.recovering_until, None);
@@ -340,7 +340,7 @@ fn after_any_other_error_a_stop_is_ignored_for_five_seconds() {
 
 // spec: H5
 #[test]
-fn a_clock_that_went_back_does_not_leave_a_session_alone_for_ever() {
+fn a_clock_that_was_set_back_does_not_leave_a_session_alone_forever() {
     let error = SessionLoopEvent::SessionError { name: "APIError".to_string() };
     let (state, _) = handle_session_event(started_loop(5), error, &moment_at(1_000_000));
     continuation_prompt(&handle_session_event(state, SessionLoopEvent::TurnEnded(turn_end("hm")), &moment_at(10)).1);
@@ -349,14 +349,14 @@ fn a_clock_that_went_back_does_not_leave_a_session_alone_for_ever() {
 // spec: H5
 // fault: 113
 #[test]
-fn the_same_stop_reported_twice_is_answered_once() {
+fn the_same_stop_reported_twice_is_handled_once() {
     let stop = || SessionLoopEvent::TurnEnded(TurnEnd { stop_id: Some("stop-1".to_string()), ..turn_end("hm") });
     let (state, answer) = handle_session_event(started_loop(5), stop(), &moment_at(1));
     continuation_prompt(&answer);
     let (state, answer) = handle_session_event(state, stop(), &moment_at(2));
-    let told =
+    let expected =
         SessionDecision { notices: vec![SessionNotice::already_answered(2, 5)], ..SessionDecision::allow_silently() };
-    assert_eq!((answer, state.current_iteration()), (told, 2));
+    assert_eq!((answer, state.current_iteration()), (expected, 2));
     let next = SessionLoopEvent::TurnEnded(TurnEnd { stop_id: Some("stop-2".to_string()), ..turn_end("hm") });
     continuation_prompt(&handle_session_event(state, next, &moment_at(3)).1);
 }
@@ -364,16 +364,16 @@ fn the_same_stop_reported_twice_is_answered_once() {
 // spec: H5
 // fault: 113
 #[test]
-fn a_loop_that_is_over_lets_every_stop_pass() {
+fn a_finished_loop_allows_every_stop() {
     let (over, _) = after_message(started_loop(5), "<promise>DONE</promise>");
-    for happening in [
+    for event in [
         SessionLoopEvent::TurnEnded(turn_end("x")),
         SessionLoopEvent::SessionDeleted,
         SessionLoopEvent::Cancelled,
         SessionLoopEvent::StillChecking { done: 0, total: 1 },
     ] {
         assert_eq!(
-            handle_session_event(over.clone(), happening, &moment_at(9)),
+            handle_session_event(over.clone(), event, &moment_at(9)),
             (over.clone(), SessionDecision::allow_silently())
         );
     }
@@ -381,7 +381,7 @@ fn a_loop_that_is_over_lets_every_stop_pass() {
 
 // spec: H3, H7
 #[test]
-fn a_cancelled_loop_says_where_it_stopped() {
+fn a_cancelled_loop_reports_the_iteration_at_which_it_stopped() {
     let (state, _) = after_message(started_loop(5), "hm");
     let (state, answer) = handle_session_event(state, SessionLoopEvent::Cancelled, &moment_at(9));
     assert_eq!(answer.notices[0].message, "Stopped at iteration 2");

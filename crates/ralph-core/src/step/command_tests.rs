@@ -1,4 +1,4 @@
-//! One test per sentence about cancel, pause, resume and guidance from another process.
+//! Tests of cancel, pause, resume and guidance from another process.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -18,8 +18,8 @@ use crate::outcome::Outcome;
 use crate::policy::Policy;
 
 impl LoopScenario {
-    fn send_command(self, order: ControlCommand) -> Self {
-        self.play_event(EventKind::Ordered { order })
+    fn send_command(self, command: ControlCommand) -> Self {
+        self.play_event(EventKind::Ordered { order: command })
     }
 
     fn send_cancel(self) -> Self {
@@ -76,7 +76,7 @@ fn terminated_report() -> crate::attempt::AttemptReport {
 
 // spec: L11, L2
 #[test]
-fn a_cancel_stops_the_agent_politely_and_ends_the_run_when_it_is_gone() {
+fn a_cancel_stops_the_agent_gracefully_and_ends_the_run_when_it_has_exited() {
     let scene = working_run().send_cancel();
     assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));
     assert_eq!((scene.run_outcome(), scene.fact_names()), (None, Vec::from(["stop.requested"])));
@@ -88,7 +88,7 @@ fn a_cancel_stops_the_agent_politely_and_ends_the_run_when_it_is_gone() {
 
 // spec: L11
 #[test]
-fn a_cancel_kills_the_checks_and_a_claim_that_they_would_have_accepted_counts_no_more() {
+fn a_cancel_kills_the_checks_and_their_verdict_does_not_count() {
     let scene = run_in_checks().send_cancel();
     assert!(scene.has_effect(&Effect::StopChecks { key: attempt_key(1, 1) }));
     assert_eq!(scene.deliver_verdict(1, 1, Verdict::Accepted).run_outcome(), Some(Outcome::Cancelled));
@@ -99,10 +99,10 @@ fn a_cancel_kills_the_checks_and_a_claim_that_they_would_have_accepted_counts_no
 
 // spec: L11
 #[test]
-fn where_nobody_is_at_work_a_cancel_ends_the_run_at_once() {
+fn a_cancel_ends_the_run_immediately_if_neither_agent_nor_checks_are_running() {
     let between = working_run().send_pause(PauseTiming::Idle).end_attempt(1, 1, quiet_report());
-    let cut = working_run().send_pause(PauseTiming::Now).end_attempt(1, 1, terminated_report());
-    for scene in [LoopScenario::new(Policy::new(3)), run_before_retry(), rate_limited_run(), between, cut] {
+    let paused = working_run().send_pause(PauseTiming::Now).end_attempt(1, 1, terminated_report());
+    for scene in [LoopScenario::new(Policy::new(3)), run_before_retry(), rate_limited_run(), between, paused] {
         let scene = scene.send_cancel();
         assert_eq!(scene.run_outcome(), Some(Outcome::Cancelled), "{:?}", scene.current_phase());
         assert!(scene.has_effect(&Effect::Finish));
@@ -111,7 +111,7 @@ fn where_nobody_is_at_work_a_cancel_ends_the_run_at_once() {
 
 // spec: L11, L12
 #[test]
-fn a_second_cancel_changes_nothing_and_a_signal_after_it_kills_at_once() {
+fn a_second_cancel_changes_nothing_and_a_signal_after_it_kills_the_agent() {
     let scene = working_run().send_cancel();
     let before = scene.state.clone();
     let scene = scene.send_cancel();
@@ -124,7 +124,7 @@ fn a_second_cancel_changes_nothing_and_a_signal_after_it_kills_at_once() {
 
 // spec: L11
 #[test]
-fn a_cancel_outranks_every_other_stop() {
+fn a_cancel_overrides_every_other_stop() {
     let timed_out = working_run().fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) });
     let interrupted = working_run().send_signal(StopSignal::Int);
     let pausing = working_run().send_pause(PauseTiming::Now);
@@ -139,7 +139,7 @@ fn a_cancel_outranks_every_other_stop() {
 
 // spec: L11, L13
 #[test]
-fn a_crash_does_not_bring_a_cancelled_run_back() {
+fn a_cancelled_run_stays_cancelled_after_a_crash() {
     for scene in [working_run().send_cancel(), run_in_checks().send_cancel(), run_in_preparation().send_cancel()] {
         let scene = scene.recover_run();
         assert_eq!((scene.run_outcome(), scene.started_attempt()), (Some(Outcome::Cancelled), None));
@@ -149,7 +149,7 @@ fn a_crash_does_not_bring_a_cancelled_run_back() {
 // spec: L11, L13
 #[test]
 fn an_abandoned_loop_can_be_cancelled_in_every_phase() {
-    let everywhere = [
+    let scenes = [
         LoopScenario::new(Policy::new(3)),
         run_in_preparation(),
         run_in_preparation().send_signal(StopSignal::Int),
@@ -162,18 +162,18 @@ fn an_abandoned_loop_can_be_cancelled_in_every_phase() {
         working_run().send_pause(PauseTiming::Now).end_attempt(1, 1, terminated_report()),
         working_run().send_signal(StopSignal::Int).end_attempt(1, 1, terminated_report()),
     ];
-    for scene in everywhere {
+    for scene in scenes {
         let scene = scene.play_event(EventKind::Abandoned);
         assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Cancelled), Some(9)));
         assert!(scene.started_attempt().is_none());
     }
     let done = working_run().end_attempt(1, 1, claiming_report()).play_event(EventKind::Abandoned);
-    assert_eq!(done.run_outcome(), Some(Outcome::Completed), "what is done stays done");
+    assert_eq!(done.run_outcome(), Some(Outcome::Completed), "a completed run stays completed");
 }
 
 // spec: L11
 #[test]
-fn a_pause_begins_when_the_iteration_is_over_and_the_next_one_comes_with_the_resume() {
+fn a_pause_starts_at_the_end_of_the_iteration_and_the_resume_starts_the_next_one() {
     let scene = working_run().send_pause(PauseTiming::Idle);
     assert!(scene.effects.is_empty() && matches!(scene.current_phase(), LoopPhase::Working { .. }));
     let scene = scene.end_attempt(1, 1, quiet_report());
@@ -185,21 +185,21 @@ fn a_pause_begins_when_the_iteration_is_over_and_the_next_one_comes_with_the_res
     assert_eq!(
         scene.end_attempt(2, 1, quiet_report()).started_attempt(),
         Some(attempt_key(3, 1)),
-        "a pause is over when it is over"
+        "the pause was for once"
     );
 }
 
 // spec: L11
 #[test]
-fn a_pause_waits_for_the_verdict_and_an_accepted_claim_ends_the_run_all_the_same() {
-    let checked = || run_in_checks().send_pause(PauseTiming::Idle);
-    assert!(checked().deliver_verdict(1, 1, Verdict::Rejected).is_paused());
-    assert_eq!(checked().deliver_verdict(1, 1, Verdict::Accepted).run_outcome(), Some(Outcome::Completed));
+fn a_pause_waits_for_the_verdict_and_an_accepted_claim_still_ends_the_run() {
+    let pausing = || run_in_checks().send_pause(PauseTiming::Idle);
+    assert!(pausing().deliver_verdict(1, 1, Verdict::Rejected).is_paused());
+    assert_eq!(pausing().deliver_verdict(1, 1, Verdict::Accepted).run_outcome(), Some(Outcome::Completed));
 }
 
 // spec: L11
 #[test]
-fn in_a_wait_a_pause_begins_at_once_and_the_rest_of_the_wait_comes_after_it() {
+fn a_pause_starts_immediately_in_a_wait_and_the_rest_of_the_wait_follows_the_resume() {
     for (scene, next) in [(run_before_retry(), NextStep::Retry), (rate_limited_run(), NextStep::Limit)] {
         let scene = scene.send_pause(PauseTiming::Idle);
         assert!(scene.is_paused());
@@ -212,7 +212,7 @@ fn in_a_wait_a_pause_begins_at_once_and_the_rest_of_the_wait_comes_after_it() {
         assert!(!scene.send_resume().is_paused());
     }
     let scene = working_run().send_pause(PauseTiming::Idle).end_attempt(1, 1, crash_report());
-    assert!(scene.is_paused(), "the attempt failed, and nobody is at work");
+    assert!(scene.is_paused(), "the attempt failed, and no agent is running");
     assert_eq!(
         scene.send_resume().fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) }).started_attempt(),
         Some(attempt_key(1, 2))
@@ -221,7 +221,7 @@ fn in_a_wait_a_pause_begins_at_once_and_the_rest_of_the_wait_comes_after_it() {
 
 // spec: L11
 #[test]
-fn a_pause_now_stops_the_agent_and_its_work_is_done_again_under_the_same_number() {
+fn an_immediate_pause_stops_the_agent_and_its_iteration_is_repeated_under_the_same_number() {
     let scene = working_run().send_pause(PauseTiming::Now);
     assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));
     let scene = scene.end_attempt(1, 1, terminated_report());
@@ -230,16 +230,16 @@ fn a_pause_now_stops_the_agent_and_its_work_is_done_again_under_the_same_number(
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 2)));
     let scene = scene.end_attempt(1, 2, crash_report());
     let first = Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 3) }, after_ms: 1_000 };
-    assert!(scene.has_effect(&first), "it spent no retry");
+    assert!(scene.has_effect(&first), "it used no retry");
 }
 
 // spec: L11
 #[test]
-fn a_pause_now_stops_the_checks_and_they_run_again() {
+fn an_immediate_pause_stops_the_checks_and_they_run_again() {
     let scene = run_in_checks().send_pause(PauseTiming::Now);
     assert!(scene.has_effect(&Effect::StopChecks { key: attempt_key(1, 1) }));
     let scene = scene.deliver_verdict(1, 1, Verdict::Accepted);
-    assert!(scene.is_paused(), "what was cut short proves nothing");
+    assert!(scene.is_paused(), "the verdict of interrupted checks does not count");
     assert!(scene.send_resume().has_effect(&Effect::RunChecks { key: attempt_key(1, 1), round: 2 }));
     let scene = run_in_preparation().send_pause(PauseTiming::Now).play_event(prepared_event(Verdict::Rejected));
     assert!(scene.is_paused());
@@ -248,7 +248,7 @@ fn a_pause_now_stops_the_checks_and_they_run_again() {
 
 // spec: L11
 #[test]
-fn a_pause_taken_back_while_the_agent_stops_does_not_happen() {
+fn a_pause_withdrawn_while_the_agent_stops_does_not_happen() {
     let scene = working_run().send_pause(PauseTiming::Now).send_resume().end_attempt(1, 1, terminated_report());
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 2)));
     let scene = working_run().send_pause(PauseTiming::Idle).send_resume().end_attempt(1, 1, quiet_report());
@@ -257,7 +257,7 @@ fn a_pause_taken_back_while_the_agent_stops_does_not_happen() {
 
 // spec: L11, L13
 #[test]
-fn a_pause_outlives_its_ralph_and_the_one_that_was_about_to_begin_too() {
+fn a_pause_survives_a_crash_and_so_does_a_requested_one() {
     let scene = working_run().send_pause(PauseTiming::Idle).end_attempt(1, 1, quiet_report()).recover_run();
     assert!(scene.is_paused() && scene.started_attempt().is_none());
     assert_eq!(scene.send_resume().started_attempt(), Some(attempt_key(2, 1)));
@@ -265,25 +265,25 @@ fn a_pause_outlives_its_ralph_and_the_one_that_was_about_to_begin_too() {
     assert!(stopping.is_paused());
     assert_eq!(stopping.send_resume().started_attempt(), Some(attempt_key(1, 2)));
     let wanted = working_run().send_pause(PauseTiming::Idle).recover_run();
-    assert_eq!(wanted.started_attempt(), Some(attempt_key(1, 2)), "the iteration that was cut short comes first");
+    assert_eq!(wanted.started_attempt(), Some(attempt_key(1, 2)), "the interrupted iteration comes first");
     assert!(wanted.end_attempt(1, 2, quiet_report()).is_paused());
 }
 
 // spec: L11, L12
 #[test]
-fn a_signal_ends_a_paused_run_and_it_goes_on_where_it_was() {
+fn a_signal_ends_a_paused_run_and_it_can_be_resumed() {
     let scene =
         working_run().send_pause(PauseTiming::Idle).end_attempt(1, 1, quiet_report()).send_signal(StopSignal::Int);
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Interrupted), Some(130)));
     assert_eq!(scene.recover_run().started_attempt(), Some(attempt_key(2, 1)));
     let scene = working_run().send_pause(PauseTiming::Now).send_signal(StopSignal::Int);
-    assert!(!scene.has_effect(&Effect::KillAgent { key: attempt_key(1, 1) }), "the first signal asks");
+    assert!(!scene.has_effect(&Effect::KillAgent { key: attempt_key(1, 1) }), "the first signal is graceful");
     assert_eq!(scene.end_attempt(1, 1, terminated_report()).run_outcome(), Some(Outcome::Interrupted));
 }
 
 // spec: L11, L8
 #[test]
-fn the_time_of_a_pause_is_not_time_of_the_run() {
+fn a_pause_does_not_count_towards_the_run_time() {
     let budget = Budget { max_duration_ms: Some(60_000), ..Budget::default() };
     let scene = LoopScenario::start_run(Policy { budget, ..Policy::new(9) });
     let scene = scene.send_pause(PauseTiming::Idle).end_attempt(1, 1, quiet_report());
@@ -297,7 +297,7 @@ fn the_time_of_a_pause_is_not_time_of_the_run() {
 
 // spec: L11
 #[test]
-fn the_limits_outrank_a_pause() {
+fn the_iteration_limit_overrides_a_pause() {
     let scene = LoopScenario::start_run(Policy::new(1)).send_pause(PauseTiming::Idle).end_attempt(1, 1, quiet_report());
     assert_eq!(scene.run_outcome(), Some(Outcome::Exhausted));
 }
@@ -309,7 +309,7 @@ fn guidance_is_in_the_next_prompt_and_in_no_later_one() {
     assert_eq!(scene.fact_names(), ["run.guided"]);
     let scene = scene.end_attempt(1, 1, quiet_report());
     assert_eq!(scene.prompt_guidance().unwrap(), ["use the old parser", "and hurry"]);
-    assert!(scene.state.wishes.is_empty());
+    assert!(scene.state.pending_commands.is_empty());
     assert_eq!(scene.end_attempt(2, 1, quiet_report()).prompt_guidance().unwrap(), Vec::<String>::new());
 }
 
@@ -329,15 +329,15 @@ fn a_retry_gets_new_guidance_and_the_guidance_of_the_first_attempt() {
 
 // spec: U3
 #[test]
-fn undelivered_guidance_is_known_when_the_loop_is_over() {
+fn undelivered_guidance_is_reported_when_the_run_has_ended() {
     let scene = working_run().send_guidance("one");
-    assert!(scene.state.undelivered_guidance().is_empty(), "the next prompt tells it");
+    assert!(scene.state.undelivered_guidance().is_empty(), "the next prompt will contain it");
     assert_eq!(scene.end_attempt(1, 1, claiming_report()).state.undelivered_guidance(), ["one"]);
 }
 
 // spec: U3, L13
 #[test]
-fn guidance_is_not_lost_in_a_crash_or_a_pause() {
+fn guidance_survives_a_crash_and_a_pause() {
     let scene = working_run().send_guidance("one").recover_run();
     assert_eq!(scene.prompt_guidance().unwrap(), ["one"]);
     let scene = working_run()
@@ -352,17 +352,17 @@ fn guidance_is_not_lost_in_a_crash_or_a_pause() {
 // spec: L11
 #[test]
 fn a_finished_run_ignores_commands() {
-    let over = [
+    let ended = [
         working_run().end_attempt(1, 1, claiming_report()),
         working_run().send_signal(StopSignal::Int).end_attempt(1, 1, terminated_report()),
     ];
-    for scene in over {
+    for scene in ended {
         let before = scene.state.clone();
         let pause = |when| ControlCommand::Pause { when };
         let guide = ControlCommand::Guide { words: "x".to_string() };
-        let orders =
+        let commands =
             [ControlCommand::Cancel, pause(PauseTiming::Idle), pause(PauseTiming::Now), ControlCommand::Resume, guide];
-        let scene = orders.into_iter().fold(scene, LoopScenario::send_command);
+        let scene = commands.into_iter().fold(scene, LoopScenario::send_command);
         assert_eq!((scene.state, scene.effects), (before, Vec::new()));
     }
 }
@@ -370,25 +370,25 @@ fn a_finished_run_ignores_commands() {
 // spec: L11, L13, U3
 #[test]
 fn commands_sent_while_no_driver_ran_are_applied_first() {
-    let recovers = |scene: LoopScenario, order: ControlCommand| {
-        scene.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::from([order]) })
+    let recover_with = |scene: LoopScenario, command: ControlCommand| {
+        scene.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::from([command]) })
     };
-    let said = || ControlCommand::Guide { words: "mind the gap".to_string() };
-    let scene = recovers(working_run(), said());
+    let guide = || ControlCommand::Guide { words: "mind the gap".to_string() };
+    let scene = recover_with(working_run(), guide());
     assert_eq!(scene.prompt_guidance().unwrap(), ["mind the gap"]);
     assert_eq!(scene.fact_names(), ["run.resumed", "run.guided", "attempt.ended", "attempt.started"]);
     let interrupted = || working_run().send_signal(StopSignal::Int).end_attempt(1, 1, terminated_report());
-    let scene = recovers(interrupted(), said());
+    let scene = recover_with(interrupted(), guide());
     assert_eq!(scene.fact_names(), ["run.resumed", "run.guided", "attempt.started"]);
     for scene in [working_run(), interrupted(), run_in_checks()] {
-        let scene = recovers(scene, ControlCommand::Cancel);
+        let scene = recover_with(scene, ControlCommand::Cancel);
         assert_eq!((scene.run_outcome(), scene.started_attempt()), (Some(Outcome::Cancelled), None));
     }
 }
 
 // spec: U3, L8
 #[test]
-fn guidance_before_the_start_is_in_the_first_prompt_and_takes_no_time() {
+fn guidance_before_the_start_is_in_the_first_prompt_and_uses_no_run_time() {
     let budget = Budget { max_duration_ms: Some(60_000), ..Budget::default() };
     let scene = LoopScenario::new(Policy { budget, ..Policy::new(3) }).set_time(1_700_000_000_000).send_guidance("one");
     let scene = scene.play_event(EventKind::Started);

@@ -1,4 +1,5 @@
-//! What people ask for from another process, in every phase. An order that means nothing there changes nothing.
+//! Commands from another process (cancel, pause, resume, guide), in every phase. A command that does not apply is
+//! ignored.
 use alloc::string::String;
 use alloc::vec;
 
@@ -6,76 +7,65 @@ use super::stopping::StoppingPhase;
 use super::transitions::{self, record_fact};
 use super::{LoopContext, StepResult, preparing, recovery, stopping, verifying, working};
 use crate::control_command::{ControlCommand, PauseTiming, StopRequest};
-use crate::event::UnixMillis;
 use crate::fact::Fact;
 use crate::loop_state::{LoopPhase, ResumePoint, StopReason};
 
-pub(super) fn on_command(
-    context: LoopContext,
-    phase: LoopPhase,
-    order: ControlCommand,
-    when: (UnixMillis, u32),
-) -> StepResult {
-    match order {
+pub(super) fn on_command(context: LoopContext, phase: LoopPhase, command: ControlCommand) -> StepResult {
+    match command {
         ControlCommand::Guide { words } => add_guidance(context, phase, words),
-        ControlCommand::Cancel => stop_run(context, phase, (StopRequest::Cancel, order), when),
-        ControlCommand::Pause { when: PauseTiming::Now } => stop_run(context, phase, (StopRequest::Pause, order), when),
-        ControlCommand::Pause { when: PauseTiming::Idle } => pause_when_idle(context, phase, &order),
-        ControlCommand::Resume => resume_run(context, phase, when),
+        ControlCommand::Cancel => stop_run(context, phase, StopRequest::Cancel, &command),
+        ControlCommand::Pause { when: PauseTiming::Now } => stop_run(context, phase, StopRequest::Pause, &command),
+        ControlCommand::Pause { when: PauseTiming::Idle } => pause_when_idle(context, phase, &command),
+        ControlCommand::Resume => resume_run(context, phase),
     }
 }
 
-/// Keeps what was said for the next prompt. A run that is over has none.
+/// Keeps the guidance for the next prompt. A run that has ended ignores it.
 fn add_guidance(mut context: LoopContext, phase: LoopPhase, words: String) -> StepResult {
     if let LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } = phase {
         return context.stay_in(phase);
     }
-    context.wishes.guidance.push(words.clone());
+    context.pending_commands.guidance.push(words.clone());
     (context.enter_phase(phase), vec![record_fact(Fact::RunGuided { words })])
 }
 
-/// Stops what is at work. Where nothing is, the wish is done at once.
-fn stop_run(
-    context: LoopContext,
-    phase: LoopPhase,
-    (halt, order): (StopRequest, ControlCommand),
-    when: (UnixMillis, u32),
-) -> StepResult {
+/// Stops the agent or the checks. If neither is running, the request takes effect immediately.
+fn stop_run(context: LoopContext, phase: LoopPhase, halt: StopRequest, command: &ControlCommand) -> StepResult {
     match phase {
-        LoopPhase::Ready => transitions::complete_stop(context, ResumePoint::AtTheStart, halt, when),
+        LoopPhase::Ready => transitions::complete_stop(context, ResumePoint::AtTheStart, halt),
         LoopPhase::Preparing { round } => preparing::stop_preparation(context, round, halt),
         LoopPhase::PreparingStopped { round, halt } => {
-            preparing::on_command_while_stopping(context, (round, halt), &order)
+            preparing::on_command_while_stopping(context, round, halt, command)
         }
         LoopPhase::Working { iteration, attempt } => {
             working::stop_agent(context, iteration, attempt, StopReason::Asked { halt })
         }
         LoopPhase::Waiting { iteration, attempt, until } => {
-            transitions::complete_stop(context, ResumePoint::Waiting { iteration, attempt, until }, halt, when)
+            transitions::complete_stop(context, ResumePoint::Waiting { iteration, attempt, until }, halt)
         }
         LoopPhase::Limited { iteration, attempt, wait } => {
-            transitions::complete_stop(context, ResumePoint::Limited { iteration, attempt, wait }, halt, when)
+            transitions::complete_stop(context, ResumePoint::Limited { iteration, attempt, wait }, halt)
         }
         LoopPhase::Verifying { iteration, attempt } => verifying::stop_checks(context, iteration, attempt, halt),
         LoopPhase::Stopping { iteration, attempt, stopping } => {
-            stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, &order)
+            stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, command)
         }
         LoopPhase::Paused { left } => match halt {
             StopRequest::Pause | StopRequest::PauseTakenBack => context.stay_in(LoopPhase::Paused { left }),
-            StopRequest::Cancel | StopRequest::Signal(_) => transitions::complete_stop(context, left, halt, when),
+            StopRequest::Cancel | StopRequest::Signal(_) => transitions::complete_stop(context, left, halt),
         },
         LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } => context.stay_in(phase),
     }
 }
 
-/// Pauses as soon as nobody is at work.
-fn pause_when_idle(mut context: LoopContext, phase: LoopPhase, order: &ControlCommand) -> StepResult {
+/// Requests a pause for when neither agent nor checks are running.
+fn pause_when_idle(mut context: LoopContext, phase: LoopPhase, command: &ControlCommand) -> StepResult {
     match phase {
         LoopPhase::PreparingStopped { round, halt } => {
-            preparing::on_command_while_stopping(context, (round, halt), order)
+            preparing::on_command_while_stopping(context, round, halt, command)
         }
         LoopPhase::Stopping { iteration, attempt, stopping } => {
-            stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, order)
+            stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, command)
         }
         LoopPhase::Paused { .. } | LoopPhase::Interrupted { .. } | LoopPhase::Finished { .. } => context.stay_in(phase),
         LoopPhase::Ready
@@ -84,18 +74,18 @@ fn pause_when_idle(mut context: LoopContext, phase: LoopPhase, order: &ControlCo
         | LoopPhase::Waiting { .. }
         | LoopPhase::Limited { .. }
         | LoopPhase::Verifying { .. } => {
-            context.set_pause_wanted(order);
+            context.set_pause_wanted(command);
             context.stay_in(phase)
         }
     }
 }
 
-/// Goes on, or takes back a pause that has not begun.
-fn resume_run(mut context: LoopContext, phase: LoopPhase, when: (UnixMillis, u32)) -> StepResult {
+/// Resumes a paused run, or withdraws a pause that has not started.
+fn resume_run(mut context: LoopContext, phase: LoopPhase) -> StepResult {
     match phase {
-        LoopPhase::Paused { left } => recovery::resume_from(context, left, vec![], when),
+        LoopPhase::Paused { left } => recovery::resume_from(context, left, vec![]),
         LoopPhase::PreparingStopped { round, halt } => {
-            preparing::on_command_while_stopping(context, (round, halt), &ControlCommand::Resume)
+            preparing::on_command_while_stopping(context, round, halt, &ControlCommand::Resume)
         }
         LoopPhase::Stopping { iteration, attempt, stopping } => {
             stopping::on_command(context, StoppingPhase { iteration, attempt, stopping }, &ControlCommand::Resume)
@@ -115,11 +105,11 @@ fn resume_run(mut context: LoopContext, phase: LoopPhase, when: (UnixMillis, u32
 }
 
 impl LoopContext {
-    /// Remembers that a pause is wanted, or is wanted no more.
-    pub(super) fn set_pause_wanted(&mut self, order: &ControlCommand) {
-        match order {
-            ControlCommand::Pause { .. } => self.wishes.pause = true,
-            ControlCommand::Resume => self.wishes.pause = false,
+    /// Notes a requested pause, or its withdrawal.
+    pub(super) fn set_pause_wanted(&mut self, command: &ControlCommand) {
+        match command {
+            ControlCommand::Pause { .. } => self.pending_commands.pause = true,
+            ControlCommand::Resume => self.pending_commands.pause = false,
             ControlCommand::Cancel | ControlCommand::Guide { .. } => {}
         }
     }

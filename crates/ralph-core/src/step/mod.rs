@@ -1,5 +1,5 @@
-//! The machine: one event in, the next loop and its effects out. One file per phase; every phase answers
-//! every event by name, so that a new event shows each place that must decide.
+//! The state machine: takes one event, returns the next state and its effects. There is one file per phase, and each
+//! phase matches every event by name, so that the compiler lists the places that must handle a new event.
 mod abandoned;
 mod commands;
 mod paused;
@@ -58,40 +58,40 @@ use crate::effect::Effect;
 use crate::event::{AttemptKey, Event, EventKind, LoopTimer, UnixMillis};
 use crate::loop_state::{LoopPhase, LoopState};
 
-/// Decides. The loop is consumed, so that no transition can forget to say what comes next.
+/// Handles one event. Consumes the state, so that every transition must name the next phase.
 #[must_use]
 pub fn step(state: LoopState, mut event: Event) -> (LoopState, Vec<Effect>) {
-    let others = core::mem::take(&mut event.used_by_others);
-    let Event { at, wall_clock: wall, plan_availability: ground, .. } = event;
-    let (before, is_volatile, event_context) = (
-        state.worked,
-        event.kind.is_volatile(),
-        EventContext { plan_availability: ground, wall_clock: wall, used_by_others: others },
-    );
-    let worked = advance_worked_time(before, &state.phase, (at, &event.kind));
+    let event_context = EventContext {
+        at: event.at,
+        random: event.random,
+        wall_clock: event.wall_clock,
+        plan_availability: event.plan_availability,
+        used_by_others: core::mem::take(&mut event.used_by_others),
+    };
+    let worked_before = state.worked;
+    let is_volatile = event.kind.is_volatile();
+    let worked = advance_worked_time(worked_before, &state.phase, event.at, &event.kind);
     let (context, phase) = LoopContext::from_state(LoopState { worked, ..state }, event_context.clone());
-    let (next, effects) = paused::pause_if_waiting(dispatch_event(context, phase, event), event_context);
-    // What decides nothing leaves the loop as it is.
-    let worked = if is_volatile || effects.is_empty() { before } else { next.worked };
+    let (next, effects) = paused::pause_if_waiting(dispatch_event(context, phase, event.kind), event_context);
+    // An event without effects must leave the stored state unchanged.
+    let worked = if is_volatile || effects.is_empty() { worked_before } else { next.worked };
     (LoopState { worked, ..next }, effects)
 }
 
-fn dispatch_event(context: LoopContext, phase: LoopPhase, event: Event) -> StepResult {
-    if let EventKind::Recovered { changed, orders } = event.kind {
-        return recovery::on_recovered(context, phase, (changed, orders), (event.at, event.random));
+fn dispatch_event(context: LoopContext, phase: LoopPhase, event: EventKind) -> StepResult {
+    if let EventKind::Recovered { changed, orders } = event {
+        return recovery::on_recovered(context, phase, changed, orders);
     }
-    if let EventKind::Ordered { order } = event.kind {
-        return commands::on_command(context, phase, order, (event.at, event.random));
+    if let EventKind::Ordered { order } = event {
+        return commands::on_command(context, phase, order);
     }
-    if let EventKind::Abandoned = event.kind {
-        return abandoned::on_abandoned(context, phase, event.at);
+    if let EventKind::Abandoned = event {
+        return abandoned::on_abandoned(context, phase);
     }
     match phase {
         LoopPhase::Ready => ready::on_event(context, event),
         LoopPhase::Preparing { round } => preparing::on_event(context, round, event),
-        LoopPhase::PreparingStopped { round, halt } => {
-            preparing::on_event_while_stopping(context, (round, halt), event)
-        }
+        LoopPhase::PreparingStopped { round, halt } => preparing::on_event_while_stopping(context, round, halt, event),
         LoopPhase::Working { iteration, attempt } => working::on_event(context, iteration, attempt, event),
         LoopPhase::Waiting { iteration, attempt, until } => {
             retry_wait::on_event(context, retry_wait::RetryWaitPhase { iteration, attempt, until }, event)
@@ -109,10 +109,10 @@ fn dispatch_event(context: LoopContext, phase: LoopPhase, event: Event) -> StepR
     }
 }
 
-/// A pause is no work, and nothing is before the start.
-fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, (at, kind): (UnixMillis, &EventKind)) -> WorkedTime {
-    let is_taken_up = matches!(kind, EventKind::Started | EventKind::Recovered { .. });
-    if is_taken_up || matches!(phase, LoopPhase::Ready | LoopPhase::Paused { .. }) {
+/// Counts the time up to `at` as worked, unless the run was paused or had no driver until now.
+fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, at: UnixMillis, kind: &EventKind) -> WorkedTime {
+    let has_new_driver = matches!(kind, EventKind::Started | EventKind::Recovered { .. });
+    if has_new_driver || matches!(phase, LoopPhase::Ready | LoopPhase::Paused { .. }) {
         return worked.resume_at(at);
     }
     worked.advance_to(at)
@@ -120,7 +120,7 @@ fn advance_worked_time(worked: WorkedTime, phase: &LoopPhase, (at, kind): (UnixM
 
 type StepResult = (LoopState, Vec<Effect>);
 
-/// What a loop keeps from phase to phase.
+/// The part of the loop state that all phases share, and the context of the current event.
 struct LoopContext {
     policy: crate::policy::Policy,
     blind_verdicts: u32,
@@ -130,14 +130,16 @@ struct LoopContext {
     worked: WorkedTime,
     unpriced: u32,
     stall: crate::stall::StallCounter,
-    wishes: crate::control_command::PendingCommands,
-    /// Not kept: it is as old as the event.
+    pending_commands: crate::control_command::PendingCommands,
+    /// Not stored: valid for the current event only.
     event_context: EventContext,
 }
 
-/// How the world is when something happens.
+/// The time, randomness and surroundings of the current event.
 #[derive(Clone)]
 struct EventContext {
+    at: UnixMillis,
+    random: u32,
     plan_availability: crate::event::PlanAvailability,
     wall_clock: UnixMillis,
     used_by_others: Vec<BudgetUsage>,
@@ -145,30 +147,56 @@ struct EventContext {
 
 impl LoopContext {
     fn from_state(state: LoopState, event_context: EventContext) -> (Self, LoopPhase) {
-        let LoopState { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, phase } =
-            state;
-        let context =
-            Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, event_context };
+        let LoopState {
+            policy,
+            blind_verdicts,
+            spent,
+            session,
+            limits,
+            worked,
+            unpriced,
+            stall,
+            pending_commands,
+            phase,
+        } = state;
+        let context = Self {
+            policy,
+            blind_verdicts,
+            spent,
+            session,
+            limits,
+            worked,
+            unpriced,
+            stall,
+            pending_commands,
+            event_context,
+        };
         (context, phase)
     }
 
     fn enter_phase(self, phase: LoopPhase) -> LoopState {
-        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, .. } = self;
-        LoopState { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, wishes, phase }
+        let Self { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, pending_commands, .. } =
+            self;
+        LoopState { policy, blind_verdicts, spent, session, limits, worked, unpriced, stall, pending_commands, phase }
     }
 
-    /// Says why the run may use nothing more, if that is so.
+    /// Returns when the current event happened, by the driver's clock.
+    fn now(&self) -> UnixMillis {
+        self.event_context.at
+    }
+
+    /// Returns why a budget is exhausted, or `None` if there is budget left.
     fn exhaustion_reason(&self) -> Option<String> {
         self.exhaustion_reason_with(ModelSpend::default())
     }
 
-    /// Says why the run may begin no other iteration after so many, if that is so.
+    /// Returns why the run must not start another iteration after this many, or `None` if it may.
     fn exhaustion_reason_after(&self, iterations: u32) -> Option<String> {
         self.exhaustion_reason()
             .or_else(|| self.policy.budget_view(&self.event_context.used_by_others).iteration_limit_reason(iterations))
     }
 
-    /// The same, where so much more is being spent.
+    /// Like [`Self::exhaustion_reason`], with spending of the running attempt added.
     fn exhaustion_reason_with(&self, additional: ModelSpend) -> Option<String> {
         let used = self.budget_usage();
         self.policy
@@ -176,12 +204,12 @@ impl LoopContext {
             .exhaustion_reason(BudgetUsage { spent: used.spent.add_known(additional), ..used })
     }
 
-    /// Returns how long the run may still take, where that is limited.
+    /// Returns the time left to the run, or `None` without a time limit.
     fn remaining_time_ms(&self) -> Option<u64> {
         self.policy.budget_view(&self.event_context.used_by_others).remaining_time_ms(self.budget_usage())
     }
 
-    /// Says that the time is over.
+    /// Returns the reason of a run that reached its time limit.
     fn describe_time_limit(&self) -> String {
         self.policy.budget_view(&self.event_context.used_by_others).describe_time_limit(self.budget_usage())
     }
@@ -191,13 +219,13 @@ impl LoopContext {
         BudgetUsage { spent, worked_ms, unpriced, ..BudgetUsage::default() }
     }
 
-    /// Stays in the phase: the event means nothing here.
+    /// Ignores the event and stays in the phase.
     fn stay_in(self, phase: LoopPhase) -> StepResult {
         (self.enter_phase(phase), Vec::new())
     }
 }
 
-/// Returns the attempt that an event belongs to, where it belongs to one.
+/// Returns the attempt that an event belongs to, if any.
 fn attempt_of_event(kind: &EventKind) -> Option<AttemptKey> {
     match kind {
         EventKind::AttemptEnded { key, .. }
@@ -230,7 +258,7 @@ fn attempt_of_event(kind: &EventKind) -> Option<AttemptKey> {
     }
 }
 
-/// Tells whether an event belongs to another attempt than this one: it came late.
+/// Returns whether an event belongs to an attempt other than the current one, and so came late.
 fn is_late_event(kind: &EventKind, current: AttemptKey) -> bool {
     attempt_of_event(kind).is_some_and(|key| key != current)
 }

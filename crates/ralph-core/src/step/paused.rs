@@ -1,22 +1,20 @@
-//! While a run is paused. Nothing is at work and no time of the run passes: only an order, a signal or the loss of its ground
-//! can end it.
+//! The paused phase. No process runs and no run time passes; only a command, a signal or an unusable work tree ends it.
 use alloc::vec;
 
 use super::recovery::next_step;
 use super::transitions::{self, record_fact};
 use super::{EventContext, LoopContext, StepResult};
 use crate::effect::Effect;
-use crate::event::{Event, EventKind, LoopTimer};
+use crate::event::{EventKind, LoopTimer};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{LoopPhase, ResumePoint};
 use crate::outcome::RunEnd;
 
-pub(super) fn on_event(context: LoopContext, left: ResumePoint, event: Event) -> StepResult {
-    let Event { at, kind, .. } = event;
-    match kind {
-        EventKind::Interrupted { signal } => transitions::interrupt_run(context, left, at, signal),
+pub(super) fn on_event(context: LoopContext, left: ResumePoint, event: EventKind) -> StepResult {
+    match event {
+        EventKind::Interrupted { signal } => transitions::interrupt_run(context, left, signal),
         EventKind::Broken { what } => {
-            transitions::finish_from(context, &left, (IterationStatus::Failed, at), RunEnd::state_unusable(what))
+            transitions::finish_from(context, &left, IterationStatus::Failed, RunEnd::state_unusable(what))
         }
         EventKind::Started
         | EventKind::Recovered { .. }
@@ -37,18 +35,18 @@ pub(super) fn on_event(context: LoopContext, left: ResumePoint, event: Event) ->
     }
 }
 
-/// Pauses here.
+/// Pauses the run, to be resumed at `left`.
 pub(super) fn pause_run(mut context: LoopContext, left: ResumePoint) -> StepResult {
-    context.wishes.pause = false;
-    let (iteration, _) = left.next_attempt();
+    context.pending_commands.pause = false;
+    let iteration = left.next_attempt().iteration;
     let fact = Fact::RunPaused { iteration, next: next_step(&context, &left) };
     let effects = vec![record_fact(fact), Effect::CancelTimer { timer: LoopTimer::Run }];
     (context.enter_phase(LoopPhase::Paused { left }), effects)
 }
 
-/// A wait in which a pause is wanted becomes one: nobody is at work.
+/// Turns a wait into a pause if one was requested: no agent and no check is running.
 pub(super) fn pause_if_waiting((state, effects): StepResult, event_context: EventContext) -> StepResult {
-    if !state.wishes.pause {
+    if !state.pending_commands.pause {
         return (state, effects);
     }
     let (context, phase) = LoopContext::from_state(state, event_context);

@@ -1,5 +1,5 @@
-//! Before the first iteration of a run that is to be proven: nothing is spent on an agent before it is known that its
-//! work can be checked.
+//! The phase before the first iteration of a run with checks: ralph seals files and runs the baseline before it spends
+//! anything on an agent.
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,16 +9,15 @@ use super::{LoopContext, StepResult};
 use crate::baseline::{BaselineCheck, BaselineTrial, blocking_reason};
 use crate::control_command::{ControlCommand, StopRequest};
 use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, UnixMillis};
+use crate::event::{AttemptKey, EventKind};
 use crate::fact::Fact;
 use crate::loop_state::{LoopPhase, ResumePoint};
 use crate::outcome::{Outcome, RunEnd};
 use crate::seal::SealingResult;
 
-pub(super) fn on_event(context: LoopContext, round: u32, event: Event) -> StepResult {
-    let Event { at, random: dice, kind, .. } = event;
-    match kind {
-        EventKind::Prepared { sealing, baseline } => on_prepared(context, sealing, baseline, (at, dice)),
+pub(super) fn on_event(context: LoopContext, round: u32, event: EventKind) -> StepResult {
+    match event {
+        EventKind::Prepared { sealing, baseline } => on_prepared(context, sealing, baseline),
         EventKind::Interrupted { signal } => stop_preparation(context, round, StopRequest::Signal(signal)),
         EventKind::Broken { what } => transitions::finish_run(context, 0, RunEnd::state_unusable(what)),
         EventKind::Faulted { key: AttemptKey::PREPARATION, what } => {
@@ -42,17 +41,15 @@ pub(super) fn on_event(context: LoopContext, round: u32, event: Event) -> StepRe
     }
 }
 
-/// The checks of the baseline were asked to stop.
+/// Handles an event after the checks of the baseline were asked to stop.
 pub(super) fn on_event_while_stopping(
     context: LoopContext,
-    (round, halt): (u32, StopRequest),
-    event: Event,
+    round: u32,
+    halt: StopRequest,
+    event: EventKind,
 ) -> StepResult {
-    let Event { at, random: dice, kind, .. } = event;
-    match kind {
-        EventKind::Prepared { .. } => {
-            transitions::complete_stop(context, ResumePoint::Preparing { round }, halt, (at, dice))
-        }
+    match event {
+        EventKind::Prepared { .. } => transitions::complete_stop(context, ResumePoint::Preparing { round }, halt),
         EventKind::Faulted { key: AttemptKey::PREPARATION, what } => {
             transitions::finish_run(context, 0, RunEnd::internal_fault(&what))
         }
@@ -80,20 +77,21 @@ pub(super) fn on_event_while_stopping(
     }
 }
 
-/// Somebody asks for something while the checks of the baseline are being stopped.
+/// Handles a command that arrives while the checks of the baseline are being stopped.
 pub(super) fn on_command_while_stopping(
     context: LoopContext,
-    (round, halt): (u32, StopRequest),
-    order: &ControlCommand,
+    round: u32,
+    halt: StopRequest,
+    command: &ControlCommand,
 ) -> StepResult {
-    let after = halt.after_command(order);
-    let is_new_end = after == StopRequest::Cancel && halt != StopRequest::Cancel;
+    let after = halt.after_command(command);
+    let is_newly_cancelled = after == StopRequest::Cancel && halt != StopRequest::Cancel;
     let reason = after.journal_reason().into();
-    let effects = is_new_end.then(|| record_fact(Fact::StopRequested { reason })).into_iter().collect();
+    let effects = is_newly_cancelled.then(|| record_fact(Fact::StopRequested { reason })).into_iter().collect();
     (context.enter_phase(LoopPhase::PreparingStopped { round, halt: after }), effects)
 }
 
-/// Asks the checks of the baseline to stop.
+/// Stops the checks of the baseline.
 pub(super) fn stop_preparation(context: LoopContext, round: u32, halt: StopRequest) -> StepResult {
     let reason = halt.journal_reason().into();
     let effects =
@@ -101,12 +99,7 @@ pub(super) fn stop_preparation(context: LoopContext, round: u32, halt: StopReque
     (context.enter_phase(LoopPhase::PreparingStopped { round, halt }), effects)
 }
 
-fn on_prepared(
-    context: LoopContext,
-    sealing: SealingResult,
-    baseline: Vec<BaselineTrial>,
-    when: (UnixMillis, u32),
-) -> StepResult {
+fn on_prepared(context: LoopContext, sealing: SealingResult, baseline: Vec<BaselineTrial>) -> StepResult {
     let mut facts = Vec::new();
     let checks: Vec<BaselineCheck> = baseline.into_iter().map(BaselineCheck::from_trial).collect();
     let obstacle = blocking_reason(&checks);
@@ -114,7 +107,7 @@ fn on_prepared(
         facts.push(record_fact(Fact::Baseline { checks }));
     }
     let obstacle = match sealing {
-        SealingResult::Impossible { why } => Some(format!("what must not change cannot be sealed: {why}")),
+        SealingResult::Impossible { why } => Some(format!("cannot seal the files that must not change: {why}")),
         SealingResult::Done { seal } => {
             facts.insert(0, record_fact(Fact::RunSealed { seal }));
             obstacle
@@ -122,7 +115,7 @@ fn on_prepared(
     };
     let (state, effects) = match obstacle {
         Some(reason) => transitions::finish_run(context, 0, RunEnd::new(Outcome::Blocked, reason)),
-        None => transitions::begin_first_iteration(context, when),
+        None => transitions::begin_first_iteration(context),
     };
     (state, facts.into_iter().chain(effects).collect())
 }

@@ -1,4 +1,4 @@
-//! One test per sentence about what comes before the first iteration.
+//! Tests of the preparation before the first iteration.
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -18,7 +18,7 @@ fn opened_run() -> LoopScenario {
 
 // spec: V8, V9
 #[test]
-fn a_run_that_is_to_be_proven_is_prepared_before_any_agent_starts() {
+fn a_run_with_checks_is_prepared_before_any_agent_starts() {
     let scene = opened_run();
     assert!(scene.has_effect(&Effect::Prepare { round: 1, baseline: BaselineMode::Run }));
     assert_eq!(scene.started_attempt(), None);
@@ -38,7 +38,7 @@ fn a_run_without_checks_is_not_prepared() {
 
 // spec: V8
 #[test]
-fn without_a_baseline_the_run_is_sealed_all_the_same() {
+fn a_run_without_a_baseline_is_still_sealed() {
     let policy = Policy { baseline: BaselineMode::Skip, ..policy_with_checks(3) };
     let scene = LoopScenario::new(policy).play_event(EventKind::Started);
     assert!(scene.has_effect(&Effect::Prepare { round: 1, baseline: BaselineMode::Skip }));
@@ -49,7 +49,7 @@ fn without_a_baseline_the_run_is_sealed_all_the_same() {
 
 // spec: V8
 #[test]
-fn a_check_that_already_passes_is_reported_and_the_work_begins() {
+fn a_check_that_already_passes_does_not_block_the_run() {
     assert_eq!(opened_run().finish_preparation(Verdict::Accepted).started_attempt(), Some(attempt_key(1, 1)));
 }
 
@@ -65,7 +65,7 @@ fn a_check_that_cannot_be_evaluated_ends_the_run_as_blocked_before_any_agent_sta
 
 // spec: V8
 #[test]
-fn a_program_that_the_agent_may_write_does_not_stop_the_run() {
+fn a_program_that_the_agent_may_create_does_not_block_the_run() {
     let evidence = super::test_builders::evidence_with_verdict(Verdict::CouldNotEvaluate).checks.remove(0);
     let sealing = SealingResult::Done { seal: super::test_builders::sample_seal() };
     let baseline = Vec::from([BaselineTrial { evidence, lack: BaselineProblem::MissingFromWorkTree }]);
@@ -86,14 +86,14 @@ fn a_run_that_cannot_be_sealed_ends_as_blocked() {
 
 // spec: V8, L12
 #[test]
-fn a_signal_during_the_preparation_stops_it_and_the_run_can_be_taken_up() {
+fn a_signal_during_the_preparation_stops_it_and_the_run_can_be_resumed() {
     let scene = opened_run().send_signal(StopSignal::Int);
     assert!(scene.has_effect(&Effect::StopChecks { key: AttemptKey::PREPARATION }));
     let again = scene.send_signal(StopSignal::Int);
     assert!(again.has_effect(&Effect::StopChecks { key: AttemptKey::PREPARATION }));
     let scene = again.finish_preparation(Verdict::Accepted);
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Interrupted), Some(130)));
-    assert_eq!(scene.fact_names(), ["run.finished"], "what was seen then is not kept");
+    assert_eq!(scene.fact_names(), ["run.finished"], "the result of a stopped preparation is not recorded");
     let scene = scene.recover_run();
     assert!(scene.has_effect(&Effect::Prepare { round: 2, baseline: BaselineMode::Run }));
     assert_eq!(scene.fact_names(), ["run.resumed"]);
@@ -101,7 +101,7 @@ fn a_signal_during_the_preparation_stops_it_and_the_run_can_be_taken_up() {
 
 // spec: V8, L13
 #[test]
-fn a_preparation_that_was_cut_short_begins_again() {
+fn an_interrupted_preparation_starts_again() {
     for scene in [opened_run(), opened_run().send_signal(StopSignal::Term)] {
         let scene = scene.recover_run();
         assert!(scene.has_effect(&Effect::Prepare { round: 2, baseline: BaselineMode::Run }));
@@ -111,7 +111,7 @@ fn a_preparation_that_was_cut_short_begins_again() {
 
 // spec: V8
 #[test]
-fn broken_ground_and_faults_end_the_preparation_and_the_run() {
+fn an_unusable_work_tree_or_a_driver_fault_ends_the_preparation_and_the_run() {
     let fault = |key| EventKind::Faulted { key, what: "oh".to_string() };
     assert_eq!(opened_run().play_event(fault(AttemptKey::PREPARATION)).exit_code(), Some(70));
     let stopped = opened_run().send_signal(StopSignal::Int);
@@ -125,7 +125,7 @@ fn broken_ground_and_faults_end_the_preparation_and_the_run() {
 
 // spec: V8
 #[test]
-fn nothing_but_its_result_moves_a_preparation() {
+fn only_its_result_ends_a_preparation() {
     let scene = opened_run()
         .end_attempt(1, 1, claiming_report())
         .deliver_verdict(1, 1, Verdict::Accepted)
@@ -137,7 +137,7 @@ fn nothing_but_its_result_moves_a_preparation() {
 
 // spec: V8
 #[test]
-fn a_run_that_has_no_plan_to_follow_is_not_prepared() {
+fn a_run_without_its_plan_is_not_prepared() {
     let scene = LoopScenario::new(policy_with_checks(3)).without_plan().play_event(EventKind::Started);
     assert_eq!(scene.exit_code(), Some(2));
 }

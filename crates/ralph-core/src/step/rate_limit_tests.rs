@@ -1,4 +1,4 @@
-//! One test per sentence about rate limits, and about agents that only repeat requests.
+//! Tests of rate limits, and of agents that only retry requests.
 use alloc::string::{String, ToString};
 
 use super::test_builders::{
@@ -49,7 +49,7 @@ fn limit_timer(iteration: u32, attempt: u32) -> LoopTimer {
 // spec: L6
 // fault: 87
 #[test]
-fn a_rate_limited_attempt_waits_for_the_reset_and_spends_neither_retry_nor_iteration() {
+fn a_rate_limited_attempt_waits_for_the_reset_and_uses_neither_retry_nor_iteration() {
     let scene = LoopScenario::start_run(single_agent_policy()).set_time(10_000).end_attempt(
         1,
         1,
@@ -68,7 +68,7 @@ fn a_rate_limited_attempt_waits_for_the_reset_and_spends_neither_retry_nor_itera
 
 // spec: L6, L7
 #[test]
-fn the_time_of_a_wait_is_not_time_of_the_iteration() {
+fn a_wait_does_not_count_towards_the_timeout_of_the_iteration() {
     let scene = LoopScenario::start_run(single_agent_policy()).set_time(60_000).end_attempt(
         1,
         1,
@@ -85,7 +85,7 @@ fn the_time_of_a_wait_is_not_time_of_the_iteration() {
 // spec: L6
 // fault: 88
 #[test]
-fn without_a_sensible_reset_the_waits_grow_until_the_bound_and_then_the_run_is_over_budget() {
+fn without_a_plausible_reset_the_waits_grow_up_to_the_maximum_and_then_the_run_is_over_budget() {
     let rate_limits = RateLimitPolicy { max_wait_ms: 4 * 60_000, agents: [].into() };
     let mut scene = LoopScenario::start_run(Policy { rate_limits, ..single_agent_policy() });
     let mut waits = alloc::vec::Vec::new();
@@ -102,12 +102,12 @@ fn without_a_sensible_reset_the_waits_grow_until_the_bound_and_then_the_run_is_o
         "{}",
         scene.end_reason()
     );
-    assert!(scene.end_reason().contains("may wait 4m in all and has waited 4m (max_rate_limit_wait)"));
+    assert!(scene.end_reason().contains("may wait at most 4m and has already waited 4m (max_rate_limit_wait)"));
 }
 
 // spec: L6
 #[test]
-fn a_reset_after_the_bound_ends_the_run_at_once() {
+fn a_reset_beyond_the_maximum_wait_ends_the_run_immediately() {
     let scene =
         LoopScenario::start_run(single_agent_policy()).end_attempt(1, 1, rate_limited_report(Some(72 * HOUR_MS)));
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::OverBudget), Some(7)));
@@ -117,7 +117,7 @@ fn a_reset_after_the_bound_ends_the_run_at_once() {
 
 // spec: L6
 #[test]
-fn a_good_attempt_ends_a_row_of_limits() {
+fn a_successful_attempt_resets_the_count_of_limits() {
     let scene = LoopScenario::start_run(single_agent_policy())
         .end_attempt(1, 1, rate_limited_report(None))
         .fire_timer(limit_timer(1, 2))
@@ -129,7 +129,7 @@ fn a_good_attempt_ends_a_row_of_limits() {
 // spec: L6, L12
 // fault: 87
 #[test]
-fn a_signal_ends_a_wait_at_once_and_the_run_can_be_resumed() {
+fn a_signal_ends_a_wait_immediately_and_the_run_can_be_resumed() {
     let scene = LoopScenario::start_run(single_agent_policy())
         .end_attempt(1, 1, rate_limited_report(Some(HOUR_MS)))
         .send_signal(StopSignal::Int);
@@ -140,7 +140,7 @@ fn a_signal_ends_a_wait_at_once_and_the_run_can_be_resumed() {
 // spec: L6, L13
 // fault: 87
 #[test]
-fn a_wait_that_was_cut_short_goes_on_for_what_is_left_by_the_clock_on_the_wall() {
+fn an_interrupted_wait_continues_for_the_time_left_by_the_wall_clock() {
     let waits = || {
         LoopScenario::start_run(single_agent_policy()).set_time(2_000).end_attempt(
             1,
@@ -155,14 +155,14 @@ fn a_wait_that_was_cut_short_goes_on_for_what_is_left_by_the_clock_on_the_wall()
         assert!(scene.has_effect(&Effect::StartTimer { timer: limit_timer(1, 2), after_ms }), "{:?}", scene.effects);
         assert!(matches!(scene.recorded_facts()[..], [Fact::RunResumed { next: NextStep::Limit, .. }]));
         assert_eq!(scene.started_attempt(), None);
-        assert_eq!(scene.state.limits.waited_ms, planned, "it is waited once");
+        assert_eq!(scene.state.limits.waited_ms, planned, "the wait is counted once");
     }
 }
 
 // spec: L6, L13
 // fault: 87
 #[test]
-fn a_wait_whose_reset_has_passed_while_nobody_ran_is_over_at_once() {
+fn a_wait_whose_reset_passed_without_a_driver_is_over_immediately() {
     let scene = LoopScenario::start_run(single_agent_policy())
         .end_attempt(1, 1, rate_limited_report(Some(HOUR_MS)))
         .set_wall_clock(3 * HOUR_MS)
@@ -173,7 +173,7 @@ fn a_wait_whose_reset_has_passed_while_nobody_ran_is_over_at_once() {
 
 // spec: L6
 #[test]
-fn a_timer_that_is_due_ends_the_wait_even_if_the_clock_on_the_wall_was_set_back() {
+fn an_expired_timer_ends_the_wait_even_if_the_wall_clock_was_set_back() {
     let scene = LoopScenario::start_run(single_agent_policy()).set_time(HOUR_MS).end_attempt(
         1,
         1,
@@ -187,7 +187,7 @@ fn a_timer_that_is_due_ends_the_wait_even_if_the_clock_on_the_wall_was_set_back(
 
 // spec: L6, L10
 #[test]
-fn after_a_limit_the_session_that_was_refused_goes_on() {
+fn the_refused_session_is_resumed_after_the_limit() {
     let scene = LoopScenario::start_run(single_agent_policy()).end_attempt(
         1,
         1,
@@ -206,7 +206,7 @@ fn after_a_limit_the_session_that_was_refused_goes_on() {
 
 // spec: L6
 #[test]
-fn a_fallback_takes_over_at_once_with_fresh_context_and_the_preferred_one_returns_after_its_reset() {
+fn a_fallback_takes_over_immediately_in_a_fresh_session_and_the_preferred_agent_returns_after_its_reset() {
     let scene = LoopScenario::start_run(policy_with_agents(&["claude", "codex"]));
     let scene = scene.end_attempt(1, 1, with_session("s1", rate_limited_report(Some(HOUR_MS))));
     assert_eq!(scene.fact_names(), ["attempt.ended", "claim", "agent.changed", "attempt.started"]);
@@ -222,7 +222,7 @@ fn a_fallback_takes_over_at_once_with_fresh_context_and_the_preferred_one_return
 
 // spec: L6
 #[test]
-fn when_every_agent_is_limited_the_run_waits_for_the_one_that_is_free_first() {
+fn when_every_agent_is_limited_the_run_waits_for_the_first_reset() {
     let scene = LoopScenario::start_run(policy_with_agents(&["claude", "codex"])).end_attempt(
         1,
         1,
@@ -231,7 +231,7 @@ fn when_every_agent_is_limited_the_run_waits_for_the_one_that_is_free_first() {
     let scene = scene.end_attempt(1, 2, with_session("c1", rate_limited_report(Some(HOUR_MS))));
     assert_eq!(recorded_wait(&scene).unwrap().1, Some(3_600));
     let scene = scene.set_time(HOUR_MS + 60_000).fire_timer(limit_timer(1, 3));
-    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("c1"), 1)), "its session goes on");
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("c1"), 1)), "its session is resumed");
 }
 
 // spec: L6
@@ -249,12 +249,12 @@ fn a_fallback_that_fails_does_not_fail_the_run_while_the_preferred_agent_will_re
     assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
     assert_eq!(recorded_agent_change(&scene).unwrap().0, "claude");
     let scene = scene.end_attempt(1, 3, crash_report());
-    assert_eq!(scene.run_outcome(), Some(Outcome::Failed), "the preferred one has no excuse");
+    assert_eq!(scene.run_outcome(), Some(Outcome::Failed), "the preferred agent has no fallback left");
 }
 
 // spec: L6
 #[test]
-fn a_fallback_that_failed_is_not_asked_again_and_the_next_one_takes_its_place() {
+fn a_failed_fallback_is_not_used_again_and_the_next_one_takes_over() {
     let agents = policy_with_agents(&["claude", "codex", "mine"]);
     let scene = LoopScenario::start_run(agents).end_attempt(1, 1, rate_limited_report(Some(HOUR_MS))).end_attempt(
         1,
@@ -264,12 +264,12 @@ fn a_fallback_that_failed_is_not_asked_again_and_the_next_one_takes_its_place() 
     let (agent, reason) = recorded_agent_change(&scene).unwrap();
     assert_eq!((agent.as_str(), reason.as_str()), ("mine", "codex failed: API error"));
     let scene = scene.end_attempt(1, 3, rate_limited_report(Some(2 * HOUR_MS)));
-    assert_eq!(recorded_wait(&scene).unwrap().1, Some(3_600), "for claude, and codex is not tried");
+    assert_eq!(recorded_wait(&scene).unwrap().1, Some(3_600), "the run waits for claude, and codex is not used");
 }
 
 // spec: L6
 #[test]
-fn a_fallback_that_fails_fails_the_run_where_the_preferred_agent_is_away_for_too_long() {
+fn a_failed_fallback_fails_the_run_if_the_preferred_agent_is_limited_for_too_long() {
     let scene = LoopScenario::start_run(policy_with_agents(&["claude", "codex"])).end_attempt(
         1,
         1,
@@ -302,7 +302,7 @@ fn a_waiting_loop_is_stored_and_read_back_unchanged_also_in_the_old_format() {
 
 // spec: L6, L7
 #[test]
-fn an_agent_that_only_repeats_requests_is_stopped_after_a_timeout() {
+fn an_agent_that_only_retries_requests_is_stopped_after_a_timeout() {
     let timer = LoopTimer::Repeating { key: attempt_key(1, 1) };
     let scene =
         LoopScenario::start_run(single_agent_policy()).play_event(EventKind::Repeating { key: attempt_key(1, 1) });
@@ -316,7 +316,7 @@ fn an_agent_that_only_repeats_requests_is_stopped_after_a_timeout() {
 
 // spec: L6
 #[test]
-fn an_agent_that_repeated_requests_over_a_rate_limit_is_waited_for_and_over_the_network_retried() {
+fn an_agent_stopped_for_retrying_waits_after_a_rate_limit_and_is_retried_after_a_network_error() {
     let policy = || Policy { max_retries: 1, ..single_agent_policy() };
     let stopped = || LoopScenario::start_run(policy()).fire_timer(LoopTimer::Repeating { key: attempt_key(1, 1) });
     let limited = stopped().end_attempt(1, 1, repeating_report(AgentErrorKind::RateLimit));
@@ -326,12 +326,12 @@ fn an_agent_that_repeated_requests_over_a_rate_limit_is_waited_for_and_over_the_
         Fact::RetryScheduled { reason, .. } => Some(reason.as_str()),
         _ => None,
     });
-    assert_eq!(reason, Some("the agent only repeated failed requests: API error"));
+    assert_eq!(reason, Some("the agent only retried failed requests: API error"));
 }
 
 // spec: L6, L7
 #[test]
-fn an_agent_that_falls_silent_after_a_refusal_is_waited_for_and_after_any_other_word_timed_out() {
+fn a_silent_agent_waits_if_its_last_report_was_a_rate_limit_and_times_out_otherwise() {
     let silent =
         || LoopScenario::start_run(single_agent_policy()).fire_timer(LoopTimer::Silence { key: attempt_key(1, 1) });
     let limited = silent().end_attempt(1, 1, repeating_report(AgentErrorKind::RateLimit));
@@ -344,7 +344,7 @@ fn an_agent_that_falls_silent_after_a_refusal_is_waited_for_and_after_any_other_
 
 // spec: L6
 #[test]
-fn the_exit_of_an_agent_stopped_for_repeating_requests_decides_nothing() {
+fn the_exit_of_an_agent_stopped_for_retrying_does_not_matter() {
     let aborted = AttemptReport {
         repeating: repeating_report(AgentErrorKind::RateLimit).repeating,
         ..error_report(AgentErrorKind::Crash)
@@ -368,12 +368,12 @@ fn an_agent_that_opens_no_session_in_time_fails_with_its_reported_error() {
     assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));
     let scene = scene.end_attempt(1, 1, error_report(AgentErrorKind::Crash));
     assert_eq!(scene.run_outcome(), Some(Outcome::Failed));
-    assert_eq!(scene.end_reason(), "the agent opened no session in time: API error");
+    assert_eq!(scene.end_reason(), "the agent did not open a session in time: API error");
 }
 
 // spec: L12, L13
 #[test]
-fn an_agent_stopped_for_its_repeats_can_be_interrupted_and_is_done_again_after_a_crash() {
+fn an_agent_being_stopped_for_retrying_can_be_interrupted_and_is_restarted_after_a_crash() {
     let stopped =
         || LoopScenario::start_run(single_agent_policy()).fire_timer(LoopTimer::Repeating { key: attempt_key(1, 1) });
     let scene = stopped().send_signal(StopSignal::Int).end_attempt(1, 1, repeating_report(AgentErrorKind::Network));

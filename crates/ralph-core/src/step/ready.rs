@@ -1,15 +1,14 @@
-//! Before the first iteration.
+//! The phase before the run has started.
 use super::transitions;
 use super::{LoopContext, StepResult};
-use crate::event::{Event, EventKind};
+use crate::event::EventKind;
 use crate::loop_state::{LoopPhase, ResumePoint};
 use crate::outcome::RunEnd;
 
-pub(super) fn on_event(context: LoopContext, event: Event) -> StepResult {
-    let Event { at, random: dice, kind, .. } = event;
-    match kind {
-        EventKind::Started => transitions::open_run(context, (at, dice)),
-        EventKind::Interrupted { signal } => transitions::interrupt_run(context, ResumePoint::AtTheStart, at, signal),
+pub(super) fn on_event(context: LoopContext, event: EventKind) -> StepResult {
+    match event {
+        EventKind::Started => transitions::open_run(context),
+        EventKind::Interrupted { signal } => transitions::interrupt_run(context, ResumePoint::AtTheStart, signal),
         EventKind::Broken { what } => transitions::finish_run(context, 0, RunEnd::state_unusable(what)),
         EventKind::Recovered { .. }
         | EventKind::Ordered { .. }

@@ -1,17 +1,17 @@
-//! A loop is taken up again after its driver ended, whether by a crash or by a signal. The stored loop says what should
-//! be in flight. Nothing of it is: what was cut short is done again, and nothing that was recorded is.
+//! Resumes a loop after its driver ended, by a crash or by a signal. The stored state names the work that was in
+//! progress. None of it is still running: interrupted work is repeated, recorded work is not.
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::rate_limited::{self, RateLimitedPhase};
-use super::transitions::{self, IterationResult, IterationStart, record_fact};
+use super::transitions::{self, IterationResult, record_fact};
 use super::working::unseen_attempt_fact;
 use super::{LoopContext, StepResult, abandoned};
 use crate::backoff::retry_delay_ms;
 use crate::control_command::{ControlCommand, StopRequest};
 use crate::effect::Effect;
-use crate::event::{LoopTimer, UnixMillis};
+use crate::event::{AttemptKey, LoopTimer, UnixMillis};
 use crate::fact::{Fact, IterationStatus, NextStep};
 use crate::loop_state::{AgentSession, IterationState, LoopPhase, ResumePoint, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
@@ -19,161 +19,141 @@ use crate::policy::ProofRequirement;
 
 const UNKNOWN_OUTCOME_REASON: &str = "outcome unknown: ralph ended before the agent did";
 
-type EventTime = (UnixMillis, u32);
-
-/// The attempt that was going on, and what changed since.
+/// The attempt that was in progress when the driver ended.
 struct InterruptedAttempt {
     iteration: IterationState,
     attempt: u32,
+    /// Inputs that have changed since then.
     changed: Vec<String>,
 }
 
-/// Takes the loop up. Who was cancelled meanwhile is not; what was said meanwhile stands in the first prompt.
+/// Resumes the loop, unless it was cancelled in the meantime. Guidance given in the meantime is in the first prompt.
 pub(super) fn on_recovered(
     mut context: LoopContext,
     phase: LoopPhase,
-    (changed, orders): (Vec<String>, Vec<ControlCommand>),
-    when: EventTime,
+    changed: Vec<String>,
+    commands: Vec<ControlCommand>,
 ) -> StepResult {
-    if orders.contains(&ControlCommand::Cancel) {
-        return abandoned::on_abandoned(context, phase, when.0);
+    if commands.contains(&ControlCommand::Cancel) {
+        return abandoned::on_abandoned(context, phase);
     }
-    let is_left = !matches!(phase, LoopPhase::Ready);
-    let words: Vec<String> = orders.into_iter().filter_map(ControlCommand::into_guidance).collect();
-    context.wishes.guidance.extend(words.iter().cloned());
-    let (state, mut effects) = resume_phase(context, phase, changed, when);
+    let was_started = !matches!(phase, LoopPhase::Ready);
+    let guidance: Vec<String> = commands.into_iter().filter_map(ControlCommand::into_guidance).collect();
+    context.pending_commands.guidance.extend(guidance.iter().cloned());
+    let (state, mut effects) = resume_phase(context, phase, changed);
     if state.can_resume() {
-        let at = usize::from(is_left);
-        effects.splice(at..at, words.into_iter().map(|words| record_fact(Fact::RunGuided { words })));
+        // After `run.resumed`, if there is one.
+        let at = usize::from(was_started);
+        effects.splice(at..at, guidance.into_iter().map(|words| record_fact(Fact::RunGuided { words })));
     }
     (state, effects)
 }
 
-fn resume_phase(context: LoopContext, phase: LoopPhase, changed: Vec<String>, when: EventTime) -> StepResult {
+fn resume_phase(context: LoopContext, phase: LoopPhase, changed: Vec<String>) -> StepResult {
     match phase {
-        LoopPhase::Ready => transitions::open_run(context, when),
-        LoopPhase::Preparing { round } => resume_from(context, ResumePoint::Preparing { round }, changed, when),
+        LoopPhase::Ready => transitions::open_run(context),
+        LoopPhase::Preparing { round } => resume_from(context, ResumePoint::Preparing { round }, changed),
         LoopPhase::PreparingStopped { round, halt } => {
-            resume_requested_stop(context, ResumePoint::Preparing { round }, halt, (changed, None), when)
+            resume_requested_stop(context, ResumePoint::Preparing { round }, halt, changed, None)
         }
         LoopPhase::Working { iteration, attempt } => {
-            redo_attempt(context, InterruptedAttempt { iteration, attempt, changed }, when)
+            redo_attempt(context, InterruptedAttempt { iteration, attempt, changed })
         }
         LoopPhase::Waiting { iteration, attempt, until } => {
-            resume_from(context, ResumePoint::Waiting { iteration, attempt, until }, changed, when)
+            resume_from(context, ResumePoint::Waiting { iteration, attempt, until }, changed)
         }
         LoopPhase::Limited { iteration, attempt, wait } => {
-            resume_from(context, ResumePoint::Limited { iteration, attempt, wait }, changed, when)
+            resume_from(context, ResumePoint::Limited { iteration, attempt, wait }, changed)
         }
         LoopPhase::Verifying { iteration, attempt } => {
-            resume_from(context, ResumePoint::Verifying { iteration, attempt }, changed, when)
+            resume_from(context, ResumePoint::Verifying { iteration, attempt }, changed)
         }
         LoopPhase::Stopping { iteration, attempt, stopping } => {
-            resume_stopping(context, InterruptedAttempt { iteration, attempt, changed }, stopping, when)
+            resume_stopping(context, InterruptedAttempt { iteration, attempt, changed }, stopping)
         }
         LoopPhase::Paused { left } => stay_paused(context, left, changed),
-        LoopPhase::Interrupted { left, .. } => resume_from(context, left, changed, when),
+        LoopPhase::Interrupted { left, .. } => resume_from(context, left, changed),
         LoopPhase::Finished { iterations, ended } => context.stay_in(LoopPhase::Finished { iterations, ended }),
     }
 }
 
-/// Nobody saw how the attempt ended, so its work is done again.
-fn redo_attempt(context: LoopContext, interrupted: InterruptedAttempt, when: (UnixMillis, u32)) -> StepResult {
+/// Repeats an attempt whose outcome is unknown.
+fn redo_attempt(context: LoopContext, interrupted: InterruptedAttempt) -> StepResult {
     let InterruptedAttempt { iteration, attempt, changed } = interrupted;
     let unseen = unseen_attempt(&iteration, attempt);
-    let (state, mut effects) = resume_from(context, ResumePoint::AtWork { iteration, attempt }, changed, when);
+    let (state, mut effects) = resume_from(context, ResumePoint::AtWork { iteration, attempt }, changed);
     effects.insert(1, unseen);
     (state, effects)
 }
 
-/// Nobody saw how this attempt ended.
+/// Records an interrupted attempt whose outcome is unknown.
 pub(super) fn unseen_attempt(iteration: &IterationState, attempt: u32) -> Effect {
-    unseen_attempt_fact(
-        iteration.attempt_key(attempt),
-        (IterationStatus::Interrupted, UNKNOWN_OUTCOME_REASON.to_string()),
-    )
+    let key = iteration.attempt_key(attempt);
+    unseen_attempt_fact(key, IterationStatus::Interrupted, UNKNOWN_OUTCOME_REASON.to_string())
 }
 
-/// A stop goes on to its end, unless a signal asked for it: whoever resumes takes that back.
-fn resume_stopping(
-    context: LoopContext,
-    interrupted: InterruptedAttempt,
-    stopping: StopTarget,
-    when: (UnixMillis, u32),
-) -> StepResult {
+/// Completes a stop that was in progress. A stop by a signal is withdrawn instead, because the user resumed the run.
+fn resume_stopping(context: LoopContext, interrupted: InterruptedAttempt, stopping: StopTarget) -> StepResult {
     match stopping {
         StopTarget::Checks { halt } => {
             let InterruptedAttempt { iteration, attempt, changed } = interrupted;
-            resume_requested_stop(context, ResumePoint::Verifying { iteration, attempt }, halt, (changed, None), when)
+            resume_requested_stop(context, ResumePoint::Verifying { iteration, attempt }, halt, changed, None)
         }
         StopTarget::Agent { why: StopReason::Asked { halt } } => {
             let InterruptedAttempt { iteration, attempt, changed } = interrupted;
             let unseen = unseen_attempt(&iteration, attempt);
-            resume_requested_stop(
-                context,
-                ResumePoint::AtWork { iteration, attempt },
-                halt,
-                (changed, Some(unseen)),
-                when,
-            )
+            let left = ResumePoint::AtWork { iteration, attempt };
+            resume_requested_stop(context, left, halt, changed, Some(unseen))
         }
-        // What it said last was not recorded, so nobody knows it any more.
+        // The last message of the agent was not recorded.
         StopTarget::Agent {
             why: StopReason::StayedAfterResult | StopReason::OnlyRepeats | StopReason::NoHandshake,
-        } => redo_attempt(context, interrupted, when),
+        } => redo_attempt(context, interrupted),
         StopTarget::Agent { why: StopReason::IterationTooLong } => {
-            end_timed_out_iteration(context, &interrupted, "the iteration took too long", when)
+            end_timed_out_iteration(context, &interrupted, "the iteration took too long")
         }
         StopTarget::Agent { why: StopReason::TooSilent } => {
-            end_timed_out_iteration(context, &interrupted, "the agent was silent for too long", when)
+            end_timed_out_iteration(context, &interrupted, "the agent was silent for too long")
         }
         StopTarget::Agent { why: StopReason::Broken { what } } => {
-            finish_interrupted_run(context, &interrupted, what.clone(), (RunEnd::state_unusable(what), when.0))
+            finish_interrupted_run(context, &interrupted, what.clone(), RunEnd::state_unusable(what))
         }
-        StopTarget::Agent { why: StopReason::OverBudget { what } } => finish_interrupted_run(
-            context,
-            &interrupted,
-            what.clone(),
-            (RunEnd::new(Outcome::OverBudget, what), when.0),
-        ),
+        StopTarget::Agent { why: StopReason::OverBudget { what } } => {
+            finish_interrupted_run(context, &interrupted, what.clone(), RunEnd::new(Outcome::OverBudget, what))
+        }
     }
 }
 
-/// Whoever resumes a run takes back a signal, but neither a cancel nor a pause: those go on to their end.
+/// Completes a requested cancel or pause. A stop by a signal is withdrawn instead, because the user resumed the run.
 fn resume_requested_stop(
     context: LoopContext,
     left: ResumePoint,
     request: StopRequest,
-    (changed, unseen): (Vec<String>, Option<Effect>),
-    when: EventTime,
+    changed: Vec<String>,
+    unseen: Option<Effect>,
 ) -> StepResult {
     let fact = match request {
         StopRequest::Signal(_) | StopRequest::PauseTakenBack => {
-            let (state, mut effects) = resume_from(context, left, changed, when);
+            let (state, mut effects) = resume_from(context, left, changed);
             effects.splice(1..1, unseen);
             return (state, effects);
         }
         StopRequest::Cancel => run_resumed(left.next_attempt(), NextStep::End, changed),
         StopRequest::Pause => run_resumed(left.next_attempt(), NextStep::Pause, changed),
     };
-    let (state, effects) = transitions::complete_stop(context, left, request, when);
+    let (state, effects) = transitions::complete_stop(context, left, request);
     (state, core::iter::once(fact).chain(unseen).chain(effects).collect())
 }
 
-/// A pause outlives its driver.
+/// Keeps a paused run paused.
 fn stay_paused(context: LoopContext, left: ResumePoint, changed: Vec<String>) -> StepResult {
     let fact = run_resumed(left.next_attempt(), NextStep::Pause, changed);
     (context.enter_phase(LoopPhase::Paused { left }), vec![fact])
 }
 
-fn end_timed_out_iteration(
-    context: LoopContext,
-    interrupted: &InterruptedAttempt,
-    reason: &str,
-    when: (UnixMillis, u32),
-) -> StepResult {
-    let facts = interrupted_attempt_facts(interrupted, (IterationStatus::TimedOut, reason.to_string()));
-    let (state, effects) = transitions::continue_run(context, &interrupted.iteration, IterationResult::TimedOut, when);
+fn end_timed_out_iteration(context: LoopContext, interrupted: &InterruptedAttempt, reason: &str) -> StepResult {
+    let facts = interrupted_attempt_facts(interrupted, IterationStatus::TimedOut, reason.to_string());
+    let (state, effects) = transitions::continue_run(context, &interrupted.iteration, IterationResult::TimedOut);
     (state, facts.into_iter().chain(effects).collect())
 }
 
@@ -181,54 +161,44 @@ fn finish_interrupted_run(
     context: LoopContext,
     interrupted: &InterruptedAttempt,
     reason: String,
-    (ended, at): (RunEnd, UnixMillis),
+    run_end: RunEnd,
 ) -> StepResult {
-    let facts = interrupted_attempt_facts(interrupted, (IterationStatus::Failed, reason));
-    let end = (IterationStatus::Failed, at);
-    let (state, effects) = transitions::finish_with_iteration(context, &interrupted.iteration, end, ended);
+    let status = IterationStatus::Failed;
+    let facts = interrupted_attempt_facts(interrupted, status, reason);
+    let (state, effects) = transitions::finish_with_iteration(context, &interrupted.iteration, status, run_end);
     (state, facts.into_iter().chain(effects).collect())
 }
 
-fn interrupted_attempt_facts(interrupted: &InterruptedAttempt, end: (IterationStatus, String)) -> [Effect; 2] {
+fn interrupted_attempt_facts(interrupted: &InterruptedAttempt, status: IterationStatus, reason: String) -> [Effect; 2] {
     let key = interrupted.iteration.attempt_key(interrupted.attempt);
-    [
-        run_resumed((key.iteration, key.attempt), NextStep::End, interrupted.changed.clone()),
-        unseen_attempt_fact(key, end),
-    ]
+    [run_resumed(key, NextStep::End, interrupted.changed.clone()), unseen_attempt_fact(key, status, reason)]
 }
 
-fn run_resumed((iteration, attempt): (u32, u32), next: NextStep, changed: Vec<String>) -> Effect {
-    record_fact(Fact::RunResumed { iteration, attempt, next, changed })
+fn run_resumed(key: AttemptKey, next: NextStep, changed: Vec<String>) -> Effect {
+    record_fact(Fact::RunResumed { iteration: key.iteration, attempt: key.attempt, next, changed })
 }
 
-/// Goes on where the run was left. The iteration has its whole time again: nobody knows how much of it was used.
-pub(super) fn resume_from(
-    context: LoopContext,
-    left: ResumePoint,
-    changed: Vec<String>,
-    when: EventTime,
-) -> StepResult {
-    let (at, dice) = when;
+/// Resumes the run at `left`. The timeout of the iteration starts again, because the time used so far is unknown.
+pub(super) fn resume_from(context: LoopContext, left: ResumePoint, changed: Vec<String>) -> StepResult {
+    let at = context.now();
     let fact = run_resumed(left.next_attempt(), next_step(&context, &left), changed);
     let (state, effects) = match left {
-        ResumePoint::AtTheStart => transitions::open_run(context, when),
+        ResumePoint::AtTheStart => transitions::open_run(context),
         ResumePoint::Preparing { round } => transitions::prepare_run(context, round + 1),
-        ResumePoint::Between { number, plan } => {
-            transitions::begin_iteration(context, IterationStart { number, plan, at, random: dice })
-        }
+        ResumePoint::Between { number, plan } => transitions::begin_iteration(context, number, plan),
         ResumePoint::AtWork { iteration, attempt } => {
             let excused = iteration.excused_attempts + 1;
             let session = iteration.session.map(AgentSession::after_unseen_attempt);
             let iteration =
                 IterationState { started: at, excused_attempts: excused, session, has_moved: true, ..iteration };
-            transitions::start_attempt(context, iteration, attempt + 1, at)
+            transitions::start_attempt(context, iteration, attempt + 1)
         }
         ResumePoint::Waiting { iteration, attempt, until } => {
-            resume_retry_wait(context, IterationState { started: at, ..iteration }, (attempt, until), at)
+            resume_retry_wait(context, IterationState { started: at, ..iteration }, attempt, until)
         }
         ResumePoint::Limited { iteration, attempt, wait } => {
             let iteration = IterationState { started: at, ..iteration };
-            rate_limited::resume_wait(context, RateLimitedPhase { iteration, attempt, wait }, at)
+            rate_limited::resume_wait(context, RateLimitedPhase { iteration, attempt, wait })
         }
         ResumePoint::Verifying { iteration, attempt } => {
             transitions::start_checks(context, IterationState { started: at, ..iteration }, attempt)
@@ -237,7 +207,7 @@ pub(super) fn resume_from(
     (state, core::iter::once(fact).chain(effects).collect())
 }
 
-/// Returns what a run does first that goes on from here.
+/// Returns the first step of a run that resumes at `left`.
 pub(super) fn next_step(context: &LoopContext, left: &ResumePoint) -> NextStep {
     match left {
         ResumePoint::AtTheStart => match context.policy.proof {
@@ -255,13 +225,9 @@ pub(super) fn next_step(context: &LoopContext, left: &ResumePoint) -> NextStep {
     }
 }
 
-/// Waits for what is left of the pause. A clock that jumped never makes it longer than it can have been.
-fn resume_retry_wait(
-    context: LoopContext,
-    iteration: IterationState,
-    (attempt, until): (u32, UnixMillis),
-    at: UnixMillis,
-) -> StepResult {
+/// Waits for the rest of the retry delay. A clock that jumped never makes the wait longer than the maximum delay.
+fn resume_retry_wait(context: LoopContext, iteration: IterationState, attempt: u32, until: UnixMillis) -> StepResult {
+    let at = context.now();
     let failures = iteration.failure_count(attempt.saturating_sub(1));
     let left_ms = until.elapsed_since(at).min(retry_delay_ms(failures, u32::MAX));
     let timer = LoopTimer::Retry { key: iteration.attempt_key(attempt) };

@@ -1,4 +1,4 @@
-//! One test per sentence about loops that are taken up again.
+//! Tests of loops that are resumed by another driver.
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use crate::loop_state::LoopPhase;
 use crate::outcome::Outcome;
 use crate::policy::Policy;
 
-/// Returns what the attempt came to that the scene has just recorded.
+/// Returns the attempt that the scenario has just recorded.
 fn recorded_attempt(scene: &LoopScenario) -> (u32, AttemptResult) {
     let ended = scene.recorded_facts().into_iter().find_map(|fact| match fact {
         Fact::AttemptEnded { attempt, result, .. } => Some((*attempt, result.clone())),
@@ -41,7 +41,7 @@ fn a_loop_that_had_not_started_starts() {
 // spec: L13
 // fault: 1, 2
 #[test]
-fn an_attempt_that_was_cut_short_is_recorded_as_interrupted_and_done_again_under_the_same_number() {
+fn an_attempt_in_progress_is_recorded_as_interrupted_and_repeated_in_the_same_iteration() {
     let scene = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, quiet_report()).recover_run();
     assert_eq!(scene.started_attempt(), Some(attempt_key(2, 2)));
     assert_eq!(scene.fact_names(), ["run.resumed", "attempt.ended", "attempt.started"]);
@@ -52,7 +52,7 @@ fn an_attempt_that_was_cut_short_is_recorded_as_interrupted_and_done_again_under
 
 // spec: L13, L5
 #[test]
-fn an_attempt_that_was_cut_short_spends_no_retry() {
+fn an_interrupted_attempt_uses_no_retry() {
     let policy = Policy { max_retries: 1, ..Policy::new(3) };
     let mut scene = LoopScenario::start_run(policy);
     for _ in 0..5 {
@@ -60,8 +60,8 @@ fn an_attempt_that_was_cut_short_spends_no_retry() {
     }
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 6)));
     let scene = scene.end_attempt(1, 6, crash_report());
-    let first_pause = Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 7) }, after_ms: 1_000 };
-    assert!(scene.has_effect(&first_pause), "{:?}", scene.effects);
+    let first_delay = Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 7) }, after_ms: 1_000 };
+    assert!(scene.has_effect(&first_delay), "{:?}", scene.effects);
     let scene = scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, 7) }).end_attempt(1, 7, crash_report());
     assert_eq!(scene.end_reason(), "the agent failed 2 times in a row: the agent exited with code 1");
 }
@@ -69,7 +69,7 @@ fn an_attempt_that_was_cut_short_spends_no_retry() {
 // spec: L13
 // fault: 3, 4
 #[test]
-fn checks_that_were_cut_short_run_again_and_the_agent_does_not() {
+fn interrupted_checks_run_again_without_the_agent() {
     let scene = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report()).recover_run();
     assert_eq!(scene.started_attempt(), None);
     assert!(scene.has_effect(&Effect::RunChecks { key: attempt_key(1, 1), round: 2 }));
@@ -80,55 +80,56 @@ fn checks_that_were_cut_short_run_again_and_the_agent_does_not() {
 
 // spec: L13, L5
 #[test]
-fn a_pause_before_a_retry_goes_on_for_what_is_left_of_it() {
+fn the_rest_of_a_retry_delay_is_waited_for() {
     let waiting = || LoopScenario::start_run(Policy::new(3)).set_time(1_000_000).end_attempt(1, 1, crash_report());
-    let pause = |after_ms| Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 2) }, after_ms };
+    let delay = |after_ms| Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 2) }, after_ms };
     let scene = waiting().set_time(1_000_400).recover_run();
-    assert!(scene.has_effect(&pause(600)), "{:?}", scene.effects);
+    assert!(scene.has_effect(&delay(600)), "{:?}", scene.effects);
     assert_eq!(
         scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) }).started_attempt(),
         Some(attempt_key(1, 2))
     );
-    assert!(waiting().set_time(9_000_000).recover_run().has_effect(&pause(0)), "it is long over");
+    assert!(waiting().set_time(9_000_000).recover_run().has_effect(&delay(0)), "the delay has passed");
 }
 
 // spec: L13
 // fault: 68
 #[test]
-fn a_clock_that_was_set_between_two_drivers_neither_stretches_a_pause_nor_ends_an_iteration() {
+fn a_clock_change_between_two_drivers_neither_extends_a_delay_nor_ends_an_iteration() {
     const HOUR_MS: i64 = 3_600_000;
-    let pause = |after_ms| Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 2) }, after_ms };
+    let delay = |after_ms| Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 2) }, after_ms };
     let waiting = LoopScenario::start_run(Policy::new(3)).set_time(2 * HOUR_MS).end_attempt(1, 1, crash_report());
     let scene = waiting.set_time(HOUR_MS).recover_run();
-    assert!(scene.has_effect(&pause(1_000)), "no longer than it can have been: {:?}", scene.effects);
+    assert!(scene.has_effect(&delay(1_000)), "at most the maximum delay: {:?}", scene.effects);
     for now in [HOUR_MS, 3 * HOUR_MS + 1, 100 * HOUR_MS] {
         let scene = LoopScenario::start_run(Policy::new(3))
             .set_time(2 * HOUR_MS)
             .end_attempt(1, 1, quiet_report())
             .set_time(now)
             .recover_run();
-        let whole = Effect::StartTimer { timer: LoopTimer::Iteration { key: attempt_key(2, 2) }, after_ms: 3_600_000 };
-        assert!(scene.has_effect(&whole), "{:?}", scene.effects);
+        let full_timeout =
+            Effect::StartTimer { timer: LoopTimer::Iteration { key: attempt_key(2, 2) }, after_ms: 3_600_000 };
+        assert!(scene.has_effect(&full_timeout), "{:?}", scene.effects);
     }
 }
 
 // spec: L13, L12
 // fault: 14
 #[test]
-fn a_run_that_a_signal_ended_goes_on_at_the_iteration_that_was_cut_short() {
+fn a_run_that_a_signal_ended_resumes_with_the_interrupted_iteration() {
     let scene = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, quiet_report()).send_signal(StopSignal::Int);
     let scene = scene.end_attempt(2, 1, crash_report());
     assert_eq!(scene.exit_code(), Some(130));
     let scene = scene.recover_run();
     assert_eq!(scene.started_attempt(), Some(attempt_key(2, 2)));
-    assert_eq!(scene.fact_names(), ["run.resumed", "attempt.started"], "how it ended is recorded already");
+    assert_eq!(scene.fact_names(), ["run.resumed", "attempt.started"], "its end is already recorded");
     assert_eq!(scene.run_outcome(), None);
     assert_eq!(scene.end_attempt(2, 2, claiming_report()).run_outcome(), Some(Outcome::Completed));
 }
 
 // spec: L13, L12
 #[test]
-fn a_run_that_a_signal_ended_goes_on_with_what_it_did_then() {
+fn a_run_that_a_signal_ended_resumes_in_the_same_phase() {
     let checking = LoopScenario::start_run(policy_with_checks(3))
         .end_attempt(1, 1, claiming_report())
         .send_signal(StopSignal::Term);
@@ -143,7 +144,7 @@ fn a_run_that_a_signal_ended_goes_on_with_what_it_did_then() {
 
 // spec: L13, L12
 #[test]
-fn a_crash_while_a_signal_stopped_the_run_takes_the_stop_back() {
+fn resuming_after_a_crash_withdraws_a_stop_by_a_signal() {
     let scene = LoopScenario::start_run(Policy::new(3)).send_signal(StopSignal::Int).recover_run();
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 2)));
     assert_eq!(recorded_attempt(&scene).1.status, IterationStatus::Interrupted);
@@ -155,7 +156,7 @@ fn a_crash_while_a_signal_stopped_the_run_takes_the_stop_back() {
 
 // spec: L13, L7
 #[test]
-fn a_crash_while_a_time_out_stopped_the_agent_ends_its_iteration_as_timed_out() {
+fn a_crash_while_a_timeout_stopped_the_agent_ends_its_iteration_as_timed_out() {
     for timer in [LoopTimer::Iteration { key: attempt_key(1, 1) }, LoopTimer::Silence { key: attempt_key(1, 1) }] {
         let scene = LoopScenario::start_run(Policy::new(3)).fire_timer(timer).recover_run();
         assert_eq!(scene.started_attempt(), Some(attempt_key(2, 1)));
@@ -166,7 +167,7 @@ fn a_crash_while_a_time_out_stopped_the_agent_ends_its_iteration_as_timed_out() 
 
 // spec: L13, L7
 #[test]
-fn last_words_that_were_not_recorded_are_not_made_up() {
+fn an_attempt_whose_last_message_was_not_recorded_is_repeated() {
     let scene =
         LoopScenario::start_run(policy_with_checks(3)).play_event(EventKind::ResultSeen { key: attempt_key(1, 1) });
     let scene = scene.fire_timer(LoopTimer::AfterResult { key: attempt_key(1, 1) }).recover_run();
@@ -175,7 +176,7 @@ fn last_words_that_were_not_recorded_are_not_made_up() {
 
 // spec: L13
 #[test]
-fn a_crash_while_broken_ground_stopped_the_agent_ends_the_run() {
+fn a_crash_while_an_unusable_work_tree_stopped_the_agent_ends_the_run() {
     let scene = LoopScenario::start_run(Policy::new(3))
         .play_event(EventKind::Broken { what: "gone".to_string() })
         .recover_run();
@@ -196,7 +197,7 @@ fn a_finished_loop_stays_finished() {
 // spec: L13
 // fault: 12
 #[test]
-fn what_changed_in_between_is_recorded() {
+fn changed_inputs_are_recorded_on_resume() {
     let changed = Vec::from(["the prompt file".to_string()]);
     let scene = LoopScenario::start_run(Policy::new(3))
         .play_event(EventKind::Recovered { changed: changed.clone(), orders: Vec::new() });
@@ -206,7 +207,7 @@ fn what_changed_in_between_is_recorded() {
 
 // fault: 10
 #[test]
-fn a_fault_of_the_driver_ends_the_run_with_its_words_and_exit_code_seventy() {
+fn a_driver_fault_ends_the_run_with_its_message_and_exit_code_seventy() {
     let fault = || EventKind::Faulted { key: attempt_key(1, 1), what: "index out of range".to_string() };
     let working = || LoopScenario::start_run(policy_with_checks(3));
     let verifying = || working().end_attempt(1, 1, claiming_report());

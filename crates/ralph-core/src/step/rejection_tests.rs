@@ -1,4 +1,4 @@
-//! Roles that judge the work of another.
+//! Tests of roles that review the work of another role.
 use alloc::string::ToString;
 
 use super::test_builders::{
@@ -22,7 +22,7 @@ fn rejecting_report(reason: &str) -> AttemptReport {
 
 // spec: S6
 #[test]
-fn a_judging_role_that_rejects_ends_its_stage_and_sends_the_work_back() {
+fn a_reviewing_role_that_rejects_ends_its_stage_and_sends_the_work_back() {
     let scene = LoopScenario::start_run(judging_policy()).end_attempt(1, 1, rejecting_report("no tests"));
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Blocked), Some(3)));
     assert_eq!(scene.end_reason(), "the work is sent back: no tests");
@@ -31,14 +31,14 @@ fn a_judging_role_that_rejects_ends_its_stage_and_sends_the_work_back() {
 
 // spec: S6
 #[test]
-fn to_any_other_role_a_rejection_means_nothing() {
+fn a_rejection_by_any_other_role_is_ignored() {
     let scene = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, rejecting_report("no tests"));
     assert_eq!((scene.run_outcome(), scene.started_attempt()), (None, Some(attempt_key(2, 1))));
 }
 
 // spec: S6
 #[test]
-fn a_judging_role_can_still_claim_and_be_blocked() {
+fn a_reviewing_role_can_still_claim_completion_or_be_blocked() {
     let scene = LoopScenario::start_run(judging_policy()).end_attempt(1, 1, claiming_report());
     assert!(scene.has_effect(&Effect::RunChecks { key: attempt_key(1, 1), round: 1 }));
     let scene = LoopScenario::start_run(judging_policy()).end_attempt(1, 1, blocked_report("no key"));
@@ -47,7 +47,7 @@ fn a_judging_role_can_still_claim_and_be_blocked() {
 
 // spec: V13
 #[test]
-fn a_reviewer_that_approves_and_rejects_in_one_message_is_asked_again() {
+fn a_reviewer_that_approves_and_rejects_in_one_message_gets_another_iteration() {
     let both = || {
         let mut report = claiming_report();
         report.reading.final_text = "<reject>no tests</reject>\n<promise>DONE</promise>".to_string();
@@ -62,7 +62,7 @@ fn a_reviewer_that_approves_and_rejects_in_one_message_is_asked_again() {
 
 // spec: S6
 #[test]
-fn only_work_that_was_sent_back_says_why() {
+fn only_work_that_was_sent_back_has_a_sent_back_reason() {
     assert_eq!(RunEnd::work_sent_back("no tests").sent_back_reason(), Some("no tests"));
     let blocked = RunEnd::new(Outcome::Blocked, "no key".to_string());
     assert_eq!(blocked.sent_back_reason(), None);

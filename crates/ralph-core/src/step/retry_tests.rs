@@ -1,4 +1,4 @@
-//! Failed attempts: which are retried, how often, and which end the run at once.
+//! Tests of failed attempts: which are retried, how often, and which end the run immediately.
 use alloc::string::ToString;
 
 use super::test_builders::{
@@ -17,7 +17,7 @@ use crate::prompt::PromptPlan;
 
 // spec: L5
 #[test]
-fn a_failed_attempt_is_retried_within_its_iteration_after_a_pause() {
+fn a_failed_attempt_is_retried_within_its_iteration_after_a_delay() {
     let scene = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, crash_report());
     assert!(
         scene.has_effect(&Effect::StartTimer { timer: LoopTimer::Retry { key: attempt_key(1, 2) }, after_ms: 1_000 })
@@ -44,7 +44,7 @@ fn four_failures_in_a_row_end_the_run_as_failed() {
 
 // spec: L5
 #[test]
-fn a_good_attempt_resets_the_retries() {
+fn a_successful_attempt_resets_the_retries() {
     let scene = LoopScenario::start_run(Policy::new(9))
         .end_attempt(1, 1, crash_report())
         .fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) })
@@ -60,11 +60,11 @@ fn a_good_attempt_resets_the_retries() {
 #[test]
 fn every_kind_of_failure_is_retried_while_it_can_improve() {
     let unparsable = AttemptReport { stream: OutputParseStatus::NotUnderstood, ..quiet_report() };
-    let shot = report_with_ending(AttemptEnding::Signalled { signal: 9 });
+    let killed = report_with_ending(AttemptEnding::Signalled { signal: 9 });
     let unspawned = report_with_ending(AttemptEnding::NotStarted { why: "busy".to_string(), hope: RetryAdvice::Retry });
     for report in [
         crash_report(),
-        shot,
+        killed,
         unspawned,
         report_with_ending(AttemptEnding::Unwatched),
         unparsable,
@@ -77,7 +77,7 @@ fn every_kind_of_failure_is_retried_while_it_can_improve() {
 
 // spec: A7, L5
 #[test]
-fn an_agent_that_used_too_much_memory_has_failed_with_both_numbers_and_is_tried_again() {
+fn an_agent_that_used_too_much_memory_fails_with_both_numbers_and_is_retried() {
     let over = AttemptEnding::OverMemory { used_mb: 5210, limit_mb: 4096 };
     let scene = LoopScenario::start_run(policy_with_checks(3)).end_attempt(
         1,
@@ -94,7 +94,7 @@ fn an_agent_that_used_too_much_memory_has_failed_with_both_numbers_and_is_tried_
 
 // spec: A7
 #[test]
-fn too_much_memory_is_the_reason_whatever_the_agent_reported_before() {
+fn the_memory_limit_is_the_reason_even_if_the_agent_reported_another_error() {
     let over = AttemptEnding::OverMemory { used_mb: 2, limit_mb: 1 };
     let report = AttemptReport { ending: over, ..error_report(AgentErrorKind::Network) };
     let policy = Policy { max_retries: 0, ..Policy::new(3) };
@@ -105,7 +105,7 @@ fn too_much_memory_is_the_reason_whatever_the_agent_reported_before() {
 
 // spec: L5
 #[test]
-fn permanent_failures_fail_at_once() {
+fn permanent_failures_are_not_retried() {
     let missing =
         report_with_ending(AttemptEnding::NotStarted { why: "agent not found".to_string(), hope: RetryAdvice::None });
     for report in [

@@ -1,12 +1,12 @@
-//! Between two attempts of one iteration.
+//! The wait before an attempt is retried.
 use super::transitions::{self, IterationResult};
 use super::{LoopContext, StepResult, is_late_event};
-use crate::event::{Event, EventKind, LoopTimer, UnixMillis};
+use crate::event::{EventKind, LoopTimer, UnixMillis};
 use crate::fact::IterationStatus;
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint};
 use crate::outcome::RunEnd;
 
-/// The pause before `attempt`.
+/// The wait before `attempt` starts.
 pub(super) struct RetryWaitPhase {
     pub(super) iteration: IterationState,
     pub(super) attempt: u32,
@@ -19,31 +19,28 @@ impl RetryWaitPhase {
     }
 }
 
-pub(super) fn on_event(context: LoopContext, waiting: RetryWaitPhase, event: Event) -> StepResult {
-    let Event { at, random: dice, kind, .. } = event;
-    let too_long = at.elapsed_since(waiting.iteration.started) >= context.policy.timeouts.iteration_ms;
-    if is_late_event(&kind, waiting.iteration.attempt_key(waiting.attempt)) {
+pub(super) fn on_event(context: LoopContext, waiting: RetryWaitPhase, event: EventKind) -> StepResult {
+    let is_timed_out = context.now().elapsed_since(waiting.iteration.started) >= context.policy.timeouts.iteration_ms;
+    if is_late_event(&event, waiting.iteration.attempt_key(waiting.attempt)) {
         return context.stay_in(waiting.into_phase());
     }
-    match kind {
+    match event {
         EventKind::TimerFired { timer: LoopTimer::Run } => {
-            let what = context.describe_time_limit();
-            transitions::finish_over_budget(context, &waiting.iteration, what, at)
+            let reason = context.describe_time_limit();
+            transitions::finish_over_budget(context, &waiting.iteration, reason)
         }
-        EventKind::TimerFired { .. } if too_long => {
-            transitions::continue_run(context, &waiting.iteration, IterationResult::TimedOut, (at, dice))
+        EventKind::TimerFired { .. } if is_timed_out => {
+            transitions::continue_run(context, &waiting.iteration, IterationResult::TimedOut)
         }
-        EventKind::TimerFired { .. } => transitions::start_attempt(context, waiting.iteration, waiting.attempt, at),
+        EventKind::TimerFired { .. } => transitions::start_attempt(context, waiting.iteration, waiting.attempt),
         EventKind::Interrupted { signal } => {
             let RetryWaitPhase { iteration, attempt, until } = waiting;
-            transitions::interrupt_run(context, ResumePoint::Waiting { iteration, attempt, until }, at, signal)
+            transitions::interrupt_run(context, ResumePoint::Waiting { iteration, attempt, until }, signal)
         }
-        EventKind::Broken { what } => transitions::finish_with_iteration(
-            context,
-            &waiting.iteration,
-            (IterationStatus::Failed, at),
-            RunEnd::state_unusable(what),
-        ),
+        EventKind::Broken { what } => {
+            let run_end = RunEnd::state_unusable(what);
+            transitions::finish_with_iteration(context, &waiting.iteration, IterationStatus::Failed, run_end)
+        }
         EventKind::Started
         | EventKind::Recovered { .. }
         | EventKind::Ordered { .. }

@@ -1,4 +1,4 @@
-//! One test per sentence about the sessions of agents.
+//! Tests of agent sessions.
 use super::test_builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, error_report, lost_session_report, policy_with_checks,
     quiet_report, with_session,
@@ -54,12 +54,12 @@ fn a_fresh_run_and_an_agent_that_cannot_resume_start_every_iteration_from_the_wh
 
 // spec: L10, L5
 #[test]
-fn a_lost_session_falls_back_to_fresh_with_a_note_and_is_no_failure() {
+fn a_lost_session_is_replaced_by_a_fresh_one_with_a_note_and_is_not_a_failure() {
     let scene = second_iteration().end_attempt(2, 1, lost_session_report());
     assert_eq!(scene.fact_names(), ["attempt.ended", "claim", "session.fresh", "attempt.started"]);
     assert_eq!(scene.started_attempt(), Some(attempt_key(2, 2)));
     assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
-    assert!(fresh_session_reason(&scene).unwrap().starts_with("the session of the agent cannot go on: "));
+    assert!(fresh_session_reason(&scene).unwrap().starts_with("the agent's session cannot be resumed: "));
     let policy = Policy { max_retries: 0, ..continuing_policy() };
     let scene = LoopScenario::start_run(policy).end_attempt(1, 1, with_session("s1", quiet_report())).end_attempt(
         2,
@@ -70,7 +70,7 @@ fn a_lost_session_falls_back_to_fresh_with_a_note_and_is_no_failure() {
     assert_eq!(
         scene.end_attempt(2, 2, lost_session_report()).run_outcome(),
         Some(Outcome::Failed),
-        "there was none to lose"
+        "there was no session to lose"
     );
 }
 
@@ -88,16 +88,16 @@ fn the_fresh_start_after_a_lost_session_still_says_why_the_claim_was_rejected() 
 
 // spec: L10
 #[test]
-fn an_agent_that_silently_began_a_new_session_is_noted_and_its_work_counts() {
+fn a_new_session_in_place_of_the_requested_one_is_noted_and_its_work_counts() {
     let scene = second_iteration().end_attempt(2, 1, with_session("s2", quiet_report()));
-    assert_eq!(fresh_session_reason(&scene), Some("the agent did not resume its session s1 but began s2"));
+    assert_eq!(fresh_session_reason(&scene), Some("the agent did not resume session s1 but started s2"));
     assert_eq!(scene.started_attempt(), Some(attempt_key(3, 1)));
     assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s2"), 0)));
 }
 
 // spec: L10
 #[test]
-fn a_context_that_overflowed_goes_on_with_a_fresh_session() {
+fn the_loop_continues_in_a_fresh_session_after_a_context_overflow() {
     let scene = second_iteration().end_attempt(2, 1, with_session("s1", error_report(AgentErrorKind::Context)));
     assert_eq!(scene.started_attempt(), Some(attempt_key(2, 2)));
     assert_eq!(scene.start_details(), Some((WHOLE_PROMPT, None, 0)));
@@ -108,7 +108,7 @@ fn a_context_that_overflowed_goes_on_with_a_fresh_session() {
 
 // spec: L10, L5
 #[test]
-fn a_fresh_context_that_overflows_is_retried_fresh_and_not_for_ever() {
+fn a_fresh_context_that_overflows_is_retried_fresh_until_the_retries_are_used_up() {
     let mut scene = LoopScenario::start_run(continuing_policy());
     for attempt in 1..=3 {
         scene = scene.end_attempt(1, attempt, with_session("s1", error_report(AgentErrorKind::Context)));
@@ -121,7 +121,7 @@ fn a_fresh_context_that_overflows_is_retried_fresh_and_not_for_ever() {
 
 // spec: L10, L5
 #[test]
-fn a_retry_is_the_same_start_again_the_same_prompt_into_the_same_session() {
+fn a_retry_uses_the_same_prompt_in_the_same_session() {
     let scene = second_iteration()
         .end_attempt(2, 1, with_session("s1", crash_report()))
         .fire_timer(LoopTimer::Retry { key: attempt_key(2, 2) });
@@ -135,23 +135,23 @@ fn a_retry_is_the_same_start_again_the_same_prompt_into_the_same_session() {
 
 // spec: L10, L7
 #[test]
-fn the_session_of_an_iteration_that_timed_out_goes_on() {
-    let too_long = LoopTimer::Iteration { key: attempt_key(1, 1) };
-    let scene = LoopScenario::start_run(continuing_policy()).fire_timer(too_long).end_attempt(
+fn the_session_of_a_timed_out_iteration_is_resumed() {
+    let iteration_timer = LoopTimer::Iteration { key: attempt_key(1, 1) };
+    let scene = LoopScenario::start_run(continuing_policy()).fire_timer(iteration_timer).end_attempt(
         1,
         1,
         with_session("s1", quiet_report()),
     );
     assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)));
-    let silent = LoopTimer::Silence { key: attempt_key(2, 1) };
+    let silence_timer = LoopTimer::Silence { key: attempt_key(2, 1) };
     let unnamed = AttemptReport { session: None, ..with_session("", quiet_report()) };
-    let scene = scene.fire_timer(silent).end_attempt(2, 1, unnamed);
-    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)), "it did not name it again");
+    let scene = scene.fire_timer(silence_timer).end_attempt(2, 1, unnamed);
+    assert_eq!(scene.start_details(), Some((CONTINUATION_PROMPT, Some("s1"), 0)), "it did not report the id again");
 }
 
 // spec: L10, L8
 #[test]
-fn what_a_session_has_used_is_known_when_it_is_resumed_unless_an_attempt_was_not_seen() {
+fn the_spending_of_a_resumed_session_is_known_unless_an_attempt_was_not_observed() {
     let used = |tokens| ModelSpend { input_tokens: Some(tokens), ..ModelSpend::default() };
     let using = |report, tokens| AttemptReport { spend: used(tokens), ..with_session("s1", report) };
     let known = |scene: &LoopScenario| scene.resumed_session().unwrap().spent.input_tokens;

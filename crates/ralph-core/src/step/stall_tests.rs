@@ -1,4 +1,4 @@
-//! One test per sentence about runs that get nowhere.
+//! Tests of stalled runs.
 use super::test_builders::{
     LoopScenario, attempt_key, claiming_report, crash_report, policy_with_checks, quiet_report, with_session,
 };
@@ -24,7 +24,7 @@ fn with_changes(report: AttemptReport) -> AttemptReport {
 // spec: L9
 // fault: 90
 #[test]
-fn iterations_in_a_row_that_change_nothing_end_the_run_as_stalled() {
+fn consecutive_iterations_without_a_change_end_the_run_as_stalled() {
     let scene =
         LoopScenario::start_run(with_stall_limit(3, Policy::new(9))).end_attempt(1, 1, without_changes(quiet_report()));
     let scene = scene.end_attempt(2, 1, without_changes(quiet_report()));
@@ -32,13 +32,13 @@ fn iterations_in_a_row_that_change_nothing_end_the_run_as_stalled() {
     let scene = scene.end_attempt(3, 1, without_changes(quiet_report()));
     assert_eq!((scene.started_attempt(), scene.run_outcome()), (None, Some(Outcome::Stalled)));
     assert_eq!(scene.exit_code(), Some(exit_code::STALLED));
-    assert!(scene.end_reason().starts_with("3 iterations in a row changed neither a file"), "{}", scene.end_reason());
+    assert!(scene.end_reason().starts_with("3 iterations in a row changed no file"), "{}", scene.end_reason());
 }
 
 // spec: L9
 // fault: 90
 #[test]
-fn one_that_changes_something_begins_the_row_anew() {
+fn an_iteration_that_changes_something_resets_the_count() {
     let scene =
         LoopScenario::start_run(with_stall_limit(2, Policy::new(9))).end_attempt(1, 1, without_changes(quiet_report()));
     let scene =
@@ -49,7 +49,7 @@ fn one_that_changes_something_begins_the_row_anew() {
 
 // spec: L9
 #[test]
-fn the_last_prompt_before_the_end_says_so_and_begins_afresh() {
+fn the_last_prompt_before_the_stall_limit_contains_a_warning_and_starts_a_fresh_session() {
     let policy = Policy { context: ContextMode::Continue, ..with_stall_limit(3, Policy::new(9)) };
     let scene = LoopScenario::start_run(policy).end_attempt(1, 1, without_changes(with_session("s1", quiet_report())));
     let (plan, session, _) = scene.start_details().unwrap();
@@ -61,9 +61,9 @@ fn the_last_prompt_before_the_end_says_so_and_begins_afresh() {
 
 // spec: L9
 #[test]
-fn a_claim_outranks_a_stall_and_so_does_the_iteration_limit() {
-    let stalling = |most| {
-        LoopScenario::start_run(with_stall_limit(2, policy_with_checks(most))).end_attempt(
+fn a_claim_and_the_iteration_limit_take_precedence_over_a_stall() {
+    let stalling = |max_iterations| {
+        LoopScenario::start_run(with_stall_limit(2, policy_with_checks(max_iterations))).end_attempt(
             1,
             1,
             without_changes(quiet_report()),
@@ -77,8 +77,8 @@ fn a_claim_outranks_a_stall_and_so_does_the_iteration_limit() {
 
 // spec: L9
 #[test]
-fn claims_that_are_rejected_for_the_same_reason_without_a_change_are_a_stall() {
-    let rejected = |scene: LoopScenario, iteration| {
+fn claims_rejected_for_the_same_reason_without_a_change_are_a_stall() {
+    let reject = |scene: LoopScenario, iteration| {
         scene.end_attempt(iteration, 1, without_changes(claiming_report())).deliver_verdict(
             iteration,
             1,
@@ -86,14 +86,14 @@ fn claims_that_are_rejected_for_the_same_reason_without_a_change_are_a_stall() {
         )
     };
     let scene = LoopScenario::start_run(with_stall_limit(3, policy_with_checks(9)));
-    let scene = rejected(rejected(scene, 1), 2);
+    let scene = reject(reject(scene, 1), 2);
     assert_eq!(scene.started_attempt(), Some(attempt_key(3, 1)));
-    assert_eq!(rejected(scene, 3).run_outcome(), Some(Outcome::Stalled));
+    assert_eq!(reject(scene, 3).run_outcome(), Some(Outcome::Stalled));
 }
 
 // spec: L9
 #[test]
-fn an_attempt_without_a_snapshot_may_have_changed_something() {
+fn an_attempt_without_a_snapshot_counts_as_a_change() {
     let mut scene = LoopScenario::start_run(with_stall_limit(1, Policy::new(9)));
     for iteration in 1..5 {
         scene = scene.end_attempt(iteration, 1, quiet_report());
@@ -103,7 +103,7 @@ fn an_attempt_without_a_snapshot_may_have_changed_something() {
 
 // spec: L9
 #[test]
-fn a_change_of_any_attempt_is_a_change_of_its_iteration() {
+fn a_change_by_any_attempt_counts_for_its_iteration() {
     let scene =
         LoopScenario::start_run(with_stall_limit(1, Policy::new(9))).end_attempt(1, 1, with_changes(crash_report()));
     let scene = scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) }).end_attempt(
@@ -117,7 +117,7 @@ fn a_change_of_any_attempt_is_a_change_of_its_iteration() {
 
 // spec: L9, L13
 #[test]
-fn an_attempt_that_was_cut_short_may_have_changed_something() {
+fn an_interrupted_attempt_counts_as_a_change() {
     let scene = LoopScenario::start_run(with_stall_limit(1, Policy::new(9))).recover_run();
     assert_eq!(scene.end_attempt(1, 2, without_changes(quiet_report())).started_attempt(), Some(attempt_key(2, 1)));
 }

@@ -1,4 +1,4 @@
-//! After the agent or the checks were asked to stop, until they are gone.
+//! The phase after the agent or the checks were asked to stop, until they have ended.
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -8,7 +8,7 @@ use super::{LoopContext, StepResult, is_late_event};
 use crate::attempt::AttemptReport;
 use crate::control_command::{ControlCommand, StopRequest};
 use crate::effect::Effect;
-use crate::event::{Event, EventKind, StopSignal, UnixMillis};
+use crate::event::{EventKind, StopSignal};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, ResumePoint, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
@@ -26,30 +26,27 @@ impl StoppingPhase {
     }
 }
 
-pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: Event) -> StepResult {
-    let Event { at, random: dice, kind, .. } = event;
-    if is_late_event(&kind, stop.iteration.attempt_key(stop.attempt)) {
+pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: EventKind) -> StepResult {
+    if is_late_event(&event, stop.iteration.attempt_key(stop.attempt)) {
         return context.stay_in(stop.into_phase());
     }
-    match (kind, &stop.stopping) {
+    match (event, &stop.stopping) {
         (EventKind::AttemptEnded { report, .. }, StopTarget::Agent { why }) => {
-            let why = why.clone();
-            on_agent_ended(context, (stop.iteration, stop.attempt, report), why, (at, dice))
+            let reason = why.clone();
+            on_agent_ended(context, stop.iteration, stop.attempt, report, reason)
         }
         (EventKind::Verified { .. }, StopTarget::Checks { halt }) => {
             let halt = *halt;
             let StoppingPhase { iteration, attempt, .. } = stop;
-            transitions::complete_stop(context, ResumePoint::Verifying { iteration, attempt }, halt, (at, dice))
+            transitions::complete_stop(context, ResumePoint::Verifying { iteration, attempt }, halt)
         }
         (EventKind::Faulted { what, .. }, StopTarget::Agent { .. }) => {
-            working::finish_after_fault(context, &stop.iteration, (stop.attempt, what), at)
+            working::finish_after_fault(context, &stop.iteration, stop.attempt, what)
         }
-        (EventKind::Faulted { what, .. }, StopTarget::Checks { .. }) => transitions::finish_with_iteration(
-            context,
-            &stop.iteration,
-            (IterationStatus::Failed, at),
-            RunEnd::internal_fault(&what),
-        ),
+        (EventKind::Faulted { what, .. }, StopTarget::Checks { .. }) => {
+            let run_end = RunEnd::internal_fault(&what);
+            transitions::finish_with_iteration(context, &stop.iteration, IterationStatus::Failed, run_end)
+        }
         (EventKind::Interrupted { signal }, _) => on_signal(context, stop, signal),
         (
             EventKind::Started
@@ -73,13 +70,13 @@ pub(super) fn on_event(context: LoopContext, stop: StoppingPhase, event: Event) 
     }
 }
 
-/// Somebody asks for something during a stop: what it is for may change.
-pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, order: &ControlCommand) -> StepResult {
+/// Handles a command during a stop, which may change what happens after the stop.
+pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, command: &ControlCommand) -> StepResult {
     let StoppingPhase { iteration, attempt, stopping } = stop;
     let after = match &stopping {
-        StopTarget::Checks { halt } => StopTarget::Checks { halt: halt.after_command(order) },
+        StopTarget::Checks { halt } => StopTarget::Checks { halt: halt.after_command(command) },
         StopTarget::Agent { why: StopReason::Asked { halt } } => {
-            StopTarget::Agent { why: StopReason::Asked { halt: halt.after_command(order) } }
+            StopTarget::Agent { why: StopReason::Asked { halt: halt.after_command(command) } }
         }
         StopTarget::Agent { why: StopReason::Broken { .. } } => stopping.clone(),
         StopTarget::Agent {
@@ -90,21 +87,22 @@ pub(super) fn on_command(mut context: LoopContext, stop: StoppingPhase, order: &
                 | StopReason::OnlyRepeats
                 | StopReason::NoHandshake
                 | StopReason::OverBudget { .. },
-        } => match order {
+        } => match command {
             ControlCommand::Cancel => StopTarget::Agent { why: StopReason::Asked { halt: StopRequest::Cancel } },
             ControlCommand::Pause { .. } | ControlCommand::Resume | ControlCommand::Guide { .. } => {
-                context.set_pause_wanted(order);
+                context.set_pause_wanted(command);
                 stopping.clone()
             }
         },
     };
-    let is_new_end = *order == ControlCommand::Cancel && after != stopping;
+    let is_newly_cancelled = *command == ControlCommand::Cancel && after != stopping;
     let reason = StopRequest::Cancel.journal_reason().into();
-    let effects = is_new_end.then(|| record_fact(Fact::StopRequested { reason })).into_iter().collect();
+    let effects = is_newly_cancelled.then(|| record_fact(Fact::StopRequested { reason })).into_iter().collect();
     (context.enter_phase(LoopPhase::Stopping { iteration, attempt, stopping: after }), effects)
 }
 
-/// A signal during a stop: the first turns any other stop into an interruption, the next kills at once.
+/// Handles a signal during a stop: the first one turns any other stop into an interruption, the next one kills the
+/// agent.
 fn on_signal(context: LoopContext, stop: StoppingPhase, signal: StopSignal) -> StepResult {
     let key = stop.iteration.attempt_key(stop.attempt);
     let StoppingPhase { iteration, attempt, stopping } = stop;
@@ -135,29 +133,26 @@ fn on_signal(context: LoopContext, stop: StoppingPhase, signal: StopSignal) -> S
 
 fn on_agent_ended(
     mut context: LoopContext,
-    (iteration, attempt, report): (IterationState, u32, Box<AttemptReport>),
+    iteration: IterationState,
+    attempt: u32,
+    report: Box<AttemptReport>,
     reason: StopReason,
-    when: (UnixMillis, u32),
 ) -> StepResult {
-    let judgement = match &reason {
+    let assessment = match &reason {
         StopReason::StayedAfterResult => Some(report.assess_output()),
         StopReason::OnlyRepeats => Some(report.assess_repeats()),
         StopReason::NoHandshake => Some(report.assess_handshake()),
         StopReason::TooSilent => report.assess_silence(),
-        // What it claimed before is checked all the same; nothing is started again.
+        // A claim that the agent made before it was stopped is still checked.
         StopReason::OverBudget { .. } => {
             let counts = report.reading.claim.is_made() && context.policy.proof == ProofRequirement::Checks;
             counts.then(|| report.assess_output())
         }
         StopReason::IterationTooLong | StopReason::Asked { .. } | StopReason::Broken { .. } => None,
     };
-    if let Some(judgement) = judgement {
-        return working::handle_ended_attempt(
-            context,
-            iteration,
-            EndedAttempt { number: attempt, report, assessment: judgement },
-            when,
-        );
+    if let Some(assessment) = assessment {
+        let ended = EndedAttempt { number: attempt, report, assessment };
+        return working::handle_ended_attempt(context, iteration, ended);
     }
     let (status, cause) = match &reason {
         StopReason::IterationTooLong => (IterationStatus::TimedOut, "the iteration took too long"),
@@ -170,18 +165,18 @@ fn on_agent_ended(
     context.spent = context.spent.add_known(report.spend);
     let iteration = iteration.with_changes_of(&report);
     let key = iteration.attempt_key(attempt);
-    let mut facts = record_attempt(&iteration, (attempt, &report), (status, Some(cause.into())));
+    let mut facts = record_attempt(&iteration, attempt, &report, status, Some(cause.into()));
     facts.push(record_claim(key, &report, ClaimDisposition::Stopped));
     let (state, effects) = match reason {
         StopReason::Asked { halt } => {
-            transitions::complete_stop(context, ResumePoint::AtWork { iteration, attempt }, halt, when)
+            transitions::complete_stop(context, ResumePoint::AtWork { iteration, attempt }, halt)
         }
         StopReason::Broken { what } => {
-            transitions::finish_with_iteration(context, &iteration, (status, when.0), RunEnd::state_unusable(what))
+            transitions::finish_with_iteration(context, &iteration, status, RunEnd::state_unusable(what))
         }
         StopReason::OverBudget { what } => {
-            let ended = RunEnd::new(Outcome::OverBudget, what);
-            transitions::finish_with_iteration(context, &iteration, (status, when.0), ended)
+            let run_end = RunEnd::new(Outcome::OverBudget, what);
+            transitions::finish_with_iteration(context, &iteration, status, run_end)
         }
         StopReason::IterationTooLong
         | StopReason::TooSilent
@@ -189,7 +184,7 @@ fn on_agent_ended(
         | StopReason::OnlyRepeats
         | StopReason::NoHandshake => {
             context.remember_session(&iteration, &report);
-            transitions::continue_run(context, &iteration, IterationResult::TimedOut, when)
+            transitions::continue_run(context, &iteration, IterationResult::TimedOut)
         }
     };
     (state, facts.into_iter().chain(effects).collect())
@@ -204,20 +199,20 @@ mod tests {
 
     // spec: L12
     #[test]
-    fn the_announced_effect_of_the_next_signal_is_its_real_effect() {
-        let at_work = || LoopScenario::start_run(Policy::new(3));
-        let timed_out = || at_work().fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) });
-        let broken = || at_work().play_event(EventKind::Broken { what: "gone".into() });
-        let checked = || LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report());
+    fn next_signal_kills_predicts_the_effect_of_the_next_signal() {
+        let working = || LoopScenario::start_run(Policy::new(3));
+        let timed_out = || working().fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) });
+        let broken = || working().play_event(EventKind::Broken { what: "gone".into() });
+        let verifying = || LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, claiming_report());
         let int = |scene: LoopScenario| scene.send_signal(StopSignal::Int);
         let scenes: [(&dyn Fn() -> LoopScenario, bool); 7] = [
-            (&at_work, false),
-            (&|| int(at_work()), true),
+            (&working, false),
+            (&|| int(working()), true),
             (&timed_out, false),
             (&|| int(timed_out()), true),
             (&broken, true),
-            (&checked, false),
-            (&|| int(checked()), false),
+            (&verifying, false),
+            (&|| int(verifying()), false),
         ];
         for (number, (scene, kills)) in scenes.into_iter().enumerate() {
             assert_eq!(scene().current_phase().next_signal_kills(), kills, "{number}");

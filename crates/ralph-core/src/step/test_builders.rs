@@ -1,4 +1,4 @@
-//! Builders for the tests of the machine: a loop is played event by event, as a driver would.
+//! Builders for the tests of the state machine. A scenario plays events one by one, as a driver would.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -28,7 +28,7 @@ pub(super) fn policy_with_checks(max_iterations: u32) -> Policy {
     Policy { proof: ProofRequirement::Checks, ..Policy::new(max_iterations) }
 }
 
-/// An attempt that exited with 0 and said nothing of completion.
+/// An attempt that exited with code 0 and made no claim.
 pub(crate) fn quiet_report() -> AttemptReport {
     AttemptReport {
         ending: AttemptEnding::Exited { code: 0 },
@@ -90,13 +90,13 @@ fn reported_error(kind: AgentErrorKind, reset_at: Option<UnixMillis>) -> AgentRe
     AgentReportedError { kind, message: "API error".to_string(), reset_at }
 }
 
-/// An attempt that a provider refused until a moment, if it told one.
+/// An attempt that a provider refused, with the reset time if it reported one.
 pub(super) fn rate_limited_report(reset_at: Option<i64>) -> AttemptReport {
-    let trouble = reported_error(AgentErrorKind::RateLimit, reset_at.map(UnixMillis));
-    AttemptReport { error: Some(trouble), ..crash_report() }
+    let error = reported_error(AgentErrorKind::RateLimit, reset_at.map(UnixMillis));
+    AttemptReport { error: Some(error), ..crash_report() }
 }
 
-/// An attempt that ralph ended while the agent repeated requests over this error.
+/// An attempt that ralph stopped while the agent retried requests that failed with this error.
 pub(super) fn repeating_report(kind: AgentErrorKind) -> AttemptReport {
     AttemptReport {
         repeating: Some(reported_error(kind, None)),
@@ -104,7 +104,7 @@ pub(super) fn repeating_report(kind: AgentErrorKind) -> AttemptReport {
     }
 }
 
-/// The same with a session that can be resumed.
+/// Adds a session that can be resumed.
 pub(super) fn with_session(id: &str, report: AttemptReport) -> AttemptReport {
     AttemptReport { session: Some(id.to_string()), resumability: SessionResumability::Resumable, ..report }
 }
@@ -148,7 +148,7 @@ pub(crate) fn sample_seal() -> Seal {
     }
 }
 
-/// A loop being played, with every effect so far.
+/// A loop in a test, with the effects of the last event.
 pub(super) struct LoopScenario {
     pub(super) state: LoopState,
     pub(super) effects: Vec<Effect>,
@@ -170,7 +170,7 @@ impl LoopScenario {
         }
     }
 
-    /// Begins with the first iteration, after a preparation in which nothing stood in the way.
+    /// Starts the run and completes the preparation, so that the first iteration runs.
     pub(super) fn start_run(policy: Policy) -> Self {
         let scene = Self::new(policy).play_event(EventKind::Started);
         match scene.state.phase {
@@ -179,12 +179,12 @@ impl LoopScenario {
         }
     }
 
-    /// The run is sealed, and its check says this before any work.
+    /// Completes the preparation with this verdict of the baseline check.
     pub(super) fn finish_preparation(self, verdict: Verdict) -> Self {
         self.play_event(prepared_event(verdict))
     }
 
-    /// Plays one event and forgets the effects of earlier ones.
+    /// Plays one event and replaces the effects of earlier ones.
     pub(super) fn play_event(mut self, kind: EventKind) -> Self {
         self.now += 1_000;
         self.wall_clock += 1_000;
@@ -200,25 +200,25 @@ impl LoopScenario {
         Self { state, effects, ..self }
     }
 
-    /// From now on the implementation plan is not there.
+    /// Removes the implementation plan.
     pub(super) fn without_plan(mut self) -> Self {
         self.plan_availability = PlanAvailability::Missing;
         self
     }
 
-    /// From now on others have used so much of the budgets that the run shares.
+    /// Sets the usage of other runs of the shared budgets.
     pub(super) fn with_other_usage(mut self, others: &[BudgetUsage]) -> Self {
         self.used_by_others = others.to_vec();
         self
     }
 
-    /// Lets the next event happen at that time, by both clocks.
+    /// Sets both clocks for the next event.
     pub(super) fn set_time(mut self, now: i64) -> Self {
         self.now = now - 1_000;
         self.set_wall_clock(now)
     }
 
-    /// Sets only the clock on the wall.
+    /// Sets only the wall clock.
     pub(super) fn set_wall_clock(mut self, now: i64) -> Self {
         self.wall_clock = now - 1_000;
         self
@@ -243,7 +243,7 @@ impl LoopScenario {
         self.play_event(EventKind::Interrupted { signal })
     }
 
-    /// The driver ends somehow, and another one takes the loop up.
+    /// Ends the driver and resumes the loop with another one.
     pub(super) fn recover_run(self) -> Self {
         self.play_event(EventKind::Recovered { changed: Vec::new(), orders: Vec::new() })
     }
@@ -255,7 +255,7 @@ impl LoopScenario {
         })
     }
 
-    /// Returns the plan, the session and the agent of the start.
+    /// Returns the prompt plan, session and agent of the started attempt.
     pub(super) fn start_details(&self) -> Option<(PromptPlan, Option<&str>, u32)> {
         self.effects.iter().find_map(|effect| match effect {
             Effect::StartAgent { plan, session, agent, .. } => {

@@ -1,4 +1,4 @@
-//! One test per sentence about the machine.
+//! Tests of the state machine.
 use alloc::string::ToString;
 
 use super::test_builders::{
@@ -26,7 +26,7 @@ pub(super) fn prompt_plan_of(scene: &LoopScenario) -> PromptPlan {
 
 // spec: L1
 #[test]
-fn starting_begins_iteration_one_with_its_timers() {
+fn the_start_begins_iteration_one_with_its_timers() {
     let scene = LoopScenario::start_run(Policy::new(3));
     assert_eq!(scene.started_attempt(), Some(attempt_key(1, 1)));
     assert_eq!(scene.fact_names(), ["iteration.started", "attempt.started"]);
@@ -56,7 +56,7 @@ fn a_loop_is_stored_and_read_back_unchanged_in_every_phase() {
 
 // spec: L1, L5
 #[test]
-fn an_iteration_without_a_claim_is_followed_by_the_next() {
+fn an_iteration_without_a_claim_is_followed_by_the_next_one() {
     let scene = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, quiet_report());
     assert_eq!(scene.started_attempt(), Some(attempt_key(2, 1)));
     assert_eq!(
@@ -146,7 +146,7 @@ fn reaching_the_limit_exits_with_zero_if_that_was_requested_but_is_not_complete(
 
 // spec: C4, C6
 #[test]
-fn without_its_plan_a_run_begins_no_iteration() {
+fn a_run_without_its_plan_starts_no_iteration() {
     let scene = LoopScenario::new(Policy::new(3)).without_plan().play_event(EventKind::Started);
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Failed), Some(2)));
     assert_eq!(scene.fact_names(), ["run.finished"]);
@@ -155,7 +155,7 @@ fn without_its_plan_a_run_begins_no_iteration() {
 
 // spec: C4, C6
 #[test]
-fn a_plan_that_is_gone_stops_the_next_iteration_and_not_the_one_that_has_just_finished() {
+fn a_missing_plan_prevents_the_next_iteration_but_does_not_affect_the_finished_one() {
     let scene = LoopScenario::start_run(Policy::new(3)).without_plan();
     let worked = scene.end_attempt(1, 1, quiet_report());
     assert_eq!(worked.exit_code(), Some(2));
@@ -168,7 +168,7 @@ fn a_plan_that_is_gone_stops_the_next_iteration_and_not_the_one_that_has_just_fi
 
 // spec: C4, L5
 #[test]
-fn a_retry_is_no_new_iteration_and_needs_no_plan() {
+fn a_retry_is_not_a_new_iteration_and_needs_no_plan() {
     let scene = LoopScenario::start_run(Policy::new(3)).without_plan().end_attempt(1, 1, crash_report());
     assert_eq!(
         scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) }).started_attempt(),
@@ -207,7 +207,7 @@ fn an_agent_that_says_blocked_ends_the_run_as_blocked() {
 
 // spec: S4
 #[test]
-fn a_claim_of_an_attempt_that_failed_is_no_claim() {
+fn a_claim_of_a_failed_attempt_does_not_count() {
     let failed = AttemptReport { ending: AttemptEnding::Exited { code: 1 }, ..claiming_report() };
     for report in [failed, error_report(AgentErrorKind::Network)] {
         let scene = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, report);
@@ -216,14 +216,14 @@ fn a_claim_of_an_attempt_that_failed_is_no_claim() {
             Fact::Claim { claim, .. } => Some(claim.clone()),
             _ => None,
         });
-        let claim = claim.expect("the claim is kept");
+        let claim = claim.expect("the claim is recorded");
         assert!(claim.claimed && !claim.accepted && claim.why.contains("the attempt failed"));
     }
 }
 
 // spec: S11
 #[test]
-fn every_claim_is_kept_with_its_reason_accepted_or_not() {
+fn every_claim_is_recorded_with_its_reason_accepted_or_not() {
     for (report, word) in [
         (quiet_report(), "tag"),
         (claiming_report(), "asserted on line 1"),
@@ -231,17 +231,17 @@ fn every_claim_is_kept_with_its_reason_accepted_or_not() {
         (crash_report(), "tag"),
     ] {
         let scene = LoopScenario::start_run(policy_with_checks(3)).end_attempt(1, 1, report);
-        let why = scene.recorded_facts().into_iter().find_map(|fact| match fact {
+        let reason = scene.recorded_facts().into_iter().find_map(|fact| match fact {
             Fact::Claim { claim, .. } => Some(claim.why.clone()),
             _ => None,
         });
-        assert!(why.clone().expect("kept").contains(word), "{why:?}");
+        assert!(reason.clone().expect("recorded").contains(word), "{reason:?}");
     }
 }
 
 // spec: L7
 #[test]
-fn an_iteration_that_takes_too_long_is_stopped_counts_and_the_loop_goes_on() {
+fn an_iteration_that_takes_too_long_is_stopped_and_counts_and_the_loop_continues() {
     let scene = LoopScenario::start_run(Policy::new(3)).fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) });
     assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));
     let scene = scene.end_attempt(1, 1, report_with_ending(AttemptEnding::Signalled { signal: 15 }));
@@ -263,7 +263,7 @@ fn a_silent_agent_is_stopped_and_its_iteration_counts() {
 
 // spec: L7
 #[test]
-fn a_time_out_is_not_retried_and_its_claim_does_not_count() {
+fn a_timed_out_iteration_is_not_retried_and_its_claim_does_not_count() {
     let scene = LoopScenario::start_run(policy_with_checks(3))
         .fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) })
         .end_attempt(1, 1, claiming_report());
@@ -273,7 +273,7 @@ fn a_time_out_is_not_retried_and_its_claim_does_not_count() {
 
 // spec: L7
 #[test]
-fn an_agent_that_stays_after_its_result_is_stopped_and_its_claim_counts() {
+fn an_agent_that_does_not_exit_after_its_result_is_stopped_and_its_claim_counts() {
     let scene =
         LoopScenario::start_run(policy_with_checks(3)).play_event(EventKind::ResultSeen { key: attempt_key(1, 1) });
     let timer = LoopTimer::AfterResult { key: attempt_key(1, 1) };
@@ -286,7 +286,7 @@ fn an_agent_that_stays_after_its_result_is_stopped_and_its_claim_counts() {
 
 // spec: L7
 #[test]
-fn new_output_disarms_the_after_result_timer() {
+fn new_output_cancels_the_after_result_timer() {
     let scene = LoopScenario::start_run(Policy::new(3))
         .play_event(EventKind::ResultSeen { key: attempt_key(1, 1) })
         .play_event(EventKind::SpokeAgain { key: attempt_key(1, 1) });
@@ -295,7 +295,7 @@ fn new_output_disarms_the_after_result_timer() {
 
 // spec: L7
 #[test]
-fn retries_share_the_time_of_their_iteration() {
+fn retries_share_the_timeout_of_their_iteration() {
     let scene = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, crash_report()).set_time(1_000 + 3_000_000);
     let scene = scene.fire_timer(LoopTimer::Retry { key: attempt_key(1, 2) });
     let left = Effect::StartTimer { timer: LoopTimer::Iteration { key: attempt_key(1, 2) }, after_ms: 600_000 };
@@ -306,7 +306,7 @@ fn retries_share_the_time_of_their_iteration() {
 
 // spec: L12
 #[test]
-fn the_first_signal_stops_politely_and_ends_as_interrupted() {
+fn the_first_signal_stops_the_agent_gracefully_and_the_run_ends_as_interrupted() {
     for (signal, code) in [(StopSignal::Int, 130), (StopSignal::Term, 143), (StopSignal::Hangup, 143)] {
         let scene = LoopScenario::start_run(Policy::new(3)).send_signal(signal);
         assert!(scene.has_effect(&Effect::StopAgent { key: attempt_key(1, 1) }));
@@ -318,14 +318,14 @@ fn the_first_signal_stops_politely_and_ends_as_interrupted() {
 
 // spec: L12
 #[test]
-fn the_second_signal_kills_now() {
+fn the_second_signal_kills_the_agent() {
     let scene = LoopScenario::start_run(Policy::new(3)).send_signal(StopSignal::Int).send_signal(StopSignal::Int);
     assert!(scene.has_effect(&Effect::KillAgent { key: attempt_key(1, 1) }));
 }
 
 // spec: L12
 #[test]
-fn a_signal_while_a_time_out_is_stopping_the_agent_ends_the_run() {
+fn a_signal_while_a_timeout_stops_the_agent_ends_the_run() {
     let scene = LoopScenario::start_run(Policy::new(3))
         .fire_timer(LoopTimer::Iteration { key: attempt_key(1, 1) })
         .send_signal(StopSignal::Int)
@@ -335,7 +335,7 @@ fn a_signal_while_a_time_out_is_stopping_the_agent_ends_the_run() {
 
 // spec: L12
 #[test]
-fn a_signal_before_the_start_or_between_attempts_ends_the_run_at_once() {
+fn a_signal_before_the_start_or_between_attempts_ends_the_run_immediately() {
     assert_eq!(LoopScenario::new(Policy::new(3)).send_signal(StopSignal::Int).exit_code(), Some(130));
     let waiting = LoopScenario::start_run(Policy::new(3)).end_attempt(1, 1, crash_report());
     assert_eq!(waiting.send_signal(StopSignal::Term).exit_code(), Some(143));
@@ -343,7 +343,7 @@ fn a_signal_before_the_start_or_between_attempts_ends_the_run_at_once() {
 
 // spec: L12
 #[test]
-fn a_signal_while_checks_run_is_no_verdict() {
+fn a_signal_while_checks_run_gives_no_verdict() {
     let scene = LoopScenario::start_run(policy_with_checks(3))
         .end_attempt(1, 1, claiming_report())
         .send_signal(StopSignal::Int);
@@ -354,19 +354,19 @@ fn a_signal_while_checks_run_is_no_verdict() {
 }
 
 #[test]
-fn one_verdict_that_could_not_be_evaluated_goes_on_and_two_in_a_row_are_blocked() {
-    let blind = |scene: LoopScenario, iteration| {
+fn the_run_continues_after_one_unevaluated_verdict_and_is_blocked_after_two_in_a_row() {
+    let verify = |scene: LoopScenario, iteration| {
         scene.end_attempt(iteration, 1, claiming_report()).deliver_verdict(iteration, 1, Verdict::CouldNotEvaluate)
     };
-    let scene = blind(LoopScenario::start_run(policy_with_checks(9)), 1);
+    let scene = verify(LoopScenario::start_run(policy_with_checks(9)), 1);
     assert_eq!(scene.started_attempt(), Some(attempt_key(2, 1)));
-    let scene = blind(scene, 2);
+    let scene = verify(scene, 2);
     assert_eq!((scene.run_outcome(), scene.exit_code()), (Some(Outcome::Blocked), Some(6)));
     assert!(scene.end_reason().contains("exit code 127"));
 }
 
 #[test]
-fn a_verdict_between_two_blind_ones_starts_the_count_again() {
+fn a_verdict_between_two_unevaluated_ones_resets_the_count() {
     let scene = LoopScenario::start_run(policy_with_checks(9))
         .end_attempt(1, 1, claiming_report())
         .deliver_verdict(1, 1, Verdict::CouldNotEvaluate)
@@ -425,7 +425,7 @@ fn an_unusable_work_tree_ends_the_run_with_exit_code_ten() {
 
 // spec: L2
 #[test]
-fn every_outcome_has_a_name_that_reads_back() {
+fn every_outcome_can_be_parsed_from_its_name() {
     for outcome in Outcome::ALL {
         assert_eq!(Outcome::parse(outcome.as_str()), Some(outcome));
     }

@@ -1,4 +1,4 @@
-//! What several phases share: beginning an iteration or an attempt, ending an iteration, ending the run.
+//! Transitions that several phases share: starting an iteration or an attempt, ending an iteration, ending the run.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -16,18 +16,10 @@ use crate::policy::{NonceUse, ProofRequirement};
 use crate::prompt::{PromptPlan, RejectionFeedback};
 use crate::stall::{self, StallDecision};
 
-/// The iteration to begin.
-pub(super) struct IterationStart {
-    pub(super) number: u32,
-    pub(super) plan: PromptPlan,
-    pub(super) at: UnixMillis,
-    pub(super) random: u32,
-}
-
-/// Why an iteration ended without ending the run, and what the next prompt must say about it.
+/// How an iteration ended that did not end the run.
 pub(super) enum IterationResult {
     NoClaim,
-    /// A claim was rejected.
+    /// The claim was rejected. The next prompt contains the feedback.
     Rejected(RejectionFeedback),
     TimedOut,
 }
@@ -36,51 +28,51 @@ pub(super) fn record_fact(fact: Fact) -> Effect {
     Effect::Record { fact }
 }
 
-/// Begins a run. One that is to be proven is prepared first, if it has something to stand on.
-pub(super) fn open_run(context: LoopContext, when: (UnixMillis, u32)) -> StepResult {
+/// Starts a run. A run with checks is prepared first, unless the plan that it follows is missing.
+pub(super) fn open_run(context: LoopContext) -> StepResult {
     match (context.policy.proof, context.event_context.plan_availability) {
         (ProofRequirement::Checks, PlanAvailability::Available) => prepare_run(context, 1),
         (ProofRequirement::Checks, PlanAvailability::Missing) | (ProofRequirement::ClaimAlone, _) => {
-            begin_first_iteration(context, when)
+            begin_first_iteration(context)
         }
     }
 }
 
-/// Begins the first iteration.
-pub(super) fn begin_first_iteration(context: LoopContext, (at, dice): (UnixMillis, u32)) -> StepResult {
-    begin_iteration(context, IterationStart { number: 1, plan: PromptPlan::first_iteration(), at, random: dice })
+pub(super) fn begin_first_iteration(context: LoopContext) -> StepResult {
+    begin_iteration(context, 1, PromptPlan::first_iteration())
 }
 
-/// Seals, and runs the external checks once, before any agent is started.
+/// Seals the files that must not change and runs the external checks once, before any agent starts.
 pub(super) fn prepare_run(context: LoopContext, round: u32) -> StepResult {
     let effects = vec![Effect::Prepare { round, baseline: context.policy.baseline }];
     (context.enter_phase(LoopPhase::Preparing { round }), effects)
 }
 
-/// Begins an iteration with its first attempt, if it has something to stand on and something to spend.
-pub(super) fn begin_iteration(context: LoopContext, start: IterationStart) -> StepResult {
-    let before = start.number.saturating_sub(1);
+/// Starts an iteration with its first attempt, unless the plan is missing, a budget is exhausted or a pause was
+/// requested.
+pub(super) fn begin_iteration(context: LoopContext, number: u32, plan: PromptPlan) -> StepResult {
+    let before = number.saturating_sub(1);
     match (context.event_context.plan_availability, context.exhaustion_reason_after(before)) {
-        (PlanAvailability::Available, None) if context.wishes.pause => {
-            paused::pause_run(context, ResumePoint::Between { number: start.number, plan: start.plan })
+        (PlanAvailability::Available, None) if context.pending_commands.pause => {
+            paused::pause_run(context, ResumePoint::Between { number, plan })
         }
-        (PlanAvailability::Available, None) => begin_iteration_now(context, start),
-        (PlanAvailability::Available, Some(what)) => {
-            finish_run(context, before, RunEnd::new(Outcome::OverBudget, what))
+        (PlanAvailability::Available, None) => begin_iteration_now(context, number, plan),
+        (PlanAvailability::Available, Some(reason)) => {
+            finish_run(context, before, RunEnd::new(Outcome::OverBudget, reason))
         }
         (PlanAvailability::Missing, _) => finish_run(context, before, RunEnd::plan_missing()),
     }
 }
 
-fn begin_iteration_now(mut context: LoopContext, start: IterationStart) -> StepResult {
+fn begin_iteration_now(mut context: LoopContext, number: u32, plan: PromptPlan) -> StepResult {
     let nonce = match context.policy.nonce {
         NonceUse::Off => None,
-        NonceUse::EachIteration => Some(PromiseNonce::from_random(start.random)),
+        NonceUse::EachIteration => Some(PromiseNonce::from_random(context.event_context.random)),
     };
     let mut iteration = IterationState {
-        number: start.number,
-        started: start.at,
-        plan: start.plan,
+        number,
+        started: context.now(),
+        plan,
         nonce,
         session: context.session.clone(),
         excused_attempts: 0,
@@ -90,25 +82,20 @@ fn begin_iteration_now(mut context: LoopContext, start: IterationStart) -> StepR
     };
     let mut effects = vec![record_fact(Fact::IterationStarted { iteration: iteration.number })];
     effects.extend(rate_limited::return_to_preferred(&mut context, &mut iteration));
-    let (state, started) = start_attempt(context, iteration, 1, start.at);
+    let (state, started) = start_attempt(context, iteration, 1);
     effects.extend(started);
     (state, effects)
 }
 
-/// Starts one attempt and the timers that watch it, unless everything that the run may use is used up.
-pub(super) fn start_attempt(
-    mut context: LoopContext,
-    mut iteration: IterationState,
-    attempt: u32,
-    at: UnixMillis,
-) -> StepResult {
-    if let Some(what) = context.exhaustion_reason() {
-        return finish_over_budget(context, &iteration, what, at);
+/// Starts an attempt and its timers, unless a budget is exhausted.
+pub(super) fn start_attempt(mut context: LoopContext, mut iteration: IterationState, attempt: u32) -> StepResult {
+    if let Some(reason) = context.exhaustion_reason() {
+        return finish_over_budget(context, &iteration, reason);
     }
-    iteration.guidance.append(&mut context.wishes.guidance);
+    iteration.guidance.append(&mut context.pending_commands.guidance);
     let key = iteration.attempt_key(attempt);
     let timeouts = context.policy.timeouts;
-    let left_ms = timeouts.iteration_ms.saturating_sub(at.elapsed_since(iteration.started));
+    let left_ms = timeouts.iteration_ms.saturating_sub(context.now().elapsed_since(iteration.started));
     let mut effects = vec![
         record_fact(Fact::AttemptStarted { iteration: key.iteration, attempt }),
         Effect::StartAgent {
@@ -127,115 +114,106 @@ pub(super) fn start_attempt(
     (context.enter_phase(LoopPhase::Working { iteration, attempt }), effects)
 }
 
-/// Ends the iteration and the run, because everything is used up that the run may use.
-pub(super) fn finish_over_budget(
-    context: LoopContext,
-    iteration: &IterationState,
-    reason: String,
-    at: UnixMillis,
-) -> StepResult {
-    finish_with_iteration(context, iteration, (IterationStatus::Failed, at), RunEnd::new(Outcome::OverBudget, reason))
+/// Ends the iteration and the run because a budget is exhausted.
+pub(super) fn finish_over_budget(context: LoopContext, iteration: &IterationState, reason: String) -> StepResult {
+    finish_with_iteration(context, iteration, IterationStatus::Failed, RunEnd::new(Outcome::OverBudget, reason))
 }
 
-/// Begins the checks of what this attempt claimed.
+/// Starts the checks of the claim that this attempt made.
 pub(super) fn start_checks(context: LoopContext, mut iteration: IterationState, attempt: u32) -> StepResult {
     iteration.rounds += 1;
     let effects = vec![Effect::RunChecks { key: iteration.attempt_key(attempt), round: iteration.rounds }];
     (context.enter_phase(LoopPhase::Verifying { iteration, attempt }), effects)
 }
 
-/// Ends an iteration that counts and begins the next one, unless the limit stops it.
+/// Ends an iteration and starts the next one, unless the iteration limit or the stall limit is reached.
 pub(super) fn continue_run(
     mut context: LoopContext,
     iteration: &IterationState,
     result: IterationResult,
-    (at, dice): (UnixMillis, u32),
 ) -> StepResult {
     let status = match result {
         IterationResult::NoClaim | IterationResult::Rejected(_) => IterationStatus::Finished,
         IterationResult::TimedOut => IterationStatus::TimedOut,
     };
-    let mut effects = vec![iteration_ended(iteration, status, at)];
+    let mut effects = vec![iteration_ended(iteration, status, context.now())];
     let stall_decision = context.stall.count_iteration(iteration.has_moved, context.policy.stall_after);
-    let (state, rest_of) = match stall_decision {
+    let (state, more) = match stall_decision {
         _ if iteration.number >= context.policy.max_iterations => {
-            let ended = RunEnd::iterations_exhausted(exhausted_reason(&result), context.policy.when_exhausted);
-            finish_run(context, iteration.number, ended)
+            let run_end = RunEnd::iterations_exhausted(exhausted_reason(&result), context.policy.when_exhausted);
+            finish_run(context, iteration.number, run_end)
         }
-        StallDecision::Stop { unchanged_iterations: still } => {
-            finish_run(context, iteration.number, RunEnd::new(Outcome::Stalled, stall::stall_reason(still)))
+        StallDecision::Stop { unchanged_iterations } => {
+            let reason = stall::stall_reason(unchanged_iterations);
+            finish_run(context, iteration.number, RunEnd::new(Outcome::Stalled, reason))
         }
         StallDecision::Continue | StallDecision::LastChance { .. } => {
             let plan = next_prompt_plan(&mut context, result, stall_decision);
-            begin_iteration(context, IterationStart { number: iteration.number + 1, plan, at, random: dice })
+            begin_iteration(context, iteration.number + 1, plan)
         }
     };
-    effects.extend(rest_of);
+    effects.extend(more);
     (state, effects)
 }
 
-/// Ends the iteration and the run with it.
+/// Ends the iteration and the run.
 pub(super) fn finish_with_iteration(
     context: LoopContext,
     iteration: &IterationState,
-    (status, at): (IterationStatus, UnixMillis),
-    ended: RunEnd,
+    status: IterationStatus,
+    run_end: RunEnd,
 ) -> StepResult {
-    let mut effects = vec![iteration_ended(iteration, status, at)];
-    let (state, finished) = finish_run(context, iteration.number, ended);
+    let mut effects = vec![iteration_ended(iteration, status, context.now())];
+    let (state, finished) = finish_run(context, iteration.number, run_end);
     effects.extend(finished);
     (state, effects)
 }
 
-/// Does what somebody wished for, now that nothing is at work any more.
-pub(super) fn complete_stop(
-    context: LoopContext,
-    left: ResumePoint,
-    halt: StopRequest,
-    when: (UnixMillis, u32),
-) -> StepResult {
+/// Carries out a stop request after the agent and the checks have ended.
+pub(super) fn complete_stop(context: LoopContext, left: ResumePoint, halt: StopRequest) -> StepResult {
     match halt {
-        StopRequest::Signal(signal) => interrupt_run(context, left, when.0, signal),
-        StopRequest::Cancel => cancel_run(context, &left, when.0),
+        StopRequest::Signal(signal) => interrupt_run(context, left, signal),
+        StopRequest::Cancel => cancel_run(context, &left),
         StopRequest::Pause => paused::pause_run(context, left),
         StopRequest::PauseTakenBack => {
-            let now = context.event_context.clone();
+            let event_context = context.event_context.clone();
             let (state, paused) = paused::pause_run(context, left.clone());
-            let (context, _) = LoopContext::from_state(state, now);
-            let (state, effects) = recovery::resume_from(context, left, Vec::new(), when);
+            let (context, _) = LoopContext::from_state(state, event_context);
+            let (state, effects) = recovery::resume_from(context, left, Vec::new());
             (state, paused.into_iter().chain(effects).collect())
         }
     }
 }
 
-/// Ends the run for good, with the iteration that was going on.
-pub(super) fn cancel_run(context: LoopContext, left: &ResumePoint, at: UnixMillis) -> StepResult {
-    finish_from(context, left, (IterationStatus::Interrupted, at), RunEnd::cancelled_by_user())
+/// Ends the run permanently, together with the iteration in progress.
+pub(super) fn cancel_run(context: LoopContext, left: &ResumePoint) -> StepResult {
+    finish_from(context, left, IterationStatus::Interrupted, RunEnd::cancelled_by_user())
 }
 
-/// Ends the run, and the iteration where one was going on.
+/// Ends the run, together with the iteration in progress if there is one.
 pub(super) fn finish_from(
     context: LoopContext,
     left: &ResumePoint,
-    end: (IterationStatus, UnixMillis),
-    ended: RunEnd,
+    status: IterationStatus,
+    run_end: RunEnd,
 ) -> StepResult {
     match left.interrupted_iteration() {
-        Some(iteration) => finish_with_iteration(context, iteration, end, ended),
-        None => finish_run(context, left.iterations_begun(), ended),
+        Some(iteration) => finish_with_iteration(context, iteration, status, run_end),
+        None => finish_run(context, left.iterations_begun(), run_end),
     }
 }
 
-/// Ends the run because of a signal, and keeps where it can be taken up again.
-pub(super) fn interrupt_run(context: LoopContext, left: ResumePoint, at: UnixMillis, signal: StopSignal) -> StepResult {
+/// Ends the run because of a signal, and keeps the point at which it can be resumed.
+pub(super) fn interrupt_run(context: LoopContext, left: ResumePoint, signal: StopSignal) -> StepResult {
     let ended = RunEnd::interrupted_by_signal(signal);
-    let cut =
-        left.interrupted_iteration().map(|iteration| iteration_ended(iteration, IterationStatus::Interrupted, at));
-    let effects = cut.into_iter().chain(run_finished_effects(&context, left.iterations_begun(), &ended)).collect();
+    let now = context.now();
+    let interrupted =
+        left.interrupted_iteration().map(|iteration| iteration_ended(iteration, IterationStatus::Interrupted, now));
+    let effects =
+        interrupted.into_iter().chain(run_finished_effects(&context, left.iterations_begun(), &ended)).collect();
     (context.enter_phase(LoopPhase::Interrupted { left, ended }), effects)
 }
 
-/// Ends the run.
 pub(super) fn finish_run(context: LoopContext, iterations: u32, ended: RunEnd) -> StepResult {
     let effects = run_finished_effects(&context, iterations, &ended).into();
     (context.enter_phase(LoopPhase::Finished { iterations, ended }), effects)
@@ -257,7 +235,7 @@ fn iteration_ended(iteration: &IterationState, status: IterationStatus, at: Unix
     record_fact(Fact::IterationEnded { iteration: iteration.number, status, duration_ms })
 }
 
-/// An agent that gets nowhere is told so, and forgets what it did so far.
+/// Returns the prompt of the next iteration. A stalled agent gets a warning and a fresh session.
 fn next_prompt_plan(context: &mut LoopContext, result: IterationResult, stall_decision: StallDecision) -> PromptPlan {
     let feedback = match result {
         IterationResult::Rejected(feedback) => Some(feedback),

@@ -1,40 +1,36 @@
-//! While a claim is being checked. Only here can a run with checks become completed.
+//! The phase in which the checks of a claim run. A run with checks can be completed only here.
 use alloc::vec;
 
 use super::transitions::{self, IterationResult, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::control_command::StopRequest;
 use crate::effect::Effect;
-use crate::event::{Event, EventKind, UnixMillis};
+use crate::event::EventKind;
 use crate::evidence::{Evidence, Verdict};
 use crate::fact::{Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
 use crate::prompt::RejectionFeedback;
 
-/// So many verdicts in a row that could not be evaluated end the run: it must not burn a budget blindly.
+/// How many consecutive verdicts may be impossible to evaluate before the run ends, so that it does not waste its
+/// budget.
 const MAX_BLIND_VERDICTS: u32 = 2;
 
-pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: Event) -> StepResult {
-    let Event { at, random: dice, kind, .. } = event;
-    if is_late_event(&kind, iteration.attempt_key(attempt)) {
+pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: EventKind) -> StepResult {
+    if is_late_event(&event, iteration.attempt_key(attempt)) {
         return context.stay_in(LoopPhase::Verifying { iteration, attempt });
     }
-    match kind {
-        EventKind::Verified { evidence, .. } => on_verified(context, iteration, evidence, (at, dice)),
+    match event {
+        EventKind::Verified { evidence, .. } => on_verified(context, iteration, evidence),
         EventKind::Interrupted { signal } => stop_checks(context, iteration, attempt, StopRequest::Signal(signal)),
-        EventKind::Broken { what } => transitions::finish_with_iteration(
-            context,
-            &iteration,
-            (IterationStatus::Failed, at),
-            RunEnd::state_unusable(what),
-        ),
-        EventKind::Faulted { what, .. } => transitions::finish_with_iteration(
-            context,
-            &iteration,
-            (IterationStatus::Failed, at),
-            RunEnd::internal_fault(&what),
-        ),
+        EventKind::Broken { what } => {
+            let run_end = RunEnd::state_unusable(what);
+            transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
+        }
+        EventKind::Faulted { what, .. } => {
+            let run_end = RunEnd::internal_fault(&what);
+            transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
+        }
         EventKind::Started
         | EventKind::Recovered { .. }
         | EventKind::Ordered { .. }
@@ -52,12 +48,7 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
     }
 }
 
-fn on_verified(
-    mut context: LoopContext,
-    mut iteration: IterationState,
-    evidence: Evidence,
-    when: (UnixMillis, u32),
-) -> StepResult {
+fn on_verified(mut context: LoopContext, mut iteration: IterationState, evidence: Evidence) -> StepResult {
     iteration.has_moved |= context.stall.record_unmet_criteria(&evidence);
     context.spent = context.spent.add_known(evidence.judge_spend().unwrap_or_default());
     let verdict = evidence.verdict();
@@ -68,26 +59,22 @@ fn on_verified(
         Verdict::CouldNotEvaluate => context.blind_verdicts + 1,
         Verdict::Accepted | Verdict::Rejected => 0,
     };
-    let blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
-    let conclude = |context, outcome, reason| {
-        transitions::finish_with_iteration(
-            context,
-            &iteration,
-            (IterationStatus::Finished, when.0),
-            RunEnd::new(outcome, reason),
-        )
+    let is_too_often_blind = context.blind_verdicts >= MAX_BLIND_VERDICTS;
+    let finish = |context, outcome, reason| {
+        let run_end = RunEnd::new(outcome, reason);
+        transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
     };
     let (state, effects) = match verdict {
-        Verdict::Accepted => conclude(context, Outcome::Completed, reason),
-        Verdict::CouldNotEvaluate if blind => conclude(context, Outcome::Blocked, reason),
+        Verdict::Accepted => finish(context, Outcome::Completed, reason),
+        Verdict::CouldNotEvaluate if is_too_often_blind => finish(context, Outcome::Blocked, reason),
         Verdict::Rejected | Verdict::CouldNotEvaluate => {
-            transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback), when)
+            transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback))
         }
     };
     (state, core::iter::once(record_fact(fact)).chain(effects).collect())
 }
 
-/// Asks the checks to stop.
+/// Stops the checks.
 pub(super) fn stop_checks(
     context: LoopContext,
     iteration: IterationState,

@@ -1,11 +1,11 @@
-//! While the agent is alive: what its end is worth, and when it must be stopped.
+//! The phase in which the agent runs: how an ended attempt is handled, and when the agent is stopped.
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::rate_limited::{self, RefusedAttempt};
+use super::rate_limited::{self, NoAgentLeft, RefusedAttempt};
 use super::transitions::{self, IterationResult, record_fact};
 use super::{LoopContext, StepResult, is_late_event};
 use crate::attempt::{AttemptAssessment, AttemptEnding, AttemptReport, LeftoverProcesses, ModelSpend, RetryAdvice};
@@ -13,7 +13,7 @@ use crate::backoff::retry_delay_ms;
 use crate::claim::Claim;
 use crate::control_command::StopRequest;
 use crate::effect::Effect;
-use crate::event::{AttemptKey, Event, EventKind, LoopTimer, UnixMillis};
+use crate::event::{AttemptKey, EventKind, LoopTimer, UnixMillis};
 use crate::fact::{AttemptResult, ClaimFact, Fact, IterationStatus};
 use crate::loop_state::{IterationState, LoopPhase, StopReason, StopTarget};
 use crate::outcome::{Outcome, RunEnd};
@@ -21,28 +21,21 @@ use crate::policy::{ProofRequirement, RejectTagUse};
 use crate::prompt::RejectionFeedback;
 use crate::text::text_tail;
 
-pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: Event) -> StepResult {
-    let Event { at, random: dice, kind, .. } = event;
+pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt: u32, event: EventKind) -> StepResult {
     let key = iteration.attempt_key(attempt);
-    if is_late_event(&kind, key) {
+    if is_late_event(&event, key) {
         return context.stay_in(LoopPhase::Working { iteration, attempt });
     }
-    match kind {
+    match event {
         EventKind::AttemptEnded { report, .. } => {
-            let judgement = report.assess();
-            handle_ended_attempt(
-                context,
-                iteration,
-                EndedAttempt { number: attempt, report, assessment: judgement },
-                (at, dice),
-            )
+            let assessment = report.assess();
+            handle_ended_attempt(context, iteration, EndedAttempt { number: attempt, report, assessment })
         }
         EventKind::ResultSeen { .. } => {
             let after_ms = context.policy.timeouts.after_result_ms;
             start_timer(context, iteration, attempt, LoopTimer::AfterResult { key }, after_ms)
         }
         EventKind::SpokeAgain { .. } => cancel_timer(context, iteration, attempt, LoopTimer::AfterResult { key }),
-        // An agent that repeats requests has so long to get on.
         EventKind::Repeating { .. } => {
             let after_ms = context.policy.timeouts.repeating_ms;
             start_timer(context, iteration, attempt, LoopTimer::Repeating { key }, after_ms)
@@ -62,7 +55,7 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
             stop_agent(context, iteration, attempt, StopReason::Asked { halt: StopRequest::Signal(signal) })
         }
         EventKind::Broken { what } => stop_agent(context, iteration, attempt, StopReason::Broken { what }),
-        EventKind::Faulted { what, .. } => finish_after_fault(context, &iteration, (attempt, what), at),
+        EventKind::Faulted { what, .. } => finish_after_fault(context, &iteration, attempt, what),
         EventKind::Started
         | EventKind::Recovered { .. }
         | EventKind::Ordered { .. }
@@ -72,71 +65,53 @@ pub(super) fn on_event(context: LoopContext, iteration: IterationState, attempt:
     }
 }
 
-/// An attempt that is over, with its judgement.
+/// An attempt that has ended.
 pub(super) struct EndedAttempt {
     pub(super) number: u32,
     pub(super) report: Box<AttemptReport>,
     pub(super) assessment: AttemptAssessment,
 }
 
-/// Decides what an ended attempt leads to.
+/// Records an ended attempt and starts what follows: checks, a retry, a wait, the next iteration or the end of the run.
 pub(super) fn handle_ended_attempt(
     mut context: LoopContext,
     iteration: IterationState,
     attempt: EndedAttempt,
-    when: (UnixMillis, u32),
 ) -> StepResult {
     context.spent = context.spent.add_known(attempt.report.spend);
     let iteration = iteration.with_changes_of(&attempt.report);
-    let EndedAttempt { number, report, assessment: judgement } = attempt;
-    let problem = match judgement {
-        AttemptAssessment::Succeeded => {
-            return handle_good_attempt(context, iteration, (number, report), when);
+    let EndedAttempt { number, report, assessment } = attempt;
+    let problem = match assessment {
+        AttemptAssessment::Succeeded => return handle_good_attempt(context, iteration, number, &report),
+        AttemptAssessment::Failed { reason, retry } => AttemptProblem::Failed { reason, retry },
+        AttemptAssessment::RateLimited { reason, reset_at } => AttemptProblem::RateLimited { reason, reset_at },
+        AttemptAssessment::SessionEnded { reason } if iteration.session.is_some() => {
+            AttemptProblem::SessionEnded { reason }
         }
-        AttemptAssessment::Failed { reason: why, retry: hope } => AttemptProblem::Failed { reason: why, retry: hope },
-        AttemptAssessment::RateLimited { reason: why, reset_at } => {
-            AttemptProblem::RateLimited { reason: why, reset_at }
-        }
-        AttemptAssessment::SessionEnded { reason: why } if iteration.session.is_some() => {
-            AttemptProblem::SessionEnded { reason: why }
-        }
-        AttemptAssessment::SessionEnded { reason: why } => {
-            AttemptProblem::Failed { reason: why, retry: RetryAdvice::Retry }
-        }
+        AttemptAssessment::SessionEnded { reason } => AttemptProblem::Failed { reason, retry: RetryAdvice::Retry },
     };
     let key = iteration.attempt_key(number);
-    let status = (IterationStatus::Failed, Some(problem.failure_reason().to_string()));
-    let mut facts = record_attempt(&iteration, (number, &report), status);
+    let failure = Some(problem.failure_reason().to_string());
+    let mut facts = record_attempt(&iteration, number, &report, IterationStatus::Failed, failure);
     facts.push(record_claim(key, &report, ClaimDisposition::AttemptFailed));
     let (state, effects) = match problem {
-        AttemptProblem::Failed { reason: why, retry: hope } => {
+        AttemptProblem::Failed { reason, retry } => {
             let session = iteration.session.map(|session| session.after_attempt(&report));
             let iteration = IterationState { session, ..iteration };
-            let failure = AttemptFailure {
-                attempt: number,
-                reason: why,
-                retry: hope,
-                has_failed_at_startup: report.has_ended_at_startup(),
-            };
-            handle_failure(context, iteration, failure, when)
+            let failure =
+                AttemptFailure { attempt: number, reason, retry, has_failed_at_startup: report.has_ended_at_startup() };
+            handle_failure(context, iteration, failure)
         }
-        AttemptProblem::RateLimited { reason: why, reset_at } => {
+        AttemptProblem::RateLimited { reason, reset_at } => {
             context.remember_session(&iteration, &report);
-            rate_limited::handle_refusal(
-                context,
-                iteration,
-                RefusedAttempt { attempt: number, reason: why, reset_at },
-                when,
-            )
+            rate_limited::handle_refusal(context, iteration, RefusedAttempt { attempt: number, reason, reset_at })
         }
-        AttemptProblem::SessionEnded { reason: why } => {
-            restart_in_fresh_session(context, iteration, (number, why), when.0)
-        }
+        AttemptProblem::SessionEnded { reason } => restart_in_fresh_session(context, iteration, number, &reason),
     };
     (state, facts.into_iter().chain(effects).collect())
 }
 
-/// What an attempt that was not good leads to.
+/// Why an attempt did not succeed.
 enum AttemptProblem {
     Failed { reason: String, retry: RetryAdvice },
     RateLimited { reason: String, reset_at: Option<UnixMillis> },
@@ -146,23 +121,21 @@ enum AttemptProblem {
 impl AttemptProblem {
     fn failure_reason(&self) -> &str {
         match self {
-            Self::Failed { reason: why, .. }
-            | Self::RateLimited { reason: why, .. }
-            | Self::SessionEnded { reason: why } => why,
+            Self::Failed { reason, .. } | Self::RateLimited { reason, .. } | Self::SessionEnded { reason } => reason,
         }
     }
 }
 
-/// The session cannot go on, so the same work begins at once in a new one. That is no failure of the agent.
+/// Repeats the attempt in a fresh session because the old one cannot be resumed. This does not count as a failure.
 fn restart_in_fresh_session(
     mut context: LoopContext,
     iteration: IterationState,
-    (attempt, why): (u32, String),
-    at: UnixMillis,
+    attempt: u32,
+    cause: &str,
 ) -> StepResult {
     context.session = None;
     let next = attempt + 1;
-    let reason = format!("the session of the agent cannot go on: {why}");
+    let reason = format!("the agent's session cannot be resumed: {cause}");
     let fact = record_fact(Fact::SessionFresh { iteration: iteration.number, attempt: next, reason });
     let iteration = IterationState {
         plan: iteration.plan.into_whole(),
@@ -170,69 +143,68 @@ fn restart_in_fresh_session(
         excused_attempts: iteration.excused_attempts + 1,
         ..iteration
     };
-    let (state, effects) = transitions::start_attempt(context, iteration, next, at);
+    let (state, effects) = transitions::start_attempt(context, iteration, next);
     (state, core::iter::once(fact).chain(effects).collect())
 }
 
 fn handle_good_attempt(
     mut context: LoopContext,
     iteration: IterationState,
-    attempt: (u32, Box<AttemptReport>),
-    when: (UnixMillis, u32),
+    attempt: u32,
+    report: &AttemptReport,
 ) -> StepResult {
-    let (number, report) = attempt;
-    let key = iteration.attempt_key(number);
-    let mut effects = record_attempt(&iteration, (number, &report), (IterationStatus::Finished, None));
-    context.remember_session(&iteration, &report);
+    let key = iteration.attempt_key(attempt);
+    let mut effects = record_attempt(&iteration, attempt, report, IterationStatus::Finished, None);
+    context.remember_session(&iteration, report);
     context.limits.in_a_row = 0;
     context.unpriced += u32::from(report.spend.cost_micros.is_none());
     let rejects = report.reading.reject.as_deref().filter(|_| context.policy.judging == RejectTagUse::Yes);
-    let halts = match (&report.reading.blocked, rejects) {
+    let run_end = match (&report.reading.blocked, rejects) {
         (Some(reason), _) => Some(RunEnd::new(Outcome::Blocked, format!("the agent is blocked: {reason}"))),
         (None, Some(reason)) => Some(RunEnd::work_sent_back(reason)),
         (None, None) => None,
     };
-    let (state, more) = match (halts, &report.reading.claim) {
-        (Some(ended), _) => {
-            transitions::finish_with_iteration(context, &iteration, (IterationStatus::Finished, when.0), ended)
+    let (state, more) = match (run_end, &report.reading.claim) {
+        (Some(run_end), _) => {
+            transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
         }
         (None, Claim::None { .. }) => {
-            effects.push(record_claim(key, &report, ClaimDisposition::NoClaim));
-            transitions::continue_run(context, &iteration, IterationResult::NoClaim, when)
+            effects.push(record_claim(key, report, ClaimDisposition::NoClaim));
+            transitions::continue_run(context, &iteration, IterationResult::NoClaim)
         }
         (None, Claim::Made { contradiction: Some(open), .. }) => {
-            effects.push(record_claim(key, &report, ClaimDisposition::Contradicted));
-            let reason = format!("the message that claims completion says itself: {}", open.sentence);
+            effects.push(record_claim(key, report, ClaimDisposition::Contradicted));
+            let reason = format!("the message that claims completion also says: {}", open.sentence);
             let feedback = RejectionFeedback { reason, tail: String::new() };
-            transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback), when)
+            transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback))
         }
         (None, Claim::Made { .. }) if context.policy.duty.is_violated_by(&report.reading.final_text) => {
-            effects.push(record_claim(key, &report, ClaimDisposition::SentBack));
-            let reason = "the message that approves the work also sends it back: decide".to_string();
+            effects.push(record_claim(key, report, ClaimDisposition::SentBack));
+            let reason = "the message that approves the work also rejects it: do one or the other".to_string();
             let feedback = RejectionFeedback { reason, tail: String::new() };
-            transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback), when)
+            transitions::continue_run(context, &iteration, IterationResult::Rejected(feedback))
         }
         (None, Claim::Made { contradiction: None, .. }) => {
-            effects.push(record_claim(key, &report, ClaimDisposition::Accepted));
-            handle_claim(context, iteration, number, when.0)
+            effects.push(record_claim(key, report, ClaimDisposition::Accepted));
+            handle_claim(context, iteration, attempt)
         }
     };
     effects.extend(more);
     (state, effects)
 }
 
-fn handle_claim(context: LoopContext, iteration: IterationState, attempt: u32, at: UnixMillis) -> StepResult {
+fn handle_claim(context: LoopContext, iteration: IterationState, attempt: u32) -> StepResult {
     match context.policy.proof {
         ProofRequirement::Checks => transitions::start_checks(context, iteration, attempt),
         ProofRequirement::ClaimAlone => {
             let reason = "claimed by the agent; nothing was verified".to_string();
-            let ended = RunEnd::new(Outcome::Completed, reason);
-            transitions::finish_with_iteration(context, &iteration, (IterationStatus::Finished, at), ended)
+            let run_end = RunEnd::new(Outcome::Completed, reason);
+            transitions::finish_with_iteration(context, &iteration, IterationStatus::Finished, run_end)
         }
     }
 }
 
-/// Why an attempt failed, and whether the agent had begun to work at all.
+/// Why an attempt failed, and whether it failed before the agent did any work.
 struct AttemptFailure {
     attempt: u32,
     reason: String,
@@ -240,68 +212,54 @@ struct AttemptFailure {
     has_failed_at_startup: bool,
 }
 
-fn handle_failure(
-    context: LoopContext,
-    iteration: IterationState,
-    failure: AttemptFailure,
-    when: (UnixMillis, u32),
-) -> StepResult {
-    let AttemptFailure { attempt, reason: why, retry: hope, has_failed_at_startup: at_start } = failure;
-    let (at, _) = when;
+fn handle_failure(context: LoopContext, iteration: IterationState, failure: AttemptFailure) -> StepResult {
+    let AttemptFailure { attempt, reason, retry, has_failed_at_startup } = failure;
     let failures = iteration.failure_count(attempt);
-    if hope == RetryAdvice::Retry && failures <= context.policy.max_retries {
-        return schedule_retry(context, iteration, (attempt, why), when);
+    if retry == RetryAdvice::Retry && failures <= context.policy.max_retries {
+        return schedule_retry(context, iteration, attempt, reason);
     }
-    let (context, iteration) = match rate_limited::give_up_on_fallback(context, iteration, (attempt, &why), at) {
-        Ok(step) => return step,
-        Err(back) => *back,
-    };
-    let reason = match hope {
+    let NoAgentLeft { context, iteration } =
+        match rate_limited::give_up_on_fallback(context, iteration, attempt, &reason) {
+            Ok(step) => return step,
+            Err(no_agent_left) => *no_agent_left,
+        };
+    let reason = match retry {
         RetryAdvice::Retry if failures > 1 => {
-            let how = if at_start { "fails at start," } else { "failed" };
-            format!("the agent {how} {failures} times in a row: {why}")
+            let when = if has_failed_at_startup { " at startup" } else { "" };
+            format!("the agent failed{when} {failures} times in a row: {reason}")
         }
-        RetryAdvice::Retry | RetryAdvice::None => why,
+        RetryAdvice::Retry | RetryAdvice::None => reason,
     };
-    transitions::finish_with_iteration(
-        context,
-        &iteration,
-        (IterationStatus::Failed, at),
-        RunEnd::new(Outcome::Failed, reason),
-    )
+    let run_end = RunEnd::new(Outcome::Failed, reason);
+    transitions::finish_with_iteration(context, &iteration, IterationStatus::Failed, run_end)
 }
 
-/// Waits before the next attempt with the same prompt, if there may be one.
-fn schedule_retry(
-    context: LoopContext,
-    iteration: IterationState,
-    failure: (u32, String),
-    (at, dice): (UnixMillis, u32),
-) -> StepResult {
-    if let Some(what) = context.exhaustion_reason() {
-        return transitions::finish_over_budget(context, &iteration, what, at);
+/// Schedules another attempt with the same prompt, unless a budget is exhausted.
+fn schedule_retry(context: LoopContext, iteration: IterationState, attempt: u32, reason: String) -> StepResult {
+    if let Some(reason) = context.exhaustion_reason() {
+        return transitions::finish_over_budget(context, &iteration, reason);
     }
-    let (attempt, reason) = failure;
-    let delay_ms = retry_delay_ms(iteration.failure_count(attempt), dice);
+    let delay_ms = retry_delay_ms(iteration.failure_count(attempt), context.event_context.random);
     let next = attempt + 1;
     let key = iteration.attempt_key(next);
     let effects = vec![
         record_fact(Fact::RetryScheduled { iteration: key.iteration, attempt: next, delay_ms, reason }),
         Effect::StartTimer { timer: LoopTimer::Retry { key }, after_ms: delay_ms },
     ];
-    (context.enter_phase(LoopPhase::Waiting { iteration, attempt: next, until: at.add_millis(delay_ms) }), effects)
+    let until = context.now().add_millis(delay_ms);
+    (context.enter_phase(LoopPhase::Waiting { iteration, attempt: next, until }), effects)
 }
 
-/// The part of the driver that watched the agent failed. What the agent did meanwhile is not known.
+/// Ends the run because the part of the driver that supervised the agent failed. The outcome of the attempt is unknown.
 pub(super) fn finish_after_fault(
     context: LoopContext,
     iteration: &IterationState,
-    (attempt, what): (u32, String),
-    at: UnixMillis,
+    attempt: u32,
+    fault: String,
 ) -> StepResult {
-    let ended = RunEnd::internal_fault(&what);
-    let fact = unseen_attempt_fact(iteration.attempt_key(attempt), (IterationStatus::Failed, what));
-    let (state, effects) = transitions::finish_with_iteration(context, iteration, (IterationStatus::Failed, at), ended);
+    let run_end = RunEnd::internal_fault(&fault);
+    let fact = unseen_attempt_fact(iteration.attempt_key(attempt), IterationStatus::Failed, fault);
+    let (state, effects) = transitions::finish_with_iteration(context, iteration, IterationStatus::Failed, run_end);
     (state, core::iter::once(fact).chain(effects).collect())
 }
 
@@ -320,7 +278,7 @@ fn cancel_timer(context: LoopContext, iteration: IterationState, attempt: u32, t
 }
 
 fn handle_timer(context: LoopContext, iteration: IterationState, attempt: u32, timer: LoopTimer) -> StepResult {
-    let why = match timer {
+    let reason = match timer {
         LoopTimer::Iteration { .. } => StopReason::IterationTooLong,
         LoopTimer::Silence { .. } => StopReason::TooSilent,
         LoopTimer::AfterResult { .. } => StopReason::StayedAfterResult,
@@ -331,10 +289,10 @@ fn handle_timer(context: LoopContext, iteration: IterationState, attempt: u32, t
             return context.stay_in(LoopPhase::Working { iteration, attempt });
         }
     };
-    stop_agent(context, iteration, attempt, why)
+    stop_agent(context, iteration, attempt, reason)
 }
 
-/// Asks the agent to stop.
+/// Stops the agent gracefully.
 pub(super) fn stop_agent(
     context: LoopContext,
     iteration: IterationState,
@@ -348,33 +306,33 @@ pub(super) fn stop_agent(
     (context.enter_phase(LoopPhase::Stopping { iteration, attempt, stopping }), effects)
 }
 
-fn stop_reason(why: &StopReason) -> &str {
-    match why {
+fn stop_reason(reason: &StopReason) -> &str {
+    match reason {
         StopReason::IterationTooLong => "the iteration took too long",
         StopReason::TooSilent => "the agent was silent for too long",
-        StopReason::StayedAfterResult => "the agent stayed alive after its final record",
-        StopReason::OnlyRepeats => "the agent only repeated failed requests for too long",
-        StopReason::NoHandshake => "the agent opened no session in time",
+        StopReason::StayedAfterResult => "the agent did not exit after its final record",
+        StopReason::OnlyRepeats => "the agent only retried failed requests for too long",
+        StopReason::NoHandshake => "the agent did not open a session in time",
         StopReason::Asked { halt } => halt.journal_reason(),
         StopReason::OverBudget { what } | StopReason::Broken { what } => what,
     }
 }
 
-/// What became of what the agent claimed.
+/// How ralph treats the claim of an attempt.
 #[derive(Clone, Copy)]
 pub(super) enum ClaimDisposition {
-    /// It goes on to the checks, or is all the proof there is.
+    /// The checks run, or the claim is accepted if the run has no checks.
     Accepted,
-    /// No claim to speak of.
+    /// The agent made no claim.
     NoClaim,
     Contradicted,
-    /// The same message sends the work back.
+    /// The same message rejects the work.
     SentBack,
     AttemptFailed,
     Stopped,
 }
 
-/// Keeps what the agent claimed, and why that counts or does not.
+/// Records the claim of an attempt, and why it is accepted or not.
 pub(super) fn record_claim(key: AttemptKey, report: &AttemptReport, disposition: ClaimDisposition) -> Effect {
     let (claimed, mut why) = match &report.reading.claim {
         Claim::Made { line, .. } => (true, format!("asserted on line {line} of the final message")),
@@ -383,7 +341,7 @@ pub(super) fn record_claim(key: AttemptKey, report: &AttemptReport, disposition:
     let objection = match disposition {
         ClaimDisposition::Accepted | ClaimDisposition::NoClaim => None,
         ClaimDisposition::Contradicted => Some("but the same message says that work is open"),
-        ClaimDisposition::SentBack => Some("but the same message sends the work back"),
+        ClaimDisposition::SentBack => Some("but the same message rejects the work"),
         ClaimDisposition::AttemptFailed => Some("but the attempt failed"),
         ClaimDisposition::Stopped => Some("but the attempt was stopped"),
     };
@@ -394,18 +352,20 @@ pub(super) fn record_claim(key: AttemptKey, report: &AttemptReport, disposition:
     record_fact(Fact::Claim { iteration: key.iteration, claim: ClaimFact { claimed, accepted, why } })
 }
 
-/// Keeps how an attempt went, and says so where it did not resume the session that it should.
+/// Records the result of an attempt, and whether it started another session than the one it should have resumed.
 pub(super) fn record_attempt(
     iteration: &IterationState,
-    (attempt, report): (u32, &AttemptReport),
-    end: (IterationStatus, Option<String>),
+    attempt: u32,
+    report: &AttemptReport,
+    status: IterationStatus,
+    failure: Option<String>,
 ) -> Vec<Effect> {
     let key = iteration.attempt_key(attempt);
-    let mut facts = vec![attempt_ended_fact(key, report, end)];
-    if let (Some(asked), Some(found)) = (&iteration.session, &report.session)
-        && asked.id != *found
+    let mut facts = vec![attempt_ended_fact(key, report, status, failure)];
+    if let (Some(requested), Some(actual)) = (&iteration.session, &report.session)
+        && requested.id != *actual
     {
-        let reason = format!("the agent did not resume its session {} but began {found}", asked.id);
+        let reason = format!("the agent did not resume session {} but started {actual}", requested.id);
         facts.push(record_fact(Fact::SessionFresh { iteration: key.iteration, attempt, reason }));
     }
     facts
@@ -414,7 +374,8 @@ pub(super) fn record_attempt(
 fn attempt_ended_fact(
     key: AttemptKey,
     report: &AttemptReport,
-    (status, failure): (IterationStatus, Option<String>),
+    status: IterationStatus,
+    failure: Option<String>,
 ) -> Effect {
     let result = AttemptResult {
         status,
@@ -432,12 +393,12 @@ fn attempt_ended_fact(
     record_fact(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
 }
 
-/// Keeps an attempt whose end nobody saw. Nothing is made up from what it may have printed.
-pub(super) fn unseen_attempt_fact(key: AttemptKey, (status, why): (IterationStatus, String)) -> Effect {
+/// Records an attempt whose outcome is unknown. Its output is not evaluated.
+pub(super) fn unseen_attempt_fact(key: AttemptKey, status: IterationStatus, reason: String) -> Effect {
     let result = AttemptResult {
         status,
         ending: AttemptEnding::Unseen,
-        failure: Some(why),
+        failure: Some(reason),
         session: None,
         model: None,
         messages: None,
@@ -450,5 +411,5 @@ pub(super) fn unseen_attempt_fact(key: AttemptKey, (status, why): (IterationStat
     record_fact(Fact::AttemptEnded { iteration: key.iteration, attempt: key.attempt, result })
 }
 
-/// How much of the agent's last message the journal keeps; the whole of it is in the raw log.
+/// How much of the agent's last message the journal keeps. The raw log contains all of it.
 const MAX_FINAL_TEXT_BYTES: usize = 4_096;

@@ -1,13 +1,13 @@
-//! Whether what decides about a task may be relied on. What an agent wrote waits for a person; a person's own words do not.
+//! Approval of the terms of completion of a task. Terms that an agent wrote need the approval of a person.
 use super::approval_items::started_programs;
 use super::{CompletionSpec, Task, TaskStatus};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Approval {
-    /// A person wrote what decides, has approved it, or an agent wrote a task that starts nothing.
+    /// A person wrote or approved the terms, or an agent wrote a task that starts no program.
     #[default]
     Granted,
-    /// An agent wrote or changed some of it, and no person has approved that.
+    /// An agent wrote or changed the terms, and no person has approved them.
     Pending,
 }
 
@@ -19,8 +19,8 @@ pub enum TaskAuthor {
 }
 
 impl TaskAuthor {
-    /// Tells whether this author may give a task that status. What an agent has done is verified, and that moves its task:
-    /// its word does not.
+    /// Returns whether this author may change the status of a task. Verified work changes the status of an agent's
+    /// task; the agent itself may not.
     #[must_use]
     pub fn can_set_status(self, old: TaskStatus, new: TaskStatus) -> bool {
         match self {
@@ -31,12 +31,12 @@ impl TaskAuthor {
 }
 
 impl Approval {
-    /// Returns the approval of a task that is written now. `was` and `before` are how it stood with the task that it is
-    /// made of, and that task; a new one has none.
+    /// Returns the approval after a task was written. `previous` and `old_task` are the approval and the task before
+    /// the change; a new task has no `old_task`.
     ///
-    /// Nobody approves by writing: what waits goes on waiting, whoever changes something else. Where an agent changes what
-    /// decides, it waits anew, whether that starts something or no longer does. A new task that starts nothing and says nothing
-    /// of how claims are accepted has nothing to approve; neither has one from which a person took all of that.
+    /// Writing a task does not approve it: a pending approval stays pending when other fields change. If an agent
+    /// changes the terms, approval is required again. A new task that starts no program and has no acceptance rules
+    /// needs no approval, and neither does a task from which a person removed both.
     #[must_use]
     pub fn after_change(previous: Self, old_task: Option<&Task>, new_task: &Task, author: TaskAuthor) -> Self {
         let (is_needed, was_needed) = (needs_approval(new_task), old_task.is_some_and(needs_approval));
@@ -49,15 +49,14 @@ impl Approval {
     }
 }
 
-/// Tells whether a task has something that a person must have seen, if an agent wrote it: it starts something, or says what may
-/// change and where claims are checked.
+/// Returns whether a task needs approval if an agent wrote it: it starts a program, or it has acceptance rules.
 fn needs_approval(task: &Task) -> bool {
     !started_programs(task).is_empty() || task.completion.as_ref().is_some_and(CompletionSpec::has_acceptance_rules)
 }
 
 fn after_agent_change(old_task: Option<&Task>, new_task: &Task, is_needed: bool) -> Approval {
-    let waits = old_task.map_or(is_needed, |before| before.completion != new_task.completion);
-    if waits { Approval::Pending } else { Approval::Granted }
+    let is_pending = old_task.map_or(is_needed, |old_task| old_task.completion != new_task.completion);
+    if is_pending { Approval::Pending } else { Approval::Granted }
 }
 
 #[cfg(test)]
@@ -81,7 +80,7 @@ mod tests {
 
     // spec: T8
     #[test]
-    fn what_an_agent_wrote_waits_and_what_a_person_wrote_does_not() {
+    fn the_task_of_an_agent_needs_approval_and_the_task_of_a_person_does_not() {
         let new = task_with_command(Some("make"));
         let after = |task: &Task, author| Approval::after_change(Approval::Granted, None, task, author);
         assert_eq!(after(&new, TaskAuthor::Agent), Approval::Pending);
@@ -101,7 +100,7 @@ mod tests {
 
     // spec: T8
     #[test]
-    fn an_agent_who_changes_what_decides_takes_the_approval_away_and_nothing_else_does() {
+    fn an_approval_is_revoked_only_when_an_agent_changes_the_terms() {
         let old = task_with_command(Some("make"));
         let titled = Task { title: "B".to_string(), ..old.clone() };
         let after = |now: &Task, author| Approval::after_change(Approval::Granted, Some(&old), now, author);
@@ -111,18 +110,18 @@ mod tests {
         assert_eq!(
             after(&task_with_command(None), TaskAuthor::Agent),
             Approval::Pending,
-            "what starts nothing decides too"
+            "terms that start nothing count too"
         );
         let mut easier = old.clone();
         easier.completion.as_mut().unwrap().acceptance_criteria = alloc::vec!["anything".to_string()];
         assert_eq!(after(&easier, TaskAuthor::Agent), Approval::Pending);
-        let patient = Approval::after_change(
+        let unchanged = Approval::after_change(
             Approval::Pending,
             Some(&task_with_command(None)),
             &task_with_command(None),
             TaskAuthor::Person,
         );
-        assert_eq!(patient, Approval::Pending, "nobody approves by changing a title");
+        assert_eq!(unchanged, Approval::Pending, "changing a title does not approve the task");
     }
 
     // spec: T8, V9, V10
@@ -133,22 +132,21 @@ mod tests {
             task.completion.iter_mut().for_each(change);
             task
         };
-        let said = [
+        let tasks = [
             with(|spec| spec.allow_changes = Some([String::from("verify.sh")].into())),
             with(|spec| spec.guard = Some([String::from("!tests")].into())),
             with(|spec| spec.isolation = Some(CheckIsolation::Workspace)),
         ];
-        for new in said {
-            let after =
-                |was, before: Option<&Task>, now: &Task, author| Approval::after_change(was, before, now, author);
+        for new in tasks {
+            let after = Approval::after_change;
             assert_eq!(after(Approval::Granted, None, &new, TaskAuthor::Agent), Approval::Pending);
             assert_eq!(
                 after(Approval::Granted, Some(&task_with_command(None)), &new, TaskAuthor::Agent),
                 Approval::Pending
             );
             assert_eq!(after(Approval::Granted, None, &new, TaskAuthor::Person), Approval::Granted);
-            let taken = after(Approval::Pending, Some(&new), &task_with_command(None), TaskAuthor::Person);
-            assert_eq!(taken, Approval::Granted, "a person took it out");
+            let removed = after(Approval::Pending, Some(&new), &task_with_command(None), TaskAuthor::Person);
+            assert_eq!(removed, Approval::Granted, "a person removed the rule");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What decides when a task is done, and what of it is started. Who approves a task approves exactly this.
+//! The terms of completion that an approval of a task covers, and the programs that they start.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -6,50 +6,49 @@ use alloc::vec::Vec;
 
 use super::{CheckForSpec, CompletionSpec, MethodName, OneOrMany, Role, Task, VerificationConfig};
 
-/// A program that a criterion starts, or something else that decides.
+/// A program that a criterion starts, or another term of completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalItem {
-    /// The role; behind it the stages that lead there.
+    /// The role, followed by the names of the stages that contain the item.
     pub location: String,
-    /// The command as it was written, or the plugin or template by name, with all that they are given.
+    /// The command as written, or the name of the plugin or template, with all settings.
     pub description: String,
 }
 
-/// Something that decides.
 struct CompletionTerm {
     is_started: bool,
     item: ApprovalItem,
 }
 
-/// Returns everything that the criteria of a task would start, for all roles.
+/// Returns every program that the criteria of a task start, for all roles.
 #[must_use]
 pub fn started_programs(task: &Task) -> Vec<ApprovalItem> {
     role_terms(task).into_iter().filter(|term| term.is_started).map(|term| term.item).collect()
 }
 
-/// Returns everything that decides when a task is done: outcome, acceptance, and how each role is verified.
+/// Returns all terms of completion: outcome, acceptance criteria, acceptance rules, and how each role is verified.
 #[must_use]
 pub fn completion_terms(task: &Task) -> Vec<ApprovalItem> {
-    let said = |place: &str, what: &String| ApprovalItem { location: place.to_string(), description: what.clone() };
-    let outcome = task.completion.iter().map(|spec| said("outcome", &spec.outcome));
-    let accepted = task.completion.iter().flat_map(|spec| &spec.acceptance_criteria);
-    let accepted = accepted.map(|criterion| said("acceptance", criterion));
-    let terms = outcome.chain(accepted).chain(task.completion.iter().flat_map(acceptance_items));
+    let item = |location: &str, text: &String| ApprovalItem { location: location.into(), description: text.clone() };
+    let outcome = task.completion.iter().map(|spec| item("outcome", &spec.outcome));
+    let criteria = task.completion.iter().flat_map(|spec| &spec.acceptance_criteria);
+    let criteria = criteria.map(|criterion| item("acceptance", criterion));
+    let terms = outcome.chain(criteria).chain(task.completion.iter().flat_map(acceptance_items));
     terms.chain(role_terms(task).into_iter().map(|term| term.item)).collect()
 }
 
-/// Returns how claims are accepted beside the criteria.
+/// Returns the acceptance rules that apply in addition to the criteria.
 fn acceptance_items(spec: &CompletionSpec) -> Vec<ApprovalItem> {
-    let listed = |place: &str, patterns: &Option<Vec<String>>| {
-        let what = patterns.as_ref()?.join(", ");
-        Some(ApprovalItem { location: place.to_string(), description: what })
+    let patterns_item = |location: &str, patterns: &Option<Vec<String>>| {
+        let description = patterns.as_ref()?.join(", ");
+        Some(ApprovalItem { location: location.to_string(), description })
     };
     let isolation = spec.isolation.map(|isolation| ApprovalItem {
         location: "isolation".to_string(),
         description: isolation.as_str().to_string(),
     });
-    let listed = [listed("guard", &spec.guard), listed("allow_changes", &spec.allow_changes), isolation];
-    listed.into_iter().flatten().collect()
+    let items = [patterns_item("guard", &spec.guard), patterns_item("allow_changes", &spec.allow_changes), isolation];
+    items.into_iter().flatten().collect()
 }
 
 fn role_terms(task: &Task) -> Vec<CompletionTerm> {
@@ -63,17 +62,17 @@ fn role_terms(task: &Task) -> Vec<CompletionTerm> {
 }
 
 fn config_terms(location: &str, method: MethodName, config: &VerificationConfig) -> Vec<CompletionTerm> {
-    let said = |what| ApprovalItem { location: location.to_string(), description: what };
-    let start = |what| vec![CompletionTerm { is_started: true, item: said(what) }];
+    let item = |description| ApprovalItem { location: location.to_string(), description };
+    let start = |description| vec![CompletionTerm { is_started: true, item: item(description) }];
     if let Some(name) = &config.template {
         return start(format!("template {name}{}", describe_parameters(config)));
     }
     match method {
         MethodName::StringMatch => {
-            vec![CompletionTerm { is_started: false, item: said("the promise alone".to_string()) }]
+            vec![CompletionTerm { is_started: false, item: item("the promise alone".to_string()) }]
         }
         MethodName::Semantic => {
-            vec![CompletionTerm { is_started: false, item: said(describe_judge(config)) }]
+            vec![CompletionTerm { is_started: false, item: item(describe_judge(config)) }]
         }
         MethodName::External => {
             config.command.iter().flat_map(|command| start(describe_command(config, command))).collect()
@@ -94,14 +93,14 @@ fn stage_terms(location: &str, config: &VerificationConfig) -> Vec<CompletionTer
 }
 
 fn describe_judge(config: &VerificationConfig) -> String {
-    let looked_for = match &config.check_for {
+    let required = match &config.check_for {
         None => String::new(),
         Some(CheckForSpec::Text(text)) => format!(" for {text:?}"),
         Some(CheckForSpec::List(list)) => format!(" for {list:?}"),
     };
-    let refused = config.negative_patterns.as_ref();
-    let refused = refused.map_or_else(String::new, |patterns| format!(", never {patterns:?}"));
-    format!("a judge looks{looked_for}{refused}")
+    let forbidden = config.negative_patterns.as_ref();
+    let forbidden = forbidden.map_or_else(String::new, |patterns| format!(", rejects {patterns:?}"));
+    format!("a judge checks{required}{forbidden}")
 }
 
 fn describe_command(config: &VerificationConfig, command: &crate::criterion::CheckCommand) -> String {
@@ -121,7 +120,7 @@ fn describe_command(config: &VerificationConfig, command: &crate::criterion::Che
 
 fn describe_plugin(config: &VerificationConfig, name: &str) -> String {
     match &config.config {
-        Some(told) => format!("plugin {name} {told}"),
+        Some(json) => format!("plugin {name} {json}"),
         None => format!("plugin {name}"),
     }
 }
@@ -131,8 +130,7 @@ fn describe_parameters(config: &VerificationConfig) -> String {
         OneOrMany::One(value) => value.clone(),
         OneOrMany::More(values) => format!("[{}]", values.join(", ")),
     };
-    let given = config.with.iter().flatten().map(|(name, given)| format!(" {name}={}", value(given)));
-    given.collect()
+    config.with.iter().flatten().map(|(name, parameter)| format!(" {name}={}", value(parameter))).collect()
 }
 
 #[cfg(test)]
@@ -212,13 +210,13 @@ mod tests {
 
     // spec: T8
     #[test]
-    fn an_approver_sees_everything_that_decides() {
+    fn an_approver_sees_all_terms_of_completion() {
         let judged = VerificationConfig {
             check_for: Some(CheckForSpec::List(vec!["it is fast".into()])),
             negative_patterns: Some(vec!["slow".into()]),
             ..Default::default()
         };
-        let word = RoleSpec { verification_method: Some(MethodName::StringMatch), ..RoleSpec::default() };
+        let claim_only = RoleSpec { verification_method: Some(MethodName::StringMatch), ..RoleSpec::default() };
         let completion = CompletionSpec {
             outcome: "people log in".to_string(),
             acceptance_criteria: vec!["401".to_string(), "a token".to_string()],
@@ -227,7 +225,7 @@ mod tests {
             isolation: Some(crate::check_isolation::CheckIsolation::Clean),
             coder: role_spec(shell_config("make")),
             reviewer: role_spec(judged),
-            tester: Some(word),
+            tester: Some(claim_only),
             ..CompletionSpec::default()
         };
         let found = completion_terms(&Task { completion: Some(completion), ..Task::default() });
@@ -243,7 +241,7 @@ mod tests {
                 ("allow_changes", "verify.sh"),
                 ("isolation", "clean"),
                 ("coder", "make"),
-                ("reviewer", "a judge looks for [\"it is fast\"], never [\"slow\"]"),
+                ("reviewer", "a judge checks for [\"it is fast\"], rejects [\"slow\"]"),
                 ("tester", "the promise alone"),
             ]
         );

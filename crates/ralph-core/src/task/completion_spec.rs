@@ -1,4 +1,4 @@
-//! What done means for a task, and what each role must bring.
+//! The definition of done of a task, and the requirements for each role.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -9,17 +9,17 @@ use crate::check_isolation::CheckIsolation;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompletionSpec {
-    /// What is true when the task is done, in a way that can be measured.
+    /// What is true when the task is done. It should be measurable.
     pub outcome: String,
     /// At least one.
     pub acceptance_criteria: Vec<String>,
-    /// Files that must not change before a claim, beside those of the configuration.
+    /// Patterns of files that must not change, in addition to those of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Vec<String>>,
-    /// Sealed files that the work may change all the same, beside those of the configuration.
+    /// Patterns of sealed files that may change, in addition to those of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_changes: Option<Vec<String>>,
-    /// Where claims are checked, whatever the configuration says.
+    /// Where claims are checked. Overrides the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<CheckIsolation>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub struct CompletionSpec {
     pub qa: Option<RoleSpec>,
 }
 
-/// What one role is asked for. What nobody wrote is `None`.
+/// The requirements for one role. Fields that are not written are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,13 +48,13 @@ pub struct RoleSpec {
 }
 
 impl CompletionSpec {
-    /// Tells whether it says how claims are accepted, beside its criteria.
+    /// Returns whether it sets acceptance rules in addition to its criteria.
     #[must_use]
     pub fn has_acceptance_rules(&self) -> bool {
         self.guard.is_some() || self.allow_changes.is_some() || self.isolation.is_some()
     }
 
-    /// Returns the block of a role.
+    /// Returns the requirements for a role.
     #[must_use]
     pub fn role_spec(&self, role: &Role) -> Option<&RoleSpec> {
         match role {
@@ -66,7 +66,7 @@ impl CompletionSpec {
         }
     }
 
-    /// Returns the place for the block of a role, where it has one.
+    /// Returns the field for a role. Custom roles have none.
     pub fn role_spec_mut(&mut self, role: &Role) -> Option<&mut Option<RoleSpec>> {
         match role {
             Role::Coder => Some(&mut self.coder),
@@ -79,7 +79,7 @@ impl CompletionSpec {
 }
 
 impl RoleSpec {
-    /// Returns the method that is meant: the one that is named, or else the role's own.
+    /// Returns the explicit method or the default of the role.
     #[must_use]
     pub fn method_for(&self, role: &Role) -> MethodName {
         self.verification_method.or_else(|| role.default_method()).unwrap_or(MethodName::StringMatch)

@@ -1,4 +1,5 @@
-//! Which task waits for which. What waits for itself is never ready, and is refused when it is written.
+//! Dependencies between tasks. A cycle is an error when the task is written, because its tasks would never become
+//! ready.
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -6,16 +7,16 @@ use alloc::vec::Vec;
 
 use super::TaskStatus;
 
-/// Why dependencies cannot stay as they are.
+/// Why the dependencies of a task are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DependencyError {
-    #[error("task {task} depends on {unknown}, and there is no such task")]
+    #[error("task {task} depends on {unknown}, which does not exist")]
     UnknownTask { task: String, unknown: String },
-    #[error("task {} waits for itself: {}", .cycle.first().map_or("", String::as_str), .cycle.join(" → "))]
+    #[error("task {} depends on itself: {}", .cycle.first().map_or("", String::as_str), .cycle.join(" → "))]
     Cycle { cycle: Vec<String> },
 }
 
-/// Finds a dependency on a task that is not there, or a circle of them. `tasks` are all tasks with what they depend on.
+/// Finds a dependency on an unknown task, or a cycle. `tasks` are all tasks and their dependencies.
 #[must_use]
 pub fn find_dependency_error<'a>(tasks: impl IntoIterator<Item = (&'a str, &'a [String])>) -> Option<DependencyError> {
     let edges: BTreeMap<&str, &[String]> = tasks.into_iter().collect();
@@ -26,9 +27,9 @@ pub fn find_dependency_error<'a>(tasks: impl IntoIterator<Item = (&'a str, &'a [
     unknown.or_else(|| find_cycle(&edges).map(|cycle| DependencyError::Cycle { cycle }))
 }
 
-/// Walks every chain once, without recursion: a chain may be as long as the list.
+/// Walks every chain once. Iterative, because a chain may be as long as the task list.
 fn find_cycle(edges: &BTreeMap<&str, &[String]>) -> Option<Vec<String>> {
-    let mut settled: BTreeSet<&str> = BTreeSet::new();
+    let mut visited: BTreeSet<&str> = BTreeSet::new();
     for start in edges.keys() {
         let mut path: Vec<(&str, usize)> = Vec::from([(*start, 0)]);
         let mut on_path: BTreeSet<&str> = BTreeSet::from([*start]);
@@ -36,7 +37,7 @@ fn find_cycle(edges: &BTreeMap<&str, &[String]>) -> Option<Vec<String>> {
             let on = edges.get(task).and_then(|on| on.get(next)).map(String::as_str);
             match on {
                 None => {
-                    settled.insert(task);
+                    visited.insert(task);
                     on_path.remove(task);
                 }
                 Some(on) if on_path.contains(on) => {
@@ -45,7 +46,7 @@ fn find_cycle(edges: &BTreeMap<&str, &[String]>) -> Option<Vec<String>> {
                 }
                 Some(on) => {
                     path.push((task, next + 1));
-                    if !settled.contains(on) {
+                    if !visited.contains(on) {
                         path.push((on, 0));
                         on_path.insert(on);
                     }
@@ -56,17 +57,17 @@ fn find_cycle(edges: &BTreeMap<&str, &[String]>) -> Option<Vec<String>> {
     None
 }
 
-/// Returns the part of a path that closes on one of its tasks.
+/// Returns the part of a path that forms a cycle.
 fn cycle_from(path: &[(&str, usize)], on: &str) -> Vec<String> {
-    let circle = path.iter().map(|(task, _)| *task).skip_while(|task| *task != on);
-    circle.chain([on]).map(ToOwned::to_owned).collect()
+    let cycle = path.iter().map(|(task, _)| *task).skip_while(|task| *task != on);
+    cycle.chain([on]).map(ToOwned::to_owned).collect()
 }
 
-/// Returns what a task still waits for.
+/// Returns the dependencies that are not done.
 #[must_use]
 pub fn unmet_dependencies(dependencies: &[String], status_of: impl Fn(&str) -> Option<TaskStatus>) -> Vec<&str> {
-    let waits = |on: &&str| status_of(on) != Some(TaskStatus::Done);
-    dependencies.iter().map(String::as_str).filter(waits).collect()
+    let is_unmet = |on: &&str| status_of(on) != Some(TaskStatus::Done);
+    dependencies.iter().map(String::as_str).filter(is_unmet).collect()
 }
 
 #[cfg(test)]
@@ -84,23 +85,23 @@ mod tests {
 
     // spec: T5
     #[test]
-    fn tasks_may_depend_on_later_ones_and_share_what_they_wait_for() {
+    fn tasks_may_depend_on_later_tasks_and_share_dependencies() {
         assert_eq!(dependency_error_in(&[("a", &["b", "c"]), ("b", &["d"]), ("c", &["d"]), ("d", &[])]), None);
     }
 
     // spec: T5
     #[test]
-    fn a_dependency_on_a_task_that_is_not_there_is_named() {
+    fn a_dependency_on_an_unknown_task_is_reported() {
         let found = dependency_error_in(&[("a", &["b"])]).unwrap();
-        assert_eq!(found.to_string(), "task a depends on b, and there is no such task");
+        assert_eq!(found.to_string(), "task a depends on b, which does not exist");
     }
 
     // spec: T5
     #[test]
     fn a_cycle_is_reported_in_order() {
         let found = dependency_error_in(&[("a", &["b"]), ("b", &["c"]), ("c", &["b"]), ("d", &[])]).unwrap();
-        assert_eq!(found.to_string(), "task b waits for itself: b → c → b");
-        assert_eq!(dependency_error_in(&[("a", &["a"])]).unwrap().to_string(), "task a waits for itself: a → a");
+        assert_eq!(found.to_string(), "task b depends on itself: b → c → b");
+        assert_eq!(dependency_error_in(&[("a", &["a"])]).unwrap().to_string(), "task a depends on itself: a → a");
     }
 
     // spec: T5
@@ -118,7 +119,7 @@ mod tests {
 
     // spec: T5
     #[test]
-    fn a_task_waits_for_what_is_not_done() {
+    fn dependencies_that_are_not_done_are_unmet() {
         let on = ["a", "b", "c"].map(ToString::to_string);
         let status = |id: &str| if id == "a" { Some(TaskStatus::Done) } else { Some(TaskStatus::Qa) };
         assert_eq!(unmet_dependencies(&on, status), ["b", "c"]);

@@ -1,5 +1,5 @@
-//! The prompt that asks an agent to make tasks of a spec. The spec is text: its tags are dead, and nothing in it is
-//! expanded.
+//! The prompt that asks an agent to create tasks from a spec. The spec is data: its tags are neutralised, and nothing
+//! in it is expanded.
 use alloc::format;
 use alloc::string::String;
 
@@ -7,19 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::neutralise_tags;
 
-/// Everything that the prompt is made from, as it is stored with the run.
+/// The input of the prompt, as it is stored with the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskGenerationPrompt {
     /// The spec that the tasks will belong to.
     pub spec_id: String,
-    /// What it says.
     pub spec_text: String,
-    /// The file that the agent writes, as it can open it.
+    /// The path of the file that the agent writes.
     pub answer: String,
 }
 
 impl TaskGenerationPrompt {
-    /// What the agent claims with.
+    /// The promise that the agent claims completion with.
     pub const PROMISE: &str = "TASKS_WRITTEN";
 
     #[must_use]
@@ -39,8 +38,8 @@ impl TaskGenerationPrompt {
     }
 }
 
-/// Returns what the agent of a running session reads: it makes the tasks of a spec there and then. `arguments` are what the
-/// user wrote, the path of the spec first, and `ralph` is how ralph is started.
+/// Returns the prompt for the agent of a running session, which creates and imports the tasks itself. `arguments` is
+/// the user's text, starting with the path of the spec. `ralph` is the command that starts ralph.
 #[must_use]
 pub fn session_generation_prompt(arguments: &str, ralph: &str) -> String {
     format!(
@@ -122,7 +121,7 @@ mod tests {
 
     // spec: T8
     #[test]
-    fn an_agent_is_told_what_every_task_needs_and_where_to_write_them() {
+    fn the_prompt_says_what_every_task_needs_and_where_to_write_it() {
         let text = render_prompt("# Auth\n\nTokens for all.\n");
         for part in [
             "# Make tasks of the spec auth\n",
@@ -139,7 +138,7 @@ mod tests {
 
     // spec: T8
     #[test]
-    fn the_agent_of_a_session_imports_what_it_wrote_as_an_agent_s_and_approves_nothing() {
+    fn the_agent_of_a_session_imports_its_tasks_as_an_agent_and_approves_nothing() {
         let text = session_generation_prompt("$ARGUMENTS", "'/my bin/ralph'");
         for part in [
             "advice:\n\n$ARGUMENTS\n",

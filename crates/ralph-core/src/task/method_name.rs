@@ -1,4 +1,4 @@
-//! The methods by name, as people choose them.
+//! The names of the verification methods.
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,4 @@
-//! What is demanded of a task where criteria are required: somebody has said when it is done, and something more than the
-//! agent's word decides it.
+//! The rules of `--require-criteria` for a task: it has a completion spec, and its criteria verify more than the claim.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -7,18 +6,18 @@ use super::{RoleRules, Task};
 use crate::criterion::{Criterion, reasons_without_proof};
 use crate::judge::JudgeErrorPolicy;
 
-/// Why a stage cannot begin.
+/// Why a stage cannot start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingProof {
-    /// Nobody has said when the task is done.
+    /// The task has no completion spec.
     NoCompletionSpec,
     /// `verify_promises` is false.
     VerificationDisabled,
-    /// What is said of each criterion.
+    /// No criterion verifies more than the claim. Contains the reason for each criterion.
     OnlyAgentWord(Vec<String>),
 }
 
-/// Returns why a stage with these criteria would leave it to the agent's word, if so.
+/// Returns why a stage with these criteria would accept the agent's claim alone, if it would.
 #[must_use]
 pub fn find_missing_proof(
     task: &Task,
@@ -42,24 +41,23 @@ mod tests {
     // spec: T6, T7
     // fault: 75
     #[test]
-    fn a_task_must_say_when_it_is_done_and_something_must_prove_it() {
+    fn a_task_needs_a_completion_spec_and_a_criterion_that_proves_it() {
         let bare = Task::default();
         let task = Task { completion: Some(CompletionSpec::default()), ..Task::default() };
         let command = [Criterion::from(ExternalCheck::from_shell_text("make"))];
-        let why = |task: &Task, rules: &RoleRules, criteria: &[Criterion]| {
+        let missing = |task: &Task, rules: &RoleRules, criteria: &[Criterion]| {
             find_missing_proof(task, rules, criteria, JudgeErrorPolicy::Reject)
         };
         assert_eq!(
-            why(&bare, &RoleRules::default_rules(), &command),
+            missing(&bare, &RoleRules::default_rules(), &command),
             Some(MissingProof::NoCompletionSpec),
-            "whatever the project checks"
+            "project checks do not replace it"
         );
-        assert_eq!(why(&task, &RoleRules::default_rules(), &command), None);
+        assert_eq!(missing(&task, &RoleRules::default_rules(), &command), None);
         let trusting = RoleRules { verify_promises: false, ..RoleRules::default_rules() };
-        assert_eq!(why(&task, &trusting, &[]), Some(MissingProof::VerificationDisabled));
-        let word = [Criterion::from_method(VerificationMethod::StringMatch)];
-        assert!(
-            matches!(why(&task, &RoleRules::default_rules(), &word), Some(MissingProof::OnlyAgentWord(why)) if why.len() == 1)
-        );
+        assert_eq!(missing(&task, &trusting, &[]), Some(MissingProof::VerificationDisabled));
+        let claim_only = [Criterion::from_method(VerificationMethod::StringMatch)];
+        let found = missing(&task, &RoleRules::default_rules(), &claim_only);
+        assert!(matches!(found, Some(MissingProof::OnlyAgentWord(reasons)) if reasons.len() == 1));
     }
 }

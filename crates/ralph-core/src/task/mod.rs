@@ -1,5 +1,5 @@
-//! Tasks: pieces of work with an id, a status, and what done means for them. Everything is kept as people wrote it, so
-//! that what comes in goes out unchanged; what follows from it for one role is settled by [`resolve`].
+//! Tasks: units of work with an id, a status and a definition of done. Fields are stored as written, so that an export
+//! equals the import. [`resolve_stage`] applies the defaults for one role.
 mod approval;
 mod approval_items;
 mod completion_spec;
@@ -41,7 +41,7 @@ pub use timeout_spec::TimeoutSpec;
 pub use validate_task::validate_task;
 pub use verification_config::{ACCEPTANCE_PLACEHOLDER, CheckForSpec, OneOrMany, StageSpec, VerificationConfig};
 
-/// A task as it was written, and how far it is. What nobody wrote is `None`.
+/// A task as written, and its status. Fields that are not written are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub id: String,
@@ -58,13 +58,13 @@ pub struct Task {
     pub dependencies: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
-    /// Of a task without one nobody knows when it is done.
+    /// The definition of done. Without it, only the agent's claim and the project checks decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<CompletionSpec>,
 }
 
 impl Task {
-    /// The priority of a task that was given none. 1 comes first.
+    /// The priority of a task without one. 1 is the highest priority.
     pub const DEFAULT_PRIORITY: u32 = 3;
 
     #[must_use]

@@ -1,5 +1,5 @@
-//! What a task means for one role: its promise, its criteria, its iterations. What the task says comes before what the
-//! configuration says, and that before what is usual for the role.
+//! Resolves promise, criteria and iterations of a task for one role. The task takes precedence over the configuration,
+//! and the configuration over the defaults of the role.
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -14,25 +14,25 @@ use crate::criterion::{
     CheckCommand, CheckStage, Criterion, ExternalCheck, PluginCheck, SemanticCheck, StagedCheck, VerificationMethod,
 };
 
-/// What the configuration says about a role.
+/// The configuration for a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleRules {
-    /// A stage that is no loop is a single pass, and still checked.
+    /// If false, the stage runs a single iteration. It is verified in both cases.
     pub is_loop: bool,
     pub max_iterations: Option<u32>,
     pub default_max_iterations: u32,
     pub promise: Option<String>,
-    /// For roles that have no method of their own.
+    /// For roles without a default method.
     pub default_verification: MethodName,
-    /// Else the claim alone decides.
+    /// If false, the claim alone decides.
     pub verify_promises: bool,
-    /// The checks of the project, for stages of which the task does not say how they are verified.
+    /// The project checks, for stages whose verification is not defined by the task.
     pub checks: Vec<Criterion>,
 }
 
 #[cfg(test)]
 impl RoleRules {
-    /// What holds where nothing is configured.
+    /// The rules without any configuration.
     pub(super) fn default_rules() -> Self {
         Self {
             is_loop: true,
@@ -46,31 +46,31 @@ impl RoleRules {
     }
 }
 
-/// Makes a criterion of a template and its values. The field of a problem is `template`, or `with.NAME`.
+/// Builds a criterion from a template and its values. The field of an error is `template` or `with.NAME`.
 pub type TemplateResolver<'a> = dyn Fn(&str, &BTreeMap<String, ParameterValues>) -> Result<Criterion, TaskProblem> + 'a;
 
-/// What a stage is held to.
+/// The requirements for a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedStage {
     pub promise: Promise,
-    /// When the stage is done, for people and agents.
+    /// When the stage is done, for users and agents.
     pub description: String,
-    /// Empty: the claim alone decides.
+    /// If empty, the claim alone decides.
     pub criteria: Vec<Criterion>,
     pub project_checks: ProjectChecks,
     pub max_iterations: u32,
-    /// What people should know before it starts.
+    /// Warnings to print before the stage starts.
     pub warnings: Vec<String>,
 }
 
-/// Whether the checks of the project are among the criteria.
+/// Whether the project checks are among the criteria.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectChecks {
     Included,
     Omitted,
 }
 
-/// Settles what a role must bring for a task.
+/// Resolves the requirements of a task for a role.
 pub fn resolve_stage(
     task: &Task,
     role: &Role,
@@ -78,28 +78,28 @@ pub fn resolve_stage(
     template_resolver: &TemplateResolver<'_>,
 ) -> Result<ResolvedStage, TaskProblem> {
     let block = task.completion.as_ref().and_then(|spec| spec.role_spec(role)).cloned().unwrap_or_default();
-    let written = block.promise.as_ref().or(rules.promise.as_ref()).map_or(role.default_promise(), String::as_str);
-    let promise = Promise::parse(written)
-        .map_err(|error| TaskProblem::new(format!("completion.{role}.promise"), error.to_string(), "give a word"))?;
-    let usual = || format!("Complete {role} stage for: {}", task.title);
-    let settled = resolve_criteria((task, role), rules, template_resolver)?;
+    let promise = block.promise.as_ref().or(rules.promise.as_ref()).map_or(role.default_promise(), String::as_str);
+    let promise = Promise::parse(promise)
+        .map_err(|error| TaskProblem::new(format!("completion.{role}.promise"), error.to_string(), "set a word"))?;
+    let default_description = || format!("Complete {role} stage for: {}", task.title);
+    let resolved = resolve_criteria(task, role, rules, template_resolver)?;
     Ok(ResolvedStage {
         promise,
-        description: block.description.clone().unwrap_or_else(usual),
-        criteria: settled.criteria,
-        project_checks: settled.project_checks,
+        description: block.description.clone().unwrap_or_else(default_description),
+        criteria: resolved.criteria,
+        project_checks: resolved.project_checks,
         max_iterations: resolve_iterations(&block, role, rules),
-        warnings: settled.warnings,
+        warnings: resolved.warnings,
     })
 }
 
-/// The task's role comes before `ralph.ROLE`, and that before the default of all.
+/// The role in the task takes precedence over `ralph.ROLE`, and that over the default for all roles.
 fn resolve_iterations(block: &RoleSpec, role: &Role, rules: &RoleRules) -> u32 {
     if !rules.is_loop {
         return 1;
     }
-    let said = block.max_iterations.or(rules.max_iterations).or_else(|| role.default_iterations());
-    said.unwrap_or(rules.default_max_iterations).max(1)
+    let configured = block.max_iterations.or(rules.max_iterations).or_else(|| role.default_iterations());
+    configured.unwrap_or(rules.default_max_iterations).max(1)
 }
 
 struct StageCriteria {
@@ -113,7 +113,7 @@ impl StageCriteria {
         Self { criteria, project_checks: ProjectChecks::Omitted, warnings: Vec::new() }
     }
 
-    /// Where the task does not say how a role is verified, the checks of the project come first: they cost no tokens.
+    /// For roles whose verification the task does not define. The project checks run first because they cost no tokens.
     fn with_project_checks(role: &Role, rules: &RoleRules, last: Criterion) -> Self {
         if !role.vouches_for_work() || rules.checks.is_empty() {
             return Self::without_project_checks(vec![last]);
@@ -129,14 +129,15 @@ impl StageCriteria {
 }
 
 fn resolve_criteria(
-    (task, role): (&Task, &Role),
+    task: &Task,
+    role: &Role,
     rules: &RoleRules,
     template_resolver: &TemplateResolver<'_>,
 ) -> Result<StageCriteria, TaskProblem> {
-    let Some(spec) = &task.completion else { return Ok(criteria_without_spec((task, role), rules)) };
+    let Some(spec) = &task.completion else { return Ok(criteria_without_spec(task, role, rules)) };
     if !rules.verify_promises {
-        let says = "verify_promises is false: the claim alone decides, and nothing is verified";
-        return Ok(StageCriteria::without_project_checks(Vec::new()).with_warning(says.to_string()));
+        let warning = "verify_promises is false: the claim alone decides, and nothing is verified";
+        return Ok(StageCriteria::without_project_checks(Vec::new()).with_warning(warning.to_string()));
     }
     let acceptance = &spec.acceptance_criteria;
     let Some(block) = spec.role_spec(role) else {
@@ -144,9 +145,9 @@ fn resolve_criteria(
     };
     let config = block.verification_config.clone().unwrap_or_default();
     let field = format!("completion.{role}.verification_config");
-    let within = CriterionContext { field: &field, acceptance, template_resolver };
-    let way = MethodChoice { explicit: block.verification_method, effective: block.method_for(role) };
-    Ok(StageCriteria::without_project_checks(vec![build_criterion(way, &config, &within)?]))
+    let context = CriterionContext { field: &field, acceptance, template_resolver };
+    let method = MethodChoice { explicit: block.verification_method, effective: block.method_for(role) };
+    Ok(StageCriteria::without_project_checks(vec![build_criterion(method, &config, &context)?]))
 }
 
 fn default_criterion(role: &Role, rules: &RoleRules, acceptance: &[String]) -> Criterion {
@@ -156,22 +157,22 @@ fn default_criterion(role: &Role, rules: &RoleRules, acceptance: &[String]) -> C
     }
 }
 
-fn criteria_without_spec((task, role): (&Task, &Role), rules: &RoleRules) -> StageCriteria {
-    let what = format!("task {} has no completion spec: nobody has said when it is done", task.id);
+fn criteria_without_spec(task: &Task, role: &Role, rules: &RoleRules) -> StageCriteria {
+    let problem = format!("task {} has no completion spec", task.id);
     if !rules.verify_promises {
         return StageCriteria::without_project_checks(Vec::new())
-            .with_warning(format!("{what}; the agent's promise alone decides"));
+            .with_warning(format!("{problem}: the agent's promise alone decides"));
     }
-    let settled =
+    let resolved =
         StageCriteria::with_project_checks(role, rules, Criterion::from_method(VerificationMethod::StringMatch));
-    let decides = match settled.project_checks {
-        ProjectChecks::Included => "the checks of the project decide",
+    let consequence = match resolved.project_checks {
+        ProjectChecks::Included => "the project checks decide",
         ProjectChecks::Omitted => "the agent's promise alone decides",
     };
-    settled.with_warning(format!("{what}; {decides}"))
+    resolved.with_warning(format!("{problem}: {consequence}"))
 }
 
-/// A method that needs a command or stages has none here: the acceptance criteria are judged.
+/// Methods that need a command or stages have none here, so the acceptance criteria are judged instead.
 fn criterion_for_default_method(method: MethodName, acceptance: &[String]) -> Criterion {
     match method {
         MethodName::StringMatch => Criterion::from_method(VerificationMethod::StringMatch),
@@ -185,21 +186,21 @@ fn judged_criterion(check_for: Vec<String>) -> Criterion {
     Criterion::from_method(VerificationMethod::Semantic(SemanticCheck { check_for, ..SemanticCheck::default() }))
 }
 
-/// Where a criterion stands, and what is put into it.
+/// The path of a criterion and the values that it refers to.
 struct CriterionContext<'a> {
     field: &'a str,
-    /// Stands for [`super::ACCEPTANCE`].
+    /// Replaces [`super::ACCEPTANCE_PLACEHOLDER`].
     acceptance: &'a [String],
     template_resolver: &'a TemplateResolver<'a>,
 }
 
 impl CriterionContext<'_> {
-    fn missing_field(&self, what: &str) -> TaskProblem {
-        TaskProblem::new(format!("{}.{what}", self.field), format!("there is no {what}"), "write one")
+    fn missing_field(&self, name: &str) -> TaskProblem {
+        TaskProblem::new(format!("{}.{name}", self.field), format!("{name} is missing"), "add it")
     }
 }
 
-/// The method that was chosen, and the one that holds where none was.
+/// The method in the task, and the one that applies after defaults.
 #[derive(Clone, Copy)]
 struct MethodChoice {
     explicit: Option<MethodName>,
@@ -207,48 +208,48 @@ struct MethodChoice {
 }
 
 fn build_criterion(
-    way: MethodChoice,
+    method: MethodChoice,
     config: &VerificationConfig,
-    within: &CriterionContext<'_>,
+    context: &CriterionContext<'_>,
 ) -> Result<Criterion, TaskProblem> {
     if let Some(name) = &config.template {
-        return criterion_from_template(name, way.explicit, config, within);
+        return criterion_from_template(name, method.explicit, config, context);
     }
-    let method = match way.effective {
+    let method = match method.effective {
         MethodName::StringMatch => VerificationMethod::StringMatch,
-        MethodName::External => VerificationMethod::External(build_external_check(config, within)?),
-        MethodName::Semantic => VerificationMethod::Semantic(build_semantic_check(config, within.acceptance)),
-        MethodName::MultiStage => VerificationMethod::MultiStage(build_staged_check(config, within)?),
-        MethodName::Plugin => VerificationMethod::Plugin(build_plugin_check(config, within)?),
+        MethodName::External => VerificationMethod::External(build_external_check(config, context)?),
+        MethodName::Semantic => VerificationMethod::Semantic(build_semantic_check(config, context.acceptance)),
+        MethodName::MultiStage => VerificationMethod::MultiStage(build_staged_check(config, context)?),
+        MethodName::Plugin => VerificationMethod::Plugin(build_plugin_check(config, context)?),
     };
     Ok(Criterion { retries: config.retries.unwrap_or(0), ..Criterion::from_method(method) })
 }
 
-/// A template brings its method along; a method that was named beside it must be the same.
+/// A template defines the method. An explicit method must be the same.
 fn criterion_from_template(
     name: &str,
-    named: Option<MethodName>,
+    explicit: Option<MethodName>,
     config: &VerificationConfig,
-    within: &CriterionContext<'_>,
+    context: &CriterionContext<'_>,
 ) -> Result<Criterion, TaskProblem> {
-    let made = (within.template_resolver)(name, &config.template_values());
-    let made = made.map_err(|problem| problem.nested_under(within.field))?;
-    let brought = made.method.name();
-    match named.filter(|named| named.as_str() != brought) {
-        Some(named) => {
-            let what = format!("{name} is verified by {brought}, and the method is {}", named.as_str());
-            let field = format!("{}.template", within.field);
-            Err(TaskProblem::new(field, what, "leave the method out: a template brings its own"))
+    let criterion = (context.template_resolver)(name, &config.template_values());
+    let criterion = criterion.map_err(|problem| problem.nested_under(context.field))?;
+    let method = criterion.method.name();
+    match explicit.filter(|explicit| explicit.as_str() != method) {
+        Some(explicit) => {
+            let message = format!("template {name} uses the method {method}, not {}", explicit.as_str());
+            let field = format!("{}.template", context.field);
+            Err(TaskProblem::new(field, message, "remove the method: the template defines it"))
         }
-        None => Ok(Criterion { retries: config.retries.unwrap_or(0).max(made.retries), ..made }),
+        None => Ok(Criterion { retries: config.retries.unwrap_or(0).max(criterion.retries), ..criterion }),
     }
 }
 
 fn build_external_check(
     config: &VerificationConfig,
-    within: &CriterionContext<'_>,
+    context: &CriterionContext<'_>,
 ) -> Result<ExternalCheck, TaskProblem> {
-    let command: CheckCommand = config.command.clone().ok_or_else(|| within.missing_field("command"))?;
+    let command: CheckCommand = config.command.clone().ok_or_else(|| context.missing_field("command"))?;
     Ok(ExternalCheck {
         success_exit_code: config.success_exit_code.unwrap_or(0),
         output_contains: config.output_contains.clone(),
@@ -264,7 +265,7 @@ fn timeout_ms(config: &VerificationConfig) -> u64 {
     config.timeout.as_ref().map_or(ExternalCheck::DEFAULT_TIMEOUT_MS, TimeoutSpec::as_millis)
 }
 
-/// Where nothing is said at all, the acceptance criteria are judged.
+/// Without `check_for` and `negative_patterns`, the acceptance criteria are judged.
 fn build_semantic_check(config: &VerificationConfig, acceptance: &[String]) -> SemanticCheck {
     let negative_patterns = config.negative_patterns.clone();
     let check_for = match (&config.check_for, &negative_patterns) {
@@ -281,14 +282,14 @@ fn expand_acceptance(item: &str, acceptance: &[String]) -> Vec<String> {
     if is_acceptance_placeholder(item) { acceptance.to_vec() } else { vec![item.to_string()] }
 }
 
-fn build_staged_check(config: &VerificationConfig, within: &CriterionContext<'_>) -> Result<StagedCheck, TaskProblem> {
+fn build_staged_check(config: &VerificationConfig, context: &CriterionContext<'_>) -> Result<StagedCheck, TaskProblem> {
     let stages = config.stages.as_deref().unwrap_or_default();
     if stages.is_empty() {
-        return Err(within.missing_field("stages"));
+        return Err(context.missing_field("stages"));
     }
-    let stages = stages.iter().enumerate().map(|(place, stage)| {
-        let field = format!("{}.stages.{place}.config", within.field);
-        build_stage(stage, &CriterionContext { field: &field, ..*within })
+    let stages = stages.iter().enumerate().map(|(index, stage)| {
+        let field = format!("{}.stages.{index}.config", context.field);
+        build_stage(stage, &CriterionContext { field: &field, ..*context })
     });
     Ok(StagedCheck {
         stages: stages.collect::<Result<_, _>>()?,
@@ -297,17 +298,17 @@ fn build_staged_check(config: &VerificationConfig, within: &CriterionContext<'_>
     })
 }
 
-fn build_stage(stage: &StageSpec, within: &CriterionContext<'_>) -> Result<CheckStage, TaskProblem> {
+fn build_stage(stage: &StageSpec, context: &CriterionContext<'_>) -> Result<CheckStage, TaskProblem> {
     let config = stage.config.clone().unwrap_or_default();
-    let way = MethodChoice { explicit: stage.method, effective: stage.method_or_default() };
-    let criterion = build_criterion(way, &config, within)?;
+    let method = MethodChoice { explicit: stage.method, effective: stage.method_or_default() };
+    let criterion = build_criterion(method, &config, context)?;
     let name = Some(stage.name().to_string());
     Ok(CheckStage { required: stage.required.unwrap_or(true), criterion: Criterion { name, ..criterion } })
 }
 
-fn build_plugin_check(config: &VerificationConfig, within: &CriterionContext<'_>) -> Result<PluginCheck, TaskProblem> {
+fn build_plugin_check(config: &VerificationConfig, context: &CriterionContext<'_>) -> Result<PluginCheck, TaskProblem> {
     Ok(PluginCheck {
-        plugin: config.plugin.clone().ok_or_else(|| within.missing_field("plugin"))?,
+        plugin: config.plugin.clone().ok_or_else(|| context.missing_field("plugin"))?,
         config: config.config.clone().unwrap_or_else(|| "null".to_string()),
         timeout_ms: timeout_ms(config),
     })

@@ -1,8 +1,8 @@
-//! What a task means for a role, one sentence a test.
+//! Tests of the resolution of a task for a role.
 use super::*;
 use crate::task::{ACCEPTANCE_PLACEHOLDER, CompletionSpec, OneOrMany, TimeoutSpec};
 
-/// Knows one template.
+/// A resolver that knows one template.
 fn sample_template(name: &str, with: &BTreeMap<String, ParameterValues>) -> Result<Criterion, TaskProblem> {
     if name == "none" {
         return Err(TaskProblem::new("with.paths", "it takes none", "leave it out"));
@@ -59,7 +59,7 @@ fn a_role_without_a_block_is_judged_by_the_acceptance_criteria() {
 
 // spec: T7
 #[test]
-fn what_the_task_says_of_a_role_comes_first() {
+fn the_task_takes_precedence_over_the_configuration() {
     let block = RoleSpec {
         promise: Some("AUTH_DONE".to_string()),
         description: Some("Committed".to_string()),
@@ -77,7 +77,7 @@ fn what_the_task_says_of_a_role_comes_first() {
 
 // spec: T7
 #[test]
-fn what_the_configuration_says_of_a_role_comes_before_what_is_usual() {
+fn the_configuration_takes_precedence_over_the_role_defaults() {
     let configured =
         RoleRules { max_iterations: Some(7), promise: Some("OURS".to_string()), ..RoleRules::default_rules() };
     let resolved = resolve_role(&Role::Coder, None, &configured);
@@ -86,18 +86,18 @@ fn what_the_configuration_says_of_a_role_comes_before_what_is_usual() {
 
 // spec: T7
 #[test]
-fn other_roles_promise_a_complete_stage_and_have_the_default_method_and_iterations() {
-    let own = Role::parse("docs").unwrap();
-    let resolved = resolve_role(&own, None, &RoleRules::default_rules());
+fn custom_roles_have_a_generic_promise_and_the_default_method_and_iterations() {
+    let custom = Role::parse("docs").unwrap();
+    let resolved = resolve_role(&custom, None, &RoleRules::default_rules());
     assert_eq!((resolved.promise.as_str(), resolved.max_iterations), ("STAGE_COMPLETE", 10));
     assert_eq!(only_method(resolved), VerificationMethod::StringMatch);
     let judged = RoleRules { default_verification: MethodName::Semantic, ..RoleRules::default_rules() };
-    assert!(matches!(only_method(resolve_role(&own, None, &judged)), VerificationMethod::Semantic(_)));
+    assert!(matches!(only_method(resolve_role(&custom, None, &judged)), VerificationMethod::Semantic(_)));
 }
 
 // spec: T7
 #[test]
-fn the_role_s_own_method_applies_where_its_block_names_none() {
+fn the_default_method_of_the_role_applies_if_its_block_has_none() {
     let config = VerificationConfig { command: Some(CheckCommand::from("make")), ..VerificationConfig::default() };
     let block = RoleSpec { verification_config: Some(config), ..RoleSpec::default() };
     assert!(matches!(
@@ -115,7 +115,7 @@ fn the_role_s_own_method_applies_where_its_block_names_none() {
 
 // spec: T7
 #[test]
-fn without_verify_promises_the_claim_alone_decides_and_that_is_said() {
+fn without_verify_promises_the_claim_alone_decides_with_a_warning() {
     let trusting = RoleRules { verify_promises: false, ..RoleRules::default_rules() };
     let resolved = resolve_role(&Role::Coder, None, &trusting);
     assert!(resolved.criteria.is_empty());
@@ -142,7 +142,7 @@ fn a_stage_that_is_not_a_loop_runs_once_and_is_still_checked() {
 
 // spec: V2
 #[test]
-fn an_external_check_has_the_usual_values_where_none_are_written() {
+fn an_external_check_has_default_values() {
     let config = VerificationConfig { command: Some(CheckCommand::from("make")), ..VerificationConfig::default() };
     let block = role_spec_with(MethodName::External, config.clone());
     let check = ExternalCheck::from_shell_text("make");
@@ -165,7 +165,7 @@ fn an_external_check_has_the_usual_values_where_none_are_written() {
 
 // spec: V3
 #[test]
-fn the_acceptance_criteria_are_put_into_what_a_judge_looks_for() {
+fn the_placeholder_in_check_for_is_replaced_by_the_acceptance_criteria() {
     let judged = |check_for, negative_patterns| {
         let config = VerificationConfig { check_for, negative_patterns, ..VerificationConfig::default() };
         let method = only_method(resolve_role(
@@ -180,24 +180,24 @@ fn the_acceptance_criteria_are_put_into_what_a_judge_looks_for() {
     let mixed = vec!["no secrets".to_string(), ACCEPTANCE_PLACEHOLDER.to_string()];
     let filled = ["no secrets", "login works", "401 for bad tokens"];
     assert_eq!(judged(Some(CheckForSpec::List(mixed)), None), filled);
-    assert!(judged(Some(CheckForSpec::List(vec![])), None).is_empty(), "nothing is to be judged");
+    assert!(judged(Some(CheckForSpec::List(vec![])), None).is_empty(), "there is nothing to judge");
     assert!(judged(None, Some(vec!["TODO".to_string()])).is_empty(), "patterns need no judge");
 }
 
 // spec: V3
 #[test]
-fn values_are_put_in_once_and_never_expanded_again() {
-    let mut sly = task_with_role(&Role::Reviewer, None);
-    let spec = sly.completion.as_mut().unwrap();
+fn placeholders_inside_values_are_not_expanded() {
+    let mut task = task_with_role(&Role::Reviewer, None);
+    let spec = task.completion.as_mut().unwrap();
     spec.acceptance_criteria = vec![ACCEPTANCE_PLACEHOLDER.to_string()];
-    let resolved = resolve_stage(&sly, &Role::Reviewer, &RoleRules::default_rules(), &sample_template).unwrap();
+    let resolved = resolve_stage(&task, &Role::Reviewer, &RoleRules::default_rules(), &sample_template).unwrap();
     let VerificationMethod::Semantic(check) = only_method(resolved) else { panic!() };
     assert_eq!(check.check_for, [ACCEPTANCE_PLACEHOLDER]);
 }
 
 // spec: V4
 #[test]
-fn stages_have_a_name_a_method_and_are_required_unless_said() {
+fn a_stage_has_a_default_name_and_method_and_is_required_by_default() {
     let stages = vec![
         StageSpec::default(),
         StageSpec {
@@ -221,7 +221,7 @@ fn stages_have_a_name_a_method_and_are_required_unless_said() {
     assert_eq!((second.criterion.name.as_deref(), second.required), (Some("tests"), false));
 }
 
-fn template_role_spec(named: Option<MethodName>, template: &str) -> RoleSpec {
+fn template_role_spec(method: Option<MethodName>, template: &str) -> RoleSpec {
     let with = BTreeMap::from([("paths".to_string(), OneOrMany::One("a b".to_string()))]);
     let config = VerificationConfig {
         template: Some(template.to_string()),
@@ -229,12 +229,12 @@ fn template_role_spec(named: Option<MethodName>, template: &str) -> RoleSpec {
         retries: Some(2),
         ..VerificationConfig::default()
     };
-    RoleSpec { verification_method: named, verification_config: Some(config), ..RoleSpec::default() }
+    RoleSpec { verification_method: method, verification_config: Some(config), ..RoleSpec::default() }
 }
 
 // spec: V6, T2
 #[test]
-fn a_template_makes_the_criterion_and_brings_its_method_along() {
+fn a_template_defines_the_criterion_and_its_method() {
     for role in [Role::Coder, Role::Reviewer, Role::Qa] {
         let resolved = resolve_role(&role, Some(template_role_spec(None, "files")), &RoleRules::default_rules());
         assert_eq!(resolved.criteria[0].retries, 2);
@@ -254,12 +254,12 @@ fn a_template_makes_the_criterion_and_brings_its_method_along() {
         "completion.coder.verification_config.with.paths: it takes none"
     );
     let other = refused(template_role_spec(Some(MethodName::Semantic), "files"));
-    assert!(other.ends_with("files is verified by external, and the method is semantic"), "{other}");
+    assert!(other.ends_with("template files uses the method external, not semantic"), "{other}");
 }
 
 // spec: V6, V4
 #[test]
-fn a_stage_may_come_from_a_template_and_keeps_its_name() {
+fn a_stage_may_use_a_template_and_keeps_its_name() {
     let config = template_role_spec(None, "files").verification_config;
     let stage = StageSpec { name: Some("there".to_string()), config, ..StageSpec::default() };
     let config = VerificationConfig { stages: Some(vec![stage]), ..VerificationConfig::default() };
@@ -284,23 +284,23 @@ fn method_names(resolved: &ResolvedStage) -> Vec<&'static str> {
 
 // spec: T7
 #[test]
-fn the_project_s_checks_stand_in_where_the_task_does_not_say_how_a_role_is_verified() {
+fn project_checks_apply_if_the_task_does_not_define_the_verification_of_a_role() {
     for role in [Role::Coder, Role::Tester, Role::Qa] {
         let resolved = resolve_role(&role, None, &rules_with_project_checks());
         assert_eq!(method_names(&resolved), ["external", "semantic"], "{role}");
         assert_eq!(resolved.project_checks, ProjectChecks::Included);
     }
-    let own = resolve_role(&Role::parse("docs").unwrap(), None, &rules_with_project_checks());
-    assert_eq!(method_names(&own), ["external", "string_match"]);
+    let custom = resolve_role(&Role::parse("docs").unwrap(), None, &rules_with_project_checks());
+    assert_eq!(method_names(&custom), ["external", "string_match"]);
     let reviewer = resolve_role(&Role::Reviewer, None, &rules_with_project_checks());
     assert_eq!((method_names(&reviewer), reviewer.project_checks), (vec!["semantic"], ProjectChecks::Omitted));
 }
 
 // spec: T7
 #[test]
-fn the_project_s_checks_are_left_where_the_task_says_how_a_role_is_verified() {
-    let word = RoleSpec { verification_method: Some(MethodName::StringMatch), ..RoleSpec::default() };
-    let resolved = resolve_role(&Role::Coder, Some(word), &rules_with_project_checks());
+fn project_checks_do_not_apply_if_the_task_defines_the_verification_of_a_role() {
+    let claim_only = RoleSpec { verification_method: Some(MethodName::StringMatch), ..RoleSpec::default() };
+    let resolved = resolve_role(&Role::Coder, Some(claim_only), &rules_with_project_checks());
     assert_eq!((method_names(&resolved), resolved.project_checks), (vec!["string_match"], ProjectChecks::Omitted));
     let trusting = RoleRules { verify_promises: false, ..rules_with_project_checks() };
     assert!(resolve_role(&Role::Coder, None, &trusting).criteria.is_empty());
@@ -308,9 +308,9 @@ fn the_project_s_checks_are_left_where_the_task_says_how_a_role_is_verified() {
 
 // spec: T6, T7
 #[test]
-fn the_project_s_checks_also_hold_for_a_task_that_does_not_say_when_it_is_done() {
+fn project_checks_also_apply_to_a_task_without_a_completion_spec() {
     let bare = Task { completion: None, ..task_with_role(&Role::Coder, None) };
     let resolved = resolve_stage(&bare, &Role::Coder, &rules_with_project_checks(), &sample_template).unwrap();
     assert_eq!(method_names(&resolved), ["external", "string_match"]);
-    assert!(resolved.warnings[0].ends_with("the checks of the project decide"), "{:?}", resolved.warnings);
+    assert!(resolved.warnings[0].ends_with("the project checks decide"), "{:?}", resolved.warnings);
 }

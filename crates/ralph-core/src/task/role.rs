@@ -1,4 +1,4 @@
-//! Who works on a task.
+//! The roles that work on a task.
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MethodName, is_valid_id};
 
-/// The four roles of a pipeline, and any that the user thinks up.
+/// The four built-in roles, and custom roles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Role {
@@ -18,15 +18,14 @@ pub enum Role {
     Other(String),
 }
 
-/// It is no name for a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name:?} is no name for a role: letters, digits, `-`, `_` and `.`, a letter or digit first")]
+#[error("{name:?} is not a valid role name: use letters, digits, `-`, `_` and `.`, and start with a letter or a digit")]
 pub struct InvalidRoleName {
     name: String,
 }
 
 impl Role {
-    /// The four that have defaults of their own, in their order.
+    /// The four roles with built-in defaults, in pipeline order.
     pub const BUILT_IN: [Self; 4] = [Self::Coder, Self::Reviewer, Self::Tester, Self::Qa];
 
     pub fn parse(name: &str) -> Result<Self, InvalidRoleName> {
@@ -48,7 +47,7 @@ impl Role {
         }
     }
 
-    /// Tells whether it looks at the work of another, and may send it back.
+    /// Returns whether it judges the work of another role and may send it back.
     #[must_use]
     pub fn can_send_back(&self) -> bool {
         match self {
@@ -57,8 +56,8 @@ impl Role {
         }
     }
 
-    /// Tells whether its claim says that the work holds, which the checks of the project can show. A reviewer says that it
-    /// is well made.
+    /// Returns whether its claim says that the work functions, which project checks can verify. A reviewer's claim is
+    /// about quality.
     #[must_use]
     pub fn vouches_for_work(&self) -> bool {
         match self {
@@ -67,7 +66,7 @@ impl Role {
         }
     }
 
-    /// Returns the promise of a role for which nothing else is said.
+    /// Returns the default promise of the role.
     #[must_use]
     pub fn default_promise(&self) -> &'static str {
         match self {
@@ -79,7 +78,7 @@ impl Role {
         }
     }
 
-    /// Returns the iterations of a role for which nothing else is said, if it has a number of its own.
+    /// Returns the default number of iterations, if the role has one.
     #[must_use]
     pub fn default_iterations(&self) -> Option<u32> {
         match self {
@@ -90,7 +89,7 @@ impl Role {
         }
     }
 
-    /// Returns the method of a block that names none, if the role has one of its own.
+    /// Returns the default verification method, if the role has one.
     #[must_use]
     pub fn default_method(&self) -> Option<MethodName> {
         match self {
@@ -128,18 +127,18 @@ mod tests {
 
     // spec: T7
     #[test]
-    fn each_role_has_its_iterations_its_promise_and_its_method() {
-        let of = |role: Role| (role.default_iterations(), role.default_promise(), role.default_method());
-        assert_eq!(of(Role::Coder), (Some(15), "IMPLEMENTATION_COMPLETE", Some(MethodName::External)));
-        assert_eq!(of(Role::Reviewer), (Some(5), "REVIEW_PASSED", Some(MethodName::Semantic)));
-        assert_eq!(of(Role::Tester), (Some(10), "TESTS_PASSED", Some(MethodName::External)));
-        assert_eq!(of(Role::Qa), (Some(5), "QA_PASSED", Some(MethodName::MultiStage)));
-        assert_eq!(of(Role::parse("docs").unwrap()), (None, "STAGE_COMPLETE", None));
+    fn each_role_has_default_iterations_promise_and_method() {
+        let defaults = |role: Role| (role.default_iterations(), role.default_promise(), role.default_method());
+        assert_eq!(defaults(Role::Coder), (Some(15), "IMPLEMENTATION_COMPLETE", Some(MethodName::External)));
+        assert_eq!(defaults(Role::Reviewer), (Some(5), "REVIEW_PASSED", Some(MethodName::Semantic)));
+        assert_eq!(defaults(Role::Tester), (Some(10), "TESTS_PASSED", Some(MethodName::External)));
+        assert_eq!(defaults(Role::Qa), (Some(5), "QA_PASSED", Some(MethodName::MultiStage)));
+        assert_eq!(defaults(Role::parse("docs").unwrap()), (None, "STAGE_COMPLETE", None));
     }
 
     // spec: T7
     #[test]
-    fn a_role_is_stored_by_its_name_and_nonsense_is_refused() {
+    fn a_role_is_stored_by_its_name_and_invalid_names_are_refused() {
         for name in ["coder", "qa", "docs-writer"] {
             let role = Role::parse(name).unwrap();
             let stored = serde_json::to_string(&role).unwrap();

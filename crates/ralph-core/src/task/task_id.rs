@@ -1,11 +1,10 @@
-//! Names of tasks, specs and roles. They become names of branches and files, so they are plain.
+//! Ids of tasks, specs and roles. They become branch and file names, so only few characters are allowed.
 use alloc::string::String;
 
-/// Longer names are mistakes.
 const MAX_ID_BYTES: usize = 100;
 
-/// Tells whether a text can be an id: letters, digits, `-`, `_` and `.`, a letter or digit first, and nothing that git
-/// refuses in the name of a branch.
+/// Returns whether a text is a valid id: letters, digits, `-`, `_` and `.`, a letter or digit first, and valid as a git
+/// branch name.
 #[must_use]
 pub fn is_valid_id(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -17,7 +16,7 @@ pub fn is_valid_id(text: &str) -> bool {
         && !text.contains("..")
 }
 
-/// Makes an id of a text: its letters and digits in lower case, everything else as one `-`.
+/// Converts a text to an id: letters and digits in lower case, and everything else as one `-`.
 #[must_use]
 pub fn to_slug(text: &str) -> String {
     let mut slug = String::new();
@@ -39,7 +38,7 @@ mod tests {
 
     // spec: T1
     #[test]
-    fn an_id_can_be_the_name_of_a_branch_and_of_a_file() {
+    fn an_id_is_a_valid_branch_and_file_name() {
         for good in ["TASK-001", "US-1.2", "a", "my_task"] {
             assert!(is_valid_id(good), "{good}");
         }
@@ -51,7 +50,7 @@ mod tests {
 
     // spec: T4
     #[test]
-    fn a_title_becomes_an_id() {
+    fn a_title_is_converted_to_an_id() {
         assert_eq!(to_slug("  Add JWT (auth) to the API! "), "add-jwt-auth-to-the-api");
         assert_eq!(to_slug("«»"), "");
         assert!(is_valid_id(&to_slug(&"long word ".repeat(40))));

@@ -1,12 +1,12 @@
-//! What is wrong with a task that was written, and what to write instead.
+//! A validation error of a task, with a hint how to fix it.
 use alloc::format;
 use alloc::string::String;
 
-/// A field that cannot stay as it is.
+/// An invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct TaskProblem {
-    /// Its path: names joined by dots, places in lists by number: `completion.qa.verification_config.stages.0.config`.
+    /// The path of the field, with list positions as numbers: `completion.qa.verification_config.stages.0.config`.
     pub field: String,
     pub message: String,
     pub hint: String,
@@ -17,7 +17,7 @@ impl TaskProblem {
         Self { field: field.into(), message: message.into(), hint: hint.into() }
     }
 
-    /// Returns it as a problem of the whole in which its field stands at a path.
+    /// Prepends a path to the field.
     #[must_use]
     pub fn nested_under(self, path: &str) -> Self {
         Self { field: format!("{path}.{}", self.field), ..self }

@@ -1,4 +1,4 @@
-//! How far a task is, and what the end of a stage makes of it.
+//! The status of a task, and its transitions at the end of a stage.
 use serde::{Deserialize, Serialize};
 
 use super::Role;
@@ -54,7 +54,7 @@ impl TaskStatus {
         *self == Self::Todo
     }
 
-    /// Returns the status of a task while a role works on it. A role of the user's own moves nothing.
+    /// Returns the status of a task while a role works on it. Custom roles do not change the status.
     #[must_use]
     pub fn while_in_role(role: &Role) -> Option<Self> {
         match role {
@@ -66,7 +66,7 @@ impl TaskStatus {
         }
     }
 
-    /// Returns the role whose accepted work a role looks at. The coder can begin at any time.
+    /// Returns the role whose accepted work this role judges. The coder has none.
     #[must_use]
     pub fn preceding_role(role: &Role) -> Option<Role> {
         Role::BUILT_IN
@@ -74,20 +74,20 @@ impl TaskStatus {
             .find(|before| status_after_acceptance(before).is_some_and(|next| Self::while_in_role(role) == Some(next)))
     }
 
-    /// Tells whether it is a role's turn: the task stands in its stage, or was given back after the stage before it had
-    /// been accepted last. Whoever works out of turn moves nothing.
+    /// Returns whether it is the turn of a role: the task is in its stage, or it was returned after the preceding stage
+    /// was accepted last. A role that works out of turn does not change the status.
     #[must_use]
     pub fn is_turn_of(self, role: &Role, accepted_last: Option<&Role>) -> bool {
         let Some(before) = Self::preceding_role(role) else { return true };
-        let given_back = match self {
+        let was_returned = match self {
             Self::Todo | Self::Blocked | Self::Cancelled => true,
             Self::Coding | Self::Reviewing | Self::Testing | Self::Qa | Self::Done => false,
         };
-        Self::while_in_role(role) == Some(self) || given_back && accepted_last == Some(&before)
+        Self::while_in_role(role) == Some(self) || was_returned && accepted_last == Some(&before)
     }
 
-    /// Returns the status of a task after a role's stage has ended so. `None`: it stays where it is, because the stage
-    /// can go on, or because it was a role of the user's own.
+    /// Returns the status of a task after a stage. `None` means that the status does not change: the stage can be
+    /// resumed, or the role is a custom one.
     #[must_use]
     pub fn after_stage(role: &Role, ended: &RunEnd) -> Option<Self> {
         if let Role::Other(_) = role {
@@ -104,7 +104,7 @@ impl TaskStatus {
     }
 }
 
-/// Returns where an accepted stage hands the task to.
+/// Returns the status of a task after an accepted stage.
 fn status_after_acceptance(role: &Role) -> Option<TaskStatus> {
     match role {
         Role::Coder => Some(TaskStatus::Reviewing),
@@ -138,7 +138,7 @@ mod tests {
 
     // spec: T1
     #[test]
-    fn an_accepted_stage_hands_the_task_to_the_next_one_and_the_last_is_done() {
+    fn an_accepted_stage_moves_the_task_to_the_next_stage_or_to_done() {
         assert_eq!(status_after(&Role::Coder, Outcome::Completed), Some(TaskStatus::Reviewing));
         assert_eq!(status_after(&Role::Reviewer, Outcome::Completed), Some(TaskStatus::Testing));
         assert_eq!(status_after(&Role::Tester, Outcome::Completed), Some(TaskStatus::Qa));
@@ -147,7 +147,7 @@ mod tests {
 
     // spec: T1
     #[test]
-    fn a_stage_that_did_not_get_there_gives_the_task_back_and_one_that_can_go_on_keeps_it() {
+    fn a_failed_stage_returns_the_task_and_a_resumable_stage_keeps_its_status() {
         for outcome in [Outcome::Exhausted, Outcome::Failed, Outcome::Stalled, Outcome::OverBudget] {
             assert_eq!(status_after(&Role::Coder, outcome), Some(TaskStatus::Todo));
         }
@@ -157,14 +157,15 @@ mod tests {
 
     // spec: T1
     #[test]
-    fn a_role_has_its_turn_after_the_one_before_it_and_the_coder_at_any_time() {
+    fn a_role_has_its_turn_after_the_preceding_role_and_the_coder_at_any_time() {
         use Role::{Coder, Qa, Reviewer, Tester};
         for status in TaskStatus::ALL {
             assert!(status.is_turn_of(&Coder, None) && status.is_turn_of(&Role::Other("docs".into()), None));
         }
-        for (role, own) in [(Reviewer, TaskStatus::Reviewing), (Tester, TaskStatus::Testing), (Qa, TaskStatus::Qa)] {
+        for (role, expected) in [(Reviewer, TaskStatus::Reviewing), (Tester, TaskStatus::Testing), (Qa, TaskStatus::Qa)]
+        {
             for status in TaskStatus::ALL {
-                assert_eq!(status.is_turn_of(&role, None), status == own, "{role:?} {status:?}");
+                assert_eq!(status.is_turn_of(&role, None), status == expected, "{role:?} {status:?}");
             }
         }
         assert!(TaskStatus::Todo.is_turn_of(&Reviewer, Some(&Coder)), "its own stage had failed");
@@ -176,16 +177,16 @@ mod tests {
 
     // spec: S6
     #[test]
-    fn work_that_is_sent_back_is_the_coder_s_again() {
+    fn work_that_is_sent_back_returns_to_the_coder() {
         let ended = RunEnd::work_sent_back("no tests");
         assert_eq!(TaskStatus::after_stage(&Role::Reviewer, &ended), Some(TaskStatus::Coding));
     }
 
     // spec: T7
     #[test]
-    fn a_role_of_the_user_s_own_moves_no_task() {
-        let own = Role::Other("docs".to_string());
-        assert_eq!(TaskStatus::while_in_role(&own), None);
-        assert_eq!(status_after(&own, Outcome::Completed), None);
+    fn a_custom_role_does_not_change_the_status() {
+        let custom = Role::Other("docs".to_string());
+        assert_eq!(TaskStatus::while_in_role(&custom), None);
+        assert_eq!(status_after(&custom, Outcome::Completed), None);
     }
 }

@@ -1,11 +1,11 @@
-//! A time-out as it was written: a bare number is seconds.
+//! A timeout as written. A number without a unit is in seconds.
 use alloc::string::{String, ToString};
 
 use serde::{Deserialize, Serialize};
 
 use crate::duration::{self, DurationError};
 
-/// Cannot be wrong: it is read before it is kept.
+/// Always valid, because it is parsed on construction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "TimeoutNotation", into = "TimeoutNotation")]
 pub struct TimeoutSpec {
@@ -13,7 +13,7 @@ pub struct TimeoutSpec {
     ms: u64,
 }
 
-/// Digits are a number, anything else is a text.
+/// A number of seconds, or a text with a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum TimeoutNotation {
@@ -22,12 +22,11 @@ enum TimeoutNotation {
 }
 
 impl TimeoutSpec {
-    /// Reads a time and keeps how it was written.
+    /// Parses a duration and keeps its notation.
     pub fn parse(text: &str) -> Result<Self, DurationError> {
         text.parse().map_or_else(|_| TimeoutNotation::Text(text.to_string()), TimeoutNotation::Seconds).try_into()
     }
 
-    /// Returns it in milliseconds.
     #[must_use]
     pub fn as_millis(&self) -> u64 {
         self.ms
@@ -58,7 +57,7 @@ mod tests {
 
     // spec: V2, T2
     #[test]
-    fn a_timeout_is_kept_as_it_was_written_and_a_bare_number_is_seconds() {
+    fn a_timeout_keeps_its_notation_and_a_number_without_a_unit_is_in_seconds() {
         for (written, ms) in [("300", 300_000), ("5m", 300_000), ("500ms", 500)] {
             let time = TimeoutSpec::parse(written).unwrap();
             assert_eq!(time.as_millis(), ms);

@@ -1,4 +1,4 @@
-//! Whether a task can stay as it was written. What could never be verified is refused when it is made, not when it runs.
+//! Validates a task when it is written, so that a task that could never be verified is refused before it runs.
 use alloc::format;
 use alloc::string::String;
 
@@ -9,24 +9,25 @@ use super::{
 use crate::claim::Promise;
 use crate::criterion::{CheckCommand, CheckFieldProblem, CheckFields, find_check_problem};
 
-/// More than this is a typing mistake.
+/// A larger number is probably a typing error.
 const MAX_NUMBER: u32 = 1_000_000;
 
-const ID_HINT: &str = "an id has letters, digits, `-`, `_` and `.`, a letter or digit first, such as TASK-001";
+const ID_HINT: &str = "use letters, digits, `-`, `_` and `.`, and start with a letter or a digit, such as TASK-001";
 
-/// Holds a task against the rules and returns the first thing that is wrong.
+/// Validates a task and returns the first problem.
 pub fn validate_task(task: &Task) -> Result<(), TaskProblem> {
     require_id("id", &task.id)?;
     task.spec_id.as_ref().map_or(Ok(()), |spec| require_id("spec_id", spec))?;
-    require_text("title", &task.title, "say in one line what is to be done")?;
+    require_text("title", &task.title, "describe the work in one line")?;
     if task.title.trim().contains('\n') {
-        return Err(TaskProblem::new("title", "it has more than one line", "the rest belongs into description"));
+        return Err(TaskProblem::new("title", "it has more than one line", "move the rest to description"));
     }
     if task.priority.is_some_and(|priority| !(1..=MAX_NUMBER).contains(&priority)) {
-        return Err(TaskProblem::new("priority", "it is a whole number from 1 on", "1 comes first"));
+        let message = format!("it must be a whole number from 1 to {MAX_NUMBER}");
+        return Err(TaskProblem::new("priority", message, "1 is the highest priority"));
     }
-    for (place, on) in task.dependencies().iter().enumerate() {
-        require_id(&format!("dependencies.{place}"), on)?;
+    for (index, on) in task.dependencies().iter().enumerate() {
+        require_id(&format!("dependencies.{index}"), on)?;
     }
     task.completion.as_ref().map_or(Ok(()), validate_completion)
 }
@@ -34,7 +35,7 @@ pub fn validate_task(task: &Task) -> Result<(), TaskProblem> {
 fn require_id(field: &str, name: &str) -> Result<(), TaskProblem> {
     match is_valid_id(name) {
         true => Ok(()),
-        false => Err(TaskProblem::new(field, format!("{name:?} is no id"), ID_HINT)),
+        false => Err(TaskProblem::new(field, format!("{name:?} is not a valid id"), ID_HINT)),
     }
 }
 
@@ -43,18 +44,18 @@ fn require_text(field: &str, text: &str, hint: &str) -> Result<(), TaskProblem> 
 }
 
 fn validate_completion(spec: &CompletionSpec) -> Result<(), TaskProblem> {
-    require_text("completion.outcome", &spec.outcome, "say what is true when the task is done")?;
+    require_text("completion.outcome", &spec.outcome, "describe what is true when the task is done")?;
     let field = "completion.acceptance_criteria";
     if spec.acceptance_criteria.is_empty() {
-        return Err(TaskProblem::new(field, "it is empty: at least one is needed", "list what must be true"));
+        return Err(TaskProblem::new(field, "it is empty: at least one is required", "list what must be true"));
     }
-    for (place, criterion) in spec.acceptance_criteria.iter().enumerate() {
-        require_text(&format!("{field}.{place}"), criterion, "say what must be true, or leave it out")?;
+    for (index, criterion) in spec.acceptance_criteria.iter().enumerate() {
+        require_text(&format!("{field}.{index}"), criterion, "describe what must be true, or remove it")?;
     }
     for (name, patterns) in [("guard", &spec.guard), ("allow_changes", &spec.allow_changes)] {
-        for (place, pattern) in patterns.iter().flatten().enumerate() {
-            let field = format!("completion.{name}.{place}");
-            require_text(&field, pattern, "write a pattern as in a .gitignore, such as tests/**, or leave it out")?;
+        for (index, pattern) in patterns.iter().flatten().enumerate() {
+            let field = format!("completion.{name}.{index}");
+            require_text(&field, pattern, "write a pattern as in a .gitignore, such as tests/**, or remove it")?;
         }
     }
     Role::BUILT_IN.iter().try_for_each(|name| spec.role_spec(name).map_or(Ok(()), |block| validate_role(name, block)))
@@ -66,29 +67,30 @@ fn validate_role(role: &Role, block: &RoleSpec) -> Result<(), TaskProblem> {
         validate_promise(&format!("{field}.promise"), promise)?;
     }
     if let Some(text) = &block.description {
-        require_text(&format!("{field}.description"), text, "say when the stage is done, or leave it out")?;
+        require_text(&format!("{field}.description"), text, "describe when the stage is done, or remove it")?;
     }
-    if block.max_iterations.is_some_and(|most| !(1..=MAX_NUMBER).contains(&most)) {
+    if block.max_iterations.is_some_and(|max| !(1..=MAX_NUMBER).contains(&max)) {
         let field = format!("{field}.max_iterations");
-        return Err(TaskProblem::new(field, "it is a whole number from 1 on", "such as 10"));
+        let message = format!("it must be a whole number from 1 to {MAX_NUMBER}");
+        return Err(TaskProblem::new(field, message, "such as 10"));
     }
     let config = block.verification_config.clone().unwrap_or_default();
-    let said = MethodSource::from_choice(block.verification_method);
-    ConfigValidator { method: block.method_for(role), config: &config, method_source: said }
+    let method_source = MethodSource::from_choice(block.verification_method);
+    ConfigValidator { method: block.method_for(role), config: &config, method_source }
         .validate_config(&format!("{field}.verification_config"))
 }
 
 fn validate_promise(field: &str, promise: &str) -> Result<(), TaskProblem> {
     if promise.contains(['<', '>']) {
-        let hint = "give only the text inside the tag, such as AUTH_IMPLEMENTED";
-        return Err(TaskProblem::new(field, "it holds `<` or `>`, which belong to the tag around it", hint));
+        let hint = "write only the text inside the tag, such as AUTH_IMPLEMENTED";
+        return Err(TaskProblem::new(field, "it contains `<` or `>`, which are part of the tag", hint));
     }
     Promise::parse(promise)
         .map(drop)
-        .map_err(|_| TaskProblem::new(field, "it is empty", "give a word that nobody would print by chance"))
+        .map_err(|_| TaskProblem::new(field, "it is empty", "use a word that does not occur in normal output"))
 }
 
-/// Whether a method was chosen or follows from the role.
+/// Whether the method is explicit or the default of the role.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MethodSource {
     Explicit,
@@ -96,8 +98,8 @@ enum MethodSource {
 }
 
 impl MethodSource {
-    fn from_choice(named: Option<MethodName>) -> Self {
-        if named.is_some() { Self::Explicit } else { Self::RoleDefault }
+    fn from_choice(method: Option<MethodName>) -> Self {
+        if method.is_some() { Self::Explicit } else { Self::RoleDefault }
     }
 }
 
@@ -113,8 +115,8 @@ impl ConfigValidator<'_> {
             return self.validate_template(field, name);
         }
         if self.config.with.is_some() {
-            let what = "it gives values to a template, and there is none";
-            return Err(TaskProblem::new(format!("{field}.with"), what, "write template: NAME beside it"));
+            let message = "it sets template parameters, but there is no template";
+            return Err(TaskProblem::new(format!("{field}.with"), message, "add template: NAME"));
         }
         self.reject_foreign_fields(field)?;
         self.validate_fields(field)?;
@@ -129,50 +131,50 @@ impl ConfigValidator<'_> {
 
     fn validate_fields(&self, field: &str) -> Result<(), TaskProblem> {
         let config = self.config;
-        let parts = CheckFields {
+        let fields = CheckFields {
             retries: config.retries.unwrap_or(0),
             output_contains: config.output_contains.as_deref(),
             output_not_contains: config.output_not_contains.as_deref(),
             working_dir: config.working_dir.as_deref(),
         };
         let variables = config.env.iter().flatten().map(|(name, _)| name.as_str());
-        match find_check_problem(&parts, variables) {
+        match find_check_problem(&fields, variables) {
             None => Ok(()),
-            Some(CheckFieldProblem { key, problem: what, hint }) => {
-                Err(TaskProblem::new(format!("{field}.{key}"), what, hint))
+            Some(CheckFieldProblem { key, problem, hint }) => {
+                Err(TaskProblem::new(format!("{field}.{key}"), problem, hint))
             }
         }
     }
 
-    /// A template says everything but how often a failure is looked at again.
+    /// A template defines everything but its parameters and the retries.
     fn validate_template(&self, field: &str, name: &str) -> Result<(), TaskProblem> {
         require_id(&format!("{field}.template"), name)?;
         if (self.method, self.method_source) == (MethodName::StringMatch, MethodSource::Explicit) {
-            let what = "it says nothing to the method string_match";
-            return Err(TaskProblem::new(format!("{field}.template"), what, "leave the method out"));
+            let message = "the method string_match does not use it";
+            return Err(TaskProblem::new(format!("{field}.template"), message, "remove the method"));
         }
         self.validate_fields(field)?;
         let known = ["template", "with", "retries"];
         match self.config.written_fields().iter().find(|(name, _)| !known.contains(name)) {
             None => Ok(()),
             Some((other, _)) => {
-                let what = format!("the template {name} says that already");
-                let hint = "leave it out, or write the check without a template";
-                Err(TaskProblem::new(format!("{field}.{other}"), what, hint))
+                let message = format!("the template {name} defines it");
+                let hint = "remove it, or write the check without a template";
+                Err(TaskProblem::new(format!("{field}.{other}"), message, hint))
             }
         }
     }
 
-    /// A field of another method would be read by nobody.
+    /// Refuses fields of other methods, which would be ignored.
     fn reject_foreign_fields(&self, field: &str) -> Result<(), TaskProblem> {
         let written = self.config.written_fields();
-        match written.iter().find(|(_, of)| !of.contains(&self.method)) {
+        match written.iter().find(|(_, methods)| !methods.contains(&self.method)) {
             None => Ok(()),
-            Some((name, of)) => {
-                let other = of.first().map_or("", |method| method.as_str());
-                let what = format!("it says nothing to the method {}", self.method.as_str());
-                let hint = format!("it belongs to {other}: choose that method, or leave it out");
-                Err(TaskProblem::new(format!("{field}.{name}"), what, hint))
+            Some((name, methods)) => {
+                let other = methods.first().map_or("", |method| method.as_str());
+                let message = format!("the method {} does not use it", self.method.as_str());
+                let hint = format!("it belongs to the method {other}: use that method, or remove the field");
+                Err(TaskProblem::new(format!("{field}.{name}"), message, hint))
             }
         }
     }
@@ -183,7 +185,7 @@ impl ConfigValidator<'_> {
         }
         if self.config.success_exit_code.is_some_and(|code| !(0..=255).contains(&code)) {
             let field = format!("{field}.success_exit_code");
-            return Err(TaskProblem::new(field, "an exit code is between 0 and 255", "0 means success"));
+            return Err(TaskProblem::new(field, "an exit code must be between 0 and 255", "0 means success"));
         }
         Ok(())
     }
@@ -192,8 +194,8 @@ impl ConfigValidator<'_> {
         if let Some(CheckForSpec::Text(text)) = &self.config.check_for
             && !is_acceptance_placeholder(text)
         {
-            let hint = format!("write one `- criterion` a line, or \"{ACCEPTANCE_PLACEHOLDER}\"");
-            return Err(TaskProblem::new(format!("{field}.check_for"), "a list is expected", hint));
+            let hint = format!("write one `- criterion` per line, or \"{ACCEPTANCE_PLACEHOLDER}\"");
+            return Err(TaskProblem::new(format!("{field}.check_for"), "expected a list", hint));
         }
         let listed = match &self.config.check_for {
             Some(CheckForSpec::List(list)) => list.as_slice(),
@@ -201,8 +203,8 @@ impl ConfigValidator<'_> {
         };
         let patterns = self.config.negative_patterns.as_deref().unwrap_or_default();
         for (name, list) in [("check_for", listed), ("negative_patterns", patterns)] {
-            for (place, text) in list.iter().enumerate() {
-                require_text(&format!("{field}.{name}.{place}"), text, "an empty one would stand in every text")?;
+            for (index, text) in list.iter().enumerate() {
+                require_text(&format!("{field}.{name}.{index}"), text, "an empty text would match everything")?;
             }
         }
         Ok(())
@@ -210,12 +212,12 @@ impl ConfigValidator<'_> {
 
     fn validate_stages(&self, field: &str) -> Result<(), TaskProblem> {
         let Some(stages) = self.config.stages.as_ref().filter(|stages| !stages.is_empty()) else {
-            return Err(self.missing_field(field, "stages", "list them, each with name, method and config"));
+            return Err(self.missing_field(field, "stages", "list the stages, each with name, method and config"));
         };
         stages
             .iter()
             .enumerate()
-            .try_for_each(|(place, stage)| validate_stage(&format!("{field}.stages.{place}"), stage))
+            .try_for_each(|(index, stage)| validate_stage(&format!("{field}.stages.{index}"), stage))
     }
 
     fn validate_plugin(&self, field: &str) -> Result<(), TaskProblem> {
@@ -225,31 +227,31 @@ impl ConfigValidator<'_> {
         }
     }
 
-    /// Says what is missing, and that another method is possible where this one was not chosen.
+    /// Reports a missing field. If the method is a default, the hint mentions other methods.
     fn missing_field(&self, field: &str, name: &str, example: &str) -> TaskProblem {
-        let what = format!("{} without {name}", self.method.as_str());
+        let message = format!("{} without {name}", self.method.as_str());
         let hint = match self.method_source {
             MethodSource::Explicit => String::from(example),
             MethodSource::RoleDefault => format!(
-                "{example}; {} is usual for this role, verification_method: semantic or string_match needs none",
+                "{example}; {} is the default for this role, verification_method: semantic or string_match needs none",
                 self.method.as_str()
             ),
         };
-        TaskProblem::new(format!("{field}.{name}"), what, hint)
+        TaskProblem::new(format!("{field}.{name}"), message, hint)
     }
 }
 
 fn validate_stage(field: &str, stage: &StageSpec) -> Result<(), TaskProblem> {
     if let Some(name) = &stage.name {
-        require_text(&format!("{field}.name"), name, "name it, or leave it out")?;
+        require_text(&format!("{field}.name"), name, "set a name, or remove it")?;
     }
     let config = stage.config.clone().unwrap_or_default();
-    let said = MethodSource::from_choice(stage.method);
-    ConfigValidator { method: stage.method_or_default(), config: &config, method_source: said }
+    let method_source = MethodSource::from_choice(stage.method);
+    ConfigValidator { method: stage.method_or_default(), config: &config, method_source }
         .validate_config(&format!("{field}.config"))
 }
 
-/// Tells whether a text stands for the acceptance criteria; blanks inside the braces are layout.
+/// Returns whether a text is the placeholder for the acceptance criteria. Spaces inside the braces are ignored.
 pub(super) fn is_acceptance_placeholder(text: &str) -> bool {
     let inner = text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
     inner.is_some_and(|inner| inner.trim() == "acceptance_criteria")

@@ -1,4 +1,4 @@
-//! Tasks that cannot stay as they were written, one sentence a test.
+//! Tests of the validation of tasks.
 use alloc::string::ToString;
 use alloc::vec;
 
@@ -55,7 +55,7 @@ fn outcome_and_acceptance_are_required() {
         refused_field(spec(|spec| spec.acceptance_criteria.push(" ".into()))),
         "completion.acceptance_criteria.1"
     );
-    assert_eq!(validate_changed(|task| task.completion = None), Ok(()), "whoever says so may have no criteria");
+    assert_eq!(validate_changed(|task| task.completion = None), Ok(()), "a completion spec is optional here");
 }
 
 // spec: T7
@@ -101,9 +101,9 @@ fn the_default_method_of_a_role_follows_the_same_rules() {
 fn a_field_of_another_method_is_refused_with_its_name() {
     let config =
         VerificationConfig { check_for: Some(CheckForSpec::List(vec!["x".to_string()])), ..Default::default() };
-    let (field, what) = validate_with_role(&Role::Coder, role_spec(None, config)).unwrap_err();
+    let (field, message) = validate_with_role(&Role::Coder, role_spec(None, config)).unwrap_err();
     assert_eq!(field, "completion.coder.verification_config.check_for");
-    assert_eq!(what, "it says nothing to the method external");
+    assert_eq!(message, "the method external does not use it");
 }
 
 // spec: V2
@@ -133,7 +133,7 @@ fn stages_are_validated_by_their_own_methods() {
 
 // spec: V3
 #[test]
-fn what_a_judge_looks_for_is_a_list_or_the_acceptance_criteria() {
+fn check_for_is_a_list_or_the_acceptance_criteria() {
     let judged = |check_for| {
         let config = VerificationConfig { check_for: Some(check_for), ..Default::default() };
         validate_with_role(&Role::Reviewer, role_spec(None, config))
@@ -155,14 +155,18 @@ fn a_promise_is_the_text_inside_the_tag() {
 
 // spec: V6, T2
 #[test]
-fn a_template_says_everything_but_its_values_and_retries() {
+fn only_parameters_and_retries_may_be_combined_with_a_template() {
     let template = |name: &str| VerificationConfig {
         template: Some(name.to_string()),
         retries: Some(1),
         ..VerificationConfig::default()
     };
     assert_eq!(validate_with_role(&Role::Coder, role_spec(None, template("cargo-test"))), Ok(()));
-    assert_eq!(validate_with_role(&Role::Qa, role_spec(None, template("cargo-test"))), Ok(()), "whatever is usual");
+    assert_eq!(
+        validate_with_role(&Role::Qa, role_spec(None, template("cargo-test"))),
+        Ok(()),
+        "the default method does not matter"
+    );
     let base = "completion.coder.verification_config";
     let refused = |method, config| refused_field(validate_with_role(&Role::Coder, role_spec(method, config)));
     assert_eq!(refused(None, template("../x")), format!("{base}.template"));
@@ -173,5 +177,9 @@ fn a_template_says_everything_but_its_values_and_retries() {
     assert_eq!(refused(None, alone), format!("{base}.with"));
     let stage = StageSpec { config: Some(template("x")), ..StageSpec::default() };
     let staged = VerificationConfig { stages: Some(vec![stage]), ..VerificationConfig::default() };
-    assert_eq!(validate_with_role(&Role::Qa, role_spec(None, staged)), Ok(()), "a stage needs no method then");
+    assert_eq!(
+        validate_with_role(&Role::Qa, role_spec(None, staged)),
+        Ok(()),
+        "a stage with a template needs no method"
+    );
 }

@@ -1,4 +1,4 @@
-//! How a role or a stage is verified, as people write it. Which fields mean something depends on the method.
+//! The verification settings of a role or a stage, as written. Each method uses some of the fields.
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use super::{MethodName, TimeoutSpec};
 use crate::criterion::CheckCommand;
 use crate::criterion::template::ParameterValues;
 
-/// Stands for the acceptance criteria of the task.
+/// Placeholder for the acceptance criteria of the task.
 pub const ACCEPTANCE_PLACEHOLDER: &str = "{{acceptance_criteria}}";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,21 +42,21 @@ pub struct VerificationConfig {
     pub stages: Option<Vec<StageSpec>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
-    /// What a plugin is told besides, as JSON text.
+    /// Additional configuration for a plugin, as JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
-    /// How often a failure is looked at again.
+    /// How often a failed check is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
-    /// A ready criterion, by name. It brings its method along.
+    /// The name of a criterion template. The template defines the method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// What its parameters are.
+    /// The parameters of the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<BTreeMap<String, OneOrMany>>,
 }
 
-/// The value of a template's parameter.
+/// The value of a template parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
@@ -73,7 +73,7 @@ impl OneOrMany {
     }
 }
 
-/// What a judge looks for: a list, or [`ACCEPTANCE`], which may also be one of the list.
+/// The statements to judge: a list, or [`ACCEPTANCE_PLACEHOLDER`], which may also be an item of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CheckForSpec {
@@ -94,7 +94,7 @@ pub struct StageSpec {
 }
 
 impl StageSpec {
-    /// What a stage without a name is called.
+    /// The name of a stage without a name.
     pub const UNNAMED_STAGE: &str = "unnamed";
 
     #[must_use]
@@ -115,14 +115,14 @@ impl VerificationConfig {
         Self::default().all_fields().map(|(name, ..)| name)
     }
 
-    /// Returns the fields that were written, each with the methods to which it says something.
+    /// Returns the fields that are set, each with the methods that use it.
     #[must_use]
     pub fn written_fields(&self) -> Vec<(&'static str, &'static [MethodName])> {
-        let written = self.all_fields().into_iter().filter(|(_, written, _)| *written);
-        written.map(|(name, _, of)| (name, of)).collect()
+        let written = self.all_fields().into_iter().filter(|(_, is_set, _)| *is_set);
+        written.map(|(name, _, methods)| (name, methods)).collect()
     }
 
-    /// Returns for each field whether it was written, and to which methods it says something.
+    /// Returns for each field its name, whether it is set, and the methods that use it.
     fn all_fields(&self) -> [(&'static str, bool, &'static [MethodName]); 18] {
         use MethodName::{External, MultiStage, Plugin, Semantic};
         [
@@ -147,10 +147,10 @@ impl VerificationConfig {
         ]
     }
 
-    /// Returns the values of the template's parameters.
+    /// Returns the values of the template parameters.
     #[must_use]
     pub fn template_values(&self) -> BTreeMap<String, ParameterValues> {
         let with = self.with.iter().flatten();
-        with.map(|(name, given)| (name.clone(), given.to_values())).collect()
+        with.map(|(name, value)| (name.clone(), value.to_values())).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Ends a run for good that nobody drives: what is left of it is killed, and the record says that it was cancelled.
+//! Cancels a run without a driver: kills its remaining processes and records the cancellation.
 use ralph_core::effect::Effect;
 use ralph_core::event::{Event, EventKind, PlanAvailability, UnixMillis};
 use ralph_core::fact::Fact;
@@ -13,8 +13,8 @@ use ralph_store::{LeaseRow, LoopRow, StepRecord, Store, StoreError, StoredRun, T
 
 #[derive(Debug, thiserror::Error)]
 pub enum CancelOrphanedError {
-    /// Somebody drives the run after all.
-    #[error("the run is being driven")]
+    /// The run has a driver after all.
+    #[error("another process drives the run")]
     Driven,
     #[error(transparent)]
     Lock(LockError),
@@ -22,15 +22,16 @@ pub enum CancelOrphanedError {
     Store(#[from] StoreError),
 }
 
-/// What was left of the run.
+/// The result of cancelling an orphaned run.
 #[derive(Debug)]
 pub struct OrphanCancellation {
+    /// The processes that were still running.
     pub sweep: SweepResult,
-    /// Whether this is what cancelled it.
+    /// Whether this call cancelled the run; `false` if it had ended before.
     pub is_newly_cancelled: bool,
 }
 
-/// Ends the run. Nobody can take it up meanwhile, and whoever drove it before can write no more.
+/// Cancels the run. Meanwhile no other process can resume it, and its former driver can no longer write.
 pub async fn cancel_orphaned_run(
     project: &Project,
     store: &Store,
@@ -48,15 +49,16 @@ pub async fn cancel_orphaned_run(
         return Err(CancelOrphanedError::Driven);
     }
     let stored = store.take_over_run(run, &owner.to_json(), &row.run.settings, TakeoverGuard::Unguarded).await?;
-    let swept = process::kill_run_processes(run);
-    let is_new = stored.state.can_resume();
-    if is_new {
+    let sweep = process::kill_run_processes(run);
+    let is_newly_cancelled = stored.state.can_resume();
+    if is_newly_cancelled {
         record_cancellation(store, run, stored, at).await?;
     }
-    Ok(OrphanCancellation { sweep: swept, is_newly_cancelled: is_new })
+    Ok(OrphanCancellation { sweep, is_newly_cancelled })
 }
 
-/// A worker may drive a stage by its lease alone, for the moment in which another one lets go of the lock.
+/// Returns whether a live worker holds the lease of the task. It may not hold the lock of the run yet, while another
+/// process releases it.
 async fn has_live_worker(store: &Store, row: &LoopRow) -> Result<bool, StoreError> {
     let leases = store.list_leases().await?;
     let lease =
@@ -84,14 +86,13 @@ async fn record_cancellation(store: &Store, run: &str, stored: StoredRun, at: Un
 }
 
 fn step_as_abandoned(state: LoopState, at: UnixMillis) -> (LoopState, Vec<Effect>) {
-    let ground = PlanAvailability::Available;
     step(
         state,
         Event {
             at,
             wall_clock: at,
             random: 0,
-            plan_availability: ground,
+            plan_availability: PlanAvailability::Available,
             used_by_others: Vec::new(),
             kind: EventKind::Abandoned,
         },

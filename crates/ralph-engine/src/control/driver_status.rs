@@ -1,16 +1,16 @@
-//! Whether somebody drives a run, and who.
+//! Whether a process drives a run, and which one.
 use crate::lock::{self, RunOwner};
 use crate::project::Project;
 use ralph_store::LoopRow;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriverStatus {
-    /// Somebody does, as far as he said who he is.
+    /// A process drives the run; its owner record may be missing.
     Driven(Option<RunOwner>),
     NotDriven,
 }
 
-/// Looks who drives a run. The lock tells whether somebody does, and the record who.
+/// Finds the driver of a run: the lock shows whether there is one, and the record names it.
 #[must_use]
 pub fn find_driver(project: &Project, row: &LoopRow) -> DriverStatus {
     if lock::is_lock_free(&project.run_lock(&row.run.id)) {
@@ -20,7 +20,7 @@ pub fn find_driver(project: &Project, row: &LoopRow) -> DriverStatus {
 }
 
 impl DriverStatus {
-    /// Returns who drives it, if that is known.
+    /// Returns the driver, if it is known.
     #[must_use]
     pub fn owner(&self) -> Option<&RunOwner> {
         match self {

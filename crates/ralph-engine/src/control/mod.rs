@@ -1,5 +1,5 @@
-//! What people ask of a loop from another process: orders are left in the store, and whoever drives the loop is nudged. Where
-//! nobody does, it is ended here. Nothing is ever started.
+//! Controls a loop from another process: commands are queued in the store, and the driver of the loop is notified. A
+//! run without a driver is cancelled directly. Nothing is started here.
 mod cancel_orphaned;
 mod driver_status;
 mod send_command;

@@ -1,4 +1,4 @@
-//! Which files differ between two commits, and in a work tree; and putting files in their places.
+//! Lists files that differ between commits or in a work tree, and writes files of a commit into a work tree.
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ use super::temporary_folder::TemporaryFolder;
 pub enum TreeDiffKind {
     Added,
     Removed,
-    /// Its content, its kind, or whether it can be run.
+    /// Its content, its kind or its executable bit changed.
     Modified,
 }
 
-/// A file that is not the same in two commits.
+/// A file that differs between two commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeDiffEntry {
     pub kind: TreeDiffKind,
     pub path: PathBuf,
 }
 
-/// Returns what leads from one commit or tree to another.
+/// Returns the files that differ between two commits or trees.
 pub fn diff_trees(root: &Path, from: &str, to: &str) -> Result<Vec<TreeDiffEntry>, GitError> {
     let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to];
     let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
@@ -39,7 +39,7 @@ pub fn diff_trees(root: &Path, from: &str, to: &str) -> Result<Vec<TreeDiffEntry
     Ok(all)
 }
 
-/// Returns the tracked files of a work tree that are not as they were committed.
+/// Returns the tracked files of a work tree that have uncommitted changes.
 pub fn uncommitted_files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no"];
     let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
@@ -47,7 +47,7 @@ pub fn uncommitted_files(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
-/// Returns how large those files of a work tree are together that are not as they were committed, new ones included.
+/// Returns the total size of the files of a work tree that are changed or untracked.
 pub fn uncommitted_bytes(root: &Path) -> Result<u64, GitError> {
     let args = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
     let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
@@ -56,7 +56,7 @@ pub fn uncommitted_bytes(root: &Path) -> Result<u64, GitError> {
     Ok(paths.map(size).sum())
 }
 
-/// Returns the files that the index of a work tree has in another way than a commit.
+/// Returns the files that differ between a commit and the index of a work tree.
 pub fn index_differences(root: &Path, commit: &str) -> Result<Vec<PathBuf>, GitError> {
     let args = ["diff-index", "--cached", "--name-only", "--no-renames", "-z", commit, "--"];
     let listed = IsolatedGit::in_folder(root).read_stdout(&args)?;
@@ -64,41 +64,42 @@ pub fn index_differences(root: &Path, commit: &str) -> Result<Vec<PathBuf>, GitE
     Ok(paths.map(|path| OsString::from_vec(path.to_vec()).into()).collect())
 }
 
-/// Changes files and index of a work tree from one commit to another. Git refuses, before it touches anything, where a file is
-/// not as in the first. Files that are ignored are in nobody's way: whoever calls has looked for them.
+/// Moves the files and the index of a work tree from one commit to another. Git refuses, before it changes anything, if
+/// a file differs from the first commit. Git overwrites ignored files: the caller must have checked for them.
 pub fn update_files_and_index(root: &Path, from: &str, to: &str) -> Result<(), GitError> {
     let git = IsolatedGit::in_folder(root).with_long_timeout();
     refresh_index(&git)?;
     git.read_stdout(&["read-tree", "-m", "-u", from, to]).map(drop)
 }
 
-/// Lets the index of a work tree hold what a commit holds. No file is touched.
+/// Resets the index of a work tree to a commit. No file is changed.
 pub fn reset_index(root: &Path, to: &str) -> Result<(), GitError> {
     let git = IsolatedGit::in_folder(root).with_long_timeout();
     git.read_stdout(&["read-tree", to])?;
     refresh_index(&git)
 }
 
-/// Lets the index see which files are as it has them, although they were written since.
+/// Updates the file times in the index, so that files which were rewritten with the same content count as unchanged.
 fn refresh_index(git: &IsolatedGit<'_>) -> Result<(), GitError> {
     let refreshed = git.run_with_input(&["update-index", "-q", "--refresh"], &[])?;
-    // 1: some are not, which is no trouble.
+    // Exit code 1 means that some files differ, which is not an error here.
     if refreshed.code == Some(1) { Ok(()) } else { refreshed.into_stdout().map(drop) }
 }
 
-/// Puts files of a work tree back as a commit or tree has them. The index stays as it is, and nobody's lock on it matters.
+/// Restores files of a work tree from a commit or tree. It uses a temporary index, so the index of the work tree does
+/// not change and may be locked.
 pub fn restore_files(root: &Path, from: &str, paths: &[PathBuf]) -> Result<(), GitError> {
     if paths.is_empty() {
         return Ok(());
     }
-    let own = TemporaryFolder::create("restore")?;
-    let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", own.path.join("index"));
+    let folder = TemporaryFolder::create("restore")?;
+    let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", folder.path.join("index"));
     git.read_stdout(&["read-tree", from])?;
     let listed: Vec<u8> = paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
     git.read_stdout_with_input(&["checkout-index", "--force", "--quiet", "-z", "--stdin"], &listed).map(drop)
 }
 
-/// Returns the difference between two commits, for people.
+/// Returns the diff between two commits as text.
 pub fn render_diff(root: &Path, from: &str, to: &str, options: &[&str]) -> Result<Vec<u8>, GitError> {
     let args = [&["diff", "--no-ext-diff", "--no-textconv"], options, &[from, to, "--"]].concat();
     IsolatedGit::in_folder(root).with_long_timeout().read_stdout(&args)

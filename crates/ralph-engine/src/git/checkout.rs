@@ -1,5 +1,5 @@
-//! A commit in a folder of its own: a repository that borrows the objects of the first one, and nothing else. It never
-//! touches the user's work tree, index, references or configuration.
+//! Checks out a commit into a temporary folder: a repository that shares only the objects of the user's repository. It
+//! never touches the user's work tree, index, references or configuration.
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,30 +11,29 @@ use super::temporary_folder::TemporaryFolder;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckoutError {
-    #[error("the commit {commit} is not in the repository any more")]
+    #[error("commit {commit} no longer exists in the repository")]
     CommitMissing { commit: String, source: GitError },
-    #[error("the commit {commit} cannot be checked out")]
+    #[error("cannot check out commit {commit}")]
     Git { commit: String, source: GitError },
 }
 
-/// The files of a commit. They are gone with this value.
+/// The files of a commit. They are removed when this value is dropped.
 #[derive(Debug)]
 pub struct TemporaryCheckout {
     folder: TemporaryFolder,
 }
 
 impl TemporaryCheckout {
-    /// Checks out a commit of the repository at `root` into a new temporary folder, which lies outside of the project:
-    /// programs that look for files in the folders above theirs must not find those of the user's work tree.
+    /// Checks out a commit of the repository at `root` into a new temporary folder outside the project: programs that
+    /// search parent folders for files must not find those of the user's work tree.
     pub fn create(root: &Path, commit: &str) -> Result<Self, CheckoutError> {
-        let plain = IsolatedGit::in_folder(root);
+        let git = IsolatedGit::in_folder(root);
         let failed = |source| CheckoutError::Git { commit: commit.to_owned(), source };
-        plain
-            .read_stdout(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
+        git.read_stdout(&["cat-file", "-e", &format!("{commit}^{{commit}}")])
             .map_err(|source| CheckoutError::CommitMissing { commit: commit.to_owned(), source })?;
         let folder = TemporaryFolder::create("checkout").map_err(failed)?;
         let checkout = Self { folder };
-        checkout.populate_files(&plain, root, commit).map_err(failed)?;
+        checkout.populate_files(&git, root, commit).map_err(failed)?;
         Ok(checkout)
     }
 
@@ -50,7 +49,7 @@ impl TemporaryCheckout {
         self.link_objects(&from.git_path("objects")?, &from.git_path("shallow")?)
             .map_err(|source| self.folder.to_git_error(source))?;
         git.read_stdout(&["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit])?;
-        // Checks may ask for branches and tags by their names.
+        // Checks may use branches and tags by name.
         let mut fetch = ["fetch", "--quiet", "--no-auto-gc", "--no-write-fetch-head"].map(OsString::from).to_vec();
         fetch.push(root.into());
         fetch.extend(["heads", "remotes", "tags"].map(|kind| format!("+refs/{kind}/*:refs/{kind}/*").into()));
@@ -58,12 +57,12 @@ impl TemporaryCheckout {
     }
 
     fn link_objects(&self, objects: &Path, shallow: &Path) -> io::Result<()> {
-        let own = self.path().join(".git");
-        std::fs::create_dir_all(own.join("objects/info"))?;
+        let git_dir = self.path().join(".git");
+        std::fs::create_dir_all(git_dir.join("objects/info"))?;
         let line = [objects.as_os_str().as_bytes(), b"\n"].concat();
-        std::fs::write(own.join("objects/info/alternates"), line)?;
+        std::fs::write(git_dir.join("objects/info/alternates"), line)?;
         if shallow.is_file() {
-            std::fs::copy(shallow, own.join("shallow"))?;
+            std::fs::copy(shallow, git_dir.join("shallow"))?;
         }
         Ok(())
     }
@@ -79,7 +78,7 @@ mod tests {
 
     // spec: V10, V14
     #[test]
-    fn a_checkout_holds_what_was_committed_and_nothing_that_was_not() {
+    fn a_checkout_contains_only_committed_files() {
         let (_temp, root) = new_repository();
         let commit = commit_all(&root);
         fs::write(root.join("file"), "changed").unwrap();
@@ -87,7 +86,7 @@ mod tests {
         let checkout = TemporaryCheckout::create(&root, &commit).unwrap();
         assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "first");
         assert!(!checkout.path().join("leftover").exists());
-        assert!(!checkout.path().starts_with(&root), "nothing of the work tree lies above it");
+        assert!(!checkout.path().starts_with(&root), "it is not inside the work tree");
         let head = run_git(checkout.path(), &["rev-parse", "HEAD"]).unwrap();
         assert_eq!(head.trim(), commit);
         let branch = run_git(&root, &["branch", "--show-current"]).unwrap();
@@ -96,7 +95,7 @@ mod tests {
 
     // spec: V10, V14
     #[test]
-    fn a_checkout_leaves_no_trace_in_the_repository_and_none_of_itself() {
+    fn a_checkout_changes_nothing_in_the_repository_and_is_removed() {
         let (_temp, root) = new_repository();
         let commit = commit_all(&root);
         let files = || -> Vec<_> {
@@ -116,7 +115,7 @@ mod tests {
 
     // spec: V10, V14
     #[test]
-    fn neither_a_hook_nor_a_filter_nor_a_replaced_object_changes_what_is_checked_out() {
+    fn hooks_filters_and_replaced_objects_do_not_change_the_checked_out_files() {
         let (_temp, root) = new_repository();
         let commit = commit_all(&root);
         fs::write(root.join("file"), "second").unwrap();
@@ -144,18 +143,18 @@ mod tests {
 
     // spec: V10
     #[test]
-    fn a_work_tree_beside_its_repository_and_a_shallow_clone_can_be_checked_out() {
+    fn a_linked_work_tree_and_a_shallow_clone_can_be_checked_out() {
         let (temp, root) = new_repository();
         commit_all(&root);
         fs::write(root.join("file"), "second").unwrap();
         let commit = commit_all(&root);
-        let beside = temp.path().join("beside");
-        run_git(&root, &["worktree", "add", "--quiet", "--detach", beside.to_str().unwrap()]).unwrap();
+        let linked = temp.path().join("linked");
+        run_git(&root, &["worktree", "add", "--quiet", "--detach", linked.to_str().unwrap()]).unwrap();
         let shallow = temp.path().join("shallow");
         let from = format!("file://{}", root.display());
         run_git(&root, &["clone", "--quiet", "--depth=1", &from, shallow.to_str().unwrap()]).unwrap();
-        for place in [beside, shallow] {
-            let checkout = TemporaryCheckout::create(&place, &commit).unwrap();
+        for repository in [linked, shallow] {
+            let checkout = TemporaryCheckout::create(&repository, &commit).unwrap();
             assert_eq!(fs::read_to_string(checkout.path().join("file")).unwrap(), "second");
         }
     }

@@ -1,21 +1,21 @@
-//! Commits that are made without a work tree.
+//! Creates commits without a work tree.
 use std::path::Path;
 
 use super::GitError;
 use super::isolated_git::IsolatedGit;
 
-/// A commit to be made.
+/// A commit to create.
 pub struct NewCommit<'a> {
-    /// What it holds: a tree, or a commit with that tree.
+    /// Its contents: a tree, or a commit with that tree.
     pub tree: &'a str,
     pub parents: &'a [&'a str],
     pub message: &'a str,
 }
 
-/// Whose name stands in a commit.
+/// The author and committer of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitAuthor {
-    /// The user's, or ralph's where git knows none.
+    /// The user, or ralph if git has no identity of the user.
     User,
     Ralph,
 }
@@ -23,7 +23,7 @@ pub enum CommitAuthor {
 const RALPH_AUTHOR_NAME: &str = "ralph";
 const RALPH_AUTHOR_EMAIL: &str = "ralph@localhost";
 
-/// Makes a commit and returns its id. No reference leads to it yet.
+/// Creates a commit and returns its id. No reference points to it yet.
 pub fn commit_tree(root: &Path, new: &NewCommit<'_>, author: CommitAuthor) -> Result<String, GitError> {
     let tree = format!("{}^{{tree}}", new.tree);
     let mut args = vec!["commit-tree", &tree, "-m", new.message];
@@ -31,13 +31,13 @@ pub fn commit_tree(root: &Path, new: &NewCommit<'_>, author: CommitAuthor) -> Re
     with_identity(IsolatedGit::in_folder(root), author).read_line(&args)
 }
 
-/// Tells whether two commits or trees hold the same files; nothing where one of them is not there.
+/// Returns whether two commits or trees contain the same files; `None` if one of them does not exist.
 pub fn have_same_tree(root: &Path, one: &str, other: &str) -> Result<Option<bool>, GitError> {
     let git = IsolatedGit::in_folder(root);
     let tree = |name: &str| {
         let answer = git.run_with_input(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")], &[])?;
         match answer.code {
-            // A whole id is believed until somebody looks for the object.
+            // 128: a full object id whose object does not exist.
             Some(1 | 128) => Ok(None),
             _ => answer.into_stdout().map(Some),
         }
@@ -58,10 +58,10 @@ fn with_identity(git: IsolatedGit<'_>, author: CommitAuthor) -> IsolatedGit<'_> 
         .with_env("GIT_COMMITTER_EMAIL", RALPH_AUTHOR_EMAIL)
 }
 
-/// Git would guess a name from the machine's; only one that somebody has set counts.
+/// Returns whether an identity is configured. Git would otherwise derive one from the name of the machine.
 fn has_identity(git: &IsolatedGit<'_>) -> bool {
-    let known = |who: &str| git.read_stdout(&["-c", "user.useConfigOnly=true", "var", who]).is_ok();
-    known("GIT_AUTHOR_IDENT") && known("GIT_COMMITTER_IDENT")
+    let is_set = |identity: &str| git.read_stdout(&["-c", "user.useConfigOnly=true", "var", identity]).is_ok();
+    is_set("GIT_AUTHOR_IDENT") && is_set("GIT_COMMITTER_IDENT")
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn a_commit_bears_the_users_name_where_git_knows_it() {
+    fn a_commit_has_the_users_name_if_git_knows_it() {
         let (_temp, root) = new_repository();
         let first = commit_all(&root);
         run_git(&root, &["config", "user.name", "Ada"]).unwrap();

@@ -1,20 +1,21 @@
-//! Where a work tree stands, read from the files of its repository: no process is started.
+//! Reads HEAD of a work tree from the files of its repository, without starting a process.
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns what HEAD leads to, as far as files tell. The same answer twice: HEAD has not moved.
+/// Returns the branch and commit of HEAD, as far as the files contain them. Two equal results mean that HEAD has not
+/// moved.
 #[must_use]
 pub fn read_head_file(work_tree: &Path) -> Option<String> {
-    let own = find_git_dir(work_tree)?;
-    let head = fs::read_to_string(own.join("HEAD")).ok()?;
+    let git_dir = find_git_dir(work_tree)?;
+    let head = fs::read_to_string(git_dir.join("HEAD")).ok()?;
     let Some(name) = head.trim_end().strip_prefix("ref: ") else { return Some(head) };
-    let shared = find_common_dir(&own);
-    let value = [&own, &shared].into_iter().find_map(|folder| fs::read_to_string(folder.join(name)).ok());
-    let value = value.or_else(|| find_packed_ref(&shared, name));
+    let common_dir = find_common_dir(&git_dir);
+    let value = [&git_dir, &common_dir].into_iter().find_map(|folder| fs::read_to_string(folder.join(name)).ok());
+    let value = value.or_else(|| find_packed_ref(&common_dir, name));
     Some(format!("{name} {}", value.unwrap_or_default().trim_end()))
 }
 
-/// Returns the folder of the repository; `.git` of a linked work tree is a file that names it.
+/// Returns the git folder of a work tree. The `.git` of a linked work tree is a file that names it.
 fn find_git_dir(work_tree: &Path) -> Option<PathBuf> {
     let path = work_tree.join(".git");
     if path.is_dir() {
@@ -45,7 +46,7 @@ mod tests {
 
     // spec: L9
     #[test]
-    fn a_commit_a_branch_and_a_detached_head_are_seen_and_packing_is_not() {
+    fn a_commit_a_branch_and_a_detached_head_change_the_result_and_packing_does_not() {
         let (temp, root) = new_repository();
         let first = commit_all(&root);
         let before = read_head_file(&root).unwrap();

@@ -1,4 +1,4 @@
-//! Which paths the repository does not care about.
+//! Filters out paths that the repository ignores.
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::GitError;
 use super::isolated_git::IsolatedGit;
 
-/// Returns those of the paths that are not ignored. They are meant from the root; what is tracked is never ignored.
+/// Returns the paths that are not ignored. Paths are relative to the root; tracked files are never ignored.
 pub fn exclude_ignored(root: &Path, paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, GitError> {
     let asked: Vec<u8> = paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
     let answer = IsolatedGit::in_folder(root).run_with_input(&["check-ignore", "-z", "--stdin"], &asked)?;
-    // 0: some are ignored; 1: none is.
+    // Exit code 0: some paths are ignored; 1: none is.
     let printed = if answer.code == Some(1) { Vec::new() } else { answer.into_stdout()? };
     let ignored: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
     let is_ignored = |path: &OsStr| ignored.contains(&path.as_bytes());

@@ -1,5 +1,5 @@
-//! Calls that only the repository itself shapes: no hook, no monitor and no replaced object has a say, and no variable
-//! leads git elsewhere. Whoever works in the repository could have set any of them.
+//! Runs git without hooks, file system monitors, replaced objects and inherited repository variables: an agent that
+//! works in the repository could have set any of them.
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStringExt;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::temporary_folder::TemporaryFolder;
 use super::{GIT_TIMEOUT, GitError, GitOutput, LONG_GIT_TIMEOUT, run_to_exit, run_to_success};
 
-/// The variables that lead git to another repository, index or object than those of the folder it stands in.
+/// The variables that make git use another repository, index or object store than those of its working directory.
 pub const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CEILING_DIRECTORIES",
@@ -30,11 +30,12 @@ pub const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// What keeps git from starting programs that the repository names. Filters remain: the seal watches them.
+/// Options that keep git from starting programs which the repository configures. Filters still run: the seal covers
+/// them.
 pub(super) const SAFE_OPTIONS: &[&str] =
     &["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
 
-/// A folder to call git in, and what it is told there.
+/// A working directory for git, with additional variables and a timeout.
 pub(super) struct IsolatedGit<'a> {
     folder: &'a Path,
     env: Vec<(&'static str, OsString)>,
@@ -46,7 +47,7 @@ impl<'a> IsolatedGit<'a> {
         Self { folder, env: Vec::new(), timeout: GIT_TIMEOUT }
     }
 
-    /// The same where much is read or written.
+    /// Uses the longer timeout, for commands that read or write much data.
     pub(super) fn with_long_timeout(self) -> Self {
         Self { timeout: LONG_GIT_TIMEOUT, ..self }
     }
@@ -56,7 +57,7 @@ impl<'a> IsolatedGit<'a> {
         self
     }
 
-    /// Returns the call without its arguments.
+    /// Returns the git command without its arguments.
     pub(super) fn build_command(&self) -> Command {
         let mut command = Command::new("git");
         command.current_dir(self.folder);
@@ -69,30 +70,30 @@ impl<'a> IsolatedGit<'a> {
         command
     }
 
-    /// Runs git and returns what it printed.
+    /// Runs git and returns its stdout.
     pub(super) fn read_stdout<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Vec<u8>, GitError> {
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
         run_to_success(&mut self.build_command(), &args, self.timeout)
     }
 
-    /// Runs git and returns its exit code too: of some calls several are answers.
+    /// Runs git with `input` on stdin and returns its output with the exit code: some commands use several exit codes.
     pub(super) fn run_with_input<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Result<GitOutput, GitError> {
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
         if input.is_empty() {
             return run_to_exit(&mut self.build_command(), &args, Stdio::null(), self.timeout);
         }
-        let own = TemporaryFolder::create("input")?;
-        let path = own.path.join("input");
+        let folder = TemporaryFolder::create("input")?;
+        let path = folder.path.join("input");
         let file = fs::write(&path, input).and_then(|()| File::open(&path));
         run_to_exit(
             &mut self.build_command(),
             &args,
-            file.map_err(|source| own.to_git_error(source))?.into(),
+            file.map_err(|source| folder.to_git_error(source))?.into(),
             self.timeout,
         )
     }
 
-    /// Runs git with this on its standard input, and returns what it printed.
+    /// Runs git with `input` on stdin and returns its stdout.
     pub(super) fn read_stdout_with_input<S: AsRef<OsStr>>(
         &self,
         args: &[S],
@@ -101,12 +102,12 @@ impl<'a> IsolatedGit<'a> {
         self.run_with_input(args, input)?.into_stdout()
     }
 
-    /// The same, where what it prints is one line.
+    /// Runs git and returns its stdout without the final line break.
     pub(super) fn read_line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, GitError> {
         Ok(String::from_utf8_lossy(&self.read_stdout(args)?).trim_end().to_owned())
     }
 
-    /// Returns a path inside the repository's own folder.
+    /// Returns the absolute path of a file in the git folder.
     pub(super) fn git_path(&self, name: &str) -> Result<PathBuf, GitError> {
         let mut path = self.read_stdout(&["rev-parse", "--path-format=absolute", "--git-path", name])?;
         path.truncate(path.strip_suffix(b"\n").map_or(path.len(), <[u8]>::len));

@@ -1,4 +1,4 @@
-//! Work trees beside the first one that share its repository. None is removed that holds anything that is not committed.
+//! Linked work trees of a repository. A work tree with uncommitted files is never removed.
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,18 @@ use std::time::Duration;
 use super::GitError;
 use super::isolated_git::IsolatedGit;
 
-/// A work tree of a repository, as the repository knows it. Its folder may be gone.
+/// A work tree as registered in the repository. Its folder may no longer exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkedWorktree {
     pub path: PathBuf,
     pub head: Option<String>,
-    /// The full name of its branch; none where its HEAD is detached.
+    /// The full name of its branch; `None` if its HEAD is detached.
     pub branch: Option<String>,
-    /// Why nobody may remove it, where somebody said so.
+    /// The reason of the lock, if the work tree is locked.
     pub lock_reason: Option<String>,
 }
 
-/// Git can neither list nor add work trees at the moment in which somebody adds one; so often, and so long, is it tried
-/// again.
+/// How often git is retried: it can neither list nor add work trees while another process adds one.
 const MAX_WORKTREE_ATTEMPTS: u32 = 100;
 const WORKTREE_RETRY_DELAY: Duration = Duration::from_millis(20);
 
@@ -50,7 +49,7 @@ pub fn list_worktrees(root: &Path) -> Result<Vec<LinkedWorktree>, GitError> {
                 last.head = Some(commit.to_owned());
             }
             Some(("branch", name)) => last.branch = Some(name.to_owned()),
-            Some(("locked", why)) => last.lock_reason = Some(why.to_owned()),
+            Some(("locked", reason)) => last.lock_reason = Some(reason.to_owned()),
             None if text == "locked" => last.lock_reason = Some(String::new()),
             Some(_) | None => {}
         }
@@ -58,7 +57,7 @@ pub fn list_worktrees(root: &Path) -> Result<Vec<LinkedWorktree>, GitError> {
     Ok(all)
 }
 
-/// Makes a work tree with a detached HEAD. What was registered there and is gone makes way.
+/// Creates a work tree with a detached HEAD. A registered work tree at this path whose folder is gone is replaced.
 pub fn add_worktree(root: &Path, path: &Path, commit: &str) -> Result<(), GitError> {
     let words = ["worktree", "add", "--quiet", "--force", "--force", "--detach", "--"];
     let mut args: Vec<&OsStr> = words.map(OsStr::new).to_vec();
@@ -66,7 +65,7 @@ pub fn add_worktree(root: &Path, path: &Path, commit: &str) -> Result<(), GitErr
     retry_while_worktree_is_added(|| IsolatedGit::in_folder(root).with_long_timeout().read_stdout(&args)).map(drop)
 }
 
-/// Says why nobody may remove a work tree, in place of what was said before.
+/// Locks a work tree with a reason, or replaces the reason of its lock.
 pub fn lock_worktree(root: &Path, path: &Path, reason: &str) -> Result<(), GitError> {
     unlock_worktree(root, path);
     let words = ["worktree", "lock", "--reason", reason, "--"];
@@ -74,11 +73,12 @@ pub fn lock_worktree(root: &Path, path: &Path, reason: &str) -> Result<(), GitEr
 }
 
 fn unlock_worktree(root: &Path, path: &Path) {
-    // It fails where it is not locked.
+    // This fails if the work tree is not locked.
     let _ = IsolatedGit::in_folder(root).read_stdout(&["worktree".as_ref(), "unlock".as_ref(), path.as_os_str()]);
 }
 
-/// Removes a work tree; git refuses where something in it is not committed and not ignored. `why` keeps it locked then.
+/// Removes a work tree. Git refuses if it contains files that are neither committed nor ignored; then the work tree is
+/// locked again with `lock_reason`.
 pub fn remove_worktree(root: &Path, path: &Path, lock_reason: &str) -> Result<(), GitError> {
     unlock_worktree(root, path);
     let words = ["worktree", "remove", "--"].map(OsStr::new);
@@ -90,12 +90,12 @@ pub fn remove_worktree(root: &Path, path: &Path, lock_reason: &str) -> Result<()
     removed.map(drop)
 }
 
-/// Lets a repository and a work tree find each other again, after one of them was moved.
+/// Repairs the links between a repository and a work tree after one of them was moved.
 pub fn repair_worktree(root: &Path, path: &Path) -> Result<(), GitError> {
     IsolatedGit::in_folder(root).read_stdout(&["worktree".as_ref(), "repair".as_ref(), path.as_os_str()]).map(drop)
 }
 
-/// Returns the folder of the repository that a work tree belongs to, if git finds one.
+/// Returns the git folder that all work trees of a repository share.
 pub fn git_common_dir(path: &Path) -> Result<PathBuf, GitError> {
     let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
     let mut found = IsolatedGit::in_folder(path).read_stdout(&args)?;
@@ -103,15 +103,15 @@ pub fn git_common_dir(path: &Path) -> Result<PathBuf, GitError> {
     Ok(OsString::from_vec(found).into())
 }
 
-/// Returns a path in what a work tree has of its own in the repository.
+/// Returns the path of a file in the git folder of one work tree.
 pub fn worktree_git_path(path: &Path, name: &str) -> Result<PathBuf, GitError> {
     IsolatedGit::in_folder(path).git_path(name)
 }
 
-/// Checks out a commit in a work tree whose making was cut short. Files that are not of the commit stay.
+/// Checks out a commit in a work tree whose creation was interrupted. Files that are not part of the commit stay.
 pub fn finish_worktree_checkout(path: &Path, commit: &str) -> Result<(), GitError> {
     let git = IsolatedGit::in_folder(path).with_long_timeout();
-    // Nobody else works in it: the lock is of the one who died.
+    // No other process uses this work tree, so the lock was left by the killed one.
     let _ = std::fs::remove_file(git.git_path("index.lock")?);
     git.read_stdout(&["-c", "advice.detachedHead=false", "checkout", "--quiet", "--force", "--detach", commit])
         .map(drop)
@@ -126,7 +126,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn a_tree_that_is_being_added_is_waited_for() {
+    fn listing_waits_for_a_work_tree_that_is_being_added() {
         let (_temp, root) = new_repository();
         commit_all(&root);
         let half = root.join(".git/worktrees/half");

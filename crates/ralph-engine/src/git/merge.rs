@@ -1,4 +1,4 @@
-//! Merges, made without a work tree: nothing but objects is written, so there is nothing to roll back.
+//! Merges commits without a work tree: only objects are written, so there is nothing to roll back.
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use super::GitError;
 use super::isolated_git::IsolatedGit;
 
-/// What a merge of two commits came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeResult {
     /// The tree of the result.
@@ -18,7 +17,6 @@ pub enum MergeResult {
     },
 }
 
-/// Merges two commits.
 pub fn merge_commits(root: &Path, ours: &str, theirs: &str) -> Result<MergeResult, GitError> {
     let args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs];
     let answer = IsolatedGit::in_folder(root).with_long_timeout().run_with_input(&args, &[])?;
@@ -38,7 +36,7 @@ fn path_from_bytes(bytes: &[u8]) -> PathBuf {
     OsString::from_vec(bytes.to_vec()).into()
 }
 
-/// Tells whether one commit is the other or leads to it.
+/// Returns whether `older` is the same commit as `younger` or an ancestor of it.
 pub fn is_ancestor(root: &Path, older: &str, younger: &str) -> Result<bool, GitError> {
     let answer = IsolatedGit::in_folder(root).run_with_input(&["merge-base", "--is-ancestor", older, younger], &[])?;
     match answer.code {

@@ -1,4 +1,4 @@
-//! Calls to the git program. It never cleans, resets or deletes anything of the user's.
+//! Runs the git program. It never cleans, resets or deletes files of the user.
 mod changes;
 mod checkout;
 mod commit_tree;
@@ -62,34 +62,34 @@ pub enum GitError {
     TimedOut { command: String, time: Duration },
     #[error("`git {command}` was stopped with the run")]
     Stopped { command: String },
-    #[error("the folder {} that git needs cannot be made", path.display())]
+    #[error("cannot use the temporary folder {} for git", path.display())]
     CreateFolder { path: PathBuf, source: io::Error },
 }
 
-/// Runs git in a folder and returns what it printed.
+/// Runs git in a folder and returns its stdout.
 pub fn run_git(folder: &Path, args: &[&str]) -> Result<String, GitError> {
     let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
     Ok(String::from_utf8_lossy(&run_in_folder(folder, &args)?).into_owned())
 }
 
-/// Returns the root of the work tree around a folder.
+/// Returns the root of the work tree that contains a folder.
 pub fn find_worktree_root(folder: &Path) -> Result<PathBuf, GitError> {
     let mut path = run_in_folder(folder, &["rev-parse".as_ref(), "--show-toplevel".as_ref()])?;
     path.truncate(path.trim_ascii_end().len());
     Ok(OsString::from_vec(path).into())
 }
 
-/// Returns the commit that a work tree stands on, if it stands on one.
+/// Returns the HEAD commit of a work tree; `None` if the branch has no commit yet.
 pub fn head_commit(folder: &Path) -> Result<Option<String>, GitError> {
     match IsolatedGit::in_folder(folder).read_line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) {
         Ok(commit) => Ok(Some(commit)),
-        // There is nothing to complain about: nothing was ever committed.
+        // Git fails without a message if nothing was ever committed.
         Err(GitError::Failed { stderr, .. }) if stderr.is_empty() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Tells whether a path belongs to what the repository holds.
+/// Returns whether the repository tracks a path.
 pub fn is_tracked(folder: &Path, path: &Path) -> Result<bool, GitError> {
     let args = ["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), path.as_os_str()];
     Ok(!run_in_folder(folder, &args)?.is_empty())
@@ -99,13 +99,13 @@ fn run_in_folder(folder: &Path, args: &[&OsStr]) -> Result<Vec<u8>, GitError> {
     run_to_success(Command::new("git").current_dir(folder).args(isolated_git::SAFE_OPTIONS), args, GIT_TIMEOUT)
 }
 
-/// How long git may take to look at something. Where it moves much data, it may take longer.
+/// The timeout of commands that read little data; the longer one is for commands that move much data.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
 const LONG_GIT_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What a call to git came to.
+/// The result of a git command.
 struct GitOutput {
-    /// The call, as people read it.
+    /// The arguments, for error messages.
     command_line: String,
     code: Option<i32>,
     stdout: Vec<u8>,
@@ -113,7 +113,7 @@ struct GitOutput {
 }
 
 impl GitOutput {
-    /// Returns what was printed, if all went well.
+    /// Returns stdout if git succeeded.
     fn into_stdout(self) -> Result<Vec<u8>, GitError> {
         if self.code == Some(0) { Ok(self.stdout) } else { Err(self.into_error()) }
     }
@@ -123,17 +123,17 @@ impl GitOutput {
     }
 }
 
-/// Runs a prepared call to its end. One that hangs must not hang the run.
+/// Runs a prepared command until it exits or times out: a git that hangs must not block the run.
 fn run_to_exit(command: &mut Command, args: &[&OsStr], input: Stdio, timeout: Duration) -> Result<GitOutput, GitError> {
     let time = failpoints::git_time_limit(timeout);
-    let call = args.join(OsStr::new(" ")).to_string_lossy().into_owned();
+    let command_line = args.join(OsStr::new(" ")).to_string_lossy().into_owned();
     match run_bounded(command.args(args), input, time).map_err(|source| GitError::NotStarted { source })? {
         BoundedOutcome::Exited { status, stdout, stderr } => {
             let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
-            Ok(GitOutput { command_line: call, code: status.code(), stdout, stderr })
+            Ok(GitOutput { command_line, code: status.code(), stdout, stderr })
         }
-        BoundedOutcome::TimedOut => Err(GitError::TimedOut { command: call, time }),
-        BoundedOutcome::Cancelled => Err(GitError::Stopped { command: call }),
+        BoundedOutcome::TimedOut => Err(GitError::TimedOut { command: command_line, time }),
+        BoundedOutcome::Cancelled => Err(GitError::Stopped { command: command_line }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where a work tree stands: its commit, and what is not in it.
+//! Reads the HEAD commit of a work tree and its uncommitted files.
 use std::path::Path;
 
 use ralph_core::commit_requirement::RepositoryState;
@@ -6,7 +6,7 @@ use ralph_core::commit_requirement::RepositoryState;
 use super::GitError;
 use super::isolated_git::IsolatedGit;
 
-/// Looks at a work tree. `base` is the commit that it is compared with.
+/// Reads the state of a work tree. `base` is the commit that HEAD is compared with.
 pub fn read_position(root: &Path, base: Option<&str>) -> Result<RepositoryState, GitError> {
     let git = IsolatedGit::in_folder(root);
     let status =
@@ -29,7 +29,7 @@ pub fn read_position(root: &Path, base: Option<&str>) -> Result<RepositoryState,
     Ok(position)
 }
 
-/// Returns the path of an entry: it stands behind a fixed number of fields, which differs by kind.
+/// Returns the path of an entry. It follows a fixed number of fields, which depends on the kind of the entry.
 fn parse_entry_path(entry: &str) -> Option<String> {
     let fields = match entry.split(' ').next()? {
         "1" => 9,

@@ -1,19 +1,19 @@
-//! References: read by name, and changed several at once or not at all.
+//! Reads references, and updates several of them in one transaction.
 use std::path::Path;
 
 use super::GitError;
 use super::isolated_git::IsolatedGit;
 
-/// What a reference must have been for a change to be made.
+/// The value that a reference must have before an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpectedRef {
     Any,
-    /// It was not there.
+    /// The reference must not exist.
     Absent,
     Commit(String),
 }
 
-/// A change of one reference, by its full name.
+/// An update of one reference, by its full name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefUpdate {
     Set { name: String, to: String, expected: ExpectedRef },
@@ -21,7 +21,7 @@ pub enum RefUpdate {
 }
 
 impl RefUpdate {
-    /// Makes a reference that is not there yet.
+    /// Creates a reference that must not exist yet.
     #[must_use]
     pub fn create(name: impl Into<String>, to: &str) -> Self {
         Self::Set { name: name.into(), to: to.to_owned(), expected: ExpectedRef::Absent }
@@ -45,7 +45,7 @@ impl RefUpdate {
     }
 }
 
-/// Changes all of these references, or none. `why` stands in the log of those that keep one.
+/// Updates all of these references or none. `reason` is written to their reflogs.
 pub fn update_refs(root: &Path, changes: &[RefUpdate], reason: &str) -> Result<(), GitError> {
     let lines: String = changes.iter().map(RefUpdate::to_stdin_line).collect();
     IsolatedGit::in_folder(root)
@@ -53,12 +53,12 @@ pub fn update_refs(root: &Path, changes: &[RefUpdate], reason: &str) -> Result<(
         .map(drop)
 }
 
-/// Returns the commit that a name leads to, if it leads to one.
+/// Returns the commit that a name refers to, if any.
 pub fn resolve_commit(root: &Path, name: &str) -> Result<Option<String>, GitError> {
     resolve_object(root, &format!("{name}^{{commit}}"))
 }
 
-/// Returns whatever a name leads to.
+/// Returns the object that a name refers to, if any.
 pub fn resolve_object(root: &Path, name: &str) -> Result<Option<String>, GitError> {
     let answer = IsolatedGit::in_folder(root)
         .run_with_input(&["rev-parse", "--verify", "--quiet", "--end-of-options", name], &[])?;
@@ -68,7 +68,7 @@ pub fn resolve_object(root: &Path, name: &str) -> Result<Option<String>, GitErro
     }
 }
 
-/// A reference, the commit that it leads to, and when that was made.
+/// A reference, the commit that it points to, and the time of that commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefEntry {
     pub name: String,
@@ -77,12 +77,12 @@ pub struct RefEntry {
     pub committed_at: i64,
 }
 
-/// Returns the references below a prefix, by name.
+/// Returns the references below a prefix, ordered by name.
 pub fn list_refs(root: &Path, prefix: &str) -> Result<Vec<RefEntry>, GitError> {
     list_matching_refs(root, &[prefix])
 }
 
-/// Returns those that match a pattern and whose commits another one does not have.
+/// Returns the references that match a pattern and are not merged into `commit`.
 pub fn list_unmerged_refs(root: &Path, pattern: &str, commit: &str) -> Result<Vec<RefEntry>, GitError> {
     list_matching_refs(root, &["--no-merged", commit, pattern])
 }
@@ -96,11 +96,11 @@ fn list_matching_refs(root: &Path, filter: &[&str]) -> Result<Vec<RefEntry>, Git
 
 fn parse_ref_entry(line: &str) -> Option<RefEntry> {
     let mut parts = line.splitn(3, ' ');
-    let (commit, made_at, name) = (parts.next()?, parts.next()?, parts.next()?);
-    Some(RefEntry { name: name.to_owned(), commit: commit.to_owned(), committed_at: made_at.parse().unwrap_or(0) })
+    let (commit, committed_at, name) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(RefEntry { name: name.to_owned(), commit: commit.to_owned(), committed_at: committed_at.parse().unwrap_or(0) })
 }
 
-/// Returns the full name of the branch that a work tree is on; none where its HEAD is detached.
+/// Returns the full name of the branch of a work tree; `None` if its HEAD is detached.
 pub fn current_branch(root: &Path) -> Result<Option<String>, GitError> {
     let answer = IsolatedGit::in_folder(root).run_with_input(&["symbolic-ref", "--quiet", "HEAD"], &[])?;
     match answer.code {
@@ -109,13 +109,13 @@ pub fn current_branch(root: &Path) -> Result<Option<String>, GitError> {
     }
 }
 
-/// Puts the HEAD of a work tree on a commit, detached. Neither files nor index are touched.
+/// Detaches the HEAD of a work tree at a commit. Files and index do not change.
 pub fn detach_head(root: &Path, commit: &str, reason: &str) -> Result<(), GitError> {
     IsolatedGit::in_folder(root).read_stdout(&["update-ref", "--no-deref", "-m", reason, "HEAD", commit]).map(drop)
 }
 
-/// Puts the HEAD of a work tree on a commit, detached, if it leads to the other one still.
-pub fn move_detached_head(root: &Path, (from, to): (&str, &str), reason: &str) -> Result<(), GitError> {
+/// Detaches the HEAD of a work tree at commit `to`, if HEAD is still at `from`.
+pub fn move_detached_head(root: &Path, from: &str, to: &str, reason: &str) -> Result<(), GitError> {
     IsolatedGit::in_folder(root).read_stdout(&["update-ref", "--no-deref", "-m", reason, "HEAD", to, from]).map(drop)
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     // spec: P6, P7
     #[test]
-    fn all_references_are_changed_or_none() {
+    fn all_references_are_updated_or_none() {
         let (_temp, root) = new_repository();
         let first = commit_all(&root);
         update_refs(&root, &[RefUpdate::create("refs/ralph/T/a", &first)], "test").unwrap();
@@ -139,7 +139,7 @@ mod tests {
         std::fs::write(root.join("file"), "other").unwrap();
         let second = commit_all(&root);
         let moved = [RefUpdate::move_between("refs/ralph/T/a", &second, &first)];
-        assert!(update_refs(&root, &moved, "test").is_err(), "it is not where it should be moved from");
+        assert!(update_refs(&root, &moved, "test").is_err(), "it is not at the expected commit");
         let drop = [RefUpdate::Delete { name: "refs/ralph/T/a".to_owned() }];
         update_refs(&root, &drop, "test").unwrap();
         assert!(list_refs(&root, "refs/ralph/T").unwrap().is_empty());

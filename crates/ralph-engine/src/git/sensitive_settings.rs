@@ -1,5 +1,5 @@
-//! The settings of a repository that decide which programs git starts by itself and which files it looks at. Whoever works in
-//! the repository can write them.
+//! Reads the git settings that decide which programs git starts and which files it reads. An agent that works in the
+//! repository can change them.
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::GitError;
 use super::isolated_git::IsolatedGit;
 
-/// Those that no option of a call can switch off.
+/// Settings that cannot be overridden with a command line option.
 const SENSITIVE_SETTINGS: &[&str] = &[
     "core.alternaterefscommand",
     "core.attributesfile",
@@ -26,7 +26,8 @@ const SENSITIVE_SETTINGS: &[&str] = &[
 ];
 const SENSITIVE_SECTIONS: &[&str] = &["filter.", "include.", "includeif."];
 
-/// Returns them, wherever they are set, by their names, in order; and the lists that git reads beside them.
+/// Returns the sensitive settings from all configuration files and the pattern files that git reads, as sorted pairs of
+/// name and value.
 pub fn read_sensitive_settings(root: &Path) -> Result<Vec<(String, Vec<u8>)>, GitError> {
     let git = IsolatedGit::in_folder(root);
     let listed = git.read_stdout(&["config", "--list", "--null"])?;
@@ -38,7 +39,7 @@ pub fn read_sensitive_settings(root: &Path) -> Result<Vec<(String, Vec<u8>)>, Gi
             continue;
         }
         let value = parts.next().unwrap_or_default();
-        // What is set more than once counts as a whole.
+        // The values of a setting with several values are joined.
         match found.iter_mut().find(|(known, _)| *known == name) {
             Some((_, all)) => all.extend([b"\0", value].concat()),
             None => found.push((name, value.to_vec())),
@@ -51,19 +52,19 @@ pub fn read_sensitive_settings(root: &Path) -> Result<Vec<(String, Vec<u8>)>, Gi
     Ok(found)
 }
 
-/// Returns the lists of ignored files, attributes and files of a sparse checkout that no commit holds.
+/// Returns the files with ignore, attribute and sparse checkout patterns that are not part of a commit.
 fn pattern_files(git: &IsolatedGit<'_>, settings: &[(String, Vec<u8>)]) -> Result<Vec<(String, PathBuf)>, GitError> {
-    let excluded = git.git_path("info/exclude")?;
+    let exclude_file = git.git_path("info/exclude")?;
     let mut lists = vec![
-        ("info/attributes".to_owned(), excluded.with_file_name("attributes")),
-        ("info/exclude".to_owned(), excluded),
+        ("info/attributes".to_owned(), exclude_file.with_file_name("attributes")),
+        ("info/exclude".to_owned(), exclude_file),
     ];
     let is_set = |name: &str| settings.iter().any(|(known, _)| known == name);
     if is_set("core.sparsecheckout") {
         lists.push(("info/sparse-checkout".to_owned(), git.git_path("info/sparse-checkout")?));
     }
-    for (setting, usual) in [("core.excludesfile", "ignore"), ("core.attributesfile", "attributes")] {
-        let path = if is_set(setting) { configured_path(git, setting)? } else { default_pattern_file(usual) };
+    for (setting, default_name) in [("core.excludesfile", "ignore"), ("core.attributesfile", "attributes")] {
+        let path = if is_set(setting) { configured_path(git, setting)? } else { default_pattern_file(default_name) };
         lists.extend(path.map(|path| (path.display().to_string(), path)));
     }
     Ok(lists)
@@ -75,22 +76,23 @@ fn configured_path(git: &IsolatedGit<'_>, setting: &str) -> Result<Option<PathBu
     Ok((!path.is_empty()).then(|| OsString::from_vec(path).into()))
 }
 
-/// Returns where git looks for a list of the user's if no setting says so.
+/// Returns the default path of a pattern file of the user.
 fn default_pattern_file(name: &str) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let above = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
-    Some(above.join("git").join(name))
+    let config = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
+    Some(config.join("git").join(name))
 }
 
-/// Returns the lines of a list that say something. What is no file, or cannot be read, says nothing to git either.
+/// Returns the lines of a pattern file without comments and blank lines. Git ignores a path that is not a readable
+/// file.
 fn significant_lines(path: &Path) -> Option<Vec<u8>> {
     if !path.metadata().is_ok_and(|found| found.is_file()) {
         return None;
     }
     let read = std::fs::read(path).ok()?;
-    let says = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.starts_with(b"#");
-    let said = read.split(|byte| *byte == b'\n').filter(says).collect::<Vec<_>>().join(&b'\n');
-    (!said.is_empty()).then_some(said)
+    let is_pattern = |line: &&[u8]| !line.trim_ascii().is_empty() && !line.starts_with(b"#");
+    let patterns = read.split(|byte| *byte == b'\n').filter(is_pattern).collect::<Vec<_>>().join(&b'\n');
+    (!patterns.is_empty()).then_some(patterns)
 }
 
 fn is_sensitive(name: &str) -> bool {
@@ -105,7 +107,7 @@ mod tests {
 
     // spec: V9
     #[test]
-    fn filters_and_a_work_tree_elsewhere_are_named_and_everyday_settings_are_not() {
+    fn filters_and_another_work_tree_are_sensitive_and_everyday_settings_are_not() {
         let (_temp, root) = new_repository();
         let before = read_sensitive_settings(&root).unwrap();
         for (name, value) in [
@@ -128,12 +130,12 @@ mod tests {
 
     // spec: V9
     #[test]
-    fn lists_of_ignored_files_that_no_commit_holds_are_named_with_what_they_say() {
+    fn uncommitted_ignore_files_are_returned_with_their_patterns() {
         let (_temp, root) = new_repository();
         let before = read_sensitive_settings(&root).unwrap();
         std::fs::create_dir_all(root.join(".git/info")).unwrap();
         std::fs::write(root.join(".git/info/exclude"), "# nothing\n\n").unwrap();
-        assert_eq!(read_sensitive_settings(&root).unwrap(), before, "it says nothing");
+        assert_eq!(read_sensitive_settings(&root).unwrap(), before, "it contains no pattern");
         std::fs::write(root.join(".git/info/exclude"), "# of the agent\nsecret-work\n").unwrap();
         let list = root.join("mine");
         std::fs::write(&list, "out\n").unwrap();

@@ -1,5 +1,5 @@
-//! What a work tree holds at this moment, by the hash of its tree. It changes nothing: what was never added is hashed into
-//! a folder of its own.
+//! Takes a snapshot of a work tree as a tree hash. It changes nothing: new files are hashed into a temporary object
+//! folder.
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -12,35 +12,35 @@ use super::GitError;
 use super::isolated_git::IsolatedGit;
 use super::temporary_folder::TemporaryFolder;
 
-/// Looks at the work tree: the commit that it stands on, and all its files but the ignored ones.
+/// Returns the HEAD commit of a work tree and the tree hash of all its files except ignored ones.
 pub fn take_snapshot(root: &Path) -> Result<WorkTreeSnapshot, GitError> {
-    let WorktreeStatus { commit, committed_tree: committed, is_clean, index_base: known } = read_worktree_status(root)?;
-    let (tree, left_out) = match &committed {
+    let WorktreeStatus { commit, committed_tree, is_clean, index_base } = read_worktree_status(root)?;
+    let (tree, left_out) = match &committed_tree {
         Some(tree) if is_clean => (tree.clone(), None),
-        Some(_) | None => hash_worktree(root, &known)?,
+        Some(_) | None => hash_worktree(root, &index_base)?,
     };
-    let is_committed = committed.as_ref() == Some(&tree) && left_out.is_none();
+    let is_committed = committed_tree.as_ref() == Some(&tree) && left_out.is_none();
     Ok(WorkTreeSnapshot { is_committed, commit, tree, left_out })
 }
 
-/// Returns the hash of the tree, if it tells of every file that is not ignored: there are no repositories in it, whose files are
-/// their own business, and no file is meant to be missing.
+/// Returns the tree hash of a work tree, if it covers every file that is not ignored: there are no nested repositories,
+/// whose files it does not cover, and no sparse checkout.
 pub fn complete_tree_hash(root: &Path) -> Result<Option<String>, GitError> {
     let WorkTreeSnapshot { tree, left_out, .. } = take_snapshot(root)?;
     let git = IsolatedGit::in_folder(root);
-    let is_told = left_out.is_none()
+    let is_complete = left_out.is_none()
         && !list_index_entries(&git, &["-v"])?.iter().any(|entry| entry.starts_with(b"S "))
         && !has_nested_repositories(&git, root)?;
-    Ok(is_told.then_some(tree))
+    Ok(is_complete.then_some(tree))
 }
 
-/// Tells whether there are repositories below a work tree that its index or nobody knows.
+/// Returns whether there are nested repositories below a work tree, as submodules or untracked.
 fn has_nested_repositories(git: &IsolatedGit<'_>, root: &Path) -> Result<bool, GitError> {
     let is_link = |entry: &Vec<u8>| entry.starts_with(b"160000 ");
     if list_index_entries(git, &["--stage"])?.iter().any(is_link) {
         return Ok(true);
     }
-    // Git names a repository that it does not know by its folder, and never what is in it.
+    // Git lists an untracked repository as a folder, without the files in it.
     let others = list_index_entries(git, &["--others", "--exclude-standard"])?;
     let is_repository = |path: &Vec<u8>| root.join(OsStr::from_bytes(path)).join(".git").symlink_metadata().is_ok();
     Ok(others.iter().filter(|path| path.ends_with(b"/")).any(is_repository))
@@ -51,7 +51,7 @@ fn list_index_entries(git: &IsolatedGit<'_>, options: &[&str]) -> Result<Vec<Vec
     Ok(listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// Where a work tree stands, and whether there is more in it than that.
+/// The HEAD commit of a work tree, and whether there are uncommitted changes.
 pub(super) struct WorktreeStatus {
     pub(super) commit: Option<String>,
     /// The tree of the commit.
@@ -60,7 +60,7 @@ pub(super) struct WorktreeStatus {
     pub(super) index_base: IndexBase,
 }
 
-/// Whatever the settings say, new files and changed repositories inside of this one are named.
+/// Lists new files and changed submodules, whatever the settings are.
 const STATUS_ARGS: &[&str] = &[
     "status",
     "--porcelain=v2",
@@ -82,20 +82,16 @@ pub(super) fn read_worktree_status(root: &Path) -> Result<WorktreeStatus, GitErr
             None => is_clean &= entry.starts_with(b"#"),
         }
     }
-    let committed = match &commit {
+    let committed_tree = match &commit {
         Some(commit) => Some(git.read_line(&["rev-parse", &format!("{commit}^{{tree}}")])?),
         None => None,
     };
-    let known = choose_index_base(&git, root, commit.as_deref())?;
-    Ok(WorktreeStatus {
-        commit,
-        committed_tree: committed,
-        is_clean: is_clean && known == IndexBase::UserIndex,
-        index_base: known,
-    })
+    let index_base = choose_index_base(&git, root, commit.as_deref())?;
+    let is_clean = is_clean && index_base == IndexBase::UserIndex;
+    Ok(WorktreeStatus { commit, committed_tree, is_clean, index_base })
 }
 
-/// Looks at what is committed alone.
+/// Takes a snapshot of the HEAD commit, without uncommitted changes.
 pub fn snapshot_head(root: &Path) -> Result<WorkTreeSnapshot, GitError> {
     let git = IsolatedGit::in_folder(root);
     let commit = git.read_line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
@@ -103,29 +99,29 @@ pub fn snapshot_head(root: &Path) -> Result<WorkTreeSnapshot, GitError> {
     Ok(WorkTreeSnapshot { commit: Some(commit), tree, is_committed: true, left_out: None })
 }
 
-/// Returns a commit whose tree this is, if a branch, a tag or the work tree leads to one.
+/// Returns a commit with this tree, if one is reachable from a branch, a tag or HEAD.
 pub fn find_commit_with_tree(root: &Path, tree: &str) -> Result<Option<String>, GitError> {
-    let places = ["--branches", "--tags", "--remotes", "HEAD"];
-    let all = IsolatedGit::in_folder(root).read_stdout(&[&["log", "--format=%T %H"][..], &places].concat())?;
+    let starts = ["--branches", "--tags", "--remotes", "HEAD"];
+    let all = IsolatedGit::in_folder(root).read_stdout(&[&["log", "--format=%T %H"][..], &starts].concat())?;
     let all = String::from_utf8_lossy(&all).into_owned();
     Ok(all.lines().find_map(|line| line.strip_prefix(tree)?.strip_prefix(' ').map(str::to_owned)))
 }
 
-/// Returns the trees of a commit and of all that came since, up to where the work tree stands.
+/// Returns the trees of a commit and of all commits since, up to HEAD.
 pub fn list_trees_since(root: &Path, base: &str) -> Result<Vec<String>, GitError> {
-    let (since, own) = (format!("{base}..HEAD"), format!("{base}^{{tree}}"));
+    let (since, base_tree) = (format!("{base}..HEAD"), format!("{base}^{{tree}}"));
     let all = IsolatedGit::in_folder(root).read_stdout(&["log", "--format=%T", &since])?;
     let all = String::from_utf8_lossy(&all).into_owned();
-    let own = IsolatedGit::in_folder(root).read_line(&["rev-parse", "--verify", &own])?;
-    Ok(all.lines().map(str::to_owned).chain([own]).collect())
+    let base_tree = IsolatedGit::in_folder(root).read_line(&["rev-parse", "--verify", &base_tree])?;
+    Ok(all.lines().map(str::to_owned).chain([base_tree]).collect())
 }
 
-/// What git may believe of files without reading them.
+/// The index that a snapshot starts from. Git does not read files again whose times match the index.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum IndexBase {
-    /// What stands in its index.
+    /// A copy of the user's index.
     UserIndex,
-    /// It was told to take some files for unchanged: nothing but what this commit holds.
+    /// An index of this commit, because the user's index marks files as unchanged and so could hide changes.
     Commit(Option<String>),
 }
 
@@ -142,19 +138,19 @@ fn choose_index_base(git: &IsolatedGit<'_>, root: &Path, commit: Option<&str>) -
             [] => {}
         }
     }
-    // In a sparse checkout files are missing that nobody removed.
+    // In a sparse checkout, missing files do not count as removed.
     let is_hiding = is_hiding || is_missing && !is_sparse_checkout(git)?;
     Ok(if is_hiding { IndexBase::Commit(commit.map(str::to_owned)) } else { IndexBase::UserIndex })
 }
 
 fn is_sparse_checkout(git: &IsolatedGit<'_>) -> Result<bool, GitError> {
     let answer = git.run_with_input(&["config", "--type=bool", "--get", "core.sparseCheckout"], &[])?;
-    // 1: nobody has set it.
+    // Exit code 1: the setting is not set.
     if answer.code == Some(1) { Ok(false) } else { Ok(answer.into_stdout()? == b"true\n") }
 }
 
 impl IndexBase {
-    /// Fills an index of our own with what may be believed.
+    /// Fills the temporary index in `folder`. `index` is the index of the user.
     pub(super) fn fill_index(
         &self,
         git: &IsolatedGit<'_>,
@@ -172,15 +168,15 @@ impl IndexBase {
     }
 }
 
-/// Git reads a file again, although its times are those that the index has, if it may have changed after the index was written, in
-/// the same second: the copy must be as old as the index is.
+/// Copies an index with its modification time. Git uses that time to find files that changed in the same second in
+/// which the index was written, and reads them again.
 fn copy_index(index: &Path, copy: &Path) -> io::Result<()> {
     std::fs::copy(index, copy)?;
     File::options().write(true).open(copy)?.set_modified(index.metadata()?.modified()?)
 }
 
-/// Takes everything into the index of a call, and returns what git could not take in, in its words. A file that cannot be
-/// read, or a repository without a commit, is no reason to lose the others.
+/// Adds all files to the index. Returns git's error message about files that it could not add: an unreadable file, or a
+/// nested repository without a commit, does not prevent the others from being added.
 pub(super) fn add_all_files(git: &IsolatedGit<'_>) -> Result<Option<String>, GitError> {
     let add = ["-c", "advice.addEmbeddedRepo=false", "add", "--all"];
     let Err(refused) = git.read_stdout(&add) else { return Ok(None) };
@@ -196,18 +192,19 @@ pub(super) fn add_all_files(git: &IsolatedGit<'_>) -> Result<Option<String>, Git
     }
 }
 
-/// Hashes the files as they lie there, with an index and a place for objects of our own.
+/// Hashes the files of a work tree with a temporary index and object folder. Returns the tree and git's message about
+/// files that it could not add.
 fn hash_worktree(root: &Path, index_base: &IndexBase) -> Result<(String, Option<String>), GitError> {
-    let own = TemporaryFolder::create("tree")?;
+    let folder = TemporaryFolder::create("tree")?;
     let git = IsolatedGit::in_folder(root);
     let (index, objects) = (git.git_path("index")?, git.git_path("objects")?);
     let git = git
         .with_long_timeout()
-        .with_env("GIT_INDEX_FILE", own.path.join("index"))
-        .with_env("GIT_OBJECT_DIRECTORY", own.path.join("objects"))
+        .with_env("GIT_INDEX_FILE", folder.path.join("index"))
+        .with_env("GIT_OBJECT_DIRECTORY", folder.path.join("objects"))
         .with_env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
-    std::fs::create_dir(own.path.join("objects")).map_err(|source| own.to_git_error(source))?;
-    index_base.fill_index(&git, &own, &index)?;
+    std::fs::create_dir(folder.path.join("objects")).map_err(|source| folder.to_git_error(source))?;
+    index_base.fill_index(&git, &folder, &index)?;
     let left_out = add_all_files(&git)?;
     Ok((git.read_line(&["write-tree"])?, left_out))
 }
@@ -221,7 +218,7 @@ mod tests {
 
     // spec: V14
     #[test]
-    fn a_work_tree_that_is_committed_has_the_tree_of_its_commit() {
+    fn a_clean_work_tree_has_the_tree_of_its_commit() {
         let (_temp, root) = new_repository();
         let commit = commit_all(&root);
         let seen = take_snapshot(&root).unwrap();
@@ -250,29 +247,29 @@ mod tests {
     // spec: V14, V11
     #[test]
     fn a_change_hidden_from_git_is_detected() {
-        for (told, again) in
+        for (hide, unhide) in
             [("--assume-unchanged", "--no-assume-unchanged"), ("--skip-worktree", "--no-skip-worktree")]
         {
             let (_temp, root) = new_repository();
             commit_all(&root);
             let first = take_snapshot(&root).unwrap();
-            IsolatedGit::in_folder(&root).read_stdout(&["update-index", told, "file"]).unwrap();
+            IsolatedGit::in_folder(&root).read_stdout(&["update-index", hide, "file"]).unwrap();
             assert_eq!(take_snapshot(&root).unwrap(), first);
             fs::write(root.join("file"), "made weaker").unwrap();
             let weaker = take_snapshot(&root).unwrap();
-            assert!(!weaker.is_committed && weaker.tree != first.tree, "{told}");
-            IsolatedGit::in_folder(&root).read_stdout(&["update-index", again, "file"]).unwrap();
+            assert!(!weaker.is_committed && weaker.tree != first.tree, "{hide}");
+            IsolatedGit::in_folder(&root).read_stdout(&["update-index", unhide, "file"]).unwrap();
             assert_eq!(take_snapshot(&root).unwrap(), weaker);
-            IsolatedGit::in_folder(&root).read_stdout(&["update-index", told, "file"]).unwrap();
+            IsolatedGit::in_folder(&root).read_stdout(&["update-index", hide, "file"]).unwrap();
             fs::remove_file(root.join("file")).unwrap();
             let gone = take_snapshot(&root).unwrap();
-            assert!(!gone.is_committed && gone.tree != first.tree, "{told}");
+            assert!(!gone.is_committed && gone.tree != first.tree, "{hide}");
         }
     }
 
     // spec: V14
     #[test]
-    fn a_sparse_checkout_is_as_it_was_committed() {
+    fn a_sparse_checkout_counts_as_committed() {
         let (_temp, root) = new_repository();
         fs::create_dir(root.join("far")).unwrap();
         fs::write(root.join("far/a"), "").unwrap();
@@ -280,34 +277,33 @@ mod tests {
         IsolatedGit::in_folder(&root).read_stdout(&["sparse-checkout", "set", "near"]).unwrap();
         assert!(!root.join("far/a").exists());
         assert!(take_snapshot(&root).unwrap().is_committed);
-        assert_eq!(complete_tree_hash(&root).unwrap(), None, "anybody may have removed what is not there");
+        assert_eq!(complete_tree_hash(&root).unwrap(), None, "the missing files are not covered");
     }
 
-    /// Git compares times by the second, and so does whoever is quick.
     // spec: V14, V11
     // fault: 76
     #[test]
-    fn a_change_in_the_second_in_which_the_index_was_written_is_seen_later_too() {
+    fn a_change_in_the_same_second_as_the_index_is_detected() {
         let (_temp, root) = new_repository();
         IsolatedGit::in_folder(&root).read_stdout(&["config", "core.trustctime", "false"]).unwrap();
         let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
-        let then = |name: &str| {
+        let set_time = |name: &str| {
             File::options().write(true).open(root.join(name)).unwrap().set_modified(at).unwrap();
         };
         fs::write(root.join("file"), "good").unwrap();
-        then("file");
+        set_time("file");
         commit_all(&root);
         let first = take_snapshot(&root).unwrap();
         fs::write(root.join("file"), "evil").unwrap();
-        then("file");
-        then(".git/index");
+        set_time("file");
+        set_time(".git/index");
         let seen = take_snapshot(&root).unwrap();
         assert!(!seen.is_committed && seen.tree != first.tree);
     }
 
     // spec: V14, V11
     #[test]
-    fn new_files_are_seen_whatever_the_settings_say() {
+    fn new_files_are_detected_whatever_the_settings_are() {
         let (_temp, root) = new_repository();
         commit_all(&root);
         let first = take_snapshot(&root).unwrap();
@@ -320,7 +316,7 @@ mod tests {
 
     // spec: V14, V11
     #[test]
-    fn nested_repositories_are_named_or_make_the_tree_incomplete() {
+    fn nested_repositories_are_reported_or_make_the_tree_incomplete() {
         let (_temp, root) = new_repository();
         commit_all(&root);
         let tree = take_snapshot(&root).unwrap().tree;
@@ -331,14 +327,14 @@ mod tests {
         fs::write(inner.join("work"), "").unwrap();
         let seen = take_snapshot(&root).unwrap();
         assert_eq!((seen.is_committed, &seen.tree), (false, &tree));
-        assert!(seen.left_out.is_some_and(|why| why.contains("inner/")));
+        assert!(seen.left_out.is_some_and(|message| message.contains("inner/")));
         assert_eq!(complete_tree_hash(&root).unwrap(), None);
         commit_all(&inner);
         assert_eq!(take_snapshot(&root).unwrap().left_out, None);
         assert_eq!(complete_tree_hash(&root).unwrap(), None);
         commit_all(&root);
         fs::write(inner.join("work"), "more").unwrap();
-        assert_eq!(complete_tree_hash(&root).unwrap(), None, "its files may change without a trace");
+        assert_eq!(complete_tree_hash(&root).unwrap(), None, "changes of its files are not covered");
     }
 
     // spec: V14

@@ -1,4 +1,5 @@
-//! A folder outside of every project, gone with its value. Those of processes that were killed are removed by the next.
+//! A temporary folder outside every project, removed when its value is dropped. Folders of killed processes are removed
+//! when the next folder is created. By hand because the `tempfile` crate does not remove folders of killed processes.
 use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -14,13 +15,13 @@ pub(super) struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// Makes one in the user's folder for temporary files. The name says what it is for, and whose it is.
+    /// Creates a folder in the system's folder for temporary files. Its name contains the purpose and the process id.
     pub(super) fn create(purpose: &str) -> Result<Self, GitError> {
-        let above = std::env::temp_dir();
-        let above = above.canonicalize().unwrap_or(above);
-        remove_stale_folders(&above, purpose);
+        let parent = std::env::temp_dir();
+        let parent = parent.canonicalize().unwrap_or(parent);
+        remove_stale_folders(&parent, purpose);
         let name = format!("{FOLDER_NAME_PREFIX}{purpose}-{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
-        let path = above.join(name);
+        let path = parent.join(name);
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => Ok(Self { path }),
             Err(source) => Err(GitError::CreateFolder { path, source }),
@@ -38,7 +39,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// What cannot be removed is left to whoever cleans up temporary files.
+/// Removes a folder, if possible. Errors are ignored: the system cleans up temporary files eventually.
 fn remove_folder(folder: &Path) {
     if std::fs::remove_dir_all(folder).is_err() {
         make_writable(folder);
@@ -46,7 +47,7 @@ fn remove_folder(folder: &Path) {
     }
 }
 
-/// Some programs leave folders in which nothing can be removed.
+/// Makes a folder and its subfolders writable: some programs leave read-only folders.
 fn make_writable(folder: &Path) {
     let _ = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -56,16 +57,16 @@ fn make_writable(folder: &Path) {
     }
 }
 
-/// Removes what processes of this user left that are no more.
+/// Removes the folders of this user whose processes have exited.
 fn remove_stale_folders(parent: &Path, purpose: &str) {
-    let own = rustix::process::geteuid().as_raw();
+    let user = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| {
             let rest = name.strip_prefix(FOLDER_NAME_PREFIX)?.strip_prefix(purpose)?.strip_prefix('-')?;
             rest.split_once('-')?.0.parse().ok().and_then(rustix::process::Pid::from_raw)
         });
-        let is_ours = || entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own);
+        let is_ours = || entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user);
         if owner.is_some_and(|pid| is_dead(pid) && is_ours()) {
             remove_folder(&entry.path());
         }
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_which_nothing_can_be_removed_goes_too() {
+    fn a_read_only_subfolder_is_removed() {
         let temporary = TemporaryFolder::create("test").unwrap();
         let path = temporary.path.clone();
         let inner = path.join("sealed");

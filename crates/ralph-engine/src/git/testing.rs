@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::run_git;
 
-/// Makes a repository with one file that is not committed.
+/// Creates a repository with one uncommitted file.
 pub(crate) fn new_repository() -> (tempfile::TempDir, PathBuf) {
     let temp = tempfile::tempdir().unwrap();
     let root = temp.path().canonicalize().unwrap().join("project");
@@ -13,7 +13,7 @@ pub(crate) fn new_repository() -> (tempfile::TempDir, PathBuf) {
     (temp, root)
 }
 
-/// Commits everything and returns the commit.
+/// Commits all files and returns the commit.
 pub(crate) fn commit_all(root: &Path) -> String {
     run_git(root, &["add", "--all"]).unwrap();
     let author = ["-c", "user.name=A", "-c", "user.email=a@example.invalid"];

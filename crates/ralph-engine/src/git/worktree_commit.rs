@@ -1,5 +1,5 @@
-//! All that a work tree holds, as a commit: tracked and untracked files, committed or not, but for the ignored ones. Neither
-//! its index nor its HEAD nor any file is touched.
+//! Creates a commit of everything in a work tree: tracked and untracked files, but not ignored ones. Index, HEAD and
+//! files of the work tree do not change.
 use std::path::Path;
 
 use super::commit_tree::{CommitAuthor, NewCommit, commit_tree};
@@ -8,47 +8,46 @@ use super::snapshot::{WorktreeStatus, add_all_files, read_worktree_status};
 use super::temporary_folder::TemporaryFolder;
 use super::{GitError, worktree_git_path};
 
-/// A work tree, kept.
+/// A commit of everything in a work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeCommit {
-    /// The commit that holds all of it. Its parent is the one that the work tree stood on.
+    /// The commit with all files. Its parent is the HEAD commit of the work tree.
     pub commit: String,
-    /// What git could not take in, in its words.
+    /// Git's message about files that it could not add.
     pub left_out: Option<String>,
 }
 
-/// Makes a commit of everything in a work tree. No reference leads to it yet.
+/// Creates a commit of everything in a work tree. No reference points to it yet.
 pub fn commit_worktree(root: &Path, message: &str) -> Result<WorktreeCommit, GitError> {
-    let WorktreeContents { head: on, tree, left_out } = write_contents(root)?;
-    let parents: Vec<&str> = on.as_deref().into_iter().collect();
+    let WorktreeContents { head, tree, left_out } = write_contents(root)?;
+    let parents: Vec<&str> = head.as_deref().into_iter().collect();
     let commit = commit_tree(root, &NewCommit { tree: &tree, parents: &parents, message }, CommitAuthor::Ralph)?;
     Ok(WorktreeCommit { commit, left_out })
 }
 
-/// Makes a tree of everything in a work tree, without a commit. No reference leads to it yet.
+/// Creates a tree of everything in a work tree, without a commit. No reference points to it yet.
 pub fn write_worktree_tree(root: &Path) -> Result<String, GitError> {
     Ok(write_contents(root)?.tree)
 }
 
 struct WorktreeContents {
-    /// The commit that the work tree stands on.
+    /// The HEAD commit of the work tree.
     head: Option<String>,
     tree: String,
     left_out: Option<String>,
 }
 
 fn write_contents(root: &Path) -> Result<WorktreeContents, GitError> {
-    let WorktreeStatus { commit: on, committed_tree: committed, is_clean, index_base: known } =
-        read_worktree_status(root)?;
-    if let (Some(tree), true) = (committed, is_clean) {
-        return Ok(WorktreeContents { head: on, tree, left_out: None });
+    let WorktreeStatus { commit: head, committed_tree, is_clean, index_base } = read_worktree_status(root)?;
+    if let (Some(tree), true) = (committed_tree, is_clean) {
+        return Ok(WorktreeContents { head, tree, left_out: None });
     }
-    let own = TemporaryFolder::create("keep")?;
+    let folder = TemporaryFolder::create("keep")?;
     let index = worktree_git_path(root, "index")?;
-    let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", own.path.join("index"));
-    known.fill_index(&git, &own, &index)?;
+    let git = IsolatedGit::in_folder(root).with_long_timeout().with_env("GIT_INDEX_FILE", folder.path.join("index"));
+    index_base.fill_index(&git, &folder, &index)?;
     let left_out = add_all_files(&git)?;
-    Ok(WorktreeContents { head: on, tree: git.read_line(&["write-tree"])?, left_out })
+    Ok(WorktreeContents { head, tree: git.read_line(&["write-tree"])?, left_out })
 }
 
 #[cfg(test)]
@@ -61,7 +60,7 @@ mod tests {
 
     // spec: P7
     #[test]
-    fn a_worktree_commit_holds_everything_and_changes_nothing() {
+    fn a_worktree_commit_contains_everything_and_changes_nothing() {
         let (_temp, root) = new_repository();
         fs::write(root.join(".gitignore"), "out\n").unwrap();
         let head = commit_all(&root);
@@ -102,7 +101,7 @@ mod tests {
         run_git(&root.join("inner"), &["init", "--quiet"]).unwrap();
         fs::write(root.join("new"), "new").unwrap();
         let kept = commit_worktree(&root, "kept").unwrap();
-        assert!(kept.left_out.is_some_and(|why| why.contains("inner")));
+        assert!(kept.left_out.is_some_and(|message| message.contains("inner")));
         assert_eq!(run_git(&root, &["show", &format!("{}:new", kept.commit)]).unwrap(), "new");
     }
 }

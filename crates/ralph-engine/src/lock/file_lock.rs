@@ -1,4 +1,4 @@
-//! Taking a lock, and looking whether somebody has it. Nobody ever waits for one: who has it may have it for hours.
+//! Takes a lock, and checks whether one is taken. There is no waiting for a lock: its holder may run for hours.
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::RunOwner;
 use ralph_util::private_files;
 
-/// Somebody who only looks has the lock for a moment; so often is it tried again.
+/// How often a taken lock is tried again: `is_lock_free` in another process holds it for a moment.
 const MAX_LOCK_ATTEMPTS: u32 = 20;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
-/// No owner is longer.
+/// The maximum size of the owner in a lock file.
 const MAX_OWNER_BYTES: u64 = 4_096;
 
-/// Whether others may have the lock too.
+/// Whether several processes may hold the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockSharing {
     Exclusive,
@@ -27,18 +27,18 @@ pub enum LockError {
     Taken { path: PathBuf, owner: Option<RunOwner> },
     #[error("the lock {} cannot be opened", path.display())]
     CannotOpen { path: PathBuf, source: io::Error },
-    #[error("the file system of {} has no locks that work", path.display())]
+    #[error("the file system of {} does not support file locks", path.display())]
     Unsupported { path: PathBuf, source: io::Error },
 }
 
-/// A lock that this process has until this is dropped. It is taken after the keeper was forked, and closed in every
-/// program that is started, so that nothing else ever holds it.
+/// A lock that this process holds until this value is dropped. It must be taken after the keeper was forked, and the
+/// file is closed in every program that is started, so that no other process holds it.
 #[derive(Debug)]
 pub struct HeldLock {
     _file: File,
 }
 
-/// Takes a lock, or tells who has it.
+/// Takes a lock, or returns its owner as part of the error.
 pub async fn take_lock(path: &Path, sharing: LockSharing, owner: &RunOwner) -> Result<HeldLock, LockError> {
     for _ in 1..MAX_LOCK_ATTEMPTS {
         match try_take_lock(path, sharing, owner) {
@@ -49,7 +49,7 @@ pub async fn take_lock(path: &Path, sharing: LockSharing, owner: &RunOwner) -> R
     try_take_lock(path, sharing, owner)
 }
 
-/// Tells whether nobody has a lock. A lock that was never taken is free.
+/// Returns whether a lock is free. A lock that was never taken is free.
 #[must_use]
 pub fn is_lock_free(path: &Path) -> bool {
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
@@ -76,7 +76,7 @@ fn try_take_lock(path: &Path, sharing: LockSharing, owner: &RunOwner) -> Result<
     }
 }
 
-/// A lock on a file that was removed meanwhile keeps nobody out.
+/// Returns whether the file is still at its path: a lock on a removed file does not exclude other processes.
 fn is_still_at_path(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(held), Ok(named)) => (held.dev(), held.ino()) == (named.dev(), named.ino()),
@@ -84,9 +84,10 @@ fn is_still_at_path(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Writes who has the lock. Where several may have it, no single one stands for them.
+/// Writes the owner of the lock; nothing if the lock is shared, because it can have several owners.
 ///
-/// The next one is written over the last, and cut only where it is shorter: file systems take long to empty a file.
+/// The new owner overwrites the old one, and the file is truncated only if it is longer: truncating to zero is slow on
+/// some file systems.
 fn write_owner(file: &mut File, sharing: LockSharing, owner: &RunOwner) -> io::Result<()> {
     let owner_json = match sharing {
         LockSharing::Exclusive => owner.to_json(),
@@ -164,10 +165,10 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         std::os::unix::fs::symlink(&folder, &link).unwrap();
         let _held = try_take_lock(&folder.join("lock"), LockSharing::Exclusive, &sample_owner()).unwrap();
-        // A project goes by its real path: links on the way are not followed.
-        let ways = [link.canonicalize().unwrap().join("lock"), folder.join("../a/./lock")];
-        for way in ways {
-            let refused = try_take_lock(&way, LockSharing::Exclusive, &sample_owner());
+        // Project paths are resolved: a link in the path is refused.
+        let paths = [link.canonicalize().unwrap().join("lock"), folder.join("../a/./lock")];
+        for path in paths {
+            let refused = try_take_lock(&path, LockSharing::Exclusive, &sample_owner());
             assert!(matches!(refused, Err(LockError::Taken { .. })), "{refused:?}");
         }
         let refused = try_take_lock(&link.join("lock"), LockSharing::Exclusive, &sample_owner());

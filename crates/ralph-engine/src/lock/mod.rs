@@ -1,5 +1,5 @@
-//! Locks: one engine for a run, and one for a work tree unless the user wants more. A lock is held by an open file, so
-//! that the kernel frees it however its holder dies. What is written in the file is for people only.
+//! Locks: one driver per run, and one per work tree unless the user allows more. An open file holds the lock, so the
+//! kernel frees it however the process ends. The contents of the file are only for messages.
 mod file_lock;
 mod run_owner;
 

@@ -1,4 +1,4 @@
-//! Who drives a run, for messages. Whether he lives is not read from here.
+//! The process that drives a run, for messages. Not used to test liveness.
 use std::fmt;
 
 use ralph_core::event::UnixMillis;
@@ -15,7 +15,7 @@ pub struct RunOwner {
 }
 
 impl RunOwner {
-    /// Names this process as the one that drives a run.
+    /// Returns this process as the owner of a run.
     #[must_use]
     pub fn for_this_process(run: &str, since: UnixMillis) -> Self {
         Self { process: ProcessIdentity::of_this_process(), run: run.to_owned(), since }
@@ -26,7 +26,7 @@ impl RunOwner {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what was written; anything else means that nobody is known.
+    /// Parses the JSON of an owner; `None` for anything else.
     #[must_use]
     pub fn parse(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
@@ -56,8 +56,8 @@ mod tests {
         let owner = RunOwner::for_this_process("r1", UnixMillis(0));
         assert_eq!(RunOwner::parse(&owner.to_json()), Some(owner.clone()));
         assert_eq!(RunOwner::parse("4711"), None);
-        let said = owner.to_string();
-        assert!(said.starts_with(&format!("process {} on ", std::process::id())), "{said}");
-        assert!(said.contains(", since 19"), "{said}");
+        let text = owner.to_string();
+        assert!(text.starts_with(&format!("process {} on ", std::process::id())), "{text}");
+        assert!(text.contains(", since 19"), "{text}");
     }
 }

@@ -128,7 +128,7 @@ impl AgentListener {
         }
         self.finish_logs();
         let stderr_tail = redact::redact_text(&sanitize_text(&self.stderr_tail.finish())).into_owned();
-        let afterlife = self.session_after(&stderr_tail);
+        let resumability = self.session_after(&stderr_tail);
         let FailureSummary { failure: trouble, repeating } =
             std::mem::take(&mut self.failures).summarize(&ending, &stderr_tail);
         let stray_line = self.stray_line();
@@ -138,7 +138,7 @@ impl AgentListener {
             ending,
             error: trouble,
             repeating,
-            resumability: afterlife,
+            resumability,
             stream: self.stream_status(),
             messages: self.message_count(),
             unknown_records: self.io.reader.record_counts().unknown,

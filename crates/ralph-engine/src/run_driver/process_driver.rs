@@ -113,7 +113,7 @@ async fn has_task_lease(store: &Store, stage: Option<&TaskStage>) -> bool {
     let Some((task, lease)) = stage.and_then(|stage| Some((&stage.task, stage.lease_fence?))) else {
         return true;
     };
-    store.task_owner_and_fence(task).await.is_ok_and(|claim| claim.is_some_and(|(_, fence)| fence == lease))
+    store.task_ownership(task).await.is_ok_and(|claim| claim.is_some_and(|owned| owned.fence == lease))
 }
 
 /// What happens to a run by itself.

@@ -1,39 +1,49 @@
-//! Decide, record, act: the rules decide about a loop, and what they decided is kept before anybody hears of it.
+//! Applies an event to a loop: the core decides, and the decision is stored before it is acted on.
 use ralph_core::session_loop::{SessionDecision, SessionLoopEvent, TurnEnd, handle_session_event};
 
 use super::loop_file::LoopFile;
 use super::loop_store::{LoopStore, LoopStoreError, SessionKey};
 use super::session_clock::current_moment;
 
-/// Lets the rules decide about a loop, if it is still the one that is meant, and keeps what they decided.
-pub fn apply_event(
-    store: &LoopStore,
-    (key, id): (&SessionKey, &str),
-    happening: impl FnOnce(&mut LoopFile) -> SessionLoopEvent,
-) -> Result<(Option<LoopFile>, SessionDecision), LoopStoreError> {
-    let (entry, answer) = store.update_loop(key, |entry| {
-        let Some(mut entry) = entry.filter(|entry| entry.id == id) else {
-            return (None, (None, SessionDecision::allow_silently()));
-        };
-        let happening = happening(&mut entry);
-        let (state, answer) = handle_session_event(entry.loop_state, happening, &current_moment());
-        let entry = LoopFile { loop_state: state, ..entry };
-        (Some(entry.clone()), (Some(entry), answer))
-    })?;
-    // The loop goes on without its history where that cannot be written.
-    let _ = store.loop_journal(key).append_facts(id, &answer.facts);
-    Ok((entry, answer))
+/// The loop after an event, and the decision of the core.
+#[derive(Debug)]
+pub struct AppliedEvent {
+    /// `None` if the session has no loop with the expected id any more.
+    pub loop_file: Option<LoopFile>,
+    pub decision: SessionDecision,
 }
 
-/// Ends the loops of sessions that are gone: most programs tell nobody when a session is over. What cannot be ended now is
-/// ended later.
+/// Applies an event to the loop of a session, if it is still the loop with this id, and stores the result. `event` may
+/// also update the loop file.
+pub fn apply_event(
+    store: &LoopStore,
+    key: &SessionKey,
+    id: &str,
+    event: impl FnOnce(&mut LoopFile) -> SessionLoopEvent,
+) -> Result<AppliedEvent, LoopStoreError> {
+    let applied = store.update_loop(key, |entry| {
+        let Some(mut entry) = entry.filter(|entry| entry.id == id) else {
+            return (None, AppliedEvent { loop_file: None, decision: SessionDecision::allow_silently() });
+        };
+        let event = event(&mut entry);
+        let (state, decision) = handle_session_event(entry.loop_state, event, &current_moment());
+        let entry = LoopFile { loop_state: state, ..entry };
+        (Some(entry.clone()), AppliedEvent { loop_file: Some(entry), decision })
+    })?;
+    // A loop whose journal cannot be written continues without it.
+    let _ = store.loop_journal(key).append_facts(id, &applied.decision.facts);
+    Ok(applied)
+}
+
+/// Ends the loops of abandoned sessions: most programs do not report the end of a session. Errors are ignored: the next
+/// call tries again.
 pub fn expire_orphans(store: &LoopStore) {
-    let Ok((entries, _)) = store.list_loops() else { return };
-    for entry in entries.iter().filter(|entry| entry.loop_state.is_abandoned(current_moment().at)) {
+    let Ok(listed) = store.list_loops() else { return };
+    for entry in listed.loops.iter().filter(|entry| entry.loop_state.is_abandoned(current_moment().at)) {
         let key = SessionKey::new(entry.host.as_deref(), &entry.session_id);
-        // Somebody who has its turn is still there.
-        if let Ok(Some(_turn)) = store.try_lock_stop(&key) {
-            let _ = apply_event(store, (&key, &entry.id), |_| SessionLoopEvent::TurnEnded(TurnEnd::default()));
+        // A session whose stop lock is held is still alive.
+        if let Ok(Some(_lock)) = store.try_lock_stop(&key) {
+            let _ = apply_event(store, &key, &entry.id, |_| SessionLoopEvent::TurnEnded(TurnEnd::default()));
         }
     }
 }
@@ -61,12 +71,12 @@ mod tests {
         };
         let at = UnixMillis(current_moment().at.0 - (hours_ago * HOUR_MS).cast_signed());
         let state = start_session_loop(plan, &DecisionMoment { at, ..current_moment() });
-        LoopFile::new((Some("claude".to_owned()), session.to_owned()), "/".into(), state)
+        LoopFile::new(&SessionKey::new(Some("claude"), session), "/".into(), state)
     }
 
     // spec: H4
     #[test]
-    fn the_loop_of_a_session_that_stays_silent_long_after_its_time_limit_ends() {
+    fn the_loop_of_a_session_that_is_silent_long_after_its_time_limit_ends() {
         let temp = tempfile::tempdir().unwrap();
         let store = LoopStore::new(temp.path().join("loops"));
         for (session, hours_ago) in [("gone", 100), ("may come back", 30), ("new", 1)] {

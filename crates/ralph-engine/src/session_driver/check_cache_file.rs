@@ -1,5 +1,5 @@
-//! What the checks of a loop have said that passed. Each stop is answered by a process of its own, so it is kept in a file
-//! between two of them; what another loop left there is not known.
+//! The file with the accepted checks of a loop. A separate process handles each stop, so the cache is stored in
+//! between. Results of another loop in this file are ignored.
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,26 +9,26 @@ use crate::verify::{AcceptedChecks, CheckCache};
 use ralph_util::private_files;
 use ralph_util::redact;
 
-/// More than this was not written by ralph.
+/// The maximum size of a cache file; ralph does not write larger ones.
 const MAX_CACHE_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Serialize, Deserialize)]
 struct StoredCheckCache {
-    /// The loop that it was seen for.
+    /// The id of the loop.
     id: String,
     known: AcceptedChecks,
 }
 
-/// Returns what a loop knows.
+/// Returns the stored cache of a loop.
 pub(super) fn read_cache(file: &Path, id: &str) -> CheckCache {
-    let kept = read_stored_cache(file).filter(|kept| kept.id == id);
-    CheckCache::from_accepted(kept.map(|kept| kept.known).unwrap_or_default())
+    let stored = read_stored_cache(file).filter(|stored| stored.id == id);
+    CheckCache::from_accepted(stored.map(|stored| stored.known).unwrap_or_default())
 }
 
-/// Keeps what a loop knows. What cannot be kept is looked at again.
+/// Stores the cache of a loop. Errors are ignored: the checks run again then.
 pub(super) fn write_cache(file: &Path, id: &str, cache: &CheckCache) {
-    let kept = StoredCheckCache { id: id.to_owned(), known: cache.accepted_checks() };
-    let Ok(text) = serde_json::to_string(&kept) else { return };
+    let stored = StoredCheckCache { id: id.to_owned(), known: cache.accepted_checks() };
+    let Ok(text) = serde_json::to_string(&stored) else { return };
     let draft = file.with_extension("passed-new");
     let _ = std::fs::remove_file(&draft);
     let written = private_files::open_for_append(&draft)
@@ -38,7 +38,7 @@ pub(super) fn write_cache(file: &Path, id: &str, cache: &CheckCache) {
     }
 }
 
-/// Returns the file for a session's loops.
+/// Returns the path of the cache file of a session.
 pub(super) fn cache_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.passed"))
 }

@@ -1,5 +1,5 @@
-//! What a host writes to its hook: one JSON text, read with a limit of size and time. A host that forgets to close its end
-//! is answered as soon as the text is whole.
+//! Reads the input of a hook: one JSON text, with a size limit and a timeout. The text is accepted as soon as it is
+//! complete, because some hosts do not close stdin.
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -7,18 +7,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::value::RawValue;
 
-/// No host writes more; what is longer is not read to its end.
+/// No host writes more; longer input is not read to its end.
 const MAX_HOOK_INPUT_BYTES: usize = 64 * 1024 * 1024;
 
-/// What was heard.
 #[derive(Debug)]
 pub enum HookInput {
-    /// All of it, or what there was of it when the time was over.
+    /// The input, which is incomplete if reading timed out.
     Bytes(Vec<u8>),
     TooLong,
 }
 
-/// Reads what the host says, for at most this time.
+/// Reads the input of the host until it is complete or the time is over.
 pub fn read_hook_input(mut from: impl Read + AsFd, time_limit: Duration) -> std::io::Result<HookInput> {
     let until = Instant::now() + time_limit;
     let mut received = Vec::new();
@@ -46,18 +45,19 @@ fn time_left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// Only where nothing more comes at once is the text looked at: a long one is not read over and over.
-fn is_complete_json(heard: &[u8]) -> bool {
-    heard.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<&RawValue>(heard).is_ok()
+/// Returns whether the input is a complete JSON text. Called only when no more input is waiting, so that long input is
+/// not parsed repeatedly.
+fn is_complete_json(received: &[u8]) -> bool {
+    received.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<&RawValue>(received).is_ok()
 }
 
-/// Tells whether something can be read, or the end was reached, within this time.
+/// Returns whether input or the end of the stream can be read within this time.
 fn is_readable_within(from: &impl AsFd, time: Duration) -> bool {
     let until = Instant::now() + time;
     loop {
-        let mut asked = [PollFd::new(from, PollFlags::IN)];
-        let wait = Timespec::try_from(time_left(until)).ok();
-        match poll(&mut asked, wait.as_ref()) {
+        let mut polled = [PollFd::new(from, PollFlags::IN)];
+        let timeout = Timespec::try_from(time_left(until)).ok();
+        match poll(&mut polled, timeout.as_ref()) {
             Ok(count) => return count > 0,
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return true,
@@ -72,8 +72,8 @@ mod tests {
 
     use super::*;
 
-    fn expect_bytes(heard: HookInput) -> Vec<u8> {
-        match heard {
+    fn expect_bytes(input: HookInput) -> Vec<u8> {
+        match input {
             HookInput::Bytes(bytes) => bytes,
             HookInput::TooLong => panic!("too long"),
         }
@@ -85,15 +85,15 @@ mod tests {
     fn input_is_accepted_once_it_is_complete_even_if_the_host_never_closes_it() {
         let (mut host, ours) = UnixStream::pair().unwrap();
         host.write_all(b"{\"a\":{}}\n").unwrap();
-        let began = Instant::now();
+        let started = Instant::now();
         assert_eq!(expect_bytes(read_hook_input(&ours, Duration::from_secs(3_600)).unwrap()), b"{\"a\":{}}\n");
-        assert!(began.elapsed() < Duration::from_secs(60));
+        assert!(started.elapsed() < Duration::from_secs(60));
     }
 
     // spec: H9
     // fault: 108
     #[test]
-    fn incomplete_input_is_not_awaited_for_ever() {
+    fn reading_incomplete_input_times_out() {
         let (mut host, ours) = UnixStream::pair().unwrap();
         host.write_all(b"{\"a\":").unwrap();
         assert_eq!(expect_bytes(read_hook_input(&ours, Duration::from_millis(30)).unwrap()), b"{\"a\":");

@@ -1,5 +1,5 @@
-//! The checks of a claim, within the time that the host gives. Each is begun only where it can be seen through, and what
-//! has passed for the same files is not run again.
+//! Runs the checks of a claim within the time that the host allows. A check is started only if its timeout fits into
+//! the remaining time, and checks that passed for the same files are not run again.
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,23 +23,22 @@ use ralph_process::{JobCommand, Keeper, LogBudget};
 use ralph_util::memory_size::MemorySize;
 use ralph_util::private_files;
 
-/// Checks of a loop that was cancelled are stopped this soon.
+/// How often the loop file is polled for a cancellation while a check runs.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the checks came to.
+/// How far the checks got.
 #[derive(Debug)]
 pub enum CheckProgress {
     Complete(Evidence),
-    /// So many have passed, and there is no time for the next one.
+    /// `done` checks have passed, and there is no time for the next one.
     OutOfTime {
         done: usize,
         total: usize,
     },
 }
 
-/// Where and how long checks run.
+/// The checks of one claim.
 pub struct LoopCheckRun<'a> {
-    /// Where the loop, its results and their output are kept.
     pub store: &'a LoopStore,
     pub key: &'a SessionKey,
     pub loop_file: &'a LoopFile,
@@ -49,49 +48,47 @@ pub struct LoopCheckRun<'a> {
     pub claim_text: String,
 }
 
-/// Returns what must not change, as it is now.
+/// Returns the sealer of a loop.
 pub fn build_sealer(root: &Path, acceptance: &AcceptancePolicy, criteria: &[Criterion]) -> Result<FileSealer, String> {
     let project = Project::find_from(root).map_err(|error| error.to_string())?;
-    let ground = check_environment(root, String::new());
-    FileSealer::new(&project, acceptance, criteria, &ground).map_err(|error| error.to_string())
+    let environment = check_environment(root, String::new());
+    FileSealer::new(&project, acceptance, criteria, &environment).map_err(|error| error.to_string())
 }
 
-/// Returns where checks run.
 fn check_environment(root: &Path, run_id: String) -> CheckEnvironment {
     CheckEnvironment { root: root.to_path_buf(), env: child_environment(), run_id }
 }
 
 impl LoopCheckRun<'_> {
-    /// Runs the checks.
     pub async fn run(self) -> CheckProgress {
         let state = &self.loop_file.loop_state;
         let sealer = match build_sealer(&self.loop_file.root, &self.loop_file.acceptance, &state.criteria) {
             Ok(sealer) => sealer,
-            Err(why) => return CheckProgress::Complete(could_not_evaluate(why)),
+            Err(reason) => return CheckProgress::Complete(could_not_evaluate(reason)),
         };
-        let examiner = ClaimVerifier {
+        let verifier = ClaimVerifier {
             criteria: state.criteria.clone(),
             acceptance: self.loop_file.acceptance.clone(),
             duty: RoleDuty::None,
             task_base: None,
             sealer: Ok(sealer),
         };
-        let (tell, received) = mpsc::unbounded_channel();
-        let mut orders = VerificationControl::new(received);
-        let unbroken = match examiner.verify_seal(state.seal.clone(), &mut orders).await {
-            Ok(unbroken) => unbroken,
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let mut control = VerificationControl::new(receiver);
+        let sealed_claim = match verifier.verify_seal(state.seal.clone(), &mut control).await {
+            Ok(sealed_claim) => sealed_claim,
             Err(broken) => return CheckProgress::Complete(broken),
         };
         match self.check_context() {
-            Err(why) => CheckProgress::Complete(could_not_evaluate(why)),
-            Ok(verifier) => match self.loop_file.acceptance.isolation {
+            Err(reason) => CheckProgress::Complete(could_not_evaluate(reason)),
+            Ok(context) => match self.loop_file.acceptance.isolation {
                 CheckIsolation::Workspace => {
-                    self.run_one_by_one(&unbroken.monitor_seal(verifier, &mut orders).await).await
+                    self.run_one_by_one(&sealed_claim.monitor_seal(context, &mut control).await).await
                 }
                 CheckIsolation::Clean => {
-                    let work = unbroken.verify_claim(verifier, &mut orders);
+                    let work = sealed_claim.verify_claim(context, &mut control);
                     CheckProgress::Complete(
-                        self.run_within_deadline(work, tell).await.unwrap_or_else(could_not_evaluate),
+                        self.run_within_deadline(work, commands).await.unwrap_or_else(could_not_evaluate),
                     )
                 }
             },
@@ -123,29 +120,30 @@ impl LoopCheckRun<'_> {
         })
     }
 
-    async fn run_one_by_one(&self, verifier: &CheckContext) -> CheckProgress {
+    /// Runs checks while there is time for them. The first one always runs.
+    async fn run_one_by_one(&self, context: &CheckContext) -> CheckProgress {
         let criteria = &self.loop_file.loop_state.criteria;
         let mut evidence = Evidence::default();
         let mut has_run = false;
         for criterion in criteria {
-            let longest = verifier.cache.remaining_timeout(&verifier.environment, criterion);
-            if has_run && self.time_left() < longest {
+            let timeout = context.cache.remaining_timeout(&context.environment, criterion);
+            if has_run && self.time_left() < timeout {
                 return CheckProgress::OutOfTime { done: evidence.checks.len(), total: criteria.len() };
             }
-            has_run |= longest > Duration::ZERO;
-            evidence = self.run_next_check(verifier, criterion, evidence).await;
-            check_cache_file::write_cache(&self.cache_path(), &self.loop_file.id, &verifier.cache);
+            has_run |= timeout > Duration::ZERO;
+            evidence = self.run_next_check(context, criterion, evidence).await;
+            check_cache_file::write_cache(&self.cache_path(), &self.loop_file.id, &context.cache);
             if evidence.verdict() != Verdict::Accepted {
                 break;
             }
         }
         if evidence.verdict() != Verdict::Accepted && evidence.has_cached_results() {
-            verifier.cache.clear();
-            check_cache_file::write_cache(&self.cache_path(), &self.loop_file.id, &verifier.cache);
+            context.cache.clear();
+            check_cache_file::write_cache(&self.cache_path(), &self.loop_file.id, &context.cache);
         }
-        let (_nobody, received) = mpsc::unbounded_channel();
+        let (_commands, receiver) = mpsc::unbounded_channel();
         CheckProgress::Complete(
-            verify::append_allowed_changes(verifier, evidence, &mut VerificationControl::new(received)).await,
+            verify::append_allowed_changes(context, evidence, &mut VerificationControl::new(receiver)).await,
         )
     }
 
@@ -153,44 +151,44 @@ impl LoopCheckRun<'_> {
         check_cache_file::cache_path(self.store.folder(), &self.key.file_stem())
     }
 
-    /// Lets checks run until the time or the loop is over, and kills them then.
+    /// Runs checks until the deadline or the end of the loop, then kills them.
     async fn run_within_deadline(
         &self,
         work: impl Future<Output = Evidence>,
         commands: mpsc::UnboundedSender<JobCommand>,
     ) -> Result<Evidence, String> {
         let mut work = std::pin::pin!(work);
-        let why = tokio::select! {
+        let reason = tokio::select! {
             evidence = &mut work => return Ok(evidence),
             () = tokio::time::sleep(self.time_left()) => {
-                "it takes longer than the session's program waits for its hook: `ralph install HOST --seconds N` raises that"
+                "it takes longer than the hook timeout of the session: raise it with `ralph install HOST --seconds N`"
             },
             () = self.wait_for_loop_end() => "the loop was cancelled",
         };
         let _ = commands.send(JobCommand::Kill);
         work.await;
-        Err(why.to_owned())
+        Err(reason.to_owned())
     }
 
-    /// Waits until the loop is cancelled or replaced. What cannot be read for a moment goes on.
+    /// Waits until the loop is ended or replaced. Read errors are ignored.
     async fn wait_for_loop_end(&self) {
-        let goes_on = |entry: &LoopFile| entry.id == self.loop_file.id && entry.loop_state.is_active();
+        let is_same_loop = |entry: &LoopFile| entry.id == self.loop_file.id && entry.loop_state.is_active();
         loop {
             tokio::time::sleep(CANCEL_POLL_INTERVAL).await;
             match self.store.find_loop(self.key) {
-                Ok(Some(entry)) if goes_on(&entry) => {}
+                Ok(Some(entry)) if is_same_loop(&entry) => {}
                 Ok(Some(_) | None) => return,
                 Err(_) => {}
             }
         }
     }
 
-    async fn run_next_check(&self, verifier: &CheckContext, criterion: &Criterion, before: Evidence) -> Evidence {
-        let (tell, received) = mpsc::unbounded_channel();
-        let mut orders = VerificationControl::new(received);
-        let work = verify::verify_next_criterion(verifier, criterion, before.clone(), &mut orders);
-        self.run_within_deadline(work, tell).await.unwrap_or_else(|why| {
-            let checks = before.checks.into_iter().chain(could_not_evaluate(why).checks).collect();
+    async fn run_next_check(&self, context: &CheckContext, criterion: &Criterion, before: Evidence) -> Evidence {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let mut control = VerificationControl::new(receiver);
+        let work = verify::verify_next_criterion(context, criterion, before.clone(), &mut control);
+        self.run_within_deadline(work, commands).await.unwrap_or_else(|reason| {
+            let checks = before.checks.into_iter().chain(could_not_evaluate(reason).checks).collect();
             Evidence { checks }
         })
     }
@@ -206,12 +204,13 @@ fn could_not_evaluate(reason: String) -> Evidence {
     Evidence { checks: vec![check] }
 }
 
-/// Variables that name one call of a hook: what passed for one would never be known to the next.
+/// Variables that differ for each call of a hook. The cache key covers the environment, so they would disable the
+/// cache.
 const PER_CALL_VARIABLES: [&str; 3] = ["_", "TRACEPARENT", "TRACESTATE"];
 
-/// Returns our own environment without what would lead a check's git elsewhere.
+/// Returns the environment of this process without variables that make git use another repository.
 fn child_environment() -> Vec<(OsString, OsString)> {
-    let is_gone =
-        |name: &OsString| git::REPOSITORY_VARIABLES.iter().chain(&PER_CALL_VARIABLES).any(|gone| name == gone);
-    std::env::vars_os().filter(|(name, _)| !is_gone(name)).collect()
+    let is_removed =
+        |name: &OsString| git::REPOSITORY_VARIABLES.iter().chain(&PER_CALL_VARIABLES).any(|removed| name == removed);
+    std::env::vars_os().filter(|(name, _)| !is_removed(name)).collect()
 }

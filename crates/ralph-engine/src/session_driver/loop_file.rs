@@ -1,11 +1,12 @@
-//! The loop of one session as a file: what people and other programs read stands on top, under the names that loops in
-//! sessions have always had; the machine stands below. A file that was changed by another hand is not believed.
+//! The file of a session loop: first the fields for users and other programs, with the key names of the original
+//! design, then the state of the loop. A file that was changed outside ralph is rejected.
 use std::path::PathBuf;
 
 use ralph_core::session_loop::SessionLoop;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::loop_store::SessionKey;
 use super::session_clock::format_timestamp;
 use crate::verify::AcceptancePolicy;
 use ralph_util::digest::sha256_hex;
@@ -14,34 +15,34 @@ const LOOP_FILE_VERSION: u32 = 1;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoopFileError {
-    #[error("it is no state of a loop")]
+    #[error("it is not a loop state file")]
     Malformed(#[source] serde_json::Error),
-    #[error("it was written by a newer ralph (version {0}, known is {LOOP_FILE_VERSION})")]
+    #[error("it was written by a newer ralph: it has version {0}, this one knows {LOOP_FILE_VERSION}")]
     Newer(u32),
-    #[error("it was changed by another hand than ralph's: its checksum is wrong")]
+    #[error("checksum mismatch: it was changed outside ralph")]
     ChecksumMismatch,
 }
 
-/// The loop of one session, with where it belongs.
+/// The loop of one session.
 #[derive(Debug, Clone)]
 pub struct LoopFile {
-    /// Tells this loop from another one of the same session.
+    /// Distinguishes this loop from other loops of the same session.
     pub id: String,
-    /// The host's name, where that is known.
+    /// The name of the host, if it is known.
     pub host: Option<String>,
     pub session_id: String,
     pub description: Option<String>,
-    /// Where its checks run.
+    /// The folder in which its checks run.
     pub root: PathBuf,
     pub acceptance: AcceptancePolicy,
     pub loop_state: SessionLoop,
-    /// How long to wait before a prompt is injected, where that is ours to do.
+    /// How long to wait before ralph injects a prompt.
     pub delay_ms: u64,
-    /// How far its transcript was read for what it used.
+    /// The offset up to which the transcript was read for usage.
     pub usage_offset: Option<u64>,
-    /// Where the files stood at the last stop, where that matters.
+    /// The state of the files at the last stop, if the loop detects stalls.
     pub worktree_state: Option<String>,
-    /// The agent's last message, by length and hash, where a host repeats what was said before.
+    /// Length and hash of the agent's last message, for hosts that repeat earlier messages.
     pub last_message_digest: Option<(usize, String)>,
 }
 
@@ -49,7 +50,7 @@ pub struct LoopFile {
 #[serde(rename_all = "camelCase")]
 struct LoopFileContents {
     version: u32,
-    /// Over the page with this left empty.
+    /// Covers the file with this field empty.
     checksum: String,
     active: bool,
     iteration: u32,
@@ -75,11 +76,11 @@ struct LoopFileContents {
     standing: Option<String>,
     heard: Option<(usize, String)>,
     prompt: String,
-    /// Without the prompt, which stands above.
+    /// Without the prompt, which is a separate field.
     state: SessionLoop,
 }
 
-/// Read before anything else: what else a newer page holds cannot be known.
+/// Read first: the other fields of a newer version are unknown.
 #[derive(Deserialize)]
 struct LoopFileHeader {
     version: u32,
@@ -87,11 +88,11 @@ struct LoopFileHeader {
 
 impl LoopFile {
     #[must_use]
-    pub fn new((host, session_id): (Option<String>, String), root: PathBuf, loop_state: SessionLoop) -> Self {
+    pub fn new(key: &SessionKey, root: PathBuf, loop_state: SessionLoop) -> Self {
         Self {
             id: Uuid::now_v7().to_string(),
-            host,
-            session_id,
+            host: key.host.clone(),
+            session_id: key.session_id.clone(),
             description: None,
             root,
             acceptance: AcceptancePolicy::default(),
@@ -162,7 +163,7 @@ impl LoopFile {
         serde_json::to_vec(&page)
     }
 
-    /// Returns what is told of it to programs.
+    /// Returns the JSON output of the status command.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let state = &self.loop_state;

@@ -1,5 +1,5 @@
-//! Where the loops of sessions are kept: in the user's own state folder, because a session's folder can move and belongs to
-//! the project. Hooks may run without HOME.
+//! Finds the folder of the session loops: in the state folder of the user, because the working directory of a session
+//! can change and belongs to the project. Hooks may run without HOME.
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use ralph_util::private_files;
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the loops of sessions have no place: neither XDG_STATE_HOME nor HOME is an absolute path, and the system knows no home \
-     of this user"
+    "no folder for session loops: neither XDG_STATE_HOME nor HOME is an absolute path, and the system has no home \
+     folder for this user"
 )]
 pub struct NoLoopFolder;
 
-/// Finds the folder. `variable` looks up the environment.
+/// Finds the folder. `env_var` looks up environment variables.
 pub fn find_loop_folder(env_var: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, NoLoopFolder> {
     let absolute = |name| env_var(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
     let home = || absolute("HOME").or_else(|| home_from_passwd(Path::new("/etc/passwd")));
@@ -21,13 +21,13 @@ pub fn find_loop_folder(env_var: impl Fn(&str) -> Option<OsString>) -> Result<Pa
     Ok(private_files::resolve_links(&state.ok_or(NoLoopFolder)?.join("ralph")).join("sessions"))
 }
 
-/// Reads the home of this user where the system keeps it.
+/// Reads the home folder of this user from a password file.
 fn home_from_passwd(list: &Path) -> Option<PathBuf> {
     let user = rustix::process::getuid().as_raw().to_string();
     let list = std::fs::read(list).ok()?;
     let mut users = list.split(|byte| *byte == b'\n').map(|line| line.split(|byte| *byte == b':').collect::<Vec<_>>());
-    let own = users.find(|fields| fields.get(2) == Some(&user.as_bytes()))?;
-    let home = PathBuf::from(OsString::from_vec(own.get(5)?.to_vec()));
+    let fields = users.find(|fields| fields.get(2) == Some(&user.as_bytes()))?;
+    let home = PathBuf::from(OsString::from_vec(fields.get(5)?.to_vec()));
     home.is_absolute().then_some(home)
 }
 

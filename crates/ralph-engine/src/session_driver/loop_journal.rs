@@ -1,4 +1,4 @@
-//! What was decided about the loops of a session, one fact a line, and what went wrong in hooks. Both are bounded.
+//! The journal of the loops of a session, one fact per line, and the log of hook errors. Both are rotated.
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use super::session_clock;
 use ralph_util::private_files;
 use ralph_util::redact;
 
-/// A file of this size is put aside, and what was aside before goes.
+/// A file of this size is rotated, and the previous old file is deleted.
 const MAX_JOURNAL_BYTES: u64 = 4 << 20;
 
-/// Where the reasons are kept for which a hook of ours let a session stop.
+/// The log of errors for which a hook let a session stop.
 pub const HOOK_LOG_NAME: &str = "hook.log";
 
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl LoopJournal {
         self.folder.join(&self.file_name)
     }
 
-    /// Adds what was decided about a loop.
+    /// Appends the facts of a decision about a loop.
     pub fn append_facts(&self, id: &str, facts: &[Fact]) -> io::Result<()> {
         let at = session_clock::format_timestamp(session_clock::current_moment().at);
         let line = |fact| Ok(format!("{}\n", json!({"at": at, "loop": id, "fact": serde_json::to_value(fact)?})));
@@ -46,10 +46,10 @@ impl LoopJournal {
         self.append_text(&lines?)
     }
 
-    /// Adds a line for people.
+    /// Appends one line of text with the current time.
     pub fn append_line(&self, text: &str) -> io::Result<()> {
-        let words = ralph_util::sanitize::sanitize_text(text).replace('\n', " ");
-        self.append_text(&format!("{} {words}\n", session_clock::format_timestamp(session_clock::current_moment().at)))
+        let line = ralph_util::sanitize::sanitize_text(text).replace('\n', " ");
+        self.append_text(&format!("{} {line}\n", session_clock::format_timestamp(session_clock::current_moment().at)))
     }
 
     fn append_text(&self, lines: &str) -> io::Result<()> {

@@ -1,6 +1,6 @@
-//! All loops of this user's sessions: a file each, named by a hash, so that no session's name can lead elsewhere and no
-//! session sees another's. A file is replaced as a whole under a lock that is held for a moment; who decides about a stop
-//! has the session's turn meanwhile. Nothing is ever deleted because it cannot be read.
+//! Stores the session loops of this user, one file per session. The file name is a hash, so that a session id cannot
+//! lead to another path. A file is replaced atomically under a short lock; a stop is handled under a separate lock.
+//! Unreadable files are never deleted.
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,36 +12,44 @@ use ralph_agents::hooks::HOOK_PROTOCOLS;
 use ralph_util::digest::sha256_hex;
 use ralph_util::private_files::{self, PrivateFolder};
 
-/// A file longer than this was not written by ralph.
+/// The maximum size of a loop file; ralph does not write larger ones.
 const MAX_LOOP_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A lock is held for as long as a small file takes to write.
+/// How long to wait for a lock. It is normally held only while a small file is written.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What is over is kept so long.
+/// How long finished loops are kept.
 const FINISHED_LOOP_RETENTION: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 #[derive(Debug, thiserror::Error)]
 pub enum LoopStoreError {
-    #[error("the folder of the loops of sessions {} cannot be used", path.display())]
+    #[error("the session loop folder {} cannot be used", path.display())]
     Folder { path: PathBuf, source: io::Error },
-    #[error("the state of this session's loop {} cannot be read", path.display())]
+    #[error("the loop state file {} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("the state of this session's loop {} cannot be used", path.display())]
+    #[error("the loop state file {} cannot be used", path.display())]
     Unusable { path: PathBuf, source: LoopFileError },
-    #[error("the state of this session's loop {} cannot be written", path.display())]
+    #[error("the loop state file {} cannot be written", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
-    #[error("another ralph holds {} for too long", path.display())]
+    #[error("timed out waiting for the lock {}: another ralph process holds it", path.display())]
     LockTimeout { path: PathBuf },
 }
 
-/// Names a session: ids of different hosts may be the same.
+/// Identifies a session: different hosts may use the same session id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionKey {
-    /// Where it is not known, the loop belongs to whatever host has this session.
+    /// If it is unknown, the loop belongs to any host with this session.
     pub host: Option<String>,
     pub session_id: String,
+}
+
+/// All loops, and the errors of files that cannot be read.
+#[derive(Debug, Default)]
+pub struct LoopList {
+    /// The loops, the oldest first.
+    pub loops: Vec<LoopFile>,
+    pub unreadable: Vec<LoopStoreError>,
 }
 
 #[derive(Debug, Clone)]
@@ -49,7 +57,7 @@ pub struct LoopStore {
     folder: PathBuf,
 }
 
-/// The right to decide about a session's stop. It ends with the process that has it.
+/// The lock for handling a stop of a session. It is released when the value is dropped or the process ends.
 #[derive(Debug)]
 pub struct StopLock {
     _file: File,
@@ -80,60 +88,62 @@ impl LoopStore {
         &self.folder
     }
 
-    /// Returns the loop of a session, whether it goes on or not.
+    /// Returns the loop of a session, active or finished.
     pub fn find_loop(&self, key: &SessionKey) -> Result<Option<LoopFile>, LoopStoreError> {
         self.read_loop_file(&self.loop_path(key))
     }
 
-    /// Returns the key under which a session has a loop that goes on, else one that is over, else none. Who asks without a
-    /// host means any; a loop without a host belongs to every host.
+    /// Returns the active loop of a session, else a finished one, with the key under which it is stored. A key without
+    /// a host matches every host; a loop without a host belongs to every host.
     pub fn find_with_key(&self, key: &SessionKey) -> Result<Option<(SessionKey, LoopFile)>, LoopStoreError> {
-        let own = key
+        let hosts = key
             .host
             .as_deref()
             .map_or_else(|| HOOK_PROTOCOLS.iter().map(|host| Some(host.name())).collect(), |host| vec![Some(host)]);
-        let mut over = None;
-        for host in own.into_iter().chain([None]) {
+        let mut finished = None;
+        for host in hosts.into_iter().chain([None]) {
             let key = SessionKey::new(host, &key.session_id);
             match self.find_loop(&key)? {
                 Some(entry) if entry.loop_state.is_active() => return Ok(Some((key, entry))),
-                Some(entry) => over = over.or(Some((key, entry))),
+                Some(entry) => finished = finished.or(Some((key, entry))),
                 None => {}
             }
         }
-        Ok(over)
+        Ok(finished)
     }
 
-    /// Returns all loops that can be read, and the files that cannot.
-    pub fn list_loops(&self) -> Result<(Vec<LoopFile>, Vec<LoopStoreError>), LoopStoreError> {
-        let listed = match std::fs::read_dir(&self.folder) {
-            Ok(listed) => listed,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+    /// Returns all loops.
+    pub fn list_loops(&self) -> Result<LoopList, LoopStoreError> {
+        let mut list = LoopList::default();
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(list),
             Err(source) => return Err(LoopStoreError::Folder { path: self.folder.clone(), source }),
         };
-        let (mut entries, mut bad) = (Vec::new(), Vec::new());
-        for path in listed.filter_map(|entry| Some(entry.ok()?.path())) {
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             if path.extension().is_some_and(|end| end == "json") {
                 match self.read_loop_file(&path) {
-                    Ok(entry) => entries.extend(entry),
-                    Err(error) => bad.push(error),
+                    Ok(loop_file) => list.loops.extend(loop_file),
+                    Err(error) => list.unreadable.push(error),
                 }
             }
         }
-        entries.sort_by_key(|entry| entry.loop_state.started);
-        Ok((entries, bad))
+        list.loops.sort_by_key(|loop_file| loop_file.loop_state.started);
+        Ok(list)
     }
 
-    /// Tells whether a loop of this host's sessions may be going on. Where nobody can tell, it may.
+    /// Returns whether a session of this host may have an active loop; true if that is unknown because of an error.
     #[must_use]
     pub fn may_have_active_loop(&self, host: &str) -> bool {
-        let is_its = |entry: &LoopFile| entry.host.as_deref().is_none_or(|own| own == host);
-        self.list_loops().map_or(true, |(entries, bad)| {
-            !bad.is_empty() || entries.iter().any(|entry| entry.loop_state.is_active() && is_its(entry))
+        let is_of_host = |entry: &LoopFile| entry.host.as_deref().is_none_or(|known| known == host);
+        self.list_loops().map_or(true, |list| {
+            let is_active = |entry: &LoopFile| entry.loop_state.is_active() && is_of_host(entry);
+            !list.unreadable.is_empty() || list.loops.iter().any(is_active)
         })
     }
 
-    /// Changes the loop of a session: reads, lets `change` decide what stands there next, and writes that.
+    /// Reads the loop of a session, calls `change` and writes the loop that it returns, all under the lock of the
+    /// session.
     pub fn update_loop<T>(
         &self,
         key: &SessionKey,
@@ -151,7 +161,7 @@ impl LoopStore {
         Ok(output)
     }
 
-    /// Takes the session's turn. Nothing where somebody has it: two answers to one stop are one too many.
+    /// Takes the stop lock of a session. Returns `None` if it is taken: only one hook may decide about a stop.
     pub fn try_lock_stop(&self, key: &SessionKey) -> Result<Option<StopLock>, LoopStoreError> {
         let path = self.folder.join(format!("{}.turn", key.file_stem()));
         let opened = private_files::ensure_folder(&self.folder).and_then(|_| private_files::open_lock_file(&path));
@@ -163,18 +173,18 @@ impl LoopStore {
         }
     }
 
-    /// Returns where the facts of a session's loops are kept.
+    /// Returns the journal of a session's loops.
     #[must_use]
     pub fn loop_journal(&self, key: &SessionKey) -> LoopJournal {
         LoopJournal::new(&self.folder, format!("{}.jsonl", key.file_stem()))
     }
 
-    /// Removes what has been over for long. A loop that goes on is never removed, nor is what cannot be read.
+    /// Removes loops that finished long ago. Active loops and unreadable files are never removed.
     pub fn remove_expired(&self) {
         let Ok(listed) = std::fs::read_dir(&self.folder) else { return };
         for path in listed.filter_map(|entry| Some(entry.ok()?.path())) {
-            let is_entry = path.extension().is_some_and(|end| end == "json");
-            if is_entry && is_past_retention(&path) && self.read_loop_file(&path).is_ok_and(is_finished_loop) {
+            let is_loop_file = path.extension().is_some_and(|end| end == "json");
+            if is_loop_file && is_past_retention(&path) && self.read_loop_file(&path).is_ok_and(is_finished_loop) {
                 let _ = std::fs::remove_dir_all(path.with_extension("checks"));
                 for end in ["json", "jsonl", "jsonl.old", "passed", "lock", "turn"] {
                     let _ = std::fs::remove_file(path.with_extension(end));
@@ -221,14 +231,14 @@ fn is_finished_loop(entry: Option<LoopFile>) -> bool {
 }
 
 fn is_past_retention(path: &Path) -> bool {
-    let changed = path.metadata().and_then(|about| about.modified());
-    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > FINISHED_LOOP_RETENTION))
+    let modified = path.metadata().and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > FINISHED_LOOP_RETENTION))
 }
 
-/// Puts the new file in the place of the old one: it is never half written.
+/// Replaces the file atomically.
 fn replace_loop_file(folder: &PrivateFolder, name: &str, entry: &LoopFile) -> io::Result<()> {
     let draft = format!("{name}.new");
-    // Left behind by a ralph that was killed here; the lock is ours.
+    // A killed process may have left its draft. This process holds the lock, so no other one is using it.
     let _ = rustix::fs::unlinkat(folder, draft.as_str(), rustix::fs::AtFlags::empty());
     let mut file = folder.create_new_file(&draft)?;
     file.write_all(&entry.to_bytes()?)?;
@@ -236,9 +246,8 @@ fn replace_loop_file(folder: &PrivateFolder, name: &str, entry: &LoopFile) -> io
     Ok(rustix::fs::renameat(folder, draft.as_str(), folder, format!("{name}.json").as_str())?)
 }
 
-/// Waits for a moment, without a runtime.
-pub(super) fn sleep_blocking(time: Duration) {
-    let time = rustix::event::Timespec::try_from(time).ok();
-    // With nothing to wait for it only waits; a signal may cut it short, and whoever waits looks again.
-    let _ = rustix::event::poll(&mut [], time.as_ref());
+/// Sleeps without a runtime. A signal may end the sleep early, so callers must check the time again.
+pub(super) fn sleep_blocking(duration: Duration) {
+    let timeout = rustix::event::Timespec::try_from(duration).ok();
+    let _ = rustix::event::poll(&mut [], timeout.as_ref());
 }

@@ -1,5 +1,5 @@
-//! The second driver of the loop: a running agent session reports through its hooks, and is told whether it may stop.
-//! What is decided stands in `ralph_core::session`; here it is kept, read from what the hosts send, and checked.
+//! The second driver of the loop: an agent session reports its events through hooks, and the driver replies whether it
+//! may stop. `ralph_core::session_loop` decides; this module parses the events, stores the loops and runs the checks.
 mod apply_event;
 mod check_cache_file;
 mod hook_input;
@@ -16,14 +16,14 @@ mod session_loops_tests;
 mod transcript_tail;
 mod transcript_usage;
 
-pub use apply_event::{apply_event, expire_orphans};
+pub use apply_event::{AppliedEvent, apply_event, expire_orphans};
 pub use hook_input::{HookInput, read_hook_input};
 pub use hook_response::{HookCall, HookError, HookResponse, worktree_state};
 pub use loop_checks::build_sealer;
 pub use loop_file::{LoopFile, LoopFileError};
 pub use loop_folder::{NoLoopFolder, find_loop_folder};
 pub use loop_journal::LoopJournal;
-pub use loop_store::{LoopStore, LoopStoreError, SessionKey, StopLock};
+pub use loop_store::{LoopList, LoopStore, LoopStoreError, SessionKey, StopLock};
 pub use ralph_agents::hooks::{
     HOOK_PROTOCOLS, HOOK_TIMEOUT_SECONDS, HookEvent, HookOutput, HookPayload, HookProtocol, HookReply,
     HostCapabilities, TurnStop, find_hook_protocol,

@@ -1,5 +1,5 @@
-//! Loops for programs that have sessions of their own and no hooks: they implement [`Host`], and report what happens to
-//! their sessions. The rules, the state and the checks are those of the hooks.
+//! Loops for programs that embed ralph instead of using hooks: they implement [`SessionHost`] and report the events of
+//! their sessions. Rules, state and checks are the same as for hooks.
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,24 +20,22 @@ use super::session_clock::current_moment;
 use ralph_process::Keeper;
 use ralph_util::digest::sha256_hex;
 
-/// What a program offers to the loops of its sessions.
+/// The interface that a program implements for the loops of its sessions.
 pub trait SessionHost {
-    /// What can go wrong in the program.
     type Error: Display;
 
-    /// Names the program: ids of sessions of different programs may be the same.
+    /// Returns the name of the program: different programs may use the same session id.
     fn name(&self) -> &str;
 
     /// Returns the messages of a session, the oldest first.
     fn session_messages(&self, session: &str) -> impl Future<Output = Result<Vec<SessionMessage>, Self::Error>>;
 
-    /// Puts a prompt into a session, and lets its agent answer.
+    /// Sends a prompt to a session as if the user had written it.
     fn inject_prompt(&self, session: &str, prompt: &str) -> impl Future<Output = Result<(), Self::Error>>;
 
-    /// Shows a notice.
     fn show_toast(&self, notice: &SessionNotice);
 
-    /// Tells whether a session is still there.
+    /// Returns whether a session still exists.
     fn session_exists(&self, session: &str) -> impl Future<Output = Result<bool, Self::Error>>;
 }
 
@@ -52,11 +50,11 @@ pub struct SessionMessage {
 pub enum MessageRole {
     User,
     Assistant,
-    /// Tools, and whoever else speaks.
+    /// A tool or the system.
     Other,
 }
 
-/// What happened to a session.
+/// An event of a session that its program reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionEvent {
     Idle { session: String },
@@ -64,15 +62,15 @@ pub enum SessionEvent {
     Deleted { session: String },
 }
 
-/// What a loop is begun with, where that is not usual.
+/// Options of a new loop. `None` selects the default.
 #[derive(Debug, Clone, Default)]
 pub struct LoopStartOptions {
     pub max_iterations: Option<u32>,
     pub completion_promise: Option<String>,
     pub description: Option<String>,
-    /// Shell commands that must succeed before a claim is believed.
+    /// Shell commands that must succeed before a claim is accepted.
     pub checks: Vec<String>,
-    /// Where they run.
+    /// The folder in which the checks run.
     pub root: PathBuf,
 }
 
@@ -82,7 +80,7 @@ pub enum SessionLoopError {
     Store(#[from] LoopStoreError),
     #[error(transparent)]
     Promise(#[from] PromiseError),
-    #[error("the loop cannot begin: {0}")]
+    #[error("cannot start the loop: {0}")]
     Start(String),
     #[error("the session cannot be reached: {0}")]
     Host(String),
@@ -94,7 +92,7 @@ pub struct SessionLoops<H> {
     store: LoopStore,
     /// Runs the checks. It must be forked before the program has threads.
     keeper: Option<Keeper>,
-    /// How long to wait before a prompt is put into a session.
+    /// How long to wait before a prompt is injected.
     continuation_delay: Duration,
 }
 
@@ -102,7 +100,7 @@ pub const DEFAULT_MAX_ITERATIONS: u32 = 100;
 pub const DEFAULT_PROMISE: &str = "DONE";
 pub const DEFAULT_CONTINUATION_DELAY: Duration = Duration::from_millis(500);
 
-/// Nobody waits for the answer here, but checks must end some day.
+/// No hook timeout applies here, but checks must end eventually.
 const CHECK_TIME_LIMIT: Duration = Duration::from_secs(6 * 3_600);
 
 impl<H: SessionHost> SessionLoops<H> {
@@ -111,7 +109,7 @@ impl<H: SessionHost> SessionLoops<H> {
         Self { host, store, keeper: None, continuation_delay: DEFAULT_CONTINUATION_DELAY }
     }
 
-    /// Lets loops have checks.
+    /// Enables checks.
     #[must_use]
     pub fn with_keeper(self, keeper: Keeper) -> Self {
         Self { keeper: Some(keeper), ..self }
@@ -131,8 +129,8 @@ impl<H: SessionHost> SessionLoops<H> {
         SessionKey::new(Some(self.host.name()), session)
     }
 
-    /// Begins a loop in a session, in place of the one that it may have, and returns what the session must be told. What was
-    /// said in it before is no claim.
+    /// Starts a loop in a session, replacing its current one, and returns the first prompt for the session. Earlier
+    /// messages of the session do not count as claims.
     pub async fn start(
         &self,
         session: &str,
@@ -141,8 +139,8 @@ impl<H: SessionHost> SessionLoops<H> {
     ) -> Result<String, SessionLoopError> {
         let key = self.session_key(session);
         let before = self.active_loop(session)?;
-        let heard = Some(digest_messages(&self.fetch_messages(session).await?));
-        let entry = LoopFile { last_message_digest: heard, ..self.new_loop_file(&key, prompt, options)? };
+        let last_message_digest = Some(digest_messages(&self.fetch_messages(session).await?));
+        let entry = LoopFile { last_message_digest, ..self.new_loop_file(&key, prompt, options)? };
         let state = &entry.loop_state;
         let started = SessionNotice::loop_started(state.max_iterations(), state.rules.promise.as_str())
             .with_checks(&state.criteria);
@@ -185,25 +183,25 @@ impl<H: SessionHost> SessionLoops<H> {
         match state.machine.run_end() {
             Some(ended) => Err(SessionLoopError::Start(ended.reason.clone())),
             None => {
-                let entry = LoopFile::new((key.host.clone(), key.session_id.clone()), options.root, state);
+                let entry = LoopFile::new(key, options.root, state);
                 Ok(LoopFile { description: options.description, ..entry })
             }
         }
     }
 
-    /// Ends the loop of a session; tells whether there was one.
+    /// Ends the loop of a session. Returns whether there was an active one.
     pub fn cancel(&self, session: &str) -> Result<bool, SessionLoopError> {
         let Some(entry) = self.active_loop(session)? else {
             self.host.show_toast(&SessionNotice::no_active_loop());
             return Ok(false);
         };
-        let (_, answer) =
-            apply_event(&self.store, (&self.session_key(session), &entry.id), |_| SessionLoopEvent::Cancelled)?;
-        answer.notices.iter().for_each(|notice| self.host.show_toast(notice));
+        let key = self.session_key(session);
+        let applied = apply_event(&self.store, &key, &entry.id, |_| SessionLoopEvent::Cancelled)?;
+        applied.decision.notices.iter().for_each(|notice| self.host.show_toast(notice));
         Ok(true)
     }
 
-    /// Returns the loop of a session, if it has one that goes on.
+    /// Returns the active loop of a session, if any.
     pub fn active_loop(&self, session: &str) -> Result<Option<LoopFile>, SessionLoopError> {
         Ok(self.store.find_loop(&self.session_key(session))?.filter(|entry| entry.loop_state.is_active()))
     }
@@ -212,7 +210,7 @@ impl<H: SessionHost> SessionLoops<H> {
         Ok(self.active_loop(session)?.is_some())
     }
 
-    /// Does what follows from an event: checks a claim, continues the session, or ends the loop.
+    /// Handles an event: checks a claim, continues the session, or ends the loop.
     pub async fn handle_event(&self, event: SessionEvent) -> Result<(), SessionLoopError> {
         match event {
             SessionEvent::Idle { session } => self.handle_idle(&session).await,
@@ -223,48 +221,49 @@ impl<H: SessionHost> SessionLoops<H> {
         }
     }
 
-    fn apply_if_active(&self, session: &str, happening: SessionLoopEvent) -> Result<(), SessionLoopError> {
+    fn apply_if_active(&self, session: &str, event: SessionLoopEvent) -> Result<(), SessionLoopError> {
         let Some(entry) = self.active_loop(session)? else { return Ok(()) };
-        apply_event(&self.store, (&self.session_key(session), &entry.id), |_| happening)?;
+        apply_event(&self.store, &self.session_key(session), &entry.id, |_| event)?;
         Ok(())
     }
 
     async fn handle_idle(&self, session: &str) -> Result<(), SessionLoopError> {
         let Some(entry) = self.active_loop(session)? else { return self.clear_orphans().await };
         let key = self.session_key(session);
-        let Some(_turn) = self.store.try_lock_stop(&key)? else { return Ok(()) };
+        let Some(_lock) = self.store.try_lock_stop(&key)? else { return Ok(()) };
         let messages = self.fetch_messages(session).await?;
-        let said = latest_turn(&messages, entry.last_message_digest.as_ref())
+        let last = latest_turn(&messages, entry.last_message_digest.as_ref())
             .iter()
-            .rfind(|said| said.role == MessageRole::Assistant);
-        let message = said.map(|message| message.content.clone());
-        let heard = digest_messages(&messages);
-        let stop = Some(format!("{} {}", heard.0, heard.1));
-        let idle =
-            TurnEnd { message: message.clone(), session: session.to_owned(), stop_id: stop, ..TurnEnd::default() };
-        let (_, mut answer) = apply_event(&self.store, (&key, &entry.id), |entry| {
-            entry.last_message_digest = Some(heard);
-            SessionLoopEvent::TurnEnded(idle)
+            .rfind(|message| message.role == MessageRole::Assistant);
+        let message = last.map(|message| message.content.clone());
+        let digest = digest_messages(&messages);
+        let stop_id = Some(format!("{} {}", digest.0, digest.1));
+        let turn_end = TurnEnd { message: message.clone(), session: session.to_owned(), stop_id, ..TurnEnd::default() };
+        let applied = apply_event(&self.store, &key, &entry.id, |entry| {
+            entry.last_message_digest = Some(digest);
+            SessionLoopEvent::TurnEnded(turn_end)
         })?;
-        if answer.action == SessionAction::RunChecks {
-            answer = self.verify_claim((&key, &entry), message.unwrap_or_default()).await?;
-        }
-        answer.notices.iter().for_each(|notice| self.host.show_toast(notice));
-        match answer.action {
-            SessionAction::Continue { prompt } => self.inject_after_delay((session, &entry.id), &prompt).await,
+        let decision = match applied.decision.action {
+            SessionAction::RunChecks => self.verify_claim(&key, &entry, message.unwrap_or_default()).await?,
+            SessionAction::Continue { .. } | SessionAction::AllowStop => applied.decision,
+        };
+        decision.notices.iter().for_each(|notice| self.host.show_toast(notice));
+        match decision.action {
+            SessionAction::Continue { prompt } => self.inject_after_delay(session, &entry.id, &prompt).await,
             SessionAction::AllowStop | SessionAction::RunChecks => Ok(()),
         }
     }
 
-    /// Waits a little, so that the session is at rest, and goes on unless the loop was ended meanwhile.
-    async fn inject_after_delay(&self, (session, id): (&str, &str), prompt: &str) -> Result<(), SessionLoopError> {
+    /// Waits until the session is idle, then injects the prompt unless the loop was ended meanwhile.
+    async fn inject_after_delay(&self, session: &str, id: &str, prompt: &str) -> Result<(), SessionLoopError> {
         tokio::time::sleep(self.continuation_delay).await;
         if self.active_loop(session)?.is_none_or(|entry| entry.id != id) {
             return Ok(());
         }
         let injected = self.host.inject_prompt(session, prompt).await;
         if injected.is_err() {
-            // The session has heard nothing, so its next idle is not the same one told twice.
+            // The session has not received the prompt, so its next idle event must not count as a repetition of this
+            // one.
             self.store.update_loop(&self.session_key(session), |entry| {
                 (entry.filter(|entry| entry.id == id).map(without_last_stop), ())
             })?;
@@ -278,25 +277,25 @@ impl<H: SessionHost> SessionLoops<H> {
 
     async fn verify_claim(
         &self,
-        (key, entry): (&SessionKey, &LoopFile),
+        key: &SessionKey,
+        entry: &LoopFile,
         claim: String,
     ) -> Result<SessionDecision, SessionLoopError> {
         let Some(keeper) = self.keeper.clone() else { return Ok(SessionDecision::allow_silently()) };
-        let until = Instant::now() + CHECK_TIME_LIMIT;
-        let checking =
-            LoopCheckRun { store: &self.store, key, loop_file: entry, keeper, deadline: until, claim_text: claim };
-        let happening = match checking.run().await {
+        let deadline = Instant::now() + CHECK_TIME_LIMIT;
+        let check_run = LoopCheckRun { store: &self.store, key, loop_file: entry, keeper, deadline, claim_text: claim };
+        let event = match check_run.run().await {
             CheckProgress::Complete(evidence) => SessionLoopEvent::Verified(evidence),
-            CheckProgress::OutOfTime { done, total: of } => SessionLoopEvent::StillChecking { done, total: of },
+            CheckProgress::OutOfTime { done, total } => SessionLoopEvent::StillChecking { done, total },
         };
-        Ok(apply_event(&self.store, (key, &entry.id), |_| happening)?.1)
+        Ok(apply_event(&self.store, key, &entry.id, |_| event)?.decision)
     }
 
-    /// Ends the loops of sessions that are gone. Where nobody can tell, nothing is ended.
+    /// Ends the loops of deleted sessions. If the lookup of a session fails, its loop stays.
     async fn clear_orphans(&self) -> Result<(), SessionLoopError> {
-        let (entries, _) = self.store.list_loops()?;
-        let own = entries.into_iter().filter(|entry| entry.host.as_deref() == Some(self.host.name()));
-        for entry in own.filter(|entry| entry.loop_state.is_active()) {
+        let all = self.store.list_loops()?.loops.into_iter();
+        let of_host = all.filter(|entry| entry.host.as_deref() == Some(self.host.name()));
+        for entry in of_host.filter(|entry| entry.loop_state.is_active()) {
             if let Ok(false) = self.host.session_exists(&entry.session_id).await {
                 self.apply_if_active(&entry.session_id, SessionLoopEvent::SessionDeleted)?;
             }
@@ -310,15 +309,16 @@ fn without_last_stop(mut entry: LoopFile) -> LoopFile {
     entry
 }
 
-/// Names messages: how many they are, and what they hold.
+/// Returns the number and the hash of messages.
 fn digest_messages(messages: &[SessionMessage]) -> (usize, String) {
     (messages.len(), sha256_hex(format!("{messages:?}")))
 }
 
-/// Returns the messages of the turn: those behind the user's last one, and behind all that was heard before.
-fn latest_turn<'a>(messages: &'a [SessionMessage], heard: Option<&(usize, String)>) -> &'a [SessionMessage] {
-    let is_there = |heard: &&(usize, String)| messages.get(..heard.0).map(digest_messages).as_ref() == Some(*heard);
-    let before = heard.filter(is_there).map_or(0, |(count, _)| *count);
-    let asked = messages.iter().rposition(|message| message.role == MessageRole::User).map_or(0, |at| at + 1);
-    messages.get(before.max(asked)..).unwrap_or_default()
+/// Returns the messages of the latest turn: those after the user's last message and after the messages of the last
+/// digest.
+fn latest_turn<'a>(messages: &'a [SessionMessage], digest: Option<&(usize, String)>) -> &'a [SessionMessage] {
+    let is_prefix = |digest: &&(usize, String)| messages.get(..digest.0).map(digest_messages).as_ref() == Some(*digest);
+    let handled = digest.filter(is_prefix).map_or(0, |(count, _)| *count);
+    let after_prompt = messages.iter().rposition(|message| message.role == MessageRole::User).map_or(0, |at| at + 1);
+    messages.get(handled.max(after_prompt)..).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Loops over a host that the test plays.
+//! Tests of session loops with a scripted host.
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A program with sessions, of which one speaks the next words of a script each time it is asked.
+/// A host with one session, whose agent replies to each prompt with the next message of a script.
 #[derive(Default)]
 struct ScriptedHost {
     script: RefCell<Vec<&'static str>>,
@@ -17,7 +17,7 @@ struct ScriptedHost {
     toasts: RefCell<Vec<SessionNotice>>,
     is_session_deleted: Cell<bool>,
     is_unreachable: Cell<bool>,
-    /// What it is told does not stand in the session yet.
+    /// Injected prompts do not appear in the session yet.
     is_delaying_prompts: Cell<bool>,
 }
 
@@ -34,7 +34,7 @@ impl SessionHost for &ScriptedHost {
 
     async fn inject_prompt(&self, _session: &str, prompt: &str) -> Result<(), &'static str> {
         if self.is_unreachable.get() {
-            return Err("nobody answers");
+            return Err("no answer");
         }
         self.injected.borrow_mut().push(prompt.to_owned());
         if !self.is_delaying_prompts.get() {
@@ -48,15 +48,15 @@ impl SessionHost for &ScriptedHost {
     }
 
     async fn session_exists(&self, _session: &str) -> Result<bool, &'static str> {
-        if self.is_unreachable.get() { Err("nobody answers") } else { Ok(!self.is_session_deleted.get()) }
+        if self.is_unreachable.get() { Err("no answer") } else { Ok(!self.is_session_deleted.get()) }
     }
 }
 
 impl ScriptedHost {
-    /// The user, or ralph, says something, and the agent answers.
+    /// Adds a prompt of the user or of ralph, and the reply of the agent.
     fn send_prompt(&self, prompt: &str) {
-        let mut words = self.script.borrow_mut();
-        let answer = if words.is_empty() { "Working." } else { words.remove(0) };
+        let mut script = self.script.borrow_mut();
+        let answer = if script.is_empty() { "Working." } else { script.remove(0) };
         let message = |role, content: &str| SessionMessage { role, content: content.to_owned() };
         self.messages
             .borrow_mut()
@@ -70,8 +70,8 @@ struct LoopFixture {
 }
 
 impl LoopFixture {
-    fn new(words: &[&'static str]) -> Self {
-        let host = ScriptedHost { script: RefCell::new(words.to_vec()), ..ScriptedHost::default() };
+    fn new(script: &[&'static str]) -> Self {
+        let host = ScriptedHost { script: RefCell::new(script.to_vec()), ..ScriptedHost::default() };
         Self { temp: tempfile::tempdir().unwrap(), host }
     }
 
@@ -176,15 +176,15 @@ fn the_loop_stops_at_its_maximum() {
 
 // spec: H5
 #[test]
-fn an_abort_of_the_user_ends_the_loop_and_another_error_leaves_it_alone_for_a_while() {
+fn an_abort_of_the_user_ends_the_loop_and_another_error_pauses_it() {
     for (name, is_active) in [("AbortError", false), ("MessageAbortedError", false), ("APIError", true)] {
         let scene = LoopFixture::new(&["<promise>DONE</promise>"]);
         let loops = scene.start_loop(5);
         handle_event(&loops, SessionEvent::Error { session: "s".to_owned(), name: name.to_owned() });
         report_idle(&loops);
         assert_eq!(loops.is_active("s").unwrap(), is_active, "{name}");
-        let told = if is_active { vec!["Ralph Loop Started", "Ralph Loop"] } else { vec!["Ralph Loop Started"] };
-        assert_eq!(scene.toast_titles(), told, "skipped during recovery, which is told: {name}");
+        let expected = if is_active { vec!["Ralph Loop Started", "Ralph Loop"] } else { vec!["Ralph Loop Started"] };
+        assert_eq!(scene.toast_titles(), expected, "skipped during recovery, with a toast: {name}");
         assert!(scene.host.injected.borrow().is_empty(), "{name}");
     }
 }
@@ -211,7 +211,7 @@ fn a_loop_is_cancelled_once() {
 
 // spec: H5
 #[test]
-fn the_loop_goes_on_for_several_iterations_until_the_agent_outputs_the_promise() {
+fn the_loop_continues_for_several_iterations_until_the_agent_outputs_the_promise() {
     let scene = LoopFixture::new(&["Reading.", "Writing.", "Done.\n\n<promise>DONE</promise>"]);
     let loops = scene.start_loop(10);
     while loops.is_active("s").unwrap() {
@@ -240,10 +240,10 @@ fn orphans_are_cleared_and_a_failed_lookup_clears_nothing() {
     let loops = scene.start_loop(5);
     let other = || handle_event(&loops, SessionEvent::Idle { session: "other".to_owned() });
     other();
-    assert!(loops.is_active("s").unwrap(), "it is there");
+    assert!(loops.is_active("s").unwrap(), "the session exists");
     scene.host.is_unreachable.set(true);
     other();
-    assert!(loops.is_active("s").unwrap(), "nobody knows");
+    assert!(loops.is_active("s").unwrap(), "the lookup failed");
     scene.host.is_unreachable.set(false);
     scene.host.is_session_deleted.set(true);
     other();
@@ -285,18 +285,18 @@ fn a_message_from_before_the_loop_or_the_last_prompt_is_not_a_claim() {
     let loops = scene.session_loops();
     let first = start_with_options(&loops, LoopStartOptions::default()).unwrap();
     report_idle(&loops);
-    assert!(loops.is_active("s").unwrap(), "nobody has been told of the loop yet");
+    assert!(loops.is_active("s").unwrap(), "the agent has not received the first prompt yet");
     let message = SessionMessage { role: MessageRole::User, content: first };
     scene.host.messages.borrow_mut().push(message);
     report_idle(&loops);
-    assert!(loops.is_active("s").unwrap(), "the agent has said nothing to it");
+    assert!(loops.is_active("s").unwrap(), "the agent has not replied to it");
     let message = |role, content: &str| SessionMessage { role, content: content.to_owned() };
     let late =
         [message(MessageRole::Assistant, "<promise>DONE</promise>"), message(MessageRole::User, "And the tests?")];
     scene.host.messages.borrow_mut().extend(late);
     scene.host.is_delaying_prompts.set(true);
     report_idle(&loops);
-    assert!(loops.is_active("s").unwrap(), "it has not answered the last prompt");
+    assert!(loops.is_active("s").unwrap(), "the agent has not replied to the last prompt");
 }
 
 // spec: H3, H5
@@ -305,11 +305,11 @@ fn a_message_from_before_the_loop_or_the_last_prompt_is_not_a_claim() {
 fn a_loop_cancelled_during_the_continuation_delay_is_not_continued() {
     let scene = LoopFixture::new(&["Working."]);
     let loops = scene.start_loop(5).with_delay(Duration::from_millis(1));
-    let told = async {
+    let both = async {
         let cancel = async { loops.cancel("s") };
         tokio::join!(loops.handle_event(SessionEvent::Idle { session: "s".to_owned() }), cancel)
     };
-    let (handled, cancelled) = block_on(told);
+    let (handled, cancelled) = block_on(both);
     assert!(handled.is_ok() && cancelled.unwrap());
     assert_eq!(scene.toast_titles()[1..], ["Ralph Loop", "Ralph Loop Cancelled"]);
     assert!(scene.host.injected.borrow().is_empty());
@@ -334,8 +334,8 @@ fn a_session_that_could_not_be_continued_is_continued_at_its_next_idle() {
     let scene = LoopFixture::new(&["Reading."]);
     let loops = scene.start_loop(5);
     scene.host.is_unreachable.set(true);
-    let unheard = block_on(loops.handle_event(SessionEvent::Idle { session: "s".to_owned() }));
-    assert!(unheard.unwrap_err().to_string().contains("nobody answers"));
+    let failed = block_on(loops.handle_event(SessionEvent::Idle { session: "s".to_owned() }));
+    assert!(failed.unwrap_err().to_string().contains("no answer"));
     scene.host.is_unreachable.set(false);
     report_idle(&loops);
     assert_eq!(scene.host.injected.borrow().len(), 1);

@@ -1,5 +1,5 @@
-//! The agent's last message in a transcript: only the end of the file is read, however long it is. A line that is still
-//! being written is no line yet, and a turn whose last words are not there yet is waited for, for a while.
+//! Reads the agent's last message from the tail of a transcript. An incomplete last line is ignored, and if the last
+//! message of the turn is not written yet, the reader waits for it until a timeout.
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -11,42 +11,43 @@ use rustix::fs::{Mode, OFlags};
 use super::loop_store::sleep_blocking;
 use ralph_agents::hooks::{HookProtocol, TranscriptLine};
 
-/// How much is read first, and at most.
+/// How much of the tail is read at first, and at most.
 const FIRST_WINDOW_BYTES: u64 = 128 * 1024;
 const MAX_WINDOW_BYTES: u64 = 32 * 1024 * 1024;
 
-/// How long the last words of a turn may take to reach the transcript.
+/// How long to wait for the last message of a turn.
 pub const TRANSCRIPT_WRITE_TIMEOUT: Duration = Duration::from_millis(2_500);
 
 const TRANSCRIPT_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// What the end of a transcript says.
+/// The result of reading the tail of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LastMessage {
-    /// The agent's last message of the turn. It may have used tools behind it.
+    /// The agent's last message of the turn. It may have used tools after it.
     Text(String),
-    /// The agent was asked, and has said nothing in this turn, whatever else it did.
+    /// The turn contains no message of the agent.
     Silent,
-    /// There is nothing of a conversation.
+    /// The transcript contains no conversation.
     NoConversation,
 }
 
-/// Returns the agent's last words, and waits for them at most this long where the turn seems not to be written yet.
+/// Returns the agent's last message. If the turn seems to be incomplete, waits for it up to the time limit.
 pub fn read_last_message(path: &Path, host: &dyn HookProtocol, time_limit: Duration) -> io::Result<LastMessage> {
     let until = Instant::now() + time_limit;
     loop {
-        // Whatever was written in time is seen, also by a process that had to wait for its turn.
-        let is_last_look = Instant::now() >= until;
-        let seen = scan_tail(path, host);
-        let is_settled = matches!(&seen, Ok((LastMessage::Text(_), TranscriptEnd::AgentText)));
-        if is_settled || is_last_look {
-            return seen.map(|(words, _)| words);
+        // The time is checked before the scan, so that a message which was written in time is found even if the scan is
+        // slow.
+        let is_last_scan = Instant::now() >= until;
+        let scanned = scan_tail(path, host);
+        let is_complete = matches!(&scanned, Ok((LastMessage::Text(_), TranscriptEnd::AgentText)));
+        if is_complete || is_last_scan {
+            return scanned.map(|(message, _)| message);
         }
         sleep_blocking(TRANSCRIPT_POLL_INTERVAL);
     }
 }
 
-/// Tells whether the agent used a tool in the last turn; nothing where the turn is long.
+/// Returns whether the agent used a tool in the last turn; `None` if the turn is too long to tell.
 pub fn has_used_tool(path: &Path, host: &dyn HookProtocol) -> io::Result<Option<bool>> {
     let file = open_transcript(path)?;
     let length = file.metadata()?.len();
@@ -58,11 +59,11 @@ pub fn has_used_tool(path: &Path, host: &dyn HookProtocol) -> io::Result<Option<
     }))
 }
 
-/// What stands at the very end.
+/// The kind of the last record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TranscriptEnd {
     AgentText,
-    /// A turn does not end so: more is to come, or was never written.
+    /// A turn does not end with such a record: the rest is not written yet, or never was.
     Other,
 }
 
@@ -83,13 +84,13 @@ fn scan_tail(path: &Path, host: &dyn HookProtocol) -> io::Result<(LastMessage, T
     }
 }
 
-/// Opens a transcript. A pipe that nobody writes to must not hold us up: it is none.
+/// Opens a transcript. Other kinds of files are refused; opening a pipe must not block.
 pub(super) fn open_transcript(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is no file")),
+        false => Err(io::Error::other("not a regular file")),
     }
 }
 
@@ -98,7 +99,7 @@ pub(super) fn read_range(file: &File, start: u64, end: u64) -> io::Result<Vec<u8
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match file.read_at(rest, start + filled as u64)? {
-            // It was cut meanwhile.
+            // The file was truncated meanwhile.
             0 => break,
             count => filled += count,
         }
@@ -107,10 +108,10 @@ pub(super) fn read_range(file: &File, start: u64, end: u64) -> io::Result<Vec<u8
     Ok(bytes)
 }
 
-/// Reads lines from the last to the first, as far as the turn goes. Nothing where its beginning is not in them.
+/// Reads the lines of the last turn backwards. Returns `None` if the lines do not reach back to the start of the turn.
 fn find_in_lines(bytes: &[u8], is_cut: bool, host: &dyn HookProtocol) -> Option<(LastMessage, TranscriptEnd)> {
-    // What stands behind the last end of a line is still being written, unless it is whole.
-    let mut said: Option<(String, String)> = None;
+    // The message id and the text found so far.
+    let mut found: Option<(String, String)> = None;
     let mut end = None;
     let mut lines = bytes.rsplit(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).peekable();
     while let Some(line) = lines.next() {
@@ -122,38 +123,38 @@ fn find_in_lines(bytes: &[u8], is_cut: bool, host: &dyn HookProtocol) -> Option<
             TranscriptLine::Unrelated => {}
             TranscriptLine::AgentText { message, text } => {
                 end.get_or_insert(TranscriptEnd::AgentText);
-                match &mut said {
-                    None => said = Some((message, text)),
-                    Some((of, whole)) if *of == message && !message.is_empty() => whole.insert_str(0, &text),
-                    Some(_) => return last_message_found(said, end),
+                match &mut found {
+                    None => found = Some((message, text)),
+                    Some((id, whole)) if *id == message && !message.is_empty() => whole.insert_str(0, &text),
+                    Some(_) => return last_message_found(found, end),
                 }
             }
             TranscriptLine::Activity => {
                 end.get_or_insert(TranscriptEnd::Other);
-                if said.is_some() {
-                    return last_message_found(said, end);
+                if found.is_some() {
+                    return last_message_found(found, end);
                 }
             }
             TranscriptLine::Prompted => {
                 end.get_or_insert(TranscriptEnd::Other);
-                return last_message_found(said, end);
+                return last_message_found(found, end);
             }
         }
     }
-    match (said, end) {
-        // The beginning of a message may be cut off; its end is what counts.
-        (Some(said), end) => last_message_found(Some(said), end),
+    match (found, end) {
+        // The start of a long message may be missing; a claim is at its end.
+        (Some(found), end) => last_message_found(Some(found), end),
         (None, Some(end)) if !is_cut => last_message_found(None, Some(end)),
         (None, _) => None,
     }
 }
 
 fn last_message_found(
-    said: Option<(String, String)>,
+    found: Option<(String, String)>,
     end: Option<TranscriptEnd>,
 ) -> Option<(LastMessage, TranscriptEnd)> {
-    let words = said.map_or(LastMessage::Silent, |(_, text)| LastMessage::Text(text));
-    Some((words, end.unwrap_or(TranscriptEnd::Other)))
+    let message = found.map_or(LastMessage::Silent, |(_, text)| LastMessage::Text(text));
+    Some((message, end.unwrap_or(TranscriptEnd::Other)))
 }
 
 #[cfg(test)]
@@ -169,18 +170,20 @@ mod tests {
     const PROMPT_LINE: &str = r#"{"type":"user","message":{"role":"user","content":"Do it."}}"#;
     const CLAIM_LINE: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":"DONE"}}"#;
 
-    /// Claude, whose last words reach the transcript during this look at it, which takes so long.
+    /// A Claude session whose last message is written while a certain line is parsed.
     struct LateTranscript {
         path: PathBuf,
+        /// How many lines are parsed before the message is written.
         lines_before_write: AtomicU64,
+        /// How long the write takes.
         write_delay: Duration,
     }
 
     impl LateTranscript {
-        fn new(look: u64, folder: &Path) -> Self {
+        fn new(lines_before_write: u64, folder: &Path) -> Self {
             let path = folder.join("session.jsonl");
             std::fs::write(&path, format!("{PROMPT_LINE}\n")).unwrap();
-            Self { path, lines_before_write: AtomicU64::new(look), write_delay: Duration::ZERO }
+            Self { path, lines_before_write: AtomicU64::new(lines_before_write), write_delay: Duration::ZERO }
         }
 
         fn append_claim(&self) {
@@ -191,8 +194,8 @@ mod tests {
             writeln!(File::options().append(true).open(&self.path).unwrap(), "{CLAIM_LINE}").unwrap();
         }
 
-        fn last_message(&self, patience: Duration) -> LastMessage {
-            read_last_message(&self.path, self, patience).unwrap()
+        fn last_message(&self, time_limit: Duration) -> LastMessage {
+            read_last_message(&self.path, self, time_limit).unwrap()
         }
     }
 
@@ -230,20 +233,20 @@ mod tests {
     #[test]
     fn a_message_written_just_before_the_timeout_is_found() {
         let temp = tempfile::tempdir().unwrap();
-        let looks = TRANSCRIPT_WRITE_TIMEOUT.as_millis() / TRANSCRIPT_POLL_INTERVAL.as_millis();
-        let late = LateTranscript::new(looks.try_into().unwrap(), temp.path());
+        let scans = TRANSCRIPT_WRITE_TIMEOUT.as_millis() / TRANSCRIPT_POLL_INTERVAL.as_millis();
+        let late = LateTranscript::new(scans.try_into().unwrap(), temp.path());
         assert_eq!(late.last_message(Duration::from_secs(3_600)), LastMessage::Text("DONE".to_owned()));
     }
 
     // spec: H9
     // fault: 110
     #[test]
-    fn a_message_that_never_comes_is_awaited_until_the_timeout() {
+    fn a_missing_message_is_awaited_until_the_timeout() {
         let temp = tempfile::tempdir().unwrap();
         let late = LateTranscript::new(u64::MAX, temp.path());
-        let (began, patience) = (Instant::now(), Duration::from_millis(60));
-        assert_eq!(late.last_message(patience), LastMessage::Silent);
-        assert!(began.elapsed() >= patience);
+        let (started, time_limit) = (Instant::now(), Duration::from_millis(60));
+        assert_eq!(late.last_message(time_limit), LastMessage::Silent);
+        assert!(started.elapsed() >= time_limit);
     }
 
     // spec: H9
@@ -251,9 +254,9 @@ mod tests {
     #[test]
     fn a_message_written_during_a_slow_read_is_found_after_the_timeout() {
         let temp = tempfile::tempdir().unwrap();
-        let patience = Duration::from_secs(1);
-        let late = LateTranscript { write_delay: patience, ..LateTranscript::new(1, temp.path()) };
-        assert_eq!(late.last_message(patience), LastMessage::Text("DONE".to_owned()));
+        let time_limit = Duration::from_secs(1);
+        let late = LateTranscript { write_delay: time_limit, ..LateTranscript::new(1, temp.path()) };
+        assert_eq!(late.last_message(time_limit), LastMessage::Text("DONE".to_owned()));
     }
 
     // spec: H1, H9

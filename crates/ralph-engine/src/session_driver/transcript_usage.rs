@@ -1,5 +1,5 @@
-//! What a session has used since the last stop, where its transcript tells: only what was added since is read. What cannot
-//! be told is unknown, never zero.
+//! Counts the usage of a session since the last stop. Only the part of the transcript that was added since is read.
+//! Usage that cannot be determined is unknown, never zero.
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -9,36 +9,37 @@ use ralph_core::attempt::ModelSpend;
 use super::transcript_tail::{open_transcript, read_range};
 use ralph_agents::hooks::{HookProtocol, MessageUsage};
 
-/// More than this between two stops is not read: an answer must not take long.
+/// More than this between two stops is not read: the hook must reply soon.
 const MAX_USAGE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// What was used, and how far the transcript was read.
+/// The usage, and the offset up to which the transcript was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TranscriptUsage {
     pub(super) spend: ModelSpend,
     pub(super) read_until: u64,
 }
 
-/// Adds up what a transcript tells from this place on. Without a place, what was written since the loop began.
+/// Adds up the usage in a transcript from this offset on; without an offset, the usage since the loop started.
 pub(super) fn count_usage(
     path: &Path,
-    (from, began): (Option<u64>, &str),
+    from: Option<u64>,
+    loop_started_at: &str,
     host: &dyn HookProtocol,
 ) -> io::Result<TranscriptUsage> {
     let file = open_transcript(path)?;
     let until = file.metadata()?.len();
-    // A transcript that became shorter is another one.
+    // A transcript that is shorter than the offset was replaced.
     let from = from.filter(|from| *from <= until);
     let start = from.unwrap_or(until.saturating_sub(MAX_USAGE_BYTES));
     if until - start > MAX_USAGE_BYTES {
         return Ok(TranscriptUsage { spend: ModelSpend::default(), read_until: until });
     }
-    let is_newer = |used: &MessageUsage| from.is_some() || used.timestamp.as_str() >= began;
+    let is_newer = |usage: &MessageUsage| from.is_some() || usage.timestamp.as_str() >= loop_started_at;
     let bytes = read_range(&file, start, until)?;
     let mut messages = BTreeMap::new();
-    // What was told last of a message is what it used, and nothing before the loop needs to be read.
-    for used in reverse_lines(&bytes).filter_map(|line| host.parse_usage(line)).take_while(is_newer) {
-        messages.entry(used.message_id).or_insert(used.spend);
+    // The last record of a message contains its total. Reading backwards stops at the start of the loop.
+    for usage in reverse_lines(&bytes).filter_map(|line| host.parse_usage(line)).take_while(is_newer) {
+        messages.entry(usage.message_id).or_insert(usage.spend);
     }
     let spend = messages.into_values().reduce(ModelSpend::add_known).unwrap_or_default();
     Ok(TranscriptUsage { spend, read_until: until })
@@ -46,12 +47,12 @@ pub(super) fn count_usage(
 
 /// Returns the lines, the last one first.
 fn reverse_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut left = Some(bytes);
+    let mut rest = Some(bytes);
     std::iter::from_fn(move || {
-        let all = left?;
-        let end = memchr::memrchr(b'\n', all);
-        left = end.and_then(|end| all.get(..end));
-        all.get(end.map_or(0, |end| end + 1)..)
+        let unread = rest?;
+        let end = memchr::memrchr(b'\n', unread);
+        rest = end.and_then(|end| unread.get(..end));
+        unread.get(end.map_or(0, |end| end + 1)..)
     })
 }
 
@@ -72,7 +73,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("t");
         std::fs::write(&path, text).unwrap();
-        count_usage(&path, (from, LOOP_STARTED_AT), find_hook_protocol("claude").unwrap()).unwrap()
+        count_usage(&path, from, LOOP_STARTED_AT, find_hook_protocol("claude").unwrap()).unwrap()
     }
 
     fn spend_of_tokens(input: u64, output: u64) -> ModelSpend {

@@ -1,4 +1,4 @@
-//! How a run's claims are accepted beside its criteria: what must not change meanwhile.
+//! The rules for accepting claims in addition to the criteria: which files must not change, and where checks run.
 use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -8,39 +8,38 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AcceptancePolicy {
-    /// Files that must not change before a claim; `!` before a pattern leaves files out.
+    /// Patterns for files that must not change before a claim; a leading `!` excludes files.
     pub guard: Vec<String>,
-    /// Sealed files that may change all the same.
+    /// Patterns for sealed files that may change nevertheless.
     pub allow_changes: Vec<String>,
     pub isolation: CheckIsolation,
-    /// Commands that make a fresh checkout fit for the checks.
+    /// Commands that prepare a fresh checkout for the checks.
     pub setup: Vec<String>,
-    /// Folders of the work tree that a fresh checkout borrows.
+    /// Folders of the work tree that are linked into a fresh checkout.
     pub share: Vec<String>,
-    /// Whether a check that accepted is looked at again although nothing has changed since.
+    /// Whether a check that accepted runs again although nothing has changed since.
     pub is_always_fresh: bool,
 }
 
-/// A pattern that is none.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
     #[error("the pattern is empty")]
     Empty,
     #[error("the pattern {pattern:?} leads out of the work tree")]
     OutsideWorktree { pattern: String },
-    #[error("the pattern {pattern:?} cannot be understood")]
+    #[error("invalid pattern {pattern:?}")]
     Malformed { pattern: String, source: globset::Error },
 }
 
-/// What programs leave behind wherever they run; nobody guards it who does not name it.
+/// Files and folders that tools create wherever they run. They are guarded only if a pattern names them.
 const BY_PRODUCT_NAMES: &[&str] =
     &["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "node_modules", ".DS_Store"];
 
-/// Patterns for files, as they are written in a `.gitignore`: of those that match, the last one decides.
+/// Patterns for files in the syntax of a `.gitignore`: the last pattern that matches decides.
 #[derive(Debug, Clone)]
 pub struct PathPatterns {
     sources: Vec<String>,
-    /// Two for each pattern: what it names, and all that is in it.
+    /// Two for each pattern: one for the path itself, one for everything below it.
     globs: GlobSet,
 }
 
@@ -54,7 +53,7 @@ impl PathPatterns {
         Ok(Self { sources: patterns.to_vec(), globs: globs.build().map_err(malformed)? })
     }
 
-    /// Returns the patterns of by-products, but for those that these patterns name themselves.
+    /// Returns the patterns of by-products, except those that a guard pattern names.
     pub fn by_products_except(guard: &[String]) -> Result<Self, PatternError> {
         let is_named = |product: &str| guard.iter().any(|pattern| pattern.split('/').any(|part| part == product));
         let others = BY_PRODUCT_NAMES.iter().filter(|product| !is_named(product));
@@ -66,23 +65,23 @@ impl PathPatterns {
         self.sources.iter().all(|pattern| pattern.starts_with('!'))
     }
 
-    /// Tells whether a path, from the root of the work tree, is meant.
+    /// Returns whether a path, relative to the root of the work tree, matches.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let last = self.globs.matches(path).into_iter().max();
         last.and_then(|glob| self.sources.get(glob / 2)).is_some_and(|pattern| !pattern.starts_with('!'))
     }
 
-    /// Returns the patterns that mean none of these paths.
+    /// Returns the patterns that match none of these paths.
     pub(super) fn unmatched_patterns<'a>(&'a self, paths: &[&str]) -> Vec<&'a str> {
         let used: BTreeSet<usize> =
             paths.iter().flat_map(|path| self.globs.matches(path)).map(|glob| glob / 2).collect();
-        let idle = self.sources.iter().enumerate().filter(|(number, _)| !used.contains(number));
-        idle.map(|(_, pattern)| pattern.as_str()).filter(|pattern| !pattern.starts_with('!')).collect()
+        let unmatched = self.sources.iter().enumerate().filter(|(number, _)| !used.contains(number));
+        unmatched.map(|(_, pattern)| pattern.as_str()).filter(|pattern| !pattern.starts_with('!')).collect()
     }
 }
 
-/// A pattern without a slash means files of that name in every folder; one that names a folder means all that is in it.
+/// Adds a pattern. Without a slash it matches in every folder; if it matches a folder, it matches everything below it.
 fn add_glob(set: &mut GlobSetBuilder, pattern: &str) -> Result<(), PatternError> {
     let anchored = pattern.trim_start_matches("./");
     let plain = anchored.trim_start_matches('/').trim_end_matches('/');
@@ -111,7 +110,7 @@ mod tests {
 
     // spec: V9
     #[test]
-    fn patterns_mean_what_they_mean_in_a_gitignore() {
+    fn patterns_match_as_in_a_gitignore() {
         let cases: &[(&[&str], &[&str], &[&str])] = &[
             (&["tests"], &["tests/a.rs", "tests/b/c.rs", "sub/tests/d"], &["src/tests.rs"]),
             (&["/tests"], &["tests/a.rs"], &["sub/tests/d"]),
@@ -143,9 +142,9 @@ mod tests {
         let guard = compile_patterns(&["tests", "tets/**", "!none", "*.snap"]);
         assert_eq!(guard.unmatched_patterns(&["tests/a", "b.snap"]), ["tets/**"]);
         assert_eq!(guard.unmatched_patterns(&[]), ["tests", "tets/**", "*.snap"]);
-        let beside = |guard: &str| PathPatterns::by_products_except(&[guard.to_owned()]).unwrap();
-        assert!(beside("tests/**").matches("tests/node_modules/a"));
-        assert!(!beside("tests/node_modules/**").matches("tests/node_modules/a"));
-        assert!(!beside("tests").matches("tests/a.pyc"), "only Python itself puts what it compiles elsewhere");
+        let by_products = |guard: &str| PathPatterns::by_products_except(&[guard.to_owned()]).unwrap();
+        assert!(by_products("tests/**").matches("tests/node_modules/a"));
+        assert!(!by_products("tests/node_modules/**").matches("tests/node_modules/a"));
+        assert!(!by_products("tests").matches("tests/a.pyc"), "a .pyc file outside __pycache__ is not a by-product");
     }
 }

@@ -1,4 +1,4 @@
-//! Asks a judge: an agent's program with its tools off, once, in an empty folder. The question goes by standard input.
+//! Asks an agent CLI as the judge: one call without tools, in an empty folder, with the question on stdin.
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use ralph_agents::{
 };
 use ralph_process::{JobListener, JobSpec, OutputTiming, RawLog, StdinSource};
 
-/// An agent that is asked without its tools.
+/// An agent CLI that judges with its tools disabled.
 pub struct AgentJudge {
     pub adapter: &'static dyn Agent,
     pub format: OutputFormat,
-    /// The program instead of the adapter's own.
+    /// Replaces the program of the adapter.
     pub program: Option<String>,
-    /// Arguments for a program that the adapter knows nothing of.
+    /// Arguments for a program that the adapter does not know.
     pub args: Option<Vec<String>>,
     pub env: Vec<(String, String)>,
 }
@@ -37,14 +37,14 @@ pub(super) async fn ask_agent(
 ) -> JudgeReply {
     let folder = match EmptyJudgeFolder::new() {
         Ok(folder) => folder,
-        Err(error) => return JudgeReply::failed(format!("it has no folder to stand in: {error}")),
+        Err(error) => return JudgeReply::failed(format!("cannot create its working directory: {error}")),
     };
     let Some(program) = prepare_program(context, agent, question, &folder.0) else {
-        return JudgeReply::failed("it cannot be asked without its tools");
+        return JudgeReply::failed("it cannot run with its tools disabled");
     };
-    let mut ear = JudgeOutputReader::new(agent.format, log);
-    let ran = program::run_program(&context.keeper, program, &mut ear, control).await;
-    ear.into_reply(agent, &ran)
+    let mut output = JudgeOutputReader::new(agent.format, log);
+    let result = program::run_program(&context.keeper, program, &mut output, control).await;
+    output.into_reply(agent, &result)
 }
 
 fn prepare_program(
@@ -81,7 +81,7 @@ fn prepare_program(
     Some(CheckProgram { job, input: start.stdin.0.into_bytes(), timeout: question.timeout })
 }
 
-/// A folder with nothing in it, gone when it is dropped.
+/// An empty folder that is removed when this value is dropped.
 struct EmptyJudgeFolder(PathBuf);
 
 impl EmptyJudgeFolder {
@@ -95,7 +95,6 @@ impl EmptyJudgeFolder {
 
 impl Drop for EmptyJudgeFolder {
     fn drop(&mut self) {
-        // It was made by us, with a name that nobody knew.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -117,12 +116,12 @@ impl JudgeOutputReader {
         self.events.drain(..).for_each(|event| self.summary.record_event(&event));
     }
 
-    fn into_reply(mut self, agent: &AgentJudge, ran: &ProgramResult) -> JudgeReply {
+    fn into_reply(mut self, agent: &AgentJudge, result: &ProgramResult) -> JudgeReply {
         self.parser.finish(&mut self.events);
         self.summarize_events();
-        // A log that is not whole does not change what was said.
+        // An incomplete log does not change the answer.
         let _ = self.log.finish();
-        let exit = match &ran.ending {
+        let exit = match &result.ending {
             CheckEnding::Exited { code } => AgentExit::Code(*code),
             CheckEnding::Signalled { signal } => AgentExit::Signal(*signal),
             CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => AgentExit::Unknown,
@@ -130,7 +129,7 @@ impl JudgeOutputReader {
         let attempt = self.summary.into_summary(agent.adapter, self.parser.record_counts(), exit, &Zoned::now());
         let spend = attempt_spend(&attempt);
         let model = attempt.model.clone();
-        JudgeReply { text: final_text(attempt, &ran.ending, agent), model, spend, leftovers: ran.leftovers }
+        JudgeReply { text: final_text(attempt, &result.ending, agent), model, spend, leftovers: result.leftovers }
     }
 }
 
@@ -146,11 +145,11 @@ impl JobListener for JudgeOutputReader {
     }
 }
 
-/// Returns the last words of a judge that ended well, and of no other.
+/// Returns the final message of a judge that succeeded, else the reason of its failure.
 fn final_text(attempt: AttemptSummary, ending: &CheckEnding, agent: &AgentJudge) -> Result<String, String> {
     match ending {
         CheckEnding::NotStarted { why } => Err(format!("{why}; {}", agent.adapter.profile().install_hint)),
-        CheckEnding::TimedOut => Err("it took too long, and was stopped".to_owned()),
+        CheckEnding::TimedOut => Err("it timed out and was killed".to_owned()),
         CheckEnding::Signalled { .. } | CheckEnding::Exited { .. } => match attempt.error {
             Some(error) => Err(error.message),
             None => Ok(attempt.final_text.unwrap_or_default()),
@@ -158,7 +157,7 @@ fn final_text(attempt: AttemptSummary, ending: &CheckEnding, agent: &AgentJudge)
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "negative becomes zero")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast turns a negative cost into zero")]
 fn attempt_spend(attempt: &AttemptSummary) -> ModelSpend {
     ModelSpend {
         input_tokens: attempt.input_tokens,

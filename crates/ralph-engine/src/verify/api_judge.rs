@@ -1,4 +1,4 @@
-//! Asks a judge over HTTP. The key goes to the one address that was configured, and is written nowhere.
+//! Asks a judge over HTTP. The API key is sent only to the configured address and is never stored.
 use std::time::Duration;
 
 use ralph_core::judge::{JudgeApiReply, JudgeEndpoint, JudgeFailure, JudgeRetryDecision, error_message};
@@ -11,12 +11,12 @@ use super::program::PausableDeadline;
 use super::verification_control::VerificationControl;
 use ralph_process::{JobCommand, RawLog};
 
-/// A longer answer is none.
+/// A longer answer is an error.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
-/// How much of where a server points to is told.
+/// How much of a redirect address is reported.
 const MAX_LOCATION_CHARS: usize = 200;
 
-/// Asks until there is an answer, trying again what may pass, for as long as the question has time.
+/// Sends the question and retries transient failures until the question times out.
 pub(super) async fn ask_api(
     endpoint: &JudgeEndpoint,
     question: &JudgeQuestion<'_>,
@@ -25,23 +25,23 @@ pub(super) async fn ask_api(
 ) -> JudgeReply {
     let request = match JudgeRequest::from_question(endpoint, question) {
         Ok(request) => request,
-        Err(why) => return JudgeReply::failed(why),
+        Err(reason) => return JudgeReply::failed(reason),
     };
-    let mut time = PausableDeadline::new(question.timeout);
-    let answer = send_with_retries(&request, &mut time, control).await;
-    let told = answer.map(|body| {
-        let told = endpoint.api.parse_reply(&body);
+    let mut deadline = PausableDeadline::new(question.timeout);
+    let answer = send_with_retries(&request, &mut deadline, control).await;
+    let reply = answer.map(|body| {
+        let reply = endpoint.api.parse_reply(&body);
         log.write(&mut body.clone());
-        told
+        reply
     });
-    if let Err(why) = &told {
-        log.write(&mut format!("[ralph: none: {why}]\n").into_bytes());
+    if let Err(reason) = &reply {
+        log.write(&mut format!("[ralph: no answer: {reason}]\n").into_bytes());
     }
-    // A log that is not whole does not change what was said.
+    // An incomplete log does not change the answer.
     let _ = log.finish();
-    match told {
+    match reply {
         Ok(JudgeApiReply { text, model, spend }) => JudgeReply { text, model, spend, leftovers: 0 },
-        Err(why) => JudgeReply::failed(why),
+        Err(reason) => JudgeReply::failed(reason),
     }
 }
 
@@ -54,9 +54,9 @@ struct JudgeRequest {
 
 impl JudgeRequest {
     fn from_question(endpoint: &JudgeEndpoint, question: &JudgeQuestion<'_>) -> Result<Self, String> {
-        let model = question.model.ok_or("it needs a model: set verification.judge.model")?;
+        let model = question.model.ok_or("no model is set: set verification.judge.model")?;
         let key = endpoint.key_env.as_deref().map(read_api_key).transpose()?;
-        let url = Url::parse(&endpoint.url).map_err(|error| format!("its address is wrong: {error}"))?;
+        let url = Url::parse(&endpoint.url).map_err(|error| format!("its URL is invalid: {error}"))?;
         Ok(Self {
             client: build_http_client(&url)?,
             url,
@@ -69,13 +69,14 @@ impl JudgeRequest {
 fn read_api_key(variable: &str) -> Result<String, String> {
     match std::env::var(variable) {
         Ok(key) if !key.trim().is_empty() => Ok(key.trim().to_owned()),
-        Ok(_) | Err(_) => Err(format!("the variable {variable}, which holds its key, is not set")),
+        Ok(_) | Err(_) => Err(format!("the environment variable {variable} for its API key is not set")),
     }
 }
 
-/// No address is followed but the one that was configured. What is for this machine goes to no proxy.
+/// Builds a client that follows no redirects, so that the key is sent only to the configured address. Plain HTTP, which
+/// is for servers on this machine, bypasses proxies.
 fn build_http_client(url: &Url) -> Result<Client, String> {
-    // Somebody has installed one already where this fails.
+    // This fails if a provider is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -83,66 +84,66 @@ fn build_http_client(url: &Url) -> Result<Client, String> {
         .dns_resolver(dns::ThreadedDnsResolver)
         .user_agent(concat!("ralph/", env!("CARGO_PKG_VERSION")));
     let builder = if url.scheme() == "https" { builder } else { builder.no_proxy() };
-    builder.build().map_err(|error| format!("no request can be made: {}", describe_error(&error)))
+    builder.build().map_err(|error| format!("cannot create the HTTP client: {}", describe_error(&error)))
 }
 
-/// Tries again for as long as the rules allow. Orders end it at once.
+/// Sends the request and retries as the core decides. A stop ends it immediately.
 async fn send_with_retries(
     request: &JudgeRequest,
-    time: &mut PausableDeadline,
+    deadline: &mut PausableDeadline,
     control: &mut VerificationControl,
 ) -> Result<Vec<u8>, String> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let trouble = match run_until_timeout_or_stop(send_once(request), time, control).await? {
+        let failure = match run_until_timeout_or_stop(send_once(request), deadline, control).await? {
             Ok(body) => return Ok(body),
-            Err(trouble) => trouble,
+            Err(failure) => failure,
         };
-        match trouble.decide_retry(tries, time.remaining_ms()) {
-            JudgeRetryDecision::GiveUp { reason: why } => return Err(why),
+        match failure.decide_retry(tries, deadline.remaining_ms()) {
+            JudgeRetryDecision::GiveUp { reason } => return Err(reason),
             JudgeRetryDecision::Retry { after_ms } => {
-                let pause = tokio::time::sleep(Duration::from_millis(after_ms));
-                run_until_timeout_or_stop(pause, time, control).await?;
+                let delay = tokio::time::sleep(Duration::from_millis(after_ms));
+                run_until_timeout_or_stop(delay, deadline, control).await?;
             }
         }
     }
 }
 
-/// Waits for something, but not after the time is up or an order to stop has come.
+/// Waits for a future until the deadline expires or a stop is requested.
 async fn run_until_timeout_or_stop<T>(
     work: impl Future<Output = T>,
-    time: &mut PausableDeadline,
+    deadline: &mut PausableDeadline,
     control: &mut VerificationControl,
 ) -> Result<T, String> {
     let mut work = std::pin::pin!(work);
     loop {
         tokio::select! {
             biased;
-            order = control.next_command() => {
-                time.apply_command(&order);
-                match order {
-                    JobCommand::Stop { .. } | JobCommand::Kill => return Err("it was not waited for".to_owned()),
-                    // Nothing of ours runs elsewhere: whoever paused us has nothing to wait for.
+            command = control.next_command() => {
+                deadline.apply_command(&command);
+                match command {
+                    JobCommand::Stop { .. } | JobCommand::Kill => return Err("the run was stopped".to_owned()),
+                    // No process has to be paused, so the pause is effective immediately.
                     JobCommand::Pause { delivered } => drop(delivered.send(())),
                     JobCommand::Resume => {}
                 }
             }
             done = &mut work => return Ok(done),
-            () = time.wait_until_expired() => return Err("it took too long".to_owned()),
+            () = deadline.wait_until_expired() => return Err("it timed out".to_owned()),
         }
     }
 }
 
 async fn send_once(request: &JudgeRequest) -> Result<Vec<u8>, JudgeFailure> {
-    let broken = |error: reqwest::Error| JudgeFailure::ConnectionFailed { reason: describe_error(&error) };
-    let asked = request
+    let connection_failed = |error: reqwest::Error| JudgeFailure::ConnectionFailed { reason: describe_error(&error) };
+    let builder = request
         .headers
         .iter()
-        .fold(request.client.post(request.url.clone()), |asked, (name, value)| asked.header(*name, value));
-    let asked = asked.body(request.body.clone()).build();
-    let asked = asked.map_err(|error| JudgeFailure::Permanent { reason: describe_error(&error) })?;
-    let mut response = request.client.execute(asked).await.map_err(broken)?;
+        .fold(request.client.post(request.url.clone()), |builder, (name, value)| builder.header(*name, value));
+    let http_request = builder.body(request.body.clone()).build();
+    let http_request = http_request.map_err(|error| JudgeFailure::Permanent { reason: describe_error(&error) })?;
+    let mut response = request.client.execute(http_request).await.map_err(connection_failed)?;
     let body = read_bounded_body(&mut response).await?;
     if response.status().as_u16() == 200 { Ok(body) } else { Err(status_failure(&response, &body)) }
 }
@@ -152,7 +153,7 @@ async fn read_bounded_body(response: &mut Response) -> Result<Vec<u8>, JudgeFail
     loop {
         let piece = response.chunk().await;
         let piece = piece.map_err(|error| JudgeFailure::ConnectionFailed {
-            reason: format!("its answer broke off: {}", describe_error(&error)),
+            reason: format!("its answer was cut off: {}", describe_error(&error)),
         })?;
         let Some(piece) = piece else { return Ok(body) };
         body.extend_from_slice(&piece);
@@ -172,7 +173,7 @@ fn status_failure(response: &Response, body: &[u8]) -> JudgeFailure {
     }
 }
 
-/// Reads seconds or a date.
+/// Parses a `Retry-After` header: seconds or a date.
 fn parse_retry_after_ms(header: &str) -> Option<u64> {
     if let Ok(seconds) = header.trim().parse::<u64>() {
         return seconds.checked_mul(1_000);
@@ -182,24 +183,24 @@ fn parse_retry_after_ms(header: &str) -> Option<u64> {
     Some(u64::try_from(wait).unwrap_or(0))
 }
 
-/// Says what happened and why, without the address, which the user knows.
+/// Describes an error and its causes, without the address, which the user knows.
 fn describe_error(error: &reqwest::Error) -> String {
-    let what = if error.is_connect() {
+    let summary = if error.is_connect() {
         "it cannot be reached"
     } else if error.is_builder() {
-        "it cannot be asked"
+        "the request is invalid"
     } else {
-        "the connection broke"
+        "the connection failed"
     };
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let mut words = vec![what.to_owned()];
+    let mut parts = vec![summary.to_owned()];
     for cause in causes.map(ToString::to_string) {
-        // Each names the next in its own words.
-        if !words.iter().any(|said| said.contains(&cause)) {
-            words.push(cause);
+        // An error often repeats the text of its cause.
+        if !parts.iter().any(|part| part.contains(&cause)) {
+            parts.push(cause);
         }
     }
-    words.join(": ")
+    parts.join(": ")
 }
 
 #[cfg(test)]
@@ -208,11 +209,11 @@ mod tests {
 
     // spec: V3
     #[test]
-    fn a_server_asks_to_wait_in_seconds_or_until_a_date() {
+    fn retry_after_is_given_in_seconds_or_as_a_date() {
         assert_eq!(parse_retry_after_ms("7"), Some(7_000));
         assert_eq!(parse_retry_after_ms(&u64::MAX.to_string()), None);
         assert_eq!(parse_retry_after_ms("soon"), None);
-        assert_eq!(parse_retry_after_ms("Wed, 21 Oct 2015 07:28:00 GMT"), Some(0), "that is over");
+        assert_eq!(parse_retry_after_ms("Wed, 21 Oct 2015 07:28:00 GMT"), Some(0), "a date in the past");
         let wait = parse_retry_after_ms("Wed, 21 Oct 2195 07:28:00 GMT").unwrap();
         assert!(wait > 1_000_000_000, "{wait}");
     }

@@ -1,4 +1,4 @@
-//! The external checks before any work: each runs once.
+//! The baseline: runs every external check once before the work starts.
 use ralph_core::baseline::{BaselineProblem, BaselineTrial};
 use ralph_core::criterion::{Criterion, ExternalCheck, external_checks};
 use ralph_core::evidence::{CheckEvidence, Verdict};
@@ -7,7 +7,8 @@ use super::command_files::CommandFiles;
 use super::verification_control::VerificationControl;
 use super::{CheckContext, external};
 
-/// Runs every external check, those of stages too. One that cannot be evaluated ends it: nothing more needs to be known.
+/// Runs every external check, including those in stages. Stops at the first check that cannot be evaluated and that the
+/// agent cannot fix: the other results are not needed then.
 pub(super) async fn run_baseline(
     context: &CheckContext,
     criteria: &[Criterion],
@@ -16,27 +17,27 @@ pub(super) async fn run_baseline(
     let mut trials = Vec::new();
     for (found, position) in external_checks(criteria).into_iter().zip(1_u32..) {
         let log = format!("{}.check-{position}.log", context.log_prefix);
-        let seen = external::run_external_check(context, found.check, log, control).await;
-        let lack = baseline_problem(context, found.check, &seen);
+        let evidence = external::run_external_check(context, found.check, log, control).await;
+        let lack = baseline_problem(context, found.check, &evidence);
         let name = found.name.map(str::to_owned);
-        let evidence = CheckEvidence { name, required: found.required, ..seen };
-        let is_blind = evidence.verdict == Verdict::CouldNotEvaluate && lack == BaselineProblem::NotFixableByAgent;
+        let evidence = CheckEvidence { name, required: found.required, ..evidence };
+        let is_unusable = evidence.verdict == Verdict::CouldNotEvaluate && lack == BaselineProblem::NotFixableByAgent;
         trials.push(BaselineTrial { evidence, lack });
-        if is_blind || control.is_stopped() {
+        if is_unusable || control.is_stopped() {
             break;
         }
     }
     trials
 }
 
-/// Finds out whether a check that could not be evaluated lacks something that the agent may write: a program, a script or
-/// the folder to run in.
-fn baseline_problem(context: &CheckContext, check: &ExternalCheck, seen: &CheckEvidence) -> BaselineProblem {
+/// Returns whether a check that could not be evaluated lacks something that the agent may still write: a program, a
+/// script or its working directory.
+fn baseline_problem(context: &CheckContext, check: &ExternalCheck, evidence: &CheckEvidence) -> BaselineProblem {
     let root = &context.environment.root;
     let folder = check.working_dir.as_ref().map(|named| root.join(named));
     let is_missing =
         CommandFiles::from_check(&context.environment, check).is_missing() || folder.is_some_and(|path| !path.exists());
-    match seen.verdict {
+    match evidence.verdict {
         Verdict::CouldNotEvaluate if is_missing => BaselineProblem::MissingFromWorkTree,
         Verdict::CouldNotEvaluate | Verdict::Accepted | Verdict::Rejected => BaselineProblem::NotFixableByAgent,
     }

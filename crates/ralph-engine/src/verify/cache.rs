@@ -1,5 +1,5 @@
-//! Results of external checks that accepted, for as long as the same run checks the same files. A failure is always looked
-//! at again: what it depends on may lie outside of the tree, such as an installed package.
+//! Caches external checks that accepted, within one run and for the same files. A failed check always runs again: it
+//! may depend on something outside the work tree, such as an installed package.
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,19 +11,19 @@ use sha2::{Digest, Sha256};
 use super::CheckEnvironment;
 use ralph_util::digest::finish_hex;
 
-/// What checks said that accepted, each under a name for all that it may depend on.
+/// The evidence of checks that accepted, by a hash of everything that the check may depend on.
 pub type AcceptedChecks = BTreeMap<String, CheckEvidence>;
 
-/// What is known, shared by all verifications of a run.
+/// The accepted checks, shared by all verifications of a run.
 #[derive(Debug, Clone, Default)]
 pub struct CheckCache {
     accepted: Arc<Mutex<AcceptedChecks>>,
-    /// The hash of the files that are checked now; without it nothing is reused or kept.
+    /// The hash of the files that are checked now; if `None`, nothing is reused or stored.
     tree_hash: Option<String>,
 }
 
 impl CheckCache {
-    /// Returns one that knows what an earlier one of the same loop knew.
+    /// Creates a cache with the results of an earlier cache of the same loop.
     #[must_use]
     pub fn from_accepted(accepted: AcceptedChecks) -> Self {
         Self { accepted: Arc::new(Mutex::new(accepted)), tree_hash: None }
@@ -34,27 +34,27 @@ impl CheckCache {
         self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the longest time that a criterion may take, beside what is known already.
+    /// Returns the sum of the timeouts of a criterion's checks that are not cached.
     #[must_use]
     pub fn remaining_timeout(&self, environment: &CheckEnvironment, criterion: &Criterion) -> Duration {
-        let unknown = external_checks(std::slice::from_ref(criterion)).into_iter();
-        let unknown = unknown.filter(|one| self.find_accepted(environment, one.check).is_none());
-        unknown.map(|one| Duration::from_millis(one.check.timeout_ms)).sum()
+        let checks = external_checks(std::slice::from_ref(criterion)).into_iter();
+        let uncached = checks.filter(|found| self.find_accepted(environment, found.check).is_none());
+        uncached.map(|found| Duration::from_millis(found.check.timeout_ms)).sum()
     }
 
-    /// Returns the same for files with this hash.
+    /// Returns this cache for files with another hash.
     pub(super) fn for_tree(self, tree: Option<String>) -> Self {
         Self { tree_hash: tree, ..self }
     }
 
-    /// Returns what the same check said of the same files in the same environment.
+    /// Returns the cached evidence of the same check on the same files in the same environment.
     pub(super) fn find_accepted(&self, environment: &CheckEnvironment, check: &ExternalCheck) -> Option<CheckEvidence> {
         let key = self.cache_key(environment, check)?;
         let known = self.accepted.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()?;
         Some(CheckEvidence { cached: true, duration_ms: 0, ..known })
     }
 
-    /// Keeps what a check said, if it accepted.
+    /// Stores the evidence of a check, if it accepted.
     pub(super) fn insert_accepted(
         &self,
         environment: &CheckEnvironment,
@@ -66,7 +66,7 @@ impl CheckCache {
         }
     }
 
-    /// Forgets everything: a claim was not accepted although results were reused, so that they may be the reason.
+    /// Removes all results: a claim was not accepted although results were reused, so they may be the reason.
     pub fn clear(&self) {
         self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

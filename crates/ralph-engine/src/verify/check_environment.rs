@@ -1,4 +1,4 @@
-//! Where checks run: a work tree, and the environment in it.
+//! The work tree and the environment variables in which checks run.
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub struct CheckEnvironment {
     pub run_id: String,
 }
 
-/// Why a check has no place to run in.
+/// Why the working directory of a check cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkingDirError {
     #[error("its working directory {} leads out of the work tree", folder.display())]
@@ -24,7 +24,7 @@ pub enum WorkingDirError {
 }
 
 impl CheckEnvironment {
-    /// Returns how a check is started.
+    /// Returns the job that runs a check.
     pub(super) fn build_job(&self, check: &ExternalCheck) -> Result<JobSpec, WorkingDirError> {
         let (program, args) = match &check.command {
             CheckCommand::Shell(text) => ("/bin/sh".into(), vec!["-c".into(), text.into()]),
@@ -49,12 +49,13 @@ impl CheckEnvironment {
         })
     }
 
-    /// A program with a slash is meant from the work tree, wherever the check stands.
+    /// Resolves a program with a slash against the root of the work tree, whatever the working directory of the check
+    /// is.
     fn resolve_program(&self, written: &str) -> PathBuf {
         if written.contains('/') { self.root.join(written) } else { written.into() }
     }
 
-    /// Returns the folder that a check names, which lies in the work tree also by its links.
+    /// Returns the working directory of a check, with links resolved. It must be inside the work tree.
     fn resolve_working_dir(&self, named: Option<&str>) -> Result<PathBuf, WorkingDirError> {
         let Some(named) = named else { return Ok(self.root.clone()) };
         let folder = self.root.join(Path::new(named));
@@ -76,7 +77,7 @@ mod tests {
 
     // spec: V2
     #[test]
-    fn a_list_is_started_without_a_shell_and_its_variables_win() {
+    fn an_argument_list_is_started_without_a_shell_and_its_variables_take_precedence() {
         let temp = tempfile::tempdir().unwrap();
         let words = ["test", "-f", "a b; touch c"].map(str::to_owned);
         let mut check = ExternalCheck::new(CheckCommand::Argv(words.into()));
@@ -89,7 +90,7 @@ mod tests {
 
     // spec: V2
     #[test]
-    fn a_program_with_a_slash_is_meant_from_the_work_tree() {
+    fn a_program_with_a_slash_is_relative_to_the_work_tree() {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir(temp.path().join("sub")).unwrap();
         let program = |written: &str| {

@@ -1,6 +1,6 @@
-//! A claim is looked at: first whether the work left alone what decides, then whether it is committed where it must be, and
-//! then the criteria, in the work tree or in a clean room.
-use std::path::{Path, PathBuf};
+//! Verifies a claim: first that no sealed file has changed, then that the work is committed if that is required, then
+//! the criteria, in the work tree or in a clean checkout.
+use std::path::PathBuf;
 
 use ralph_core::baseline::BaselineTrial;
 use ralph_core::commit_requirement::{CommitPeriod, CommitRequirement, check_commit_requirement};
@@ -8,41 +8,39 @@ use ralph_core::criterion::{Criterion, ExternalCheck, external_checks};
 use ralph_core::evidence::{CheckEvidence, Evidence, EvidenceKind, Verdict};
 use ralph_core::policy::BaselineMode;
 use ralph_core::role_duty::RoleDuty;
-use ralph_core::seal::{
-    Seal, SealedFile, SealingResult, describe_changes_by_checks, seal_evidence, seal_evidence_after_check,
-};
+use ralph_core::seal::{Seal, SealingResult, describe_changes_by_checks, seal_evidence, seal_evidence_after_check};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::acceptance::AcceptancePolicy;
 use super::baseline::run_baseline;
 use super::clean_checkout::{CleanCheckout, CleanCheckoutError, CleanCheckoutSpec};
 use super::file_sealer::{FileSealer, SealError};
-use super::seal_monitor::seal_not_checked;
+use super::seal_monitor::{SealedCheckout, seal_not_checked};
 use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckEnvironment, SealMonitor, criteria, external};
 use crate::git;
 use ralph_core::check_isolation::CheckIsolation;
 use ralph_process::JobCommand;
 
-/// What is asked of every claim of a run.
+/// The requirements for every claim of a run.
 pub struct ClaimVerifier {
     pub criteria: Vec<Criterion>,
     pub acceptance: AcceptancePolicy,
     pub duty: RoleDuty,
-    /// The commit that the work on the task began at, where it has a tree of its own.
+    /// The commit from which the work on the task started, if the task has a separate work tree.
     pub task_base: Option<String>,
     pub sealer: Result<FileSealer, SealError>,
 }
 
-/// What the preparation of a run came to.
+/// The seal and the baseline of a run.
 pub struct VerificationPreparation {
     pub sealing: SealingResult,
     pub baseline: Vec<BaselineTrial>,
 }
 
 impl ClaimVerifier {
-    /// Runs the external checks once, where that is wanted, and seals. In the work tree the checks come first: what they leave
-    /// behind is no change of the agent's.
+    /// Runs the external checks once, if the baseline mode requires it, and seals the files. In the work tree the
+    /// checks run before the files are sealed, so that files which they create do not count as changes by the agent.
     pub async fn prepare(
         self,
         context: CheckContext,
@@ -56,29 +54,30 @@ impl ClaimVerifier {
         match (acceptance.isolation, baseline) {
             (CheckIsolation::Workspace, BaselineMode::Run) => {
                 let (sealing, sealer) =
-                    seal_files(sealer, root.clone(), (CheckIsolation::Workspace, None), control).await;
+                    seal_files(sealer, root.clone(), CheckIsolation::Workspace, None, control).await;
                 let (SealingResult::Done { seal: before }, Some(sealer)) = (&sealing, sealer) else {
                     return VerificationPreparation { sealing, baseline: Vec::new() };
                 };
                 let trials = run_baseline(&context, &criteria, control).await;
-                let (mut after, _) = seal_files(Ok(sealer), root, (CheckIsolation::Workspace, note), control).await;
+                let (mut after, _) = seal_files(Ok(sealer), root, CheckIsolation::Workspace, note, control).await;
                 if let SealingResult::Done { seal } = &mut after {
                     seal.notes.extend(describe_changes_by_checks(&before.files, &seal.files));
                 }
                 VerificationPreparation { sealing: after, baseline: trials }
             }
             (isolation, BaselineMode::Skip) => {
-                let (sealing, _) = seal_files(sealer, root, (isolation, note), control).await;
+                let (sealing, _) = seal_files(sealer, root, isolation, note, control).await;
                 VerificationPreparation { sealing, baseline: Vec::new() }
             }
             (CheckIsolation::Clean, BaselineMode::Run) => {
-                let (sealing, sealer) = seal_files(sealer, root, (CheckIsolation::Clean, note), control).await;
+                let (sealing, sealer) = seal_files(sealer, root, CheckIsolation::Clean, note, control).await;
                 let (SealingResult::Done { seal }, Some(sealer)) = (&sealing, sealer) else {
                     return VerificationPreparation { sealing, baseline: Vec::new() };
                 };
                 let commit = seal.base.clone().unwrap_or_default();
-                let baseline = match enter_clean_checkout(context, sealer, (&acceptance, seal, commit), control).await {
-                    Ok((context, _room)) => run_baseline(&context, &criteria, control).await,
+                let spec = CleanCheckoutSpec::new(&context.environment.root, commit, &acceptance, seal);
+                let baseline = match enter_clean_checkout(context, sealer, spec, &acceptance.setup, control).await {
+                    Ok((context, _checkout)) => run_baseline(&context, &criteria, control).await,
                     Err(evidence) => {
                         vec![BaselineTrial {
                             evidence: *evidence,
@@ -91,7 +90,8 @@ impl ClaimVerifier {
         }
     }
 
-    /// Looks whether what decides was left alone, before any program of the work tree is started. A run of before has no seal.
+    /// Checks that nothing sealed has changed, before any program of the work tree is started. Runs of old versions
+    /// have no seal.
     pub async fn verify_seal(
         self,
         seal: Option<Seal>,
@@ -106,7 +106,7 @@ impl ClaimVerifier {
     }
 }
 
-/// A claim whose work has left alone what decides.
+/// A claim whose seal is intact.
 pub struct SealedClaim {
     criteria: Vec<Criterion>,
     acceptance: AcceptancePolicy,
@@ -116,8 +116,7 @@ pub struct SealedClaim {
 }
 
 impl SealedClaim {
-    /// Lets a verifier watch over what is sealed, and reuse what is known of these files, for checks that are run one by one
-    /// in the work tree.
+    /// Adds the seal monitor and cached results to a context, for checks that run one by one in the work tree.
     pub async fn monitor_seal(self, context: CheckContext, control: &mut VerificationControl) -> CheckContext {
         let context = match self.sealed {
             Some((seal, sealer)) => CheckContext { seal_monitor: SealMonitor::new(sealer, seal, None), ..context },
@@ -126,12 +125,12 @@ impl SealedClaim {
         with_cached_results(context, &self.acceptance, &self.criteria, control).await
     }
 
-    /// Looks whether it is committed, where it must be, and at the criteria.
+    /// Checks that the work is committed, if that is required, and verifies the criteria.
     pub async fn verify_claim(self, context: CheckContext, control: &mut VerificationControl) -> Evidence {
         let Some((seal, sealer)) = self.sealed else {
             return criteria::verify_criteria(&context, &self.criteria, control).await;
         };
-        let wanted = match (self.acceptance.isolation, self.duty) {
+        let requirement = match (self.acceptance.isolation, self.duty) {
             (CheckIsolation::Clean, _) => CommitRequirement::AllWork,
             (CheckIsolation::Workspace, duty) => required_commit(duty),
         };
@@ -139,15 +138,15 @@ impl SealedClaim {
             RoleDuty::CommitForTask => self.task_base.or_else(|| seal.base.clone()),
             RoleDuty::None | RoleDuty::Commit | RoleDuty::Approve | RoleDuty::Back => seal.base.clone(),
         };
-        let from = (context.environment.root.as_path(), base);
-        let commit = match require_commit(from, &seal, (wanted, self.duty), control).await {
+        let check = CommitCheck { root: context.environment.root.clone(), base, requirement, duty: self.duty };
+        let commit = match require_commit(check, &seal, control).await {
             Ok(commit) => commit,
             Err(objection) => return single_evidence(objection),
         };
         match self.acceptance.isolation {
             CheckIsolation::Workspace => {
-                let watch = SealMonitor::new(sealer, seal, None);
-                let context = CheckContext { seal_monitor: watch, ..context };
+                let seal_monitor = SealMonitor::new(sealer, seal, None);
+                let context = CheckContext { seal_monitor, ..context };
                 let context = with_cached_results(context, &self.acceptance, &self.criteria, control).await;
                 let evidence = verify_sealed_criteria(&context, &self.criteria, control).await;
                 if evidence.verdict() != Verdict::Accepted && evidence.has_cached_results() {
@@ -156,8 +155,9 @@ impl SealedClaim {
                 evidence
             }
             CheckIsolation::Clean => {
-                match enter_clean_checkout(context, sealer, (&self.acceptance, &seal, commit), control).await {
-                    Ok((context, _room)) => verify_sealed_criteria(&context, &self.criteria, control).await,
+                let spec = CleanCheckoutSpec::new(&context.environment.root, commit, &self.acceptance, &seal);
+                match enter_clean_checkout(context, sealer, spec, &self.acceptance.setup, control).await {
+                    Ok((context, _checkout)) => verify_sealed_criteria(&context, &self.criteria, control).await,
                     Err(evidence) => single_evidence(evidence),
                 }
             }
@@ -165,7 +165,7 @@ impl SealedClaim {
     }
 }
 
-/// Looks at all criteria. Without one it is the seal that accepts, which says nothing about the work.
+/// Verifies all criteria. If there are none, the intact seal is the only evidence, which proves nothing about the work.
 async fn verify_sealed_criteria(
     context: &CheckContext,
     criteria: &[Criterion],
@@ -177,7 +177,7 @@ async fn verify_sealed_criteria(
     append_allowed_changes(context, evidence, control).await
 }
 
-/// Adds to what is accepted what was changed although it decides, and may be.
+/// Appends the allowed changes of sealed files to the evidence of an accepted claim.
 pub async fn append_allowed_changes(
     context: &CheckContext,
     mut evidence: Evidence,
@@ -193,8 +193,8 @@ fn single_evidence(check: Box<CheckEvidence>) -> Evidence {
     Evidence { checks: vec![*check] }
 }
 
-/// Lets a verifier reuse what is known of these files. With a single check there is nothing to reuse: once it accepts, the
-/// run is over.
+/// Enables the cache for the current files. With a single check there is nothing to reuse: once it accepts, the run
+/// ends.
 async fn with_cached_results(
     context: CheckContext,
     acceptance: &AcceptancePolicy,
@@ -205,16 +205,17 @@ async fn with_cached_results(
         return context;
     }
     let root = context.environment.root.clone();
-    let looked = control.run_blocking(move || git::complete_tree_hash(&root)).await;
-    let tree = looked.ok().and_then(Result::ok).flatten();
+    let hashed = control.run_blocking(move || git::complete_tree_hash(&root)).await;
+    let tree = hashed.ok().and_then(Result::ok).flatten();
     CheckContext { cache: context.cache.for_tree(tree), ..context }
 }
 
-/// Hashes what must not change. That may be much, so it does not hold up the driver.
+/// Hashes everything that must not change. There may be many files, so this runs on another thread.
 async fn seal_files(
     sealer: Result<FileSealer, SealError>,
     root: PathBuf,
-    (isolation, note): (CheckIsolation, Option<String>),
+    isolation: CheckIsolation,
+    note: Option<String>,
     control: &mut VerificationControl,
 ) -> (SealingResult, Option<FileSealer>) {
     let sealed = control.run_blocking(move || {
@@ -223,7 +224,7 @@ async fn seal_files(
         if isolation == CheckIsolation::Clean {
             let position = git::read_position(&root, None).map_err(|error| error.to_string())?;
             if position.head.is_none() {
-                return Err("isolation: clean needs a commit to start from, and there is none".to_owned());
+                return Err("isolation: clean needs a commit to start from, but the repository has none".to_owned());
             }
             seal.uncommitted = position.uncommitted;
         }
@@ -232,48 +233,56 @@ async fn seal_files(
     });
     match sealed.await.flatten() {
         Ok((seal, sealer)) => (SealingResult::Done { seal }, Some(sealer)),
-        Err(why) => (SealingResult::Impossible { why }, None),
+        Err(reason) => (SealingResult::Impossible { why: reason }, None),
     }
 }
 
-/// Gives the sealer back where nothing that it sealed has changed, else what the seal says.
+/// Returns the sealer if nothing sealed has changed, else the evidence of the broken seal.
 async fn ensure_unbroken_seal(
     sealer: Result<FileSealer, SealError>,
     seal: Seal,
     control: &mut VerificationControl,
 ) -> Result<FileSealer, Box<CheckEvidence>> {
-    let looked = control.run_blocking(move || {
+    let checked = control.run_blocking(move || {
         let sealer = sealer.map_err(|error| error.to_string())?;
         Ok((sealer.check_seal(&seal), sealer))
     });
-    let looked = looked.await.flatten();
+    let checked = checked.await.flatten();
     if control.is_stopped() {
         return Err(Box::new(seal_not_checked()));
     }
-    match looked {
+    match checked {
         Ok((evidence, sealer)) if evidence.verdict == Verdict::Accepted => Ok(sealer),
         Ok((evidence, _)) => Err(Box::new(evidence)),
-        Err(why) => Err(Box::new(seal_evidence(&[why]))),
+        Err(reason) => Err(Box::new(seal_evidence(&[reason]))),
     }
 }
 
-/// Returns the commit that is claimed, or why it is not enough.
+/// The commit requirement of a claim, and the work tree that must meet it.
+struct CommitCheck {
+    root: PathBuf,
+    /// The commit from which the work started.
+    base: Option<String>,
+    requirement: CommitRequirement,
+    duty: RoleDuty,
+}
+
+/// Returns the commit that is claimed, or the evidence that it does not meet the requirement.
 async fn require_commit(
-    (root, base): (&Path, Option<String>),
+    check: CommitCheck,
     seal: &Seal,
-    (wanted, duty): (CommitRequirement, RoleDuty),
     control: &mut VerificationControl,
 ) -> Result<String, Box<CheckEvidence>> {
-    if wanted == CommitRequirement::NotRequired {
+    let CommitCheck { root, base, requirement, duty } = check;
+    if requirement == CommitRequirement::NotRequired {
         return Ok(String::new());
     }
-    let root = root.to_path_buf();
-    let looked =
+    let read =
         control.run_blocking(move || git::read_position(&root, base.as_deref()).map_err(|error| error.to_string()));
-    let mut position =
-        looked.await.flatten().map_err(|why| Box::new(could_not_evaluate(EvidenceKind::Commit, "the commit", why)))?;
+    let not_read = |reason| Box::new(could_not_evaluate(EvidenceKind::Commit, "the commit", reason));
+    let mut position = read.await.flatten().map_err(not_read)?;
     position.uncommitted.retain(|file| !seal.uncommitted.contains(file));
-    let objection = check_commit_requirement(wanted, &position)
+    let objection = check_commit_requirement(requirement, &position)
         .or_else(|| check_commit_requirement(required_commit(duty), &position));
     match objection {
         Some(objection) => Err(Box::new(objection)),
@@ -281,7 +290,7 @@ async fn require_commit(
     }
 }
 
-/// A coder must have committed something, also where everything must be committed.
+/// Returns the commit that a role owes. It applies in addition to the requirement that everything is committed.
 fn required_commit(duty: RoleDuty) -> CommitRequirement {
     match duty {
         RoleDuty::Commit => CommitRequirement::SomeWork(CommitPeriod::Run),
@@ -290,55 +299,57 @@ fn required_commit(duty: RoleDuty) -> CommitRequirement {
     }
 }
 
-fn could_not_evaluate(kind: EvidenceKind, what: &str, why: String) -> CheckEvidence {
-    CheckEvidence::without_output(kind, what.to_owned(), Verdict::CouldNotEvaluate, why)
+fn could_not_evaluate(kind: EvidenceKind, command: &str, reason: String) -> CheckEvidence {
+    CheckEvidence::without_output(kind, command.to_owned(), Verdict::CouldNotEvaluate, reason)
 }
 
-/// Makes a clean room and lets the checks run in it. What prepares it counts as a check.
+/// Creates a clean checkout, runs its setup commands as checks, and returns the context for checks in it.
 async fn enter_clean_checkout(
     context: CheckContext,
     sealer: FileSealer,
-    (acceptance, seal, commit): (&AcceptancePolicy, &Seal, String),
+    spec: CleanCheckoutSpec,
+    setup: &[String],
     control: &mut VerificationControl,
 ) -> Result<(CheckContext, CleanCheckout), Box<CheckEvidence>> {
-    let root = context.environment.root.clone();
-    let furniture = CleanCheckoutSpec { root, commit, share: acceptance.share.clone(), seal: seal.clone() };
-    let made = control.run_blocking(move || {
-        let room = CleanCheckout::create(&sealer, &furniture)?;
-        let there = sealer.for_checkout(room.path());
-        let files = there.without_programs().hash_sealed_files()?;
-        Ok((room, (sealer, there, files)))
+    let seal = spec.seal.clone();
+    let created = control.run_blocking(move || {
+        let checkout = CleanCheckout::create(&sealer, &spec)?;
+        let checkout_sealer = sealer.for_checkout(checkout.path());
+        let files = checkout_sealer.without_programs().hash_sealed_files()?;
+        Ok((checkout, sealer, SealedCheckout { sealer: checkout_sealer, files }))
     });
-    let (room, sealed) = made
+    let (checkout, sealer, sealed) = created
         .await
-        .and_then(|made: Result<_, CleanCheckoutError>| made.map_err(|error| error.to_string()))
-        .map_err(|why| Box::new(could_not_evaluate(EvidenceKind::Commit, "the clean room", why)))?;
-    let environment = CheckEnvironment { root: room.path().to_path_buf(), ..context.environment };
+        .and_then(|created: Result<_, CleanCheckoutError>| created.map_err(|error| error.to_string()))
+        .map_err(|reason| Box::new(could_not_evaluate(EvidenceKind::Commit, "the clean room", reason)))?;
+    let environment = CheckEnvironment { root: checkout.path().to_path_buf(), ..context.environment };
     let context = CheckContext { environment, ..context };
-    run_checkout_setup(&context, &acceptance.setup, control).await?;
-    let watch = monitor_clean_checkout(sealed, seal.clone(), control).await?;
-    Ok((CheckContext { seal_monitor: watch, ..context }, room))
+    run_checkout_setup(&context, setup, control).await?;
+    let seal_monitor = monitor_clean_checkout(sealer, sealed, seal, control).await?;
+    Ok((CheckContext { seal_monitor, ..context }, checkout))
 }
 
-/// Watches over a room that is set up. Its commands may have installed programs, and must have left alone all else.
+/// Starts to monitor a checkout after its setup. The setup commands may install programs but must not change other
+/// sealed files.
 async fn monitor_clean_checkout(
-    (sealer, there, files): (FileSealer, FileSealer, Vec<SealedFile>),
+    sealer: FileSealer,
+    checkout: SealedCheckout,
     seal: Seal,
     control: &mut VerificationControl,
 ) -> Result<SealMonitor, Box<CheckEvidence>> {
-    let looked = control.run_blocking(move || {
-        let changes = there.without_programs().file_changes_since(&files);
+    let monitor = control.run_blocking(move || {
+        let changes = checkout.sealer.without_programs().file_changes_since(&checkout.files);
         if !changes.is_empty() {
             return Err(changes);
         }
-        let files = there.hash_sealed_files().map_err(|error| vec![error.to_string()])?;
-        Ok(SealMonitor::new(sealer, seal, Some((there, files))))
+        let files = checkout.sealer.hash_sealed_files().map_err(|error| vec![error.to_string()])?;
+        Ok(SealMonitor::new(sealer, seal, Some(SealedCheckout { files, ..checkout })))
     });
-    let looked = looked.await.map_err(|why| vec![why]).flatten();
-    looked.map_err(|changes| Box::new(seal_evidence_after_check(&changes)))
+    let monitor = monitor.await.map_err(|reason| vec![reason]).flatten();
+    monitor.map_err(|changes| Box::new(seal_evidence_after_check(&changes)))
 }
 
-/// Runs the commands that make a checkout fit for the checks.
+/// Runs the commands that prepare a checkout for the checks.
 async fn run_checkout_setup(
     context: &CheckContext,
     setup: &[String],
@@ -348,21 +359,21 @@ async fn run_checkout_setup(
     run_setup_commands(context, commands, control, async || true).await
 }
 
-/// Runs the commands that make a work tree fit for work, which may take longer than a check.
+/// Runs the commands that prepare a work tree for the agent. They have a longer timeout than checks.
 pub async fn run_worktree_setup(
     context: &CheckContext,
     setup: &[String],
     control: UnboundedReceiver<JobCommand>,
     may_continue: impl AsyncFn() -> bool,
 ) -> Result<(), Box<CheckEvidence>> {
-    let patient = |command: &String| ExternalCheck {
+    let to_check = |command: &String| ExternalCheck {
         timeout_ms: WORKTREE_SETUP_TIMEOUT_MS,
         ..ExternalCheck::from_shell_text(command)
     };
-    run_setup_commands(context, setup.iter().map(patient), &mut VerificationControl::new(control), may_continue).await
+    run_setup_commands(context, setup.iter().map(to_check), &mut VerificationControl::new(control), may_continue).await
 }
 
-/// Runs commands one after the other. The first that fails ends it.
+/// Runs commands one after the other and stops at the first that fails.
 async fn run_setup_commands(
     context: &CheckContext,
     commands: impl Iterator<Item = ExternalCheck>,
@@ -370,27 +381,29 @@ async fn run_setup_commands(
     may_continue: impl AsyncFn() -> bool,
 ) -> Result<(), Box<CheckEvidence>> {
     for (check, number) in commands.zip(1_u32..) {
-        let seen = if may_continue().await {
+        let evidence = if may_continue().await {
             let log = format!("{}.setup-{number}.log", context.log_prefix);
             external::run_external_check(context, &check, log, control).await
         } else {
             could_not_evaluate(
                 EvidenceKind::External,
                 &check.command.to_string(),
-                "somebody else has the tree".to_owned(),
+                "another process has taken over the work tree".to_owned(),
             )
         };
-        if seen.verdict != Verdict::Accepted {
-            return Err(Box::new(CheckEvidence { name: Some(format!("setup {}", seen.display_name())), ..seen }));
+        if evidence.verdict != Verdict::Accepted {
+            let name = Some(format!("setup {}", evidence.display_name()));
+            return Err(Box::new(CheckEvidence { name, ..evidence }));
         }
     }
     Ok(())
 }
 
-/// Packages may have to be fetched and built.
+/// Setup commands may download and build packages.
 const WORKTREE_SETUP_TIMEOUT_MS: u64 = 30 * 60 * 1_000;
 
-/// Verifies criteria in a checkout, long after the run. Returns what could not be set up, if that is so.
+/// Verifies criteria in a checkout after the run has ended. Returns the evidence of a failed setup command as the
+/// error.
 pub async fn verify_checkout(
     context: &CheckContext,
     setup: &[String],

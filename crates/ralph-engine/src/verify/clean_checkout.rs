@@ -1,11 +1,12 @@
-//! The clean room: a fresh checkout of the claimed commit, in which what was sealed is as it was when the run started. It
-//! is gone with its value, and what a ralph that was killed left is removed by the next.
+//! The clean room: a fresh checkout of the claimed commit, with the sealed files as they were when the run started. It
+//! is removed when its value is dropped; leftovers of a killed process are removed when the next one is created.
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use ralph_core::seal::{Seal, SealedFile, SealedFileKind};
 
+use super::AcceptancePolicy;
 use super::file_sealer::{FileSealer, SealError};
 use crate::git::{CheckoutError, TemporaryCheckout};
 
@@ -15,11 +16,11 @@ pub enum CleanCheckoutError {
     Checkout(#[from] CheckoutError),
     #[error(transparent)]
     Seal(#[from] SealError),
-    #[error("{} cannot be put into the clean room: {source}", path.display())]
+    #[error("cannot place {} in the clean room: {source}", path.display())]
     PlaceFile { path: PathBuf, source: io::Error },
 }
 
-/// What a clean room is made of.
+/// The contents of a clean checkout.
 pub struct CleanCheckoutSpec {
     /// The root of the user's work tree.
     pub root: PathBuf,
@@ -28,27 +29,32 @@ pub struct CleanCheckoutSpec {
     pub seal: Seal,
 }
 
-/// A checkout that is fit for checks.
+impl CleanCheckoutSpec {
+    pub(super) fn new(root: &Path, commit: String, acceptance: &AcceptancePolicy, seal: &Seal) -> Self {
+        Self { root: root.to_path_buf(), commit, share: acceptance.share.clone(), seal: seal.clone() }
+    }
+}
+
+/// A checkout in which checks can run.
 pub struct CleanCheckout {
     checkout: TemporaryCheckout,
 }
 
 impl CleanCheckout {
-    /// Makes one. The seal was looked at before: what is sealed lies in the work tree as it was sealed.
+    /// Creates a clean checkout. The seal must be intact: sealed files are copied from the work tree.
     pub fn create(sealer: &FileSealer, spec: &CleanCheckoutSpec) -> Result<Self, CleanCheckoutError> {
         let checkout = TemporaryCheckout::create(&spec.root, &spec.commit)?;
-        let room = Self { checkout };
-        let here = room.path().to_path_buf();
-        share_paths(&spec.root, &here, &spec.share)?;
-        for name in sealer.for_checkout(&here).list_guarded_files()? {
+        let checkout_root = checkout.path();
+        share_paths(&spec.root, checkout_root, &spec.share)?;
+        for name in sealer.for_checkout(checkout_root).list_guarded_files()? {
             if !spec.seal.files.iter().any(|file| file.path == name) {
-                with_path_context(&name, fs::remove_file(here.join(&name)))?;
+                with_path_context(&name, fs::remove_file(checkout_root.join(&name)))?;
             }
         }
         for file in &spec.seal.files {
-            with_path_context(&file.path, restore_sealed_file(&spec.root, &here, file))?;
+            with_path_context(&file.path, restore_sealed_file(&spec.root, checkout_root, file))?;
         }
-        Ok(room)
+        Ok(Self { checkout })
     }
 
     #[must_use]
@@ -66,7 +72,7 @@ fn with_path_context(name: &str, result: io::Result<()>) -> Result<(), CleanChec
     result.map_err(|source| CleanCheckoutError::PlaceFile { path: name.into(), source })
 }
 
-/// Links a folder of the work tree into the room, unless the commit has one of its own.
+/// Links a folder of the work tree into the checkout, unless the commit contains that folder.
 fn share_path(root: &Path, checkout_root: &Path, name: &str) -> io::Result<()> {
     let (from, to) = (root.join(name), checkout_root.join(name));
     if !is_inside_root(name) || !from.exists() || to.symlink_metadata().is_ok() {
@@ -78,7 +84,7 @@ fn share_path(root: &Path, checkout_root: &Path, name: &str) -> io::Result<()> {
     std::os::unix::fs::symlink(from, to)
 }
 
-/// Puts a sealed file where the commit may have another.
+/// Copies a sealed file into the checkout and replaces the version of the commit.
 fn restore_sealed_file(root: &Path, checkout_root: &Path, file: &SealedFile) -> io::Result<()> {
     if !is_inside_root(&file.path) || !create_parent_folders(root, checkout_root, Path::new(&file.path))? {
         return Ok(());
@@ -96,8 +102,8 @@ fn restore_sealed_file(root: &Path, checkout_root: &Path, file: &SealedFile) -> 
     }
 }
 
-/// Makes the folders above a file. A link that the commit has there could lead out of the room: it is removed. Through one
-/// of ours, to a shared folder, nothing is written.
+/// Creates the parent folders of a file. A link in the commit could lead out of the checkout, so it is removed. Returns
+/// false if a parent is a shared folder: nothing must be written into the user's work tree.
 fn create_parent_folders(root: &Path, checkout_root: &Path, name: &Path) -> io::Result<bool> {
     let mut so_far = PathBuf::new();
     for part in name.parent().into_iter().flat_map(Path::components) {
@@ -116,7 +122,7 @@ fn create_parent_folders(root: &Path, checkout_root: &Path, name: &Path) -> io::
     Ok(true)
 }
 
-/// Tells whether a name stays below the folder that it is meant in.
+/// Returns whether a relative path stays below its folder.
 fn is_inside_root(name: &str) -> bool {
     let path = Path::new(name);
     !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))

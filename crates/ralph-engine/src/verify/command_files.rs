@@ -1,4 +1,4 @@
-//! The files of the work tree that a check's command runs, and the folders in which it looks for programs.
+//! Finds the files of the work tree that the command of a check executes, and the folders on its PATH.
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
@@ -6,16 +6,16 @@ use ralph_core::criterion::{CheckCommand, ExecutedFiles, ExternalCheck};
 
 use super::CheckEnvironment;
 
-/// How many words of a command are named that only a shell understands.
+/// How many unresolved words of a command are reported.
 const MAX_COMMAND_NOTES: usize = 3;
 
 pub(super) struct CommandFiles {
-    /// Programs and scripts, each with all the places that may be meant, whether something is there or not.
+    /// Programs and scripts, each with all possible paths, whether they exist or not.
     scripts: Vec<Vec<PathBuf>>,
     possible_files: Vec<PathBuf>,
-    /// Folders in which programs are found by their names.
+    /// Folders in which the command finds programs by name.
     pub(super) folders: Vec<PathBuf>,
-    /// What cannot be told beforehand.
+    /// Notes about files that are not known in advance.
     pub(super) notes: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl CommandFiles {
         self.scripts.iter().flatten().chain(&self.possible_files).cloned().collect()
     }
 
-    /// Tells whether a program or script is in none of its places.
+    /// Returns whether a program or script exists at none of its possible paths.
     pub(super) fn is_missing(&self) -> bool {
         self.scripts.iter().any(|places| !places.iter().any(|path| path.exists()))
     }
@@ -49,17 +49,19 @@ impl CommandFiles {
 
 fn unknown_file_note(check: &ExternalCheck, word: &str) -> String {
     format!(
-        "`{}` names what it runs by `{word}`: which file that is cannot be told beforehand, so it is not sealed; guard it if it decides",
+        "`{}` runs a file named by `{word}`, which is not known in advance and so not sealed; guard it if the result \
+         depends on it",
         check.command
     )
 }
 
 fn variable_value(environment: &CheckEnvironment, check: &ExternalCheck, name: &str) -> Option<String> {
-    let given = || environment.env.iter().find(|(known, _)| known == name)?.1.to_str().map(str::to_owned);
-    check.env.get(name).cloned().or_else(given)
+    let inherited = || environment.env.iter().find(|(known, _)| known == name)?.1.to_str().map(str::to_owned);
+    check.env.get(name).cloned().or_else(inherited)
 }
 
-/// Returns the folders from which paths are meant. In a list, the program is meant from the root, wherever it runs.
+/// Returns the folders against which paths are resolved. In an argument list, the program is relative to the root,
+/// whatever the working directory is.
 fn base_folders(environment: &CheckEnvironment, check: &ExternalCheck) -> Vec<PathBuf> {
     let folder =
         check.working_dir.as_ref().map_or_else(|| environment.root.clone(), |named| environment.root.join(named));
@@ -70,10 +72,11 @@ fn base_folders(environment: &CheckEnvironment, check: &ExternalCheck) -> Vec<Pa
     }
 }
 
-/// Returns the folders of the work tree that stand on the PATH of a check.
+/// Returns the folders of the work tree that are on the PATH of a check.
 fn folders_on_path(environment: &CheckEnvironment, check: &ExternalCheck) -> Vec<PathBuf> {
-    let own = check.env.get("PATH").map(OsString::from);
-    let path = own.or_else(|| environment.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()));
+    let check_path = check.env.get("PATH").map(OsString::from);
+    let path =
+        check_path.or_else(|| environment.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()));
     let bases = base_folders(environment, check);
     let entries: Vec<PathBuf> = std::env::split_paths(path.as_deref().unwrap_or(OsStr::new(""))).collect();
     entries
@@ -84,15 +87,15 @@ fn folders_on_path(environment: &CheckEnvironment, check: &ExternalCheck) -> Vec
         .collect()
 }
 
-/// Returns a path without `.` and `..`; links are not followed.
+/// Removes `.` and `..` from a path without resolving links.
 fn normalize_path(path: &Path) -> PathBuf {
-    let mut straight = PathBuf::new();
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir => drop(straight.pop()),
-            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => straight.push(part),
+            Component::ParentDir => drop(normalized.pop()),
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => normalized.push(part),
         }
     }
-    straight
+    normalized
 }

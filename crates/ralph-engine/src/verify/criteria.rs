@@ -1,10 +1,10 @@
-//! Criteria one after the other, stages inside them, and failures that are looked at again.
+//! Verifies criteria one after the other, including stages and retries.
 use std::time::Instant;
 
 use ralph_core::criterion::{CheckStage, Criterion, StagedCheck, VerificationMethod};
 use ralph_core::evidence::{
-    CheckEvidence, Evidence, EvidenceKind, Verdict, can_skip_remaining_stages, evaluate_stages, merge_retries,
-    sum_judge_spend,
+    CheckEvidence, Evidence, EvidenceKind, ReasonedVerdict, Verdict, can_skip_remaining_stages, evaluate_stages,
+    merge_retries, sum_judge_spend,
 };
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -12,7 +12,8 @@ use super::parallel::{CheckFuture, run_in_parallel};
 use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckPosition, external, plugin, semantic};
 
-/// Verifies criteria one after the other. The first that does not accept ends it: its reason is the verdict's.
+/// Verifies criteria one after the other and stops at the first that does not accept: its reason is the reason of the
+/// verdict.
 pub(super) async fn verify_criteria(
     context: &CheckContext,
     criteria: &[Criterion],
@@ -28,31 +29,26 @@ pub(super) async fn verify_criteria(
     evidence
 }
 
-/// Verifies one more criterion.
+/// Verifies one more criterion and appends its evidence.
 pub async fn verify_next_criterion(
     context: &CheckContext,
     criterion: &Criterion,
     mut evidence: Evidence,
     control: &mut VerificationControl,
 ) -> Evidence {
-    let place = (evidence.checks.len() + 1).to_string();
-    let one = verify_with_retries(
-        context,
-        criterion,
-        &CheckPosition { label: place, earlier_evidence: &evidence.checks },
-        control,
-    )
-    .await;
-    evidence.checks.push(one);
+    let label = (evidence.checks.len() + 1).to_string();
+    let position = CheckPosition { label, earlier_evidence: &evidence.checks };
+    let checked = verify_with_retries(context, criterion, &position, control).await;
+    evidence.checks.push(checked);
     if let Some(broken) = context.seal_monitor.broken_evidence() {
-        // What was said since then may have been said by something else.
+        // Results since the seal was broken may come from changed programs.
         context.cache.clear();
         evidence.checks.push(broken);
     }
     evidence
 }
 
-/// Looks again at what failed, as often as the criterion allows. A stop ends that: nothing is left to look at.
+/// Retries a failed check as often as the criterion allows, until a stop is requested.
 async fn verify_with_retries(
     context: &CheckContext,
     criterion: &Criterion,
@@ -62,25 +58,19 @@ async fn verify_with_retries(
     let mut earlier = Vec::new();
     loop {
         let tries = u32::try_from(earlier.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let place = if tries == 1 { position.label.clone() } else { format!("{}-try-{tries}", position.label) };
-        let seen = verify_once(
-            context,
-            criterion,
-            &CheckPosition { label: place, earlier_evidence: position.earlier_evidence },
-            control,
-        )
-        .await;
+        let label = if tries == 1 { position.label.clone() } else { format!("{}-try-{tries}", position.label) };
+        let position = CheckPosition { label, earlier_evidence: position.earlier_evidence };
+        let evidence = verify_once(context, criterion, &position, control).await;
         let is_over = || control.is_stopped() || context.seal_monitor.broken_evidence().is_some();
-        if seen.verdict == Verdict::Accepted || tries > criterion.retries || is_over() {
+        if evidence.verdict == Verdict::Accepted || tries > criterion.retries || is_over() {
             let name = criterion.name.clone();
             let allowed = criterion.retries.saturating_add(1);
-            return merge_retries(CheckEvidence { name, ..seen }, &earlier, allowed);
+            return merge_retries(CheckEvidence { name, ..evidence }, &earlier, allowed);
         }
-        earlier.push(seen);
+        earlier.push(evidence);
     }
 }
 
-/// Looks once.
 async fn verify_once(
     context: &CheckContext,
     criterion: &Criterion,
@@ -96,23 +86,24 @@ async fn verify_once(
         ),
         VerificationMethod::External(check) => {
             let log = format!("{}.check-{}.log", context.log_prefix, position.label);
-            let seen = external::run_external_check(context, check, log, control).await;
-            if !seen.cached {
+            let evidence = external::run_external_check(context, check, log, control).await;
+            if !evidence.cached {
                 context.seal_monitor.check_seal(control).await;
             }
-            seen
+            evidence
         }
         VerificationMethod::Semantic(check) => semantic::run_semantic_check(context, check, position, control).await,
         VerificationMethod::Plugin(check) => {
-            let seen = plugin::run_plugin_check(context, check, (position, criterion.name.as_deref()), control).await;
+            let name = criterion.name.as_deref();
+            let evidence = plugin::run_plugin_check(context, check, position, name, control).await;
             context.seal_monitor.check_seal(control).await;
-            seen
+            evidence
         }
         VerificationMethod::MultiStage(staged) => verify_stages(context, staged, position, control).await,
     }
 }
 
-/// Stages may have stages of their own.
+/// Verifies the stages of a criterion. Boxed because stages can contain stages.
 fn verify_stages<'a>(
     context: &'a CheckContext,
     staged: &'a StagedCheck,
@@ -120,37 +111,37 @@ fn verify_stages<'a>(
     control: &'a mut VerificationControl,
 ) -> CheckFuture<'a, CheckEvidence> {
     Box::pin(async move {
-        let began = Instant::now();
-        let mut seen: Vec<CheckEvidence> = Vec::new();
+        let started = Instant::now();
+        let mut stages: Vec<CheckEvidence> = Vec::new();
         for group in staged.parallel_groups() {
-            let before = [position.earlier_evidence, &seen].concat();
+            let earlier_evidence = &[position.earlier_evidence, &stages].concat();
             let first =
-                StageGroupPosition { parent: &position.label, first_number: seen.len() + 1, earlier_evidence: &before };
-            seen.extend(verify_stage_group(context, group, &first, control).await);
+                StageGroupPosition { parent: &position.label, first_number: stages.len() + 1, earlier_evidence };
+            stages.extend(verify_stage_group(context, group, &first, control).await);
             let is_over = control.is_stopped() || context.seal_monitor.broken_evidence().is_some();
-            if can_skip_remaining_stages(staged.require_all, &seen) || is_over {
+            if can_skip_remaining_stages(staged.require_all, &stages) || is_over {
                 break;
             }
         }
-        let (verdict, reason) = evaluate_stages(staged.require_all, &seen);
-        let failed = seen.iter().find(|stage| stage.required && stage.verdict != Verdict::Accepted);
+        let ReasonedVerdict { verdict, reason } = evaluate_stages(staged.require_all, &stages);
+        let failed = stages.iter().find(|stage| stage.required && stage.verdict != Verdict::Accepted);
         let shown = VerificationMethod::MultiStage(staged.clone()).summary_line();
         CheckEvidence {
             tail: failed.map(|stage| stage.tail.clone()).unwrap_or_default(),
-            duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            leftovers: seen.iter().map(|stage| stage.leftovers).sum(),
-            unverified: seen.iter().any(|stage| stage.unverified),
-            spend: sum_judge_spend(&seen),
-            stages: seen,
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            leftovers: stages.iter().map(|stage| stage.leftovers).sum(),
+            unverified: stages.iter().any(|stage| stage.unverified),
+            spend: sum_judge_spend(&stages),
+            stages,
             ..CheckEvidence::without_output(EvidenceKind::MultiStage, shown, verdict, reason)
         }
     })
 }
 
-/// Where the stages of a group stand.
+/// The position of a group of stages among all stages of a criterion.
 struct StageGroupPosition<'a> {
     parent: &'a str,
-    /// The number of the first one.
+    /// The number of the first stage in the group.
     first_number: usize,
     earlier_evidence: &'a [CheckEvidence],
 }
@@ -168,17 +159,17 @@ async fn verify_stage_group(
     if let [stage] = group {
         return vec![verify_stage(context, stage, position_at(first.first_number), control).await];
     }
-    let (mut told, mut looks): (_, Vec<CheckFuture<'_, CheckEvidence>>) = (Vec::new(), Vec::new());
+    let (mut senders, mut checks): (_, Vec<CheckFuture<'_, CheckEvidence>>) = (Vec::new(), Vec::new());
     for (stage, number) in group.iter().zip(first.first_number..) {
-        let (tell, received) = unbounded_channel();
-        told.push(tell);
+        let (sender, receiver) = unbounded_channel();
+        senders.push(sender);
         let position = position_at(number);
-        looks.push(Box::pin(async move {
-            let mut control = VerificationControl::new(received);
+        checks.push(Box::pin(async move {
+            let mut control = VerificationControl::new(receiver);
             verify_stage(context, stage, position, &mut control).await
         }));
     }
-    run_in_parallel(control, &told, looks).await
+    run_in_parallel(control, &senders, checks).await
 }
 
 async fn verify_stage(

@@ -1,5 +1,5 @@
-//! What was changed since the work began, new files included. It changes nothing: git gets an index, settings and
-//! attributes that whoever did the work could not have changed.
+//! Computes the diff of the work tree since the work started, including new files. It changes nothing: git runs with an
+//! index, settings and attributes that the agent cannot have changed.
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -16,44 +16,45 @@ use ralph_process::{JobListener, JobSpec, OutputTiming, StdinSource};
 use ralph_util::redact;
 
 const DIFF_GIT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much of a complaint, or of a path, is read.
+/// How much of an error message or a path is read.
 const MAX_CAPTURED_BYTES: usize = 4_096;
-/// Room for the marks where something is left out.
+/// Leaves space for the marks of omitted parts.
 const MAX_READ_DIFF_BYTES: usize = MAX_DIFF_BYTES / 8 * 7;
 
-/// Neither the project nor the user's settings decide which programs are started, or what is left out.
+/// Options that override the settings of project and user: they must not start programs or hide changes.
 const DIFF_ARGS: &[&str] = &["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"];
 const ADD_ARGS: &[&str] = &["add", "--intent-to-add", "--all", "."];
-const OMITTED_FILES_NOTICE: &str = "[what git could not look at is left out, in its words:]";
+const OMITTED_FILES_NOTICE: &str = "[git could not read some files, which are left out; it reported:]";
 const SAFE_GIT_OPTIONS: &[&str] = &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
-/// Returns the difference between the work tree and a commit, without its secrets.
+/// Returns the diff between a commit and the work tree, with secrets redacted.
 pub(super) async fn diff_worktree(
     context: &CheckContext,
     base: &str,
     control: &mut VerificationControl,
 ) -> Result<String, String> {
     let folder = context.log_folder.join(format!("{}.git", context.log_prefix));
-    let told = diff_in_folder(context, (&folder, base), control).await;
-    // It was ours alone.
+    let diff = diff_in_folder(context, &folder, base, control).await;
     let _ = std::fs::remove_dir_all(&folder);
-    told
+    diff
 }
 
+/// Computes the diff with a temporary repository in `folder`, which shares the objects of the user's repository.
 async fn diff_in_folder(
     context: &CheckContext,
-    (folder, base): (&Path, &str),
+    folder: &Path,
+    base: &str,
     control: &mut VerificationControl,
 ) -> Result<String, String> {
-    let outside = DiffGit { context, env: Vec::new() };
-    let objects = outside.git_path("objects", control).await?;
-    let excluded = outside.git_path("info/exclude", control).await?;
+    let user_git = DiffGit { context, env: Vec::new() };
+    let objects = user_git.git_path("objects", control).await?;
+    let exclude_file = user_git.git_path("info/exclude", control).await?;
     let format = if base.len() == 64 { "--object-format=sha256" } else { "--object-format=sha1" };
     let init = ["init", "--quiet", "--bare", "--template=", format];
     let init = init.iter().map(OsString::from).chain([folder.into()]).collect();
-    outside.run(init, control).await?;
-    copy_exclude_file(&excluded, folder);
-    let own = DiffGit {
+    user_git.run(init, control).await?;
+    copy_exclude_file(&exclude_file, folder);
+    let temporary_git = DiffGit {
         context,
         env: vec![
             ("GIT_DIR".into(), folder.into()),
@@ -63,60 +64,61 @@ async fn diff_in_folder(
             ("GIT_ATTR_SOURCE".into(), base.into()),
         ],
     };
-    own.run_for_diff(&["read-tree", base], control).await?;
-    own.add_committed_files((folder, base), control).await?;
-    // A file that cannot be read, or a repository without a commit, hides no other.
-    let left_out = match own.run_for_diff(ADD_ARGS, control).await {
+    temporary_git.run_for_diff(&["read-tree", base], control).await?;
+    temporary_git.add_committed_files(folder, base, control).await?;
+    // An unreadable file, or a repository without a commit, must not hide the other changes.
+    let omitted = match temporary_git.run_for_diff(ADD_ARGS, control).await {
         Ok(_) => None,
-        Err(_) => own.run_for_diff(&[ADD_ARGS, &["--ignore-errors"]].concat(), control).await.err(),
+        Err(_) => temporary_git.run_for_diff(&[ADD_ARGS, &["--ignore-errors"]].concat(), control).await.err(),
     };
-    let kept = own.run_for_diff(&[DIFF_ARGS, &[base, "--"]].concat(), control).await?;
-    let left_out = left_out.map(|why| format!("{OMITTED_FILES_NOTICE}\n{why}\n")).unwrap_or_default();
-    Ok(kept.finish(MAX_READ_DIFF_BYTES) + &left_out)
+    let diff = temporary_git.run_for_diff(&[DIFF_ARGS, &[base, "--"]].concat(), control).await?;
+    let omitted = omitted.map(|reason| format!("{OMITTED_FILES_NOTICE}\n{reason}\n")).unwrap_or_default();
+    Ok(diff.finish(MAX_READ_DIFF_BYTES) + &omitted)
 }
 
-/// What the user does not want git to see is nobody else's business either.
-fn copy_exclude_file(excluded: &Path, folder: &Path) {
-    if std::fs::metadata(excluded).is_ok_and(|found| found.is_file())
+/// Copies the exclude file of the user's repository: files that the user excludes are not shown to the judge.
+fn copy_exclude_file(exclude_file: &Path, folder: &Path) {
+    if std::fs::metadata(exclude_file).is_ok_and(|found| found.is_file())
         && std::fs::create_dir(folder.join("info")).is_ok()
     {
-        let _ = std::fs::copy(excluded, folder.join("info/exclude"));
+        let _ = std::fs::copy(exclude_file, folder.join("info/exclude"));
     }
 }
 
-/// Git with variables of our own, and none of anybody else's.
+/// Runs git without inherited `GIT_*` variables, and with these instead.
 struct DiffGit<'a> {
     context: &'a CheckContext,
     env: Vec<(OsString, OsString)>,
 }
 
 impl DiffGit<'_> {
-    /// Lets the index know the files that were committed since, also those that are ignored meanwhile.
+    /// Adds the files to the index that were committed since `base`, including those that are ignored now.
     async fn add_committed_files(
         &self,
-        (folder, base): (&Path, &str),
+        folder: &Path,
+        base: &str,
         control: &mut VerificationControl,
     ) -> Result<(), String> {
-        let outside = DiffGit { context: self.context, env: Vec::new() };
+        let user_git = DiffGit { context: self.context, env: Vec::new() };
         let head = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"].iter().map(OsString::from);
-        // Nothing was ever committed.
-        let Ok(head) = outside.run(head.collect(), control).await else { return Ok(()) };
+        // Without a commit there is nothing to add.
+        let Ok(head) = user_git.run(head.collect(), control).await else { return Ok(()) };
         let head = String::from_utf8_lossy(&head.stdout_start).trim().to_owned();
         let list = folder.join("committed");
         let output = format!("--output={}", list.display());
         let new = ["diff", "--no-renames", "--name-only", "--diff-filter=A", "-z", &output, base, &head, "--"];
         self.run_for_diff(&new, control).await?;
-        let named = std::fs::read(&list).map_err(|error| error.to_string())?;
-        let is_there = |path: &&[u8]| {
+        let listed = std::fs::read(&list).map_err(|error| error.to_string())?;
+        let exists = |path: &&[u8]| {
             let path = self.context.environment.root.join(OsStr::from_bytes(path));
             path.symlink_metadata().is_ok_and(|found| !found.is_dir())
         };
-        let there: Vec<&[u8]> =
-            named.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(is_there).collect();
-        if there.is_empty() {
+        let existing: Vec<&[u8]> =
+            listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).filter(exists).collect();
+        if existing.is_empty() {
             return Ok(());
         }
-        std::fs::write(&list, there.join(&0)).map_err(|error| error.to_string())?;
+        std::fs::write(&list, existing.join(&0)).map_err(|error| error.to_string())?;
         let from = format!("--pathspec-from-file={}", list.display());
         let add = [
             "--literal-pathspecs",
@@ -144,8 +146,8 @@ impl DiffGit<'_> {
 
     async fn run(&self, args: Vec<OsString>, control: &mut VerificationControl) -> Result<DiffOutputReader, String> {
         let environment = &self.context.environment;
-        let is_of_git = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("GIT_"));
-        let mut env: Vec<_> = environment.env.iter().filter(|(name, _)| !is_of_git(name)).cloned().collect();
+        let is_git_variable = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("GIT_"));
+        let mut env: Vec<_> = environment.env.iter().filter(|(name, _)| !is_git_variable(name)).cloned().collect();
         env.extend(
             [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_REPLACE_OBJECTS", "1")]
                 .map(|(name, value)| (name.into(), value.into())),
@@ -161,21 +163,21 @@ impl DiffGit<'_> {
             linger: JobSpec::DEFAULT_LINGER,
             memory_limit: None,
         };
-        let mut ear = DiffOutputReader::new();
+        let mut output = DiffOutputReader::new();
         let program = CheckProgram { job, input: Vec::new(), timeout: DIFF_GIT_TIMEOUT };
-        let ran = program::run_program(&self.context.keeper, program, &mut ear, control).await;
-        match ran.ending {
-            CheckEnding::Exited { code: 0 } => Ok(ear),
+        let result = program::run_program(&self.context.keeper, program, &mut output, control).await;
+        match result.ending {
+            CheckEnding::Exited { code: 0 } => Ok(output),
             CheckEnding::NotStarted { why } => Err(why),
-            CheckEnding::TimedOut => Err("it took too long".to_owned()),
+            CheckEnding::TimedOut => Err("it timed out".to_owned()),
             CheckEnding::Exited { .. } | CheckEnding::Signalled { .. } => {
-                Err(String::from_utf8_lossy(&ear.stderr_start).trim().to_owned())
+                Err(String::from_utf8_lossy(&output.stderr_start).trim().to_owned())
             }
         }
     }
 }
 
-/// Hides secrets before anything is left out: half of one would not be known.
+/// Redacts secrets before the diff is truncated: a truncated secret would not be recognized.
 struct DiffOutputReader {
     redactor: StreamRedactor,
     diff: DiffTruncator,
@@ -194,8 +196,8 @@ impl DiffOutputReader {
     }
 
     fn into_diff(mut self) -> DiffTruncator {
-        let kept = &mut self.diff;
-        self.redactor.finish(&mut |clean| kept.push(clean));
+        let diff = &mut self.diff;
+        self.redactor.finish(&mut |clean| diff.push(clean));
         self.diff
     }
 }
@@ -208,8 +210,8 @@ fn append_bounded(captured: &mut Vec<u8>, piece: &[u8]) {
 impl JobListener for DiffOutputReader {
     fn on_stdout(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {
         append_bounded(&mut self.stdout_start, piece);
-        let kept = &mut self.diff;
-        self.redactor.push(piece, &mut |clean| kept.push(clean));
+        let diff = &mut self.diff;
+        self.redactor.push(piece, &mut |clean| diff.push(clean));
     }
 
     fn on_stderr(&mut self, piece: &mut Vec<u8>, _when: OutputTiming) {

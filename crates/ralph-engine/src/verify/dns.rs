@@ -1,5 +1,5 @@
-//! Looks up the names of hosts in a thread of its own. The system's own look-up cannot be ended, and the end of a run
-//! shall not wait for it.
+//! Resolves host names in a separate thread. The resolver of the system cannot be cancelled, and the end of a run must
+//! not wait for it.
 use std::io;
 use std::net::ToSocketAddrs;
 
@@ -10,14 +10,14 @@ pub(super) struct ThreadedDnsResolver;
 
 impl Resolve for ThreadedDnsResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (found, looked_up) = oneshot::channel();
-        let looking = std::thread::Builder::new().name("names".to_owned()).spawn(move || {
-            // Nobody may be waiting for it any more.
-            let _ = found.send((name.as_str(), 0).to_socket_addrs());
+        let (sender, receiver) = oneshot::channel();
+        let resolver = std::thread::Builder::new().name("dns".to_owned()).spawn(move || {
+            // The receiver may be gone.
+            let _ = sender.send((name.as_str(), 0).to_socket_addrs());
         });
         Box::pin(async move {
-            looking?;
-            let addresses = looked_up.await.map_err(io::Error::other)??;
+            resolver?;
+            let addresses = receiver.await.map_err(io::Error::other)??;
             Ok(Box::new(addresses) as Addrs)
         })
     }

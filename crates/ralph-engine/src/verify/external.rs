@@ -1,8 +1,10 @@
-//! External checks: a command in the work tree, its whole output in a log, its end in the evidence.
+//! External checks: run a command in the work tree, with its whole output in a log and the tail in the evidence.
 use std::time::{Duration, Instant};
 
 use ralph_core::criterion::ExternalCheck;
-use ralph_core::evidence::{CheckEnding, CheckEvidence, EvidenceKind, OutputMatches, evaluate_command};
+use ralph_core::evidence::{
+    CheckEnding, CheckEvidence, EvidenceKind, OutputMatches, ReasonedVerdict, evaluate_command,
+};
 use sha2::{Digest, Sha256};
 
 use super::CheckContext;
@@ -17,9 +19,9 @@ use ralph_util::sanitize::sanitize_text;
 /// How much of a check's output goes into the evidence.
 const EVIDENCE_TAIL_BYTES: usize = 8_192;
 
-const TRUNCATED_OUTPUT_NOTICE: &str = "[what was printed before this is left out; the log has it]";
+const TRUNCATED_OUTPUT_NOTICE: &str = "[earlier output is omitted; see the log]";
 
-/// Runs a check's command once, its output in the log of that name.
+/// Runs the command of a check once and writes its output to the log file `log`.
 pub(super) async fn run_external_check(
     context: &CheckContext,
     check: &ExternalCheck,
@@ -29,27 +31,27 @@ pub(super) async fn run_external_check(
     if let Some(known) = context.cache.find_accepted(&context.environment, check) {
         return known;
     }
-    let began = Instant::now();
+    let started = Instant::now();
     let mut capture = CheckOutputCapture::new(check, RawLog::new(context.log_folder.join(&log), &context.log_budget));
-    let compiled = PycacheFolder::new_in(&context.log_folder);
+    let pycache = PycacheFolder::new_in(&context.log_folder);
     let ProgramResult { ending, leftovers } = match context.environment.build_job(check) {
         Ok(mut job) => {
-            compiled.set_variable(&mut job.env, &check.env);
-            let time = Duration::from_millis(check.timeout_ms);
-            let program = CheckProgram { job, input: Vec::new(), timeout: time };
+            pycache.set_variable(&mut job.env, &check.env);
+            let timeout = Duration::from_millis(check.timeout_ms);
+            let program = CheckProgram { job, input: Vec::new(), timeout };
             program::run_program(&context.keeper, program, &mut capture, control).await
         }
         Err(error) => ProgramResult::not_started(error.to_string()),
     };
-    // A log that is not whole does not change what the check says.
+    // An incomplete log does not change the verdict.
     let _ = capture.log.finish();
-    let (verdict, reason) = evaluate_command(check, &ending, capture.found_texts());
-    let seen = CheckEvidence {
+    let ReasonedVerdict { verdict, reason } = evaluate_command(check, &ending, capture.found_texts());
+    let evidence = CheckEvidence {
         exit_code: match ending {
             CheckEnding::Exited { code } => Some(code),
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
         },
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         tail: capture.tail_text(),
         digest: Some(finish_hex(capture.digest)),
         log,
@@ -61,29 +63,28 @@ pub(super) async fn run_external_check(
             sanitize_and_redact(&reason),
         )
     };
-    context.cache.insert_accepted(&context.environment, check, &seen);
-    seen
+    context.cache.insert_accepted(&context.environment, check, &evidence);
+    evidence
 }
 
-/// Terminal codes may have stood inside a secret, so they go first.
+/// Removes terminal control codes, then secrets: a code inside a secret would hide it.
 pub(super) fn sanitize_and_redact(text: &str) -> String {
     redact::redact_text(&sanitize_text(text)).into_owned()
 }
 
-/// Keeps the end of the output and looks for the texts that the check names, in all of it.
+/// Collects the tail of the output and searches all of it for the texts that the check names.
 struct CheckOutputCapture {
     log: RawLog,
     tail: OutputTail,
-    /// Over all of it, also what no log has room for.
+    /// Covers the whole output, including the part that exceeds the log budget.
     digest: Sha256,
-    /// How much was printed.
     printed_bytes: usize,
     expected_text: StreamSearch,
     forbidden_text: StreamSearch,
 }
 
 impl CheckOutputCapture {
-    /// The log is there even if the check prints nothing.
+    /// Creates the log file even if the check prints nothing.
     fn new(check: &ExternalCheck, mut log: RawLog) -> Self {
         log.write(&mut Vec::new());
         Self {
@@ -100,10 +101,10 @@ impl CheckOutputCapture {
         OutputMatches { wanted: self.expected_text.found, forbidden: self.forbidden_text.found }
     }
 
-    /// Returns the end of the output. Where that is not all of it, it says so.
+    /// Returns the tail of the output, with a notice if it is truncated.
     fn tail_text(&mut self) -> String {
-        let end = sanitize_and_redact(&self.tail.finish());
-        if self.printed_bytes > EVIDENCE_TAIL_BYTES { format!("{TRUNCATED_OUTPUT_NOTICE}\n{end}") } else { end }
+        let tail = sanitize_and_redact(&self.tail.finish());
+        if self.printed_bytes > EVIDENCE_TAIL_BYTES { format!("{TRUNCATED_OUTPUT_NOTICE}\n{tail}") } else { tail }
     }
 
     fn record_output(&mut self, piece: &mut Vec<u8>, stream: CheckStream) {
@@ -132,7 +133,7 @@ enum CheckStream {
     Stderr,
 }
 
-/// Looks for a text in each stream, across the borders of its pieces: what comes in between on the other one changes nothing.
+/// Searches each stream for a text, across chunk boundaries. Output on the other stream does not interrupt a match.
 struct StreamSearch {
     needle: Option<memchr::memmem::Finder<'static>>,
     stdout_carry: Vec<u8>,
@@ -148,14 +149,14 @@ impl StreamSearch {
 
     fn push(&mut self, bytes: &[u8], stream: CheckStream) {
         let Some(needle) = self.needle.as_ref().filter(|_| !self.found) else { return };
-        let carried = match stream {
+        let carry = match stream {
             CheckStream::Stdout => &mut self.stdout_carry,
             CheckStream::Stderr => &mut self.stderr_carry,
         };
         let keep = needle.needle().len().saturating_sub(1);
-        carried.extend_from_slice(bytes);
-        self.found = needle.find(carried).is_some();
-        carried.drain(..carried.len().saturating_sub(keep));
+        carry.extend_from_slice(bytes);
+        self.found = needle.find(carry).is_some();
+        carry.drain(..carry.len().saturating_sub(keep));
     }
 }
 
@@ -165,7 +166,7 @@ mod tests {
 
     // spec: V2
     #[test]
-    fn a_text_is_found_across_the_borders_of_pieces() {
+    fn a_text_is_found_across_chunk_boundaries() {
         let mut search = StreamSearch::new(Some("passed"));
         for piece in ["12 pa", "ss", "", "ed."] {
             assert!(!search.found);

@@ -1,5 +1,5 @@
-//! What must not change before a claim is looked at: hashed when the run starts, and again with every claim. What was
-//! sealed is never read back from the work tree.
+//! Hashes the files and git settings that must not change during a run: when the run starts, and again for every claim.
+//! The seal itself is never read from the work tree.
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -22,11 +22,11 @@ use crate::git::{self, GitError};
 use crate::project::Project;
 use ralph_util::digest::{finish_hex, sha256_hex};
 
-/// More files than this are a pattern that nobody meant.
+/// More files than this mean that a guard pattern is too wide.
 const MAX_SEALED_FILES: usize = 50_000;
 
-/// The files of ralph's own that decide what is run and believed. Prompts are not among them: they are words to the agent,
-/// and in classic mode it may improve them.
+/// The files of ralph that decide which commands run and which results count. Prompts are not sealed: in classic mode
+/// the agent may improve them.
 const RALPH_FILES: &[&str] = &["config.yaml", "config"];
 const RALPH_FOLDERS: &[&str] = &["workflows", "commands"];
 
@@ -36,15 +36,15 @@ pub enum SealError {
     Pattern(#[from] PatternError),
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("the guard covers more than {MAX_SEALED_FILES} files: say more closely which ones must not change")]
+    #[error("the guard covers more than {MAX_SEALED_FILES} files: use narrower guard patterns")]
     TooManyFiles,
-    #[error("the criteria cannot be written down: {0}")]
+    #[error("cannot serialize the criteria: {0}")]
     SerializeCriteria(serde_json::Error),
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
-/// Knows which files of a run are sealed.
+/// Finds and hashes the sealed files of a run.
 pub struct FileSealer {
     root: PathBuf,
     ralph_files: Vec<PathBuf>,
@@ -54,17 +54,17 @@ pub struct FileSealer {
     guard_patterns: PathPatterns,
     allowed_patterns: PathPatterns,
     by_product_patterns: PathPatterns,
-    /// Folders of the work tree from which checks start programs by their names.
+    /// Folders of the work tree that are on the PATH of a check.
     program_folders: Vec<PathBuf>,
     /// The scripts and programs that checks name.
     command_files: Vec<PathBuf>,
-    /// What people should know of it.
+    /// Notes for the user, for example about files that cannot be sealed.
     notes: Vec<String>,
     criteria: Vec<Criterion>,
 }
 
 impl FileSealer {
-    /// The ground is where the checks run, with the environment in which they look for programs.
+    /// `environment` is the work tree and the environment in which the checks run; it decides which programs they find.
     pub fn new(
         project: &Project,
         acceptance: &AcceptancePolicy,
@@ -75,9 +75,9 @@ impl FileSealer {
         let found: Vec<CommandFiles> =
             checks.iter().map(|found| CommandFiles::from_check(environment, found.check)).collect();
         let notes = project.notes_file("");
-        let moving = [project.state_folder(), project.session_logs_folder()];
+        let volatile = [project.state_folder(), project.session_logs_folder()];
         Ok(Self {
-            volatile_folders: moving.into_iter().chain(notes.parent().map(Path::to_path_buf)).collect(),
+            volatile_folders: volatile.into_iter().chain(notes.parent().map(Path::to_path_buf)).collect(),
             ralph_files: RALPH_FILES.iter().map(|name| project.home.join(name)).collect(),
             ralph_folders: ralph_folders_of(project),
             guard_patterns: PathPatterns::compile(&acceptance.guard)?,
@@ -91,7 +91,7 @@ impl FileSealer {
         })
     }
 
-    /// Hashes what must not change.
+    /// Hashes everything that must not change.
     pub fn seal(&self) -> Result<Seal, SealError> {
         let base = git::head_commit(&self.root)?;
         let settings = self.scan_git_settings()?;
@@ -109,17 +109,17 @@ impl FileSealer {
             all.update(serde_json::to_vec(setting).map_err(SealError::SerializeCriteria)?);
         }
         let digest = finish_hex(all);
-        let idle = if too_many { Vec::new() } else { self.unmatched_guard_notes((&files, &allowed)) };
-        let notes = self.notes.iter().cloned().chain(idle).collect();
+        let unmatched = if too_many { Vec::new() } else { self.unmatched_guard_notes(&files, &allowed) };
+        let notes = self.notes.iter().cloned().chain(unmatched).collect();
         let allowed = AllowedChanges { files: allowed, too_many, git: settings.allowed };
         Ok(Seal { digest, criteria_digest, base, files, git, allowed, uncommitted: Vec::new(), notes })
     }
 
-    /// Names what is guarded, and not there.
-    fn unmatched_guard_notes(&self, (files, allowed): (&[SealedFile], &[SealedFile])) -> Vec<String> {
+    /// Returns a note for each guard pattern that matches no file.
+    fn unmatched_guard_notes(&self, files: &[SealedFile], allowed: &[SealedFile]) -> Vec<String> {
         let paths: Vec<&str> = files.iter().chain(allowed).map(|file| file.path.as_str()).collect();
-        let idle = self.guard_patterns.unmatched_patterns(&paths).into_iter();
-        idle.map(|pattern| format!("the guard {pattern} covers no file: is it written as it was meant?")).collect()
+        let unmatched = self.guard_patterns.unmatched_patterns(&paths).into_iter();
+        unmatched.map(|pattern| format!("the guard pattern {pattern} matches no file: check its spelling")).collect()
     }
 
     /// Hashes the files that must not change.
@@ -127,11 +127,11 @@ impl FileSealer {
         Ok(into_sealed_files(self.scan_files(&self.command_files)?.files))
     }
 
-    /// Hashes what stands there by itself, and these files.
+    /// Hashes the files that are always sealed, and the named files.
     fn scan_files(&self, named: &[PathBuf]) -> Result<ScannedFiles, SealError> {
         let mut found = self.scan_fixed_files()?;
         for path in named {
-            // A folder is run by nobody.
+            // A folder cannot be executed.
             if !path.is_dir() && !found.contains_name(&self.relative_name(path)) {
                 self.hash_file_into(path, &mut found)?;
             }
@@ -139,14 +139,14 @@ impl FileSealer {
         Ok(found)
     }
 
-    /// Looks whether everything is as it was sealed. A script that was not there then may have been written since. Git is asked
-    /// last: where files were changed, it could be another program.
+    /// Checks whether everything is as it was sealed. A script that did not exist at that time may have been written
+    /// since. Git runs last: if files were changed, `git` itself could be another program.
     #[must_use]
     pub fn check_seal(&self, seal: &Seal) -> CheckEvidence {
         seal_evidence(&self.changes_since(seal))
     }
 
-    /// Returns what is not as it was sealed.
+    /// Returns a description of each sealed file or setting that has changed.
     pub(super) fn changes_since(&self, seal: &Seal) -> Vec<String> {
         let files = self.file_changes_since(&seal.files);
         if !files.is_empty() {
@@ -158,7 +158,7 @@ impl FileSealer {
         }
     }
 
-    /// The same of files alone.
+    /// Returns a description of each sealed file that has changed.
     pub(super) fn file_changes_since(&self, sealed: &[SealedFile]) -> Vec<String> {
         match self.rescan_files(sealed) {
             Ok(now) => describe_file_changes(sealed, &into_sealed_files(now.files)),
@@ -166,7 +166,7 @@ impl FileSealer {
         }
     }
 
-    /// Returns what has changed of all that may.
+    /// Returns a description of each change that `allow_changes` permits.
     pub(super) fn allowed_changes_since(&self, seal: &Seal) -> Vec<String> {
         if self.allowed_patterns.is_empty() {
             return Vec::new();
@@ -183,7 +183,7 @@ impl FileSealer {
         now.map_or_else(|error| vec![error.to_string()], |now| seal.allowed.describe_changes(&now))
     }
 
-    /// Returns the settings with which git would start programs or look elsewhere.
+    /// Returns the git settings that make git start programs or read other files.
     fn scan_git_settings(&self) -> Result<ScannedGitSettings, SealError> {
         let settings = git::read_sensitive_settings(&self.root)?.into_iter();
         let sealed = settings.map(|(name, value)| SealedGitSetting { name, sha256: sha256_hex(&value) });
@@ -191,18 +191,18 @@ impl FileSealer {
         Ok(ScannedGitSettings { git, allowed })
     }
 
-    /// Knows the same of another checkout. What lies elsewhere is not there.
+    /// Returns a sealer for the same files in another checkout. Files outside the work tree are left out.
     pub(super) fn for_checkout(&self, root: &Path) -> Self {
-        let there = |paths: &[PathBuf]| {
+        let relocate = |paths: &[PathBuf]| {
             paths.iter().filter_map(|path| Some(root.join(path.strip_prefix(&self.root).ok()?))).collect()
         };
         Self {
             root: root.to_path_buf(),
-            ralph_files: there(&self.ralph_files),
-            ralph_folders: there(&self.ralph_folders),
-            volatile_folders: there(&self.volatile_folders),
-            program_folders: there(&self.program_folders),
-            command_files: there(&self.command_files),
+            ralph_files: relocate(&self.ralph_files),
+            ralph_folders: relocate(&self.ralph_folders),
+            volatile_folders: relocate(&self.volatile_folders),
+            program_folders: relocate(&self.program_folders),
+            command_files: relocate(&self.command_files),
             notes: Vec::new(),
             criteria: Vec::new(),
             guard_patterns: self.guard_patterns.clone(),
@@ -211,7 +211,7 @@ impl FileSealer {
         }
     }
 
-    /// Knows the same but for programs, which may be installed anew.
+    /// Returns a sealer for the same files except programs: the setup of a checkout may install them again.
     pub(super) fn without_programs(&self) -> Self {
         Self { program_folders: Vec::new(), ..self.for_checkout(&self.root) }
     }
@@ -223,7 +223,7 @@ impl FileSealer {
         Ok(found.files.into_keys().collect())
     }
 
-    /// What was sealed is looked for under its name, whatever lies there now.
+    /// Hashes the files that are always sealed, and everything that is now at the paths of the sealed files.
     fn rescan_files(&self, sealed: &[SealedFile]) -> Result<ScannedFiles, SealError> {
         let mut found = self.scan_fixed_files()?;
         for file in sealed {
@@ -234,7 +234,7 @@ impl FileSealer {
         Ok(found)
     }
 
-    /// Returns what is sealed wherever it comes from: guarded files, ralph's own, and programs in the work tree.
+    /// Hashes the files that are always sealed: guarded files, ralph's files, and programs in the work tree.
     fn scan_fixed_files(&self) -> Result<ScannedFiles, SealError> {
         let mut found = ScannedFiles::default();
         if !self.guard_patterns.is_empty() {
@@ -256,10 +256,11 @@ impl FileSealer {
         Ok(found)
     }
 
-    /// Everything in a folder of programs is one. In the root of the work tree, which is full of other files, it can be run.
+    /// Every file in a program folder counts as a program. If the root of the work tree is a program folder, only its
+    /// executable files count.
     fn is_program(&self, folder: &Path, path: &Path) -> bool {
-        let is_run = || path.metadata().is_ok_and(|about| is_executable(&about));
-        !path.is_dir() && (folder != self.root || is_run())
+        let is_executable_file = || path.metadata().is_ok_and(|metadata| is_executable(&metadata));
+        !path.is_dir() && (folder != self.root || is_executable_file())
     }
 
     fn walk_folder(
@@ -278,7 +279,7 @@ impl FileSealer {
             }
             let name = self.relative_name(&path);
             let kind = path.symlink_metadata().map_err(|error| unreadable_error(&path, error))?.file_type();
-            // A link in the place of a folder is a change of all that is in it.
+            // A link that replaces a folder changes everything in it.
             let is_wanted_link = || kind.is_symlink() && is_wanted(&format!("{name}/_"));
             if kind.is_dir() {
                 self.walk_folder(&path, is_wanted, found)?;
@@ -289,21 +290,22 @@ impl FileSealer {
         Ok(())
     }
 
-    /// Hashes a file, if it is there.
+    /// Hashes a file, if it exists.
     fn hash_file_into(&self, path: &Path, found: &mut ScannedFiles) -> Result<(), SealError> {
         let name = self.relative_name(path);
         let is_allowed = self.allowed_patterns.matches(&name);
         if is_allowed && found.drop_allowed_if_full() {
             return Ok(());
         }
-        let among = if is_allowed { &mut found.allowed } else { &mut found.files };
+        let hashed = if is_allowed { &mut found.allowed } else { &mut found.files };
         if let Some((kind, sha256)) = hash_path(path).map_err(|source| unreadable_error(path, source))? {
-            among.insert(name.clone(), SealedFile { path: name, kind, sha256 });
+            hashed.insert(name.clone(), SealedFile { path: name, kind, sha256 });
         }
         if found.files.len() > MAX_SEALED_FILES { Err(SealError::TooManyFiles) } else { Ok(()) }
     }
 
-    /// Returns the path from the root. Two files never have the same name.
+    /// Returns the path relative to the root. Different files never get the same name, even if their paths are not
+    /// UTF-8.
     fn relative_name(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         match inside.to_str() {
@@ -313,17 +315,17 @@ impl FileSealer {
     }
 }
 
-/// Files by their names: those that must not change, and those that may.
+/// Hashed files by name: those that must not change, and those that may.
 #[derive(Default)]
 struct ScannedFiles {
     files: BTreeMap<String, SealedFile>,
     allowed: BTreeMap<String, SealedFile>,
-    /// There are so many of these that none is kept.
+    /// There are more allowed files than the limit, so none is kept.
     has_too_many_allowed: bool,
 }
 
 impl ScannedFiles {
-    /// Tells whether there is no room for another file that may change.
+    /// Drops all allowed files if there are too many. Returns whether they are dropped.
     fn drop_allowed_if_full(&mut self) -> bool {
         if self.allowed.len() >= AllowedChanges::MAX_FILES {
             self.has_too_many_allowed = true;
@@ -337,7 +339,7 @@ impl ScannedFiles {
     }
 }
 
-/// The same of settings.
+/// Git settings: those that must not change, and those that may.
 struct ScannedGitSettings {
     git: Vec<SealedGitSetting>,
     allowed: Vec<SealedGitSetting>,
@@ -347,7 +349,8 @@ fn into_sealed_files(files: BTreeMap<String, SealedFile>) -> Vec<SealedFile> {
     files.into_values().collect()
 }
 
-/// Where the home is the root of the project, folders with common names are the project's own.
+/// Returns the folders of ralph to seal. If the ralph home is the project root, folders with common names belong to the
+/// project and are left out.
 fn ralph_folders_of(project: &Project) -> Vec<PathBuf> {
     let named = RALPH_FOLDERS.iter().map(|name| project.home.join(name));
     let named = named.filter(|_| !project.is_own_home());
@@ -358,7 +361,7 @@ fn unreadable_error(path: &Path, source: io::Error) -> SealError {
     SealError::Unreadable { path: path.to_path_buf(), source }
 }
 
-/// Returns what lies in a folder; nothing where there is none.
+/// Returns the entries of a folder; empty if the folder does not exist.
 fn list_folder(folder: &Path) -> Result<Vec<PathBuf>, SealError> {
     let listed = match fs::read_dir(folder) {
         Ok(listed) => listed,

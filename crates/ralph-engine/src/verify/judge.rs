@@ -1,4 +1,4 @@
-//! Judges: whom to ask, and what they said. What it is worth is decided elsewhere.
+//! Sends a question to a judge and returns its reply. The core evaluates the reply.
 use std::time::Duration;
 
 use ralph_core::attempt::ModelSpend;
@@ -9,33 +9,31 @@ use super::verification_control::VerificationControl;
 use super::{CheckContext, api_judge};
 use ralph_process::RawLog;
 
-/// A judge: whom to ask, and what a silence means.
+/// The configured judge, and the policy for the case that it fails.
 pub struct ClaimJudge {
-    /// What the user calls it.
+    /// The name in the configuration.
     pub name: String,
     pub connection: JudgeConnection,
     pub model: Option<String>,
     pub on_error: JudgeErrorPolicy,
     pub timeout: Duration,
-    /// The commit that the work began from.
+    /// The commit from which the work started.
     pub base: String,
 }
 
-/// How a judge is asked.
 pub enum JudgeConnection {
     Agent(AgentJudge),
     Api(JudgeEndpoint),
 }
 
-/// What is asked of whom.
 pub(super) struct JudgeQuestion<'a> {
     pub(super) text: &'a str,
-    /// The model that the criterion or the settings name.
+    /// The model of the criterion, else of the settings.
     pub(super) model: Option<&'a str>,
     pub(super) timeout: Duration,
 }
 
-/// What a judge said, in its own words, and what it used.
+/// The text of a judge's answer or the reason of its failure, and its usage.
 pub(super) struct JudgeReply {
     pub(super) text: Result<String, String>,
     pub(super) model: Option<String>,
@@ -43,20 +41,18 @@ pub(super) struct JudgeReply {
     pub(super) leftovers: u32,
 }
 
-/// Asks once. Question and answer are in the log.
+/// Sends one question. Question and answer are written to the log.
 pub(super) async fn ask_judge(
     context: &CheckContext,
     judge: &ClaimJudge,
-    (question, model): (&str, Option<&str>),
+    question: &JudgeQuestion<'_>,
     mut log: RawLog,
     control: &mut VerificationControl,
 ) -> JudgeReply {
-    log.write(&mut format!("{question}\n[ralph: the answer of {}]\n", judge.name).into_bytes());
-    let model = model.or(judge.model.as_deref());
-    let question = JudgeQuestion { text: question, model, timeout: judge.timeout };
+    log.write(&mut format!("{}\n[ralph: answer of {}]\n", question.text, judge.name).into_bytes());
     match &judge.connection {
-        JudgeConnection::Agent(agent) => agent_judge::ask_agent(context, agent, &question, log, control).await,
-        JudgeConnection::Api(endpoint) => api_judge::ask_api(endpoint, &question, log, control).await,
+        JudgeConnection::Agent(agent) => agent_judge::ask_agent(context, agent, question, log, control).await,
+        JudgeConnection::Api(endpoint) => api_judge::ask_api(endpoint, question, log, control).await,
     }
 }
 

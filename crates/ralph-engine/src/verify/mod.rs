@@ -1,4 +1,4 @@
-//! The verifiers: they look at what was claimed and bring evidence. They never decide what follows from it.
+//! The verifiers: they check a claim and collect evidence. The core decides what follows from it.
 mod acceptance;
 mod agent_judge;
 mod api_judge;
@@ -42,24 +42,23 @@ pub use judge::{ClaimJudge, JudgeConnection};
 pub use seal_monitor::SealMonitor;
 pub use verification_control::VerificationControl;
 
-/// All that a verification of one claim needs.
+/// Everything that the verification of one claim needs.
 pub struct CheckContext {
     pub keeper: Keeper,
     pub environment: CheckEnvironment,
-    /// What is known already.
+    /// Results of checks that accepted earlier in the run.
     pub cache: CheckCache,
-    /// What must stay as it is while the checks run.
+    /// Detects changes of sealed files while the checks run.
     pub seal_monitor: SealMonitor,
-    /// Where the checks leave their output.
+    /// The folder for the output of the checks.
     pub log_folder: PathBuf,
-    /// The name that the logs begin with.
+    /// The prefix of all log file names.
     pub log_prefix: String,
-    /// The room for them.
+    /// The disk space that logs may use.
     pub log_budget: LogBudget,
-    /// The folder of the plugins.
     pub plugin_folder: PathBuf,
     pub claim: SubmittedClaim,
-    /// Who judges, where a criterion asks for a judge.
+    /// The judge for semantic criteria.
     pub judge: Option<ClaimJudge>,
 }
 
@@ -67,16 +66,16 @@ pub struct CheckContext {
 #[derive(Debug, Clone, Default)]
 pub struct SubmittedClaim {
     pub promise: String,
-    /// The agent's last message, bounded.
+    /// The agent's last message, truncated to a limit.
     pub report: String,
-    /// The file with all that the agent printed.
+    /// The file with the complete output of the agent.
     pub output_file: PathBuf,
 }
 
-/// Which criterion is looked at.
+/// The position of a criterion among the criteria of a claim.
 struct CheckPosition<'a> {
-    /// Its number; stages have theirs after a dot, further tries after that.
+    /// The number of the criterion, then `.` and the number of the stage, then `-try-` and the number of the retry.
     label: String,
-    /// What was seen before it.
+    /// The evidence of the criteria and stages before it.
     earlier_evidence: &'a [CheckEvidence],
 }

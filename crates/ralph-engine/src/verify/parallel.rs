@@ -1,4 +1,5 @@
-//! Several looks at once. Every order reaches all of them, and a pause has been passed on when the last one has it.
+//! Runs several checks in parallel. Every command is sent to all of them, and a pause is confirmed when the last one
+//! has confirmed it.
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
@@ -9,23 +10,23 @@ use tokio::sync::oneshot;
 use super::verification_control::VerificationControl;
 use ralph_process::JobCommand;
 
-/// A look that has an ear for orders of its own.
+/// A check that receives control commands through a separate channel.
 pub(super) type CheckFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Waits for all looks and returns what they came to, in their order. `told` are their ears.
+/// Waits for all checks and returns their results in order. Commands are forwarded to `senders`, one for each check.
 pub(super) async fn run_in_parallel<T: Send>(
     control: &mut VerificationControl,
     senders: &[UnboundedSender<JobCommand>],
     checks: Vec<CheckFuture<'_, T>>,
 ) -> Vec<T> {
-    let mut looking: Vec<ParallelCheck<'_, T>> = checks.into_iter().map(ParallelCheck::Running).collect();
+    let mut running: Vec<ParallelCheck<'_, T>> = checks.into_iter().map(ParallelCheck::Running).collect();
     loop {
         tokio::select! {
-            () = wait_for_all(&mut looking) => break,
-            order = control.next_command() => broadcast_command(order, senders),
+            () = wait_for_all(&mut running) => break,
+            command = control.next_command() => broadcast_command(command, senders),
         }
     }
-    looking.into_iter().filter_map(ParallelCheck::into_result).collect()
+    running.into_iter().filter_map(ParallelCheck::into_result).collect()
 }
 
 enum ParallelCheck<'a, T> {
@@ -37,19 +38,19 @@ impl<T> ParallelCheck<'_, T> {
     fn into_result(self) -> Option<T> {
         match self {
             Self::Running(_) => None,
-            Self::Finished(seen) => Some(seen),
+            Self::Finished(result) => Some(result),
         }
     }
 }
 
-/// Waits until none of them is looking any more.
+/// Polls the checks until all are finished.
 async fn wait_for_all<T>(checks: &mut [ParallelCheck<'_, T>]) {
     poll_fn(|context| {
         let mut waiting = false;
-        for one in checks.iter_mut() {
-            if let ParallelCheck::Running(future) = one {
+        for check in checks.iter_mut() {
+            if let ParallelCheck::Running(future) = check {
                 match future.as_mut().poll(context) {
-                    Poll::Ready(seen) => *one = ParallelCheck::Finished(seen),
+                    Poll::Ready(result) => *check = ParallelCheck::Finished(result),
                     Poll::Pending => waiting = true,
                 }
             }
@@ -59,31 +60,31 @@ async fn wait_for_all<T>(checks: &mut [ParallelCheck<'_, T>]) {
     .await;
 }
 
-fn broadcast_command(order: JobCommand, senders: &[UnboundedSender<JobCommand>]) {
-    let all = |order: fn() -> JobCommand| senders.iter().for_each(|tell| drop(tell.send(order())));
-    match order {
+fn broadcast_command(command: JobCommand, senders: &[UnboundedSender<JobCommand>]) {
+    let send_all = |command: fn() -> JobCommand| senders.iter().for_each(|sender| drop(sender.send(command())));
+    match command {
         JobCommand::Stop { signal, grace } => {
-            senders.iter().for_each(|tell| drop(tell.send(JobCommand::Stop { signal, grace })));
+            senders.iter().for_each(|sender| drop(sender.send(JobCommand::Stop { signal, grace })));
         }
-        JobCommand::Kill => all(|| JobCommand::Kill),
-        JobCommand::Resume => all(|| JobCommand::Resume),
-        JobCommand::Pause { delivered: passed_on } => broadcast_pause(passed_on, senders),
+        JobCommand::Kill => send_all(|| JobCommand::Kill),
+        JobCommand::Resume => send_all(|| JobCommand::Resume),
+        JobCommand::Pause { delivered } => broadcast_pause(delivered, senders),
     }
 }
 
-fn broadcast_pause(passed_on: oneshot::Sender<()>, senders: &[UnboundedSender<JobCommand>]) {
-    let mut passed = Vec::new();
-    for tell in senders {
-        let (one, has_it) = oneshot::channel();
-        let _ = tell.send(JobCommand::Pause { delivered: one });
-        passed.push(has_it);
+fn broadcast_pause(delivered: oneshot::Sender<()>, senders: &[UnboundedSender<JobCommand>]) {
+    let mut confirmations = Vec::new();
+    for sender in senders {
+        let (delivered_to_check, confirmation) = oneshot::channel();
+        let _ = sender.send(JobCommand::Pause { delivered: delivered_to_check });
+        confirmations.push(confirmation);
     }
     tokio::spawn(async move {
-        for has_it in passed {
-            // One that has ended in between needs no pause.
-            let _ = has_it.await;
+        for confirmation in confirmations {
+            // A check that has ended does not need the pause.
+            let _ = confirmation.await;
         }
-        let _ = passed_on.send(());
+        let _ = delivered.send(());
     });
 }
 
@@ -95,7 +96,7 @@ mod tests {
 
     fn receive_pause(received: &mut UnboundedReceiver<JobCommand>) -> oneshot::Sender<()> {
         match received.try_recv() {
-            Ok(JobCommand::Pause { delivered: passed_on }) => passed_on,
+            Ok(JobCommand::Pause { delivered }) => delivered,
             other => panic!("{other:?}"),
         }
     }
@@ -103,30 +104,30 @@ mod tests {
     // spec: V4
     // fault: 18
     #[tokio::test]
-    async fn a_pause_has_been_passed_on_when_the_last_one_has_it() {
+    async fn a_pause_is_confirmed_when_the_last_check_has_confirmed_it() {
         let ((first, mut a), (second, mut b)) = (unbounded_channel(), unbounded_channel());
-        let (passed_on, mut passed) = oneshot::channel();
-        broadcast_command(JobCommand::Pause { delivered: passed_on }, &[first, second]);
+        let (delivered, mut confirmation) = oneshot::channel();
+        broadcast_command(JobCommand::Pause { delivered }, &[first, second]);
         receive_pause(&mut a).send(()).unwrap();
         tokio::task::yield_now().await;
-        assert!(passed.try_recv().is_err(), "the other one has not got it yet");
+        assert!(confirmation.try_recv().is_err(), "the second check has not confirmed it yet");
         drop(receive_pause(&mut b));
-        passed.await.unwrap();
+        confirmation.await.unwrap();
     }
 
     // spec: V4
     #[tokio::test]
     async fn results_keep_the_order_of_the_checks() {
-        let (_orders, received) = unbounded_channel();
-        let mut control = VerificationControl::new(received);
+        let (_sender, receiver) = unbounded_channel();
+        let mut control = VerificationControl::new(receiver);
         let (late, is_late) = oneshot::channel();
-        let looks: Vec<CheckFuture<'_, u32>> = vec![
+        let checks: Vec<CheckFuture<'_, u32>> = vec![
             Box::pin(async { is_late.await.map_or(0, |()| 1) }),
             Box::pin(async {
                 late.send(()).unwrap();
                 2
             }),
         ];
-        assert_eq!(run_in_parallel(&mut control, &[], looks).await, [1, 2]);
+        assert_eq!(run_in_parallel(&mut control, &[], checks).await, [1, 2]);
     }
 }

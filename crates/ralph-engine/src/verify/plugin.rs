@@ -1,12 +1,14 @@
-//! Plugins: programs of the user's in the folder of verifiers. One is asked with JSON on standard input and answers with
-//! JSON on standard output.
+//! Plugins: programs in the verifiers folder of the user. A plugin reads a JSON request on stdin and writes a JSON
+//! answer to stdout.
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ralph_core::criterion::{PluginCheck, VerificationMethod};
-use ralph_core::evidence::{CheckEnding, CheckEvidence, EvidenceKind, MAX_PLUGIN_ANSWER_BYTES, evaluate_plugin};
+use ralph_core::evidence::{
+    CheckEnding, CheckEvidence, EvidenceKind, MAX_PLUGIN_ANSWER_BYTES, ReasonedVerdict, evaluate_plugin,
+};
 use serde_json::{Value, json};
 
 use super::external::sanitize_and_redact;
@@ -16,43 +18,44 @@ use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckPosition};
 use ralph_process::{JobListener, JobSpec, OutputTail, OutputTiming, RawLog, StdinSource};
 
-/// The version of the question.
+/// The version of the request format.
 const REQUEST_VERSION: u32 = 1;
-/// How much of its complaints goes into the evidence.
+/// How much of a plugin's stderr goes into the evidence.
 const STDERR_TAIL_BYTES: usize = 8_192;
 
 pub(super) async fn run_plugin_check(
     context: &CheckContext,
     check: &PluginCheck,
-    (position, name): (&CheckPosition<'_>, Option<&str>),
+    position: &CheckPosition<'_>,
+    name: Option<&str>,
     control: &mut VerificationControl,
 ) -> CheckEvidence {
-    let began = Instant::now();
+    let started = Instant::now();
     let log = format!("{}.check-{}.log", context.log_prefix, position.label);
-    let mut ear = PluginOutputReader::new(RawLog::new(context.log_folder.join(&log), &context.log_budget));
-    let ran = match find_plugin(&context.plugin_folder, &check.plugin) {
+    let mut output = PluginOutputReader::new(RawLog::new(context.log_folder.join(&log), &context.log_budget));
+    let result = match find_plugin(&context.plugin_folder, &check.plugin) {
         Ok(path) => {
-            let asked = build_request(context, check, name).to_string();
-            let time = Duration::from_millis(check.timeout_ms);
-            let (compiled, mut job) = (PycacheFolder::new_in(&context.log_folder), build_job(context, path));
-            compiled.set_variable(&mut job.env, &BTreeMap::new());
-            let program = CheckProgram { job, input: asked.into_bytes(), timeout: time };
-            program::run_program(&context.keeper, program, &mut ear, control).await
+            let request = build_request(context, check, name).to_string();
+            let timeout = Duration::from_millis(check.timeout_ms);
+            let (pycache, mut job) = (PycacheFolder::new_in(&context.log_folder), build_job(context, path));
+            pycache.set_variable(&mut job.env, &BTreeMap::new());
+            let program = CheckProgram { job, input: request.into_bytes(), timeout };
+            program::run_program(&context.keeper, program, &mut output, control).await
         }
-        Err(why) => ProgramResult::not_started(why),
+        Err(reason) => ProgramResult::not_started(reason),
     };
-    // A log that is not whole does not change what was answered.
-    let _ = ear.log.finish();
-    let (verdict, reason) = evaluate_plugin(&ran.ending, &ear.answer);
+    // An incomplete log does not change the answer.
+    let _ = output.log.finish();
+    let ReasonedVerdict { verdict, reason } = evaluate_plugin(&result.ending, &output.answer);
     CheckEvidence {
-        exit_code: match ran.ending {
+        exit_code: match result.ending {
             CheckEnding::Exited { code } => Some(code),
             CheckEnding::Signalled { .. } | CheckEnding::TimedOut | CheckEnding::NotStarted { .. } => None,
         },
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        tail: sanitize_and_redact(&ear.stderr_tail.finish()),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        tail: sanitize_and_redact(&output.stderr_tail.finish()),
         log,
-        leftovers: ran.leftovers,
+        leftovers: result.leftovers,
         ..CheckEvidence::without_output(
             EvidenceKind::Plugin,
             VerificationMethod::Plugin(check.clone()).summary_line(),
@@ -62,10 +65,10 @@ pub(super) async fn run_plugin_check(
     }
 }
 
-/// Returns the program of that name, which lies in the folder also by its links.
+/// Returns the path of a plugin. A link that leads out of the folder is refused.
 fn find_plugin(folder: &Path, name: &str) -> Result<PathBuf, String> {
     if !PluginCheck::is_valid_name(name) {
-        return Err(format!("{name:?} is no name of a plugin"));
+        return Err(format!("{name:?} is not a valid plugin name"));
     }
     let missing = |error| format!("there is no plugin {name} in {}: {error}", folder.display());
     let real = folder.join(name).canonicalize().map_err(missing)?;
@@ -99,7 +102,7 @@ fn build_job(context: &CheckContext, program: PathBuf) -> JobSpec {
     }
 }
 
-/// Keeps the answer, one byte more than it may have, and the end of what stands on stderr.
+/// Collects the answer, up to one byte over its limit, and the tail of stderr.
 struct PluginOutputReader {
     answer: Vec<u8>,
     stderr_tail: OutputTail,
@@ -107,7 +110,7 @@ struct PluginOutputReader {
 }
 
 impl PluginOutputReader {
-    /// The log is there even if nothing is printed.
+    /// Creates the log file even if the plugin prints nothing.
     fn new(mut log: RawLog) -> Self {
         log.write(&mut Vec::new());
         Self { answer: Vec::new(), stderr_tail: OutputTail::new(STDERR_TAIL_BYTES), log }

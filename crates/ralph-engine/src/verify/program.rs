@@ -1,4 +1,5 @@
-//! Runs one program for a verifier: its input in, a limit of time, orders passed on, and its whole tree gone afterwards.
+//! Runs one program for a verifier: writes its stdin, enforces a timeout, forwards control commands, and kills its
+//! descendants at the end.
 use std::time::Duration;
 
 use ralph_core::evidence::CheckEnding;
@@ -13,7 +14,7 @@ pub(super) struct CheckProgram {
     pub(super) timeout: Duration,
 }
 
-/// How a program ended, and how many descendants it left behind; they were killed.
+/// How a program ended, and how many descendants were still running and were killed.
 pub(super) struct ProgramResult {
     pub(super) ending: CheckEnding,
     pub(super) leftovers: u32,
@@ -31,27 +32,27 @@ pub(super) async fn run_program(
     listener: &mut impl JobListener,
     control: &mut VerificationControl,
 ) -> ProgramResult {
-    let CheckProgram { job, input, timeout: time } = program;
+    let CheckProgram { job, input, timeout } = program;
     let job = match keeper.spawn(job).await {
         Ok(job) => job,
         Err(error) => return ProgramResult::not_started(error.to_string()),
     };
-    let (inner, mut received) = mpsc::unbounded_channel();
-    let mut pumping = std::pin::pin!(pump_job(job, JobInput::Whole(input), &mut received, listener));
-    let mut time = PausableDeadline::new(time);
+    let (command_sender, mut command_receiver) = mpsc::unbounded_channel();
+    let mut pumping = std::pin::pin!(pump_job(job, JobInput::Whole(input), &mut command_receiver, listener));
+    let mut deadline = PausableDeadline::new(timeout);
     let mut timed_out = false;
     let pumped = loop {
         tokio::select! {
-            // On waking from Ctrl-Z an order and the end of the time may both be there: the order comes first.
+            // After Ctrl-Z and `fg`, a command and the timeout may both be ready: the command must come first.
             biased;
             pumped = &mut pumping => break pumped,
-            order = control.next_command() => {
-                time.apply_command(&order);
-                drop(inner.send(order));
+            command = control.next_command() => {
+                deadline.apply_command(&command);
+                drop(command_sender.send(command));
             }
-            () = time.wait_until_expired(), if !timed_out => {
+            () = deadline.wait_until_expired(), if !timed_out => {
                 timed_out = true;
-                let _ = inner.send(JobCommand::Kill);
+                let _ = command_sender.send(JobCommand::Kill);
             }
         }
     };
@@ -62,7 +63,7 @@ pub(super) async fn run_program(
     }
 }
 
-/// How long a program may still take. While it stands paused, its time stands still.
+/// A deadline that is extended by the time in which the program is paused.
 pub(super) struct PausableDeadline {
     deadline: tokio::time::Instant,
     paused_since: Option<tokio::time::Instant>,
@@ -73,8 +74,8 @@ impl PausableDeadline {
         Self { deadline: tokio::time::Instant::now() + timeout, paused_since: None }
     }
 
-    pub(super) fn apply_command(&mut self, order: &JobCommand) {
-        match order {
+    pub(super) fn apply_command(&mut self, command: &JobCommand) {
+        match command {
             JobCommand::Pause { .. } => self.paused_since = Some(tokio::time::Instant::now()),
             JobCommand::Resume => {
                 self.deadline += self.paused_since.take().map(|since| since.elapsed()).unwrap_or_default();
@@ -83,10 +84,9 @@ impl PausableDeadline {
         }
     }
 
-    /// Returns what is left of it now.
     pub(super) fn remaining_ms(&self) -> u64 {
-        let left = self.deadline.saturating_duration_since(tokio::time::Instant::now());
-        u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+        let remaining = self.deadline.saturating_duration_since(tokio::time::Instant::now());
+        u64::try_from(remaining.as_millis()).unwrap_or(u64::MAX)
     }
 
     pub(super) async fn wait_until_expired(&self) {
@@ -102,7 +102,7 @@ fn to_check_ending(exit: JobExit) -> CheckEnding {
         JobExit::Code(code) => CheckEnding::Exited { code },
         JobExit::Signal(signal) => CheckEnding::Signalled { signal },
         JobExit::SupervisorDied => CheckEnding::NotStarted { why: "its supervisor was killed".to_owned() },
-        // No check has a ceiling today; one that has is stopped by us, which says nothing about the work.
+        // Checks have no memory limit today. If one is killed by such a limit, that proves nothing about the work.
         JobExit::OverMemory { .. } => CheckEnding::NotStarted { why: "it used too much memory".to_owned() },
     }
 }
@@ -114,15 +114,16 @@ mod tests {
     // fault: 18
     // spec: V2
     #[tokio::test]
-    async fn the_time_of_a_paused_check_stands_still() {
-        let mut time = PausableDeadline::new(Duration::ZERO);
-        let (passed_on, _) = tokio::sync::oneshot::channel();
-        let until = time.deadline;
-        time.apply_command(&JobCommand::Pause { delivered: passed_on });
+    async fn a_paused_check_does_not_time_out() {
+        let mut deadline = PausableDeadline::new(Duration::ZERO);
+        let (delivered, _) = tokio::sync::oneshot::channel();
+        let before = deadline.deadline;
+        deadline.apply_command(&JobCommand::Pause { delivered });
         let pause = Duration::from_millis(20);
-        assert!(tokio::time::timeout(pause, time.wait_until_expired()).await.is_err(), "it is not up during the pause");
-        time.apply_command(&JobCommand::Resume);
-        assert!(time.deadline >= until + pause);
-        time.wait_until_expired().await;
+        let expired = tokio::time::timeout(pause, deadline.wait_until_expired()).await;
+        assert!(expired.is_err(), "it does not expire during the pause");
+        deadline.apply_command(&JobCommand::Resume);
+        assert!(deadline.deadline >= before + pause);
+        deadline.wait_until_expired().await;
     }
 }

@@ -1,12 +1,12 @@
-//! A place for what Python compiles, for one program: whatever was left beside the sources since the run began could say anything,
-//! and is not read.
+//! A separate bytecode cache for Python, for one program: the agent could have placed manipulated `.pyc` files next to
+//! the sources, so they are not read.
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 const PYCACHE_VARIABLE: &str = "PYTHONPYCACHEPREFIX";
 
-/// Python makes the folder if it needs it. It is gone with its value.
+/// A folder that Python creates on demand. It is removed when this value is dropped.
 pub(super) struct PycacheFolder {
     path: PathBuf,
 }
@@ -16,7 +16,7 @@ impl PycacheFolder {
         Self { path: folder.join(format!("compiled-{}", uuid::Uuid::new_v4().simple())) }
     }
 
-    /// Names it in an environment, unless the check says something else.
+    /// Sets the variable for the folder in `env`, unless the check sets it.
     pub(super) fn set_variable(&self, env: &mut Vec<(OsString, OsString)>, check_env: &BTreeMap<String, String>) {
         if !check_env.contains_key(PYCACHE_VARIABLE) {
             env.retain(|(name, _)| name != PYCACHE_VARIABLE);

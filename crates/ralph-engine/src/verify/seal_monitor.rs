@@ -1,5 +1,5 @@
-//! Keeps an eye on what is sealed while the checks run: they run the work's own code, which could change what decides. Looked at
-//! after every program that was run; what was found broken once stays broken.
+//! Monitors the seal while the checks run: they execute code of the agent, which could change sealed files. The seal is
+//! checked after every program; once broken, it stays broken.
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::evidence::{CheckEvidence, EvidenceKind, Verdict};
@@ -8,7 +8,7 @@ use ralph_core::seal::{Seal, SealedFile, allowed_changes_evidence, seal_evidence
 use super::file_sealer::FileSealer;
 use super::verification_control::VerificationControl;
 
-/// Watches nothing by default.
+/// Detects changes of sealed files. The default value monitors nothing.
 #[derive(Clone, Default)]
 pub struct SealMonitor {
     monitored: Option<Arc<MonitoredSeal>>,
@@ -17,13 +17,18 @@ pub struct SealMonitor {
 struct MonitoredSeal {
     sealer: FileSealer,
     seal: Seal,
-    /// A clean room, and how its sealed files were when the checks began.
-    clean_checkout: Option<(FileSealer, Vec<SealedFile>)>,
+    clean_checkout: Option<SealedCheckout>,
     broken_evidence: Mutex<Option<CheckEvidence>>,
 }
 
+/// A clean checkout and the hashes of its sealed files before the checks.
+pub(super) struct SealedCheckout {
+    pub(super) sealer: FileSealer,
+    pub(super) files: Vec<SealedFile>,
+}
+
 impl SealMonitor {
-    pub(super) fn new(sealer: FileSealer, seal: Seal, clean_checkout: Option<(FileSealer, Vec<SealedFile>)>) -> Self {
+    pub(super) fn new(sealer: FileSealer, seal: Seal, clean_checkout: Option<SealedCheckout>) -> Self {
         Self {
             monitored: Some(Arc::new(MonitoredSeal {
                 sealer,
@@ -34,28 +39,28 @@ impl SealMonitor {
         }
     }
 
-    /// Looks whether everything is still as it was sealed. That may be much, so it does not hold up the driver.
+    /// Checks whether everything is still as it was sealed, on another thread, because there may be many files.
     pub(super) async fn check_seal(&self, control: &mut VerificationControl) {
-        let Some(over) = self.monitored.clone().filter(|over| over.broken_evidence().is_none()) else {
+        let Some(monitored) = self.monitored.clone().filter(|monitored| monitored.broken_evidence().is_none()) else {
             return;
         };
-        let looking = over.clone();
-        let changes = control.run_blocking(move || looking.find_changes()).await.unwrap_or_else(|why| vec![why]);
+        let checked = monitored.clone();
+        let changes = control.run_blocking(move || checked.find_changes()).await.unwrap_or_else(|reason| vec![reason]);
         if control.is_stopped() {
-            over.record_broken(seal_not_checked());
+            monitored.record_broken(seal_not_checked());
         } else if !changes.is_empty() {
-            over.record_broken(seal_evidence_after_check(&changes));
+            monitored.record_broken(seal_evidence_after_check(&changes));
         }
     }
 
-    /// Returns what the seal says of changes that are allowed, if there are any.
+    /// Returns evidence of the allowed changes, if there are any.
     pub(super) async fn allowed_changes(&self, control: &mut VerificationControl) -> Option<CheckEvidence> {
-        let over = self.monitored.clone()?;
-        let changes = control.run_blocking(move || over.sealer.allowed_changes_since(&over.seal)).await;
-        allowed_changes_evidence(&changes.unwrap_or_else(|why| vec![why]))
+        let monitored = self.monitored.clone()?;
+        let changes = control.run_blocking(move || monitored.sealer.allowed_changes_since(&monitored.seal)).await;
+        allowed_changes_evidence(&changes.unwrap_or_else(|reason| vec![reason]))
     }
 
-    /// Returns what the seal says, if it is broken.
+    /// Returns the evidence of the broken seal, if it is broken.
     pub(super) fn broken_evidence(&self) -> Option<CheckEvidence> {
         self.monitored.as_ref()?.broken_evidence()
     }
@@ -64,8 +69,8 @@ impl SealMonitor {
 impl MonitoredSeal {
     fn find_changes(&self) -> Vec<String> {
         let mut changes = self.sealer.changes_since(&self.seal);
-        if let Some((there, files)) = &self.clean_checkout {
-            changes.extend(there.file_changes_since(files));
+        if let Some(checkout) = &self.clean_checkout {
+            changes.extend(checkout.sealer.file_changes_since(&checkout.files));
         }
         changes
     }
@@ -79,8 +84,8 @@ impl MonitoredSeal {
     }
 }
 
-/// Git may have been stopped in the middle: nobody knows.
+/// Returns the evidence for a stopped run: git may have been interrupted, so the state of the seal is unknown.
 pub(super) fn seal_not_checked() -> CheckEvidence {
-    let why = "it was not looked at: the run was stopped".to_owned();
-    CheckEvidence::without_output(EvidenceKind::Seal, "the seal".to_owned(), Verdict::CouldNotEvaluate, why)
+    let reason = "not checked: the run was stopped".to_owned();
+    CheckEvidence::without_output(EvidenceKind::Seal, "the seal".to_owned(), Verdict::CouldNotEvaluate, reason)
 }

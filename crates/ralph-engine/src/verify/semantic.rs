@@ -1,8 +1,8 @@
-//! Semantic checks: patterns in the agent's own words, then a judge.
+//! Semantic checks: first negative patterns in the agent's report, then a judge.
 use std::time::Instant;
 
 use ralph_core::criterion::{SemanticCheck, VerificationMethod};
-use ralph_core::evidence::{CheckEvidence, EvidenceKind, JudgeFinding, JudgeReport, Verdict};
+use ralph_core::evidence::{CheckEvidence, EvidenceKind, JudgeFinding, JudgeReport, ReasonedVerdict, Verdict};
 use ralph_core::judge::{
     JudgeAnswer, JudgeErrorPolicy, JudgeMaterial, MaterialBoundary, QuotationProblem, build_question, decide_verdict,
     find_negative_pattern, read_answer,
@@ -10,55 +10,55 @@ use ralph_core::judge::{
 
 use super::diff::diff_worktree;
 use super::external::sanitize_and_redact;
-use super::judge::{ClaimJudge, JudgeReply, ask_judge};
+use super::judge::{ClaimJudge, JudgeQuestion, JudgeReply, ask_judge};
 use super::verification_control::VerificationControl;
 use super::{CheckContext, CheckPosition};
 use ralph_process::RawLog;
 
-/// Looks at the agent's words first; where there is something to judge, asks the judge.
+/// Searches the agent's report for negative patterns, then asks the judge if there is something to judge.
 pub(super) async fn run_semantic_check(
     context: &CheckContext,
     check: &SemanticCheck,
     position: &CheckPosition<'_>,
     control: &mut VerificationControl,
 ) -> CheckEvidence {
-    let plain = |verdict, reason: String| {
+    let evidence = |verdict, reason: String| {
         let shown = VerificationMethod::Semantic(check.clone()).summary_line();
         CheckEvidence::without_output(EvidenceKind::Semantic, shown, verdict, sanitize_and_redact(&reason))
     };
     if let Some(pattern) = find_negative_pattern(&check.negative_patterns, &context.claim.report) {
-        return plain(Verdict::Rejected, format!("Found negative pattern: {pattern}"));
+        return evidence(Verdict::Rejected, format!("Found negative pattern: {pattern}"));
     }
     if check.check_for.is_empty() {
-        return plain(Verdict::Accepted, "No negative pattern was found, and there was nothing to judge".to_owned());
+        return evidence(Verdict::Accepted, "No negative pattern was found, and there was nothing to judge".to_owned());
     }
     match &context.judge {
-        Some(judge) => run_judge(context, judge, (check, position), control).await,
-        None => plain(Verdict::CouldNotEvaluate, "the run has no judge".to_owned()),
+        Some(judge) => run_judge(context, judge, check, position, control).await,
+        None => evidence(Verdict::CouldNotEvaluate, "the run has no judge".to_owned()),
     }
 }
 
 async fn run_judge(
     context: &CheckContext,
     judge: &ClaimJudge,
-    (check, position): (&SemanticCheck, &CheckPosition<'_>),
+    check: &SemanticCheck,
+    position: &CheckPosition<'_>,
     control: &mut VerificationControl,
 ) -> CheckEvidence {
-    let began = Instant::now();
-    let shown = || VerificationMethod::Semantic(check.clone()).summary_line();
-    let blind = |why: String| {
+    let started = Instant::now();
+    let could_not_evaluate = |reason: String| {
         CheckEvidence::without_output(
             EvidenceKind::Semantic,
-            shown(),
+            VerificationMethod::Semantic(check.clone()).summary_line(),
             Verdict::CouldNotEvaluate,
-            sanitize_and_redact(&why),
+            sanitize_and_redact(&reason),
         )
     };
     let diff = match diff_worktree(context, &judge.base, control).await {
-        // Whoever did the work can have caused it: nothing else is believed instead.
-        Err(why) => return blind(format!("git could not tell what was changed: {why}")),
+        // The agent can have caused the failure, so there is no fallback.
+        Err(reason) => return could_not_evaluate(format!("git could not determine the changes: {reason}")),
         Ok(_) if control.is_stopped() => {
-            return blind("the judge was not asked: the run was stopped".to_owned());
+            return could_not_evaluate("the judge was not asked: the run was stopped".to_owned());
         }
         Ok(diff) => diff,
     };
@@ -67,19 +67,21 @@ async fn run_judge(
         &sanitize_and_redact(&diff),
         position.earlier_evidence,
     );
-    let fence = MaterialBoundary::from_random(uuid::Uuid::new_v4().as_u128());
-    let question = build_question(&check.check_for, &material, &fence);
+    let boundary = MaterialBoundary::from_random(uuid::Uuid::new_v4().as_u128());
+    let text = build_question(&check.check_for, &material, &boundary);
+    let model = check.model.as_deref().or(judge.model.as_deref());
+    let question = JudgeQuestion { text: &text, model, timeout: judge.timeout };
     let log = format!("{}.check-{}.log", context.log_prefix, position.label);
-    let raw = RawLog::new(context.log_folder.join(&log), &context.log_budget);
-    let said = ask_judge(context, judge, (&question, check.model.as_deref()), raw, control).await;
-    let answer = match &said.text {
-        Ok(text) => read_answer(text, &check.check_for, &material, &fence).map_err(|error| error.to_string()),
-        Err(why) => Err(format!("the judge {} failed: {why}", judge.name)),
+    let raw_log = RawLog::new(context.log_folder.join(&log), &context.log_budget);
+    let reply = ask_judge(context, judge, &question, raw_log, control).await;
+    let answer = match &reply.text {
+        Ok(text) => read_answer(text, &check.check_for, &material, &boundary).map_err(|error| error.to_string()),
+        Err(reason) => Err(format!("the judge {} failed: {reason}", judge.name)),
     };
     CheckEvidence {
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         log,
-        ..conclude_evidence(check, judge, &said, answer)
+        ..conclude_evidence(check, judge, &reply, answer)
     }
 }
 
@@ -97,7 +99,7 @@ fn conclude_evidence(
     };
     match (answer, judge.on_error) {
         (Ok(answer), _) => {
-            let (verdict, reason) = decide_verdict(&answer);
+            let ReasonedVerdict { verdict, reason } = decide_verdict(&answer);
             let tail = render_findings(&answer);
             let judgement = JudgeReport {
                 judge: judge.name.clone(),
@@ -106,15 +108,15 @@ fn conclude_evidence(
             };
             CheckEvidence { judgement: Some(judgement), tail, ..evidence(verdict, reason) }
         }
-        (Err(why), JudgeErrorPolicy::Reject) => evidence(Verdict::CouldNotEvaluate, why),
-        (Err(why), JudgeErrorPolicy::StringMatch) => CheckEvidence {
+        (Err(reason), JudgeErrorPolicy::Reject) => evidence(Verdict::CouldNotEvaluate, reason),
+        (Err(reason), JudgeErrorPolicy::StringMatch) => CheckEvidence {
             unverified: true,
-            ..evidence(Verdict::Accepted, format!("unverified, by the promise alone: {why}"))
+            ..evidence(Verdict::Accepted, format!("unverified, by the promise alone: {reason}"))
         },
     }
 }
 
-/// Tells the agent what was found, one line a criterion.
+/// Renders the findings for the agent, one line per criterion.
 fn render_findings(answer: &JudgeAnswer) -> String {
     let lines = answer.findings.iter().map(|finding| {
         let criterion = &finding.criterion;
@@ -134,7 +136,7 @@ fn render_findings(answer: &JudgeAnswer) -> String {
     sanitize_and_redact(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// A judge repeats what it was shown, and may say anything.
+/// Removes control codes and secrets: a judge may quote any of its input.
 fn sanitize_findings(answer: JudgeAnswer) -> Vec<JudgeFinding> {
     let mut findings = answer.findings;
     for finding in &mut findings {

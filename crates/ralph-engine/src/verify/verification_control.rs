@@ -1,4 +1,4 @@
-//! The orders to a verification. Whatever looks at something when a stop comes is the last to look.
+//! The control commands of a verification. After a stop, no further check is started.
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use ralph_process::{JobCommand, with_cancel_flag};
 
 pub struct VerificationControl {
     receiver: UnboundedReceiver<JobCommand>,
-    /// Orders for the next program that runs.
+    /// Commands that arrived while no program was running; the next program gets them.
     pending_commands: VecDeque<JobCommand>,
     is_stopping: bool,
 }
@@ -20,43 +20,44 @@ impl VerificationControl {
         Self { receiver, pending_commands: VecDeque::new(), is_stopping: false }
     }
 
-    /// Waits for the next order. Who gives orders may be gone: then none comes.
+    /// Waits for the next command. Never returns once the sender is gone.
     pub(super) async fn next_command(&mut self) -> JobCommand {
         match self.pending_commands.pop_front() {
-            Some(order) => order,
+            Some(command) => command,
             None => self.receive_command().await,
         }
     }
 
     async fn receive_command(&mut self) -> JobCommand {
         match self.receiver.recv().await {
-            Some(order) => {
-                self.is_stopping |= order.ends_job();
-                order
+            Some(command) => {
+                self.is_stopping |= command.ends_job();
+                command
             }
             None => std::future::pending().await,
         }
     }
 
-    /// Tells whether the verification was told to end.
+    /// Returns whether a stop was requested.
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopping
     }
 
-    /// Does something that holds up its thread. A stop kills the programs that it runs; other orders wait for the next job.
+    /// Runs blocking work on another thread. A stop kills the programs that it runs; other commands wait for the next
+    /// program.
     pub async fn run_blocking<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, String> {
-        let halt = Arc::new(AtomicBool::new(self.is_stopping));
-        let heeded = halt.clone();
-        let mut working = tokio::task::spawn_blocking(move || with_cancel_flag(heeded, work));
+        let cancel_flag = Arc::new(AtomicBool::new(self.is_stopping));
+        let flag_of_worker = cancel_flag.clone();
+        let mut worker = tokio::task::spawn_blocking(move || with_cancel_flag(flag_of_worker, work));
         loop {
             tokio::select! {
-                done = &mut working => return done.map_err(|error| error.to_string()),
-                order = self.receive_command() => {
-                    halt.store(self.is_stopping, Ordering::Relaxed);
-                    self.pending_commands.push_back(order);
+                done = &mut worker => return done.map_err(|error| error.to_string()),
+                command = self.receive_command() => {
+                    cancel_flag.store(self.is_stopping, Ordering::Relaxed);
+                    self.pending_commands.push_back(command);
                 }
             }
         }

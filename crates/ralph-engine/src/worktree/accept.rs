@@ -1,41 +1,40 @@
-//! Work that was verified becomes the accepted work of its task.
+//! Records verified work as the accepted work of its task.
 use std::path::{Path, PathBuf};
 
 use super::snapshot::{keep_commit, next_numbered_ref};
 use super::{TaskWorktree, WorktreeError, WorktreeLayout, ref_names};
 use crate::git::{self, CommitAuthor, ExpectedRef, NewCommit, RefUpdate};
 
-/// What became of the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedWork {
     pub commit: String,
-    /// Where somebody has checked out the branch: it is not moved under their feet, and follows later.
+    /// The work tree in which the branch is checked out. The branch is not moved then, and follows later.
     pub checked_out_in: Option<PathBuf>,
 }
 
-/// Returns the accepted work of a task, if it has some.
+/// Returns the accepted work of a task, if any.
 pub fn accepted_commit(layout: &WorktreeLayout, name: &str) -> Result<Option<String>, WorktreeError> {
     Ok(git::resolve_commit(&layout.root, &ref_names::accepted_ref(name))?)
 }
 
-/// Where a task stands before its work is accepted. Who has read this and then found the task still its own, moves on from
-/// here or not at all.
+/// The references of a task before its work is accepted. A caller reads them, then checks that it still holds the task;
+/// the acceptance fails if the references have moved since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptanceBase {
     accepted: String,
     head: String,
 }
 
-/// Reads where a task stands.
+/// Reads the references of a task before an acceptance.
 pub fn read_acceptance_base(layout: &WorktreeLayout, tree: &TaskWorktree) -> Result<AcceptanceBase, WorktreeError> {
     let accepted = accepted_commit(layout, &tree.task_id)?
         .ok_or_else(|| WorktreeError::NothingAccepted { name: tree.task_id.clone() })?;
     Ok(AcceptanceBase { accepted, head: git::head_commit(&tree.path)?.ok_or(WorktreeError::NoCommitYet)? })
 }
 
-/// Moves the branch of a task on to what was verified in its tree: the files of `verified`, which is a tree or a commit, or
-/// else everything that lies there. What of it is not committed becomes a commit first. Where somebody else has moved
-/// anything meanwhile, nothing is.
+/// Moves the branch of a task to its verified work: the files of `verified`, which is a tree or a commit, or else all
+/// files of the work tree. Uncommitted files are committed first. If another process has moved a reference meanwhile,
+/// nothing is moved.
 pub fn accept_work(
     layout: &WorktreeLayout,
     tree: &TaskWorktree,
@@ -43,13 +42,13 @@ pub fn accept_work(
     stage: &str,
     verified: Option<&str>,
 ) -> Result<AcceptedWork, WorktreeError> {
-    let why = format!("ralph: {stage} accepted");
+    let reason = format!("ralph: {stage} accepted");
     let before = &from.accepted;
-    // An agent may have gone to a branch; the tree stands for itself.
-    git::move_detached_head(&tree.path, (&from.head, &from.head), &why)?;
+    // The agent may have checked out a branch; HEAD of a task work tree must be detached.
+    git::move_detached_head(&tree.path, &from.head, &from.head, &reason)?;
     let commit = commit_verified_work(tree, from, stage, verified)?;
     let branch = ref_names::branch_ref(&tree.task_id);
-    let held_by = find_branch_checkout(&layout.root, &branch)?;
+    let checked_out_in = find_branch_checkout(&layout.root, &branch)?;
     let mut moves = vec![RefUpdate::move_between(ref_names::accepted_ref(&tree.task_id), before, &commit)];
     if commit != *before {
         moves.push(RefUpdate::create(
@@ -57,92 +56,93 @@ pub fn accept_work(
             &commit,
         ));
     }
-    if held_by.is_none() {
-        moves.push(plan_branch_move(layout, tree, (before, &commit))?);
+    if checked_out_in.is_none() {
+        moves.push(plan_branch_move(layout, tree, before, &commit)?);
     }
-    git::update_refs(&layout.root, &moves, &why)?;
+    git::update_refs(&layout.root, &moves, &reason)?;
     if commit != from.head {
-        git::move_detached_head(&tree.path, (&from.head, &commit), &why)?;
+        git::move_detached_head(&tree.path, &from.head, &commit, &reason)?;
         git::reset_index(&tree.path, &commit)?;
     }
-    Ok(AcceptedWork { commit, checked_out_in: held_by })
+    Ok(AcceptedWork { commit, checked_out_in })
 }
 
-/// Returns the commit that holds exactly what was verified. Nothing stands on it yet.
+/// Returns the commit that contains exactly the verified files. No reference is moved.
 fn commit_verified_work(
     tree: &TaskWorktree,
     from: &AcceptanceBase,
     stage: &str,
     verified: Option<&str>,
 ) -> Result<String, WorktreeError> {
-    let message = format!("ralph: {} {stage}, what was not committed", tree.task_id);
-    let holds = match verified {
+    let message = format!("ralph: {} {stage}, uncommitted work", tree.task_id);
+    let contents = match verified {
         Some(verified) => verified.to_owned(),
         None => git::commit_worktree(&tree.path, &message)?.commit,
     };
-    let same = |commit: &str| git::have_same_tree(&tree.path, commit, &holds);
     let follows = git::is_ancestor(&tree.path, &from.accepted, &from.head)?;
-    // An agent that rewrote its history has rewritten nothing of what was accepted: its files come after that. One who
-    // accepted them may have been cut short before the tree stood on them.
-    let on = if follows { &from.head } else { &from.accepted };
-    match same(on)? {
-        Some(true) => return Ok(on.clone()),
+    // If the agent rewrote its history, its files become a new commit on top of the accepted work. An earlier
+    // acceptance may have been interrupted before HEAD was moved: then the accepted work contains these files already.
+    let parent = if follows { &from.head } else { &from.accepted };
+    match git::have_same_tree(&tree.path, parent, &contents)? {
+        Some(true) => return Ok(parent.clone()),
         Some(false) => {}
-        None => return Err(WorktreeError::VerifiedTreeMissing { tree: holds }),
+        None => return Err(WorktreeError::VerifiedTreeMissing { tree: contents }),
     }
-    let new = NewCommit { tree: &holds, parents: &[on], message: &message };
+    let new = NewCommit { tree: &contents, parents: &[parent], message: &message };
     Ok(git::commit_tree(&tree.path, &new, CommitAuthor::User)?)
 }
 
-/// Moves the branch, wherever between what was accepted before and now it is: an agent may have been on it. One that somebody
-/// removed is made again, and one that somebody moved away is left alone.
+/// Returns the update that moves the branch to the new accepted commit. The branch may be at any commit before it,
+/// because the agent may have used it. A deleted branch is created again; a branch with other commits is an error.
 fn plan_branch_move(
     layout: &WorktreeLayout,
     tree: &TaskWorktree,
-    (before, now): (&str, &str),
+    before: &str,
+    now: &str,
 ) -> Result<RefUpdate, WorktreeError> {
     let branch = ref_names::branch_ref(&tree.task_id);
-    let was = match git::resolve_commit(&layout.root, &branch)? {
+    let expected = match git::resolve_commit(&layout.root, &branch)? {
         None => ExpectedRef::Absent,
-        Some(at) if git::is_ancestor(&layout.root, &at, now)? => ExpectedRef::Commit(at),
-        Some(is) => {
-            return Err(WorktreeError::BranchMoved { branch: tree.branch(), current: is, expected: before.to_owned() });
+        Some(commit) if git::is_ancestor(&layout.root, &commit, now)? => ExpectedRef::Commit(commit),
+        Some(current) => {
+            return Err(WorktreeError::BranchMoved { branch: tree.branch(), current, expected: before.to_owned() });
         }
     };
-    Ok(RefUpdate::Set { name: branch, to: now.to_owned(), expected: was })
+    Ok(RefUpdate::Set { name: branch, to: now.to_owned(), expected })
 }
 
-/// Returns the work tree that a branch is checked out in.
+/// Returns the work tree in which a branch is checked out, if any.
 pub(super) fn find_branch_checkout(root: &Path, branch: &str) -> Result<Option<PathBuf>, WorktreeError> {
     let all = git::list_worktrees(root)?;
     Ok(all.into_iter().find(|linked| linked.branch.as_deref() == Some(branch)).map(|linked| linked.path))
 }
 
-/// Lets the branch of a task follow what was accepted, where nobody holds it any more.
+/// Moves the branch of a task to its accepted work, unless the branch is checked out.
 pub(super) fn advance_branch(layout: &WorktreeLayout, name: &str) -> Result<(), WorktreeError> {
     let branch = ref_names::branch_ref(name);
     let Some(accepted) = accepted_commit(layout, name)? else { return Ok(()) };
-    let was = match git::resolve_commit(&layout.root, &branch)? {
-        Some(at) if at == accepted => return Ok(()),
-        Some(at) => ExpectedRef::Commit(at),
+    let expected = match git::resolve_commit(&layout.root, &branch)? {
+        Some(commit) if commit == accepted => return Ok(()),
+        Some(commit) => ExpectedRef::Commit(commit),
         None => ExpectedRef::Absent,
     };
     if find_branch_checkout(&layout.root, &branch)?.is_some() {
         return Ok(());
     }
-    let change = [RefUpdate::Set { name: branch, to: accepted, expected: was }];
+    let change = [RefUpdate::Set { name: branch, to: accepted, expected }];
     Ok(git::update_refs(&layout.root, &change, "ralph: the branch follows")?)
 }
 
-/// Takes the accepted work of a task back to the newest that a commit has. Where it was is kept.
+/// Rewinds the accepted work of a task to the newest accepted commit that `to` contains. Returns the reference to the
+/// former accepted work, or `None` if nothing had to be rewound.
 pub(super) fn rewind_accepted(
     layout: &WorktreeLayout,
     tree: &TaskWorktree,
     to: &str,
 ) -> Result<Option<String>, WorktreeError> {
     let name = &tree.task_id;
-    let Some(was) = accepted_commit(layout, name)? else { return Ok(None) };
-    if git::is_ancestor(&layout.root, &was, to)? {
+    let Some(accepted) = accepted_commit(layout, name)? else { return Ok(None) };
+    if git::is_ancestor(&layout.root, &accepted, to)? {
         return Ok(None);
     }
     let branch = ref_names::branch_ref(name);
@@ -150,27 +150,27 @@ pub(super) fn rewind_accepted(
         return Err(WorktreeError::BranchCheckedOut { branch: tree.branch(), path });
     }
     let earlier = newest_accepted_before(layout, tree, to)?;
-    let branch =
-        RefUpdate::Set { to: earlier.clone(), expected: expected_branch_tip(layout, tree, &was)?, name: branch };
-    let kept = keep_commit(layout, name, "before-rewind-accepted", &was)?;
-    let changes = [RefUpdate::move_between(ref_names::accepted_ref(name), &was, &earlier), branch];
+    let expected = expected_branch_tip(layout, tree, &accepted)?;
+    let branch_move = RefUpdate::Set { to: earlier.clone(), expected, name: branch };
+    let backup_ref = keep_commit(layout, name, "before-rewind-accepted", &accepted)?;
+    let changes = [RefUpdate::move_between(ref_names::accepted_ref(name), &accepted, &earlier), branch_move];
     git::update_refs(&layout.root, &changes, "ralph: rewound")?;
-    Ok(Some(kept))
+    Ok(Some(backup_ref))
 }
 
-/// Returns the newest accepted commit that this one follows; where there is none, the one that the work began at.
+/// Returns the newest accepted commit that is an ancestor of `commit`, else the commit from which the work started.
 fn newest_accepted_before(layout: &WorktreeLayout, tree: &TaskWorktree, commit: &str) -> Result<String, WorktreeError> {
     let mut newest = tree.base.clone();
     for found in git::list_refs(&layout.root, &ref_names::acceptance_ref_prefix(&tree.task_id))? {
-        let is_behind = git::is_ancestor(&layout.root, &found.commit, commit)?;
-        if is_behind && git::is_ancestor(&layout.root, &newest, &found.commit)? {
+        let is_before = git::is_ancestor(&layout.root, &found.commit, commit)?;
+        if is_before && git::is_ancestor(&layout.root, &newest, &found.commit)? {
             newest = found.commit;
         }
     }
     Ok(newest)
 }
 
-/// Returns where the branch is, unless somebody has put commits on it that nobody else has.
+/// Returns the current commit of the branch; an error if the branch has commits that are not part of the accepted work.
 fn expected_branch_tip(
     layout: &WorktreeLayout,
     tree: &TaskWorktree,
@@ -178,9 +178,9 @@ fn expected_branch_tip(
 ) -> Result<ExpectedRef, WorktreeError> {
     match git::resolve_commit(&layout.root, &ref_names::branch_ref(&tree.task_id))? {
         None => Ok(ExpectedRef::Absent),
-        Some(at) if git::is_ancestor(&layout.root, &at, accepted)? => Ok(ExpectedRef::Commit(at)),
-        Some(is) => {
-            Err(WorktreeError::BranchMoved { branch: tree.branch(), current: is, expected: accepted.to_owned() })
+        Some(commit) if git::is_ancestor(&layout.root, &commit, accepted)? => Ok(ExpectedRef::Commit(commit)),
+        Some(current) => {
+            Err(WorktreeError::BranchMoved { branch: tree.branch(), current, expected: accepted.to_owned() })
         }
     }
 }
@@ -270,8 +270,8 @@ mod tests {
         fs::write(tree.path.join("by-product"), "of a check").unwrap();
         let tree_id = scene.run_git(&["rev-parse", &format!("{verified}^{{tree}}")]);
         let done = accept_from_current_base(&scene.layout, &tree, "coder", Some(&tree_id)).unwrap();
-        let said = scene.run_git(&["log", "-1", "--format=%s %T", "ralph/T"]);
-        assert_eq!(said, format!("ralph: T coder, what was not committed {tree_id}"));
+        let commit_line = scene.run_git(&["log", "-1", "--format=%s %T", "ralph/T"]);
+        assert_eq!(commit_line, format!("ralph: T coder, uncommitted work {tree_id}"));
         assert_eq!(git::head_commit(&tree.path).unwrap(), Some(done.commit));
         assert_eq!(run_git(&tree.path, &["status", "--porcelain"]).unwrap(), "?? by-product\n");
         let gone = accept_from_current_base(&scene.layout, &tree, "coder", Some(&"1".repeat(40))).unwrap_err();
@@ -280,7 +280,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn an_agent_that_went_to_the_branch_itself_does_no_harm() {
+    fn an_agent_that_checked_out_the_branch_does_no_harm() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         run_git(&tree.path, &["checkout", "--quiet", "ralph/T"]).unwrap();
@@ -293,7 +293,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn a_branch_that_somebody_holds_moved_or_removed_is_respected() {
+    fn a_branch_that_was_checked_out_removed_or_moved_is_handled() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         let branch = scene.run_git(&["branch", "--show-current"]);
@@ -320,7 +320,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn verified_files_whose_history_was_rewritten_follow_what_was_accepted_all_the_same() {
+    fn verified_files_with_rewritten_history_are_committed_on_top_of_accepted_work() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         let accepted = scene.commit_and_accept(&tree, "file", "one");

@@ -1,4 +1,4 @@
-//! How trees come to be, and to be again.
+//! Tests of creating and reopening task work trees.
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ fn head_commit(path: &Path) -> String {
 
 // spec: P6
 #[test]
-fn a_tree_is_made_once_detached_and_opened_afterwards() {
+fn a_work_tree_is_created_once_with_a_detached_head_and_reopened_afterwards() {
     let scene = WorktreeFixture::new();
     let first = open_or_create(&scene.layout, "TASK-1", &[]).unwrap();
     assert_eq!((first.origin, first.worktree.base.clone()), (WorktreeOrigin::Created, head_commit(&scene.root)));
     let path = &first.worktree.path;
     assert!(path.ends_with("trees/project-1234abcd/TASK-1") && !path.starts_with(&scene.root));
-    assert_eq!(git::current_branch(path).unwrap(), None, "nothing that the agent commits moves a branch");
+    assert_eq!(git::current_branch(path).unwrap(), None, "commits of the agent do not move a branch");
     assert_eq!(scene.run_git(&["rev-parse", "ralph/TASK-1"]), first.worktree.base);
     fs::write(path.join("file"), "work").unwrap();
     let again = open_or_create(&scene.layout, "TASK-1", &[]).unwrap();
@@ -34,15 +34,15 @@ fn a_tree_is_made_once_detached_and_opened_afterwards() {
 
 // spec: P6
 #[test]
-fn a_tree_begins_with_the_accepted_work_of_what_it_comes_after() {
+fn a_work_tree_starts_with_the_accepted_work_of_its_dependencies() {
     let scene = WorktreeFixture::new();
     let (one, two) = (scene.create_worktree("ONE"), scene.create_worktree("TWO"));
     scene.commit_and_accept(&one, "one", "1");
     scene.commit_and_accept(&two, "two", "2");
     fs::write(two.path.join("unaccepted"), "").unwrap();
     commit_all(&two.path);
-    let after = ["ONE", "TWO", "NEVER-WORKED-ON"].map(str::to_owned);
-    let tree = open_or_create(&scene.layout, "THREE", &after).unwrap().worktree;
+    let dependencies = ["ONE", "TWO", "NEVER-WORKED-ON"].map(str::to_owned);
+    let tree = open_or_create(&scene.layout, "THREE", &dependencies).unwrap().worktree;
     assert!(tree.path.join("one").is_file() && tree.path.join("two").is_file());
     assert!(!tree.path.join("unaccepted").exists());
     assert_eq!((head_commit(&tree.path), scene.run_git(&["rev-parse", "ralph/THREE"])), (tree.base.clone(), tree.base));
@@ -50,7 +50,7 @@ fn a_tree_begins_with_the_accepted_work_of_what_it_comes_after() {
 
 // spec: P6, P7
 #[test]
-fn a_tree_that_somebody_unlocked_keeps_its_files_and_commits_and_is_locked_again() {
+fn an_unlocked_work_tree_keeps_its_files_and_commits_and_is_locked_again() {
     let scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
     fs::write(tree.path.join("file"), "committed").unwrap();
@@ -65,13 +65,13 @@ fn a_tree_that_somebody_unlocked_keeps_its_files_and_commits_and_is_locked_again
     scene.run_git(&["worktree", "unlock", tree.path.to_str().unwrap()]);
     fs::remove_dir_all(&tree.path).unwrap();
     open_or_create(&scene.layout, "T", &[]).unwrap();
-    assert_eq!(head_commit(&tree.path), commit, "only git's list led to it");
+    assert_eq!(head_commit(&tree.path), commit, "only git's list pointed to it");
     assert_eq!(scene.run_git(&["rev-parse", "refs/ralph/T/_kept/1"]), commit);
 }
 
 // spec: P6
 #[test]
-fn dependencies_that_conflict_are_named_with_their_files_and_nothing_is_left() {
+fn conflicting_dependencies_are_reported_with_their_files_and_nothing_is_created() {
     let scene = WorktreeFixture::new();
     for name in ["ONE", "TWO"] {
         let tree = scene.create_worktree(name);
@@ -87,7 +87,7 @@ fn dependencies_that_conflict_are_named_with_their_files_and_nothing_is_left() {
 
 // spec: P6
 #[test]
-fn a_repository_without_a_commit_has_no_trees() {
+fn a_repository_without_a_commit_has_no_work_trees() {
     let (temp, root) = new_repository();
     let scene = WorktreeFixture::with_root(temp, root);
     assert!(matches!(open_or_create(&scene.layout, "T", &[]), Err(WorktreeError::NoCommitYet)));
@@ -95,7 +95,7 @@ fn a_repository_without_a_commit_has_no_trees() {
 
 // spec: P6
 #[test]
-fn branches_and_folders_of_others_are_never_taken_over() {
+fn branches_and_folders_that_ralph_did_not_create_are_never_used() {
     let scene = WorktreeFixture::new();
     scene.run_git(&["branch", "ralph/A"]);
     assert!(matches!(open_or_create(&scene.layout, "A", &[]), Err(WorktreeError::BranchTaken { .. })));
@@ -111,7 +111,7 @@ fn branches_and_folders_of_others_are_never_taken_over() {
 
 // spec: P6
 #[test]
-fn a_tree_whose_folder_somebody_removed_stands_again_where_it_stood() {
+fn a_work_tree_whose_folder_was_removed_is_created_again_at_its_head() {
     let scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
     fs::write(tree.path.join("file"), "not accepted").unwrap();
@@ -125,7 +125,7 @@ fn a_tree_whose_folder_somebody_removed_stands_again_where_it_stood() {
 
 // spec: P6
 #[test]
-fn a_tree_that_somebody_took_out_of_gits_list_is_made_again_from_what_was_accepted() {
+fn a_work_tree_that_was_removed_from_gits_list_is_created_again_from_accepted_work() {
     let scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
     let commit = scene.commit_and_accept(&tree, "file", "done");
@@ -136,7 +136,7 @@ fn a_tree_that_somebody_took_out_of_gits_list_is_made_again_from_what_was_accept
 
 // spec: P6
 #[test]
-fn a_making_that_was_cut_short_is_finished_wherever_it_was() {
+fn an_interrupted_creation_is_finished_from_every_step() {
     let scene = WorktreeFixture::new();
     let base = head_commit(&scene.root);
     let record = |name: &str| {
@@ -145,21 +145,21 @@ fn a_making_that_was_cut_short_is_finished_wherever_it_was() {
         let all = names.map(|name| RefUpdate::create(name, &base));
         git::update_refs(&scene.root, &all, "test").unwrap();
     };
-    let whole = |name: &str| {
-        let made = open_or_create(&scene.layout, name, &[]).unwrap();
-        assert_eq!(fs::read_to_string(made.worktree.path.join("file")).unwrap(), "first", "{name}");
-        assert_eq!(run_git(&made.worktree.path, &["status", "--porcelain"]).unwrap(), "", "{name}");
+    let assert_complete = |name: &str| {
+        let opened = open_or_create(&scene.layout, name, &[]).unwrap();
+        assert_eq!(fs::read_to_string(opened.worktree.path.join("file")).unwrap(), "first", "{name}");
+        assert_eq!(run_git(&opened.worktree.path, &["status", "--porcelain"]).unwrap(), "", "{name}");
         assert_eq!(open_or_create(&scene.layout, name, &[]).unwrap().origin, WorktreeOrigin::Existing);
     };
     // Before git was called.
     record("A");
-    whole("A");
-    // Git had made the folder and its mark, and its list knows nothing.
+    assert_complete("A");
+    // Git had created the folder with its `.git` file but had not registered the work tree.
     record("B");
     fs::create_dir_all(scene.layout.task_path("B")).unwrap();
     fs::write(scene.layout.task_path("B/.git"), "gitdir: /nowhere\n").unwrap();
-    whole("B");
-    // Git was checking out: the index was being written, and some files were not there yet.
+    assert_complete("B");
+    // Git was checking out: the index was locked, and some files were missing.
     record("C");
     let path = scene.layout.task_path("C");
     git::add_worktree(&scene.root, &path, &base).unwrap();
@@ -167,16 +167,16 @@ fn a_making_that_was_cut_short_is_finished_wherever_it_was() {
     fs::rename(&index, index.with_extension("lock")).unwrap();
     fs::remove_file(path.join("file")).unwrap();
     scene.run_git(&["worktree", "lock", "--reason", "initializing", path.to_str().unwrap()]);
-    whole("C");
-    // Git was done, and nobody had said so.
+    assert_complete("C");
+    // Git was done, but the work tree was not marked as complete.
     record("D");
     git::add_worktree(&scene.root, &scene.layout.task_path("D"), &base).unwrap();
-    whole("D");
+    assert_complete("D");
 }
 
 // spec: P6
 #[test]
-fn a_project_that_was_moved_finds_its_trees_and_a_copy_of_it_takes_none_away() {
+fn a_moved_project_finds_its_work_trees_and_a_copy_of_it_does_not_use_them() {
     let mut scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
     fs::write(tree.path.join("new"), "work").unwrap();
@@ -195,7 +195,7 @@ fn a_project_that_was_moved_finds_its_trees_and_a_copy_of_it_takes_none_away() {
 
 // spec: P6
 #[test]
-fn neither_blanks_nor_newlines_nor_other_bytes_in_the_way_to_a_project_matter() {
+fn the_path_of_a_project_may_contain_blanks_newlines_and_invalid_utf8() {
     let (temp, root) = new_repository();
     let odd = root.with_file_name(std::ffi::OsStr::from_bytes(b"a b\nc\xff"));
     fs::rename(&root, &odd).unwrap();
@@ -208,21 +208,21 @@ fn neither_blanks_nor_newlines_nor_other_bytes_in_the_way_to_a_project_matter() 
 
 // spec: P6
 #[test]
-fn a_project_that_is_itself_a_linked_work_tree_of_a_bare_repository_has_trees_too() {
+fn a_project_in_a_linked_work_tree_of_a_bare_repository_is_supported() {
     let (temp, root) = new_repository();
     commit_all(&root);
-    let (bare, beside) = (root.with_file_name("bare.git"), root.with_file_name("beside"));
+    let (bare, linked) = (root.with_file_name("bare.git"), root.with_file_name("linked"));
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     run_git(&root, &["clone", "--quiet", "--bare", &text(&root), &text(&bare)]).unwrap();
-    run_git(&bare, &["worktree", "add", "--quiet", &text(&beside)]).unwrap();
-    let scene = WorktreeFixture::with_root(temp, beside);
+    run_git(&bare, &["worktree", "add", "--quiet", &text(&linked)]).unwrap();
+    let scene = WorktreeFixture::with_root(temp, linked);
     let tree = scene.create_worktree("T");
     assert_eq!(head_commit(&tree.path), head_commit(&scene.root));
 }
 
 // spec: P6
 #[test]
-fn a_ralph_that_is_started_in_a_tree_knows_its_project() {
+fn ralph_finds_its_project_from_a_task_work_tree() {
     use crate::project::Project;
     let scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
@@ -230,7 +230,7 @@ fn a_ralph_that_is_started_in_a_tree_knows_its_project() {
     fs::create_dir_all(tree.path.join("sub")).unwrap();
     let here = || Project::find_from(&tree.path.join("sub")).unwrap();
     assert_eq!(here(), Project { root: tree.path.clone(), home: home.clone() });
-    // One that came with the repository is not its own.
+    // A `.ralph` that is part of the repository is not used.
     fs::create_dir(tree.path.join(".ralph")).unwrap();
     assert_eq!(here().home, home);
 }
@@ -249,17 +249,21 @@ fn sparse_checkout_and_filters_apply_in_task_worktrees_too() {
     scene.run_git(&["sparse-checkout", "set", "--cone"]);
     let tree = scene.create_worktree("T");
     assert_eq!(fs::read_to_string(tree.path.join("a.up")).unwrap(), "TEXT");
-    assert!(!tree.path.join("large/data").exists(), "it is sparse as the user's is");
+    assert!(!tree.path.join("large/data").exists(), "it is sparse like the user's work tree");
     let mark = crate::worktree::SnapshotKey { stage: "coder".to_owned(), iteration: 1, attempt: 1 };
     fs::write(tree.path.join("new"), "").unwrap();
     let kept = crate::worktree::take_snapshot(&scene.layout, &tree, &mark).unwrap().commit;
-    assert_eq!(scene.run_git(&["show", &format!("{kept}:large/data")]), "big", "what is not there was not removed");
+    assert_eq!(
+        scene.run_git(&["show", &format!("{kept}:large/data")]),
+        "big",
+        "files outside the sparse checkout do not count as removed"
+    );
     assert_eq!(run_git(&tree.path, &["status", "--porcelain"]).unwrap(), "?? new\n");
 }
 
 // spec: P6
 #[test]
-fn submodules_are_left_to_the_commands_that_set_a_tree_up() {
+fn submodules_are_left_to_the_setup_commands() {
     let scene = WorktreeFixture::new();
     let (_other, module) = new_repository();
     commit_all(&module);
@@ -273,13 +277,13 @@ fn submodules_are_left_to_the_commands_that_set_a_tree_up() {
     let removed = crate::worktree::remove_worktree(&scene.layout, "T").unwrap();
     assert!(
         matches!(removed, crate::worktree::WorktreeRemoval::Kept(_)),
-        "git removes no tree with submodules: {removed:?}"
+        "git does not remove a work tree with submodules: {removed:?}"
     );
 }
 
 // spec: P6
 #[test]
-fn no_hook_of_the_repository_is_run() {
+fn hooks_of_the_repository_do_not_run() {
     use std::os::unix::fs::PermissionsExt;
     let scene = WorktreeFixture::new();
     for hook in ["post-checkout", "reference-transaction", "post-index-change"] {

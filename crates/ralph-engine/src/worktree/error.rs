@@ -1,4 +1,4 @@
-//! Why something with a tree cannot be done.
+//! Errors of task work trees, with hints for the user.
 use std::io;
 use std::path::PathBuf;
 
@@ -8,29 +8,29 @@ use crate::git::GitError;
 pub enum WorktreeError {
     #[error(transparent)]
     Git(#[from] GitError),
-    #[error("the repository has no commit yet, so that no work tree can be made of one")]
+    #[error("the repository has no commit yet, so no work tree can be created")]
     NoCommitYet,
-    #[error("the folder {} for work trees cannot be used", path.display())]
+    #[error("cannot use {} for work trees", path.display())]
     Folder { path: PathBuf, source: io::Error },
-    #[error("the branch {branch} is there already, and ralph did not make it for this task")]
+    #[error("the branch {branch} already exists, and ralph did not create it for this task")]
     BranchTaken { branch: String },
-    #[error("the task {name} of another project in this repository has the branch ralph/{name}: {key}")]
+    #[error("the branch ralph/{name} belongs to task {name} of another project in this repository: {key}")]
     OtherProject { name: String, key: String },
-    #[error("{} is in the way of the work tree of task {name}", path.display())]
+    #[error("cannot create the work tree of task {name}: {} already exists", path.display())]
     PathOccupied { name: String, path: PathBuf },
     #[error("{} belongs to another repository: {}", path.display(), repository.display())]
     OtherRepository { path: PathBuf, repository: PathBuf },
-    #[error("what task {name} depends on cannot be put together: {dependency} conflicts with what is there")]
+    #[error("cannot merge the dependencies of task {name}: {dependency} conflicts with the others")]
     DependencyConflict { name: String, dependency: String, files: Vec<PathBuf> },
     #[error("task {name} has no work tree")]
     NoWorktree { name: String },
-    #[error("the branch {branch} was moved by somebody: it is at {current}, and ralph left it at {expected}")]
+    #[error("the branch {branch} was moved outside ralph: it is at {current}, expected {expected}")]
     BranchMoved { branch: String, current: String, expected: String },
-    #[error("what was verified is not there any more: the tree {tree}")]
+    #[error("the verified tree {tree} no longer exists in the repository")]
     VerifiedTreeMissing { tree: String },
-    #[error("nothing of task {name} was accepted yet")]
+    #[error("task {name} has no accepted work yet")]
     NothingAccepted { name: String },
-    #[error("your work tree is on no branch")]
+    #[error("your work tree is not on a branch")]
     DetachedHead,
     #[error("your work tree is in the middle of a {operation}")]
     OperationInProgress { operation: &'static str },
@@ -38,7 +38,7 @@ pub enum WorktreeError {
     MergeConflict { name: String, onto: String, files: Vec<PathBuf> },
     #[error("your work tree has changes in files that task {name} changes")]
     WouldOverwrite { name: String, files: Vec<PathBuf> },
-    #[error("the branch {branch} was moved by somebody while ralph landed task {name}")]
+    #[error("the branch {branch} was moved while ralph landed task {name}")]
     BranchMovedMeanwhile { name: String, branch: String },
     #[error("the work tree could not be set up: `{command}`: {reason}")]
     SetupFailed { command: String, reason: String, log: PathBuf },
@@ -48,18 +48,18 @@ pub enum WorktreeError {
     BranchCheckedOut { branch: String, path: PathBuf },
     #[error("there is no snapshot {wanted} of task {name}")]
     NoSnapshot { name: String, wanted: String },
-    #[error("nobody looked at the files before run {run}")]
+    #[error("no snapshot was taken before run {run}")]
     NoRunSnapshot { run: String },
-    #[error("too much in the work tree is not committed")]
+    #[error("the uncommitted files in the work tree are too large for a snapshot")]
     TooMuchUncommitted,
-    #[error("run {run} was cut short: nobody looked at the files after it")]
+    #[error("run {run} was interrupted: no snapshot was taken after it")]
     NoEndSnapshot { run: String },
     #[error("files that the run changed have been changed since")]
     FilesChangedSince { files: Vec<PathBuf> },
 }
 
 impl WorktreeError {
-    /// Returns the files that it is about.
+    /// Returns the files that the error is about.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         if let Self::DependencyConflict { files, .. }
@@ -72,12 +72,12 @@ impl WorktreeError {
         &[]
     }
 
-    /// Returns what to do about it, where it can be said.
+    /// Returns a hint for the user, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Git(GitError::Failed { stderr, .. }) if stderr.contains("index.lock") => {
-                "another git may be at work; if none is, a killed one left the lock: remove it, and try again"
+                "another git process may be running; if not, a killed one left the lock: remove it and try again"
                     .to_owned()
             }
             Self::Git(_) | Self::Folder { .. } | Self::VerifiedTreeMissing { .. } | Self::TooMuchUncommitted => {
@@ -88,19 +88,19 @@ impl WorktreeError {
                 format!("if you do not need it, rename or delete it: git branch -m {branch} old/{branch}")
             }
             Self::OtherProject { .. } | Self::OtherRepository { .. } => {
-                "branches and trees belong to one project: give the task of the other one another id".to_owned()
+                "a branch or work tree belongs to one project: give the task another id".to_owned()
             }
             Self::PathOccupied { path, .. } => {
-                format!("look at it, and move it away: mv {0} {0}.away", path.display())
+                format!("check its contents, then move it away: mv {0} {0}.away", path.display())
             }
             Self::DependencyConflict { dependency: name, .. } => {
-                format!("nothing was changed; settle the conflict by landing {name} first: ralph land {name}")
+                format!("nothing was changed; resolve the conflict by landing {name} first: ralph land {name}")
             }
             Self::NoWorktree { name } | Self::NothingAccepted { name } | Self::CannotRemove { name, .. } => {
-                format!("`ralph task show {name}` tells what was done on it")
+                format!("`ralph task show {name}` shows its history")
             }
             Self::SetupFailed { log, .. } => {
-                format!("see {}; the commands are those of pipeline.setup", log.display())
+                format!("see {}; pipeline.setup defines the commands", log.display())
             }
             Self::NoSnapshot { name, .. } => format!("`ralph rewind {name}` lists them"),
             Self::BranchMoved { .. }
@@ -114,27 +114,28 @@ impl WorktreeError {
         })
     }
 
-    /// What the user's branch or files are in the way of.
+    /// Returns the hint for errors about the user's branch or files.
     fn branch_hint(&self) -> String {
-        if let Self::BranchMoved { branch, expected: was, .. } = self {
+        if let Self::BranchMoved { branch, expected, .. } = self {
             return format!(
-                "merge those commits yourself (git merge {branch}), or put the branch back: git branch -f {branch} {was}"
+                "merge those commits yourself (git merge {branch}), or reset the branch: git branch -f {branch} \
+                 {expected}"
             );
         }
-        if let Self::OperationInProgress { operation: what } = self {
-            return format!("finish it, or give it up: git {what} --abort");
+        if let Self::OperationInProgress { operation } = self {
+            return format!("finish it, or abort it: git {operation} --abort");
         }
         if let Self::MergeConflict { name, onto, .. } = self {
             return format!(
                 "nothing was changed; merge by hand (git merge ralph/{name}), or let an agent do it: ralph task edit \
-                 {name} --status todo; ralph guide {name} 'merge {onto} and settle the conflict'; ralph work {name}"
+                 {name} --status todo; ralph guide {name} 'merge {onto} and resolve the conflict'; ralph work {name}"
             );
         }
         if let Self::BranchCheckedOut { path, .. } = self {
-            return format!("ralph does not move a branch under your feet: git -C {} switch --detach", path.display());
+            return format!("ralph does not move a checked out branch: git -C {} switch --detach", path.display());
         }
         if let Self::DetachedHead = self {
-            return "go to the branch that shall have the work: git switch BRANCH".to_owned();
+            return "switch to the branch that should get the work: git switch BRANCH".to_owned();
         }
         if let Self::WouldOverwrite { .. } = self {
             return "nothing was changed; commit these files, stash them (git stash -u), or move them away".to_owned();
@@ -142,16 +143,18 @@ impl WorktreeError {
         "try again".to_owned()
     }
 
-    /// What is not known of a run.
+    /// Returns the hint for errors about the snapshots of a run.
     fn run_hint(&self) -> String {
         if let Self::NoEndSnapshot { run } = self {
             return format!(
-                "finish it (ralph resume {run}), or look at it (ralph diff {run}) and put files back with git"
+                "finish it (ralph resume {run}), or check its changes (ralph diff {run}) and restore files with git"
             );
         }
         if let Self::FilesChangedSince { .. } = self {
-            return "nothing was touched; `ralph diff` shows what the run did to them".to_owned();
+            return "nothing was changed; `ralph diff` shows what the run changed in them".to_owned();
         }
-        "that is done for runs with checks or a work tree of their own (--worktree), where less than 64 MB is not committed, and kept for the newest 50".to_owned()
+        "ralph takes snapshots of runs with checks or --worktree if less than 64 MB is uncommitted, and keeps those of \
+         the newest 50 runs"
+            .to_owned()
     }
 }

@@ -1,4 +1,4 @@
-//! Everything of a task goes: its tree, its branch and its references, as far as nothing is lost with them.
+//! Removes the work tree, the branch and the references of a task, as far as no work is lost.
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -8,38 +8,39 @@ use super::{
 };
 use crate::git::{self, RefEntry, RefUpdate};
 
-/// What is left of the work on a task that is not merged, for people; nothing where all of it is.
+/// Describes the unmerged work of a task, one line for each place; empty if everything is merged.
 pub fn describe_unmerged_work(layout: &WorktreeLayout, name: &str) -> Result<Vec<String>, WorktreeError> {
     if !belongs_to_project(layout, name)? {
         return Ok(Vec::new());
     }
-    let mut left = Vec::new();
+    let mut unmerged = Vec::new();
     if let Some(tree) = find_worktree(layout, name)? {
-        let lost = describe_loss(layout, &tree)?;
-        left.extend(lost.map(|why| format!("the work tree {}: {why}", tree.path.display())));
+        let loss = describe_loss(layout, &tree)?;
+        unmerged.extend(loss.map(|loss| format!("the work tree {}: {loss}", tree.path.display())));
     }
-    let places = [ref_names::branch_ref(name), ref_names::accepted_ref(name)];
+    let references = [ref_names::branch_ref(name), ref_names::accepted_ref(name)];
     let commits: Vec<Option<String>> =
-        places.iter().map(|place| git::resolve_commit(&layout.root, place)).collect::<Result<_, _>>()?;
+        references.iter().map(|reference| git::resolve_commit(&layout.root, reference)).collect::<Result<_, _>>()?;
     for commit in commits.iter().flatten() {
         if !is_merged(layout, commit)? {
-            left.push(format!("the branch ralph/{name}: it has commits that are not merged"));
+            unmerged.push(format!("the branch ralph/{name}: it has commits that are not merged"));
             break;
         }
     }
-    Ok(left)
+    Ok(unmerged)
 }
 
-/// What became of what a task had.
+/// The result of forgetting a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForgottenTask {
+    /// The removed work tree.
     pub worktree_path: Option<PathBuf>,
-    /// References to what is nowhere else.
+    /// References to snapshots that are not merged.
     pub kept_refs: Vec<String>,
 }
 
-/// Lets go of a task whose work is merged: whoever makes a task of its name begins anew. What attempts have left that is
-/// nowhere else stays under its reference.
+/// Removes everything of a task whose work is merged, so that a new task with this name starts from scratch. Snapshots
+/// of unmerged work keep their references.
 pub fn forget_task(layout: &WorktreeLayout, name: &str) -> Result<ForgottenTask, WorktreeError> {
     if !belongs_to_project(layout, name)? {
         return Ok(ForgottenTask::default());
@@ -49,27 +50,28 @@ pub fn forget_task(layout: &WorktreeLayout, name: &str) -> Result<ForgottenTask,
         return Err(WorktreeError::BranchCheckedOut { branch: format!("ralph/{name}"), path });
     }
     let tree = find_worktree(layout, name)?.map(|tree| tree.path);
-    if let WorktreeRemoval::Kept(why) = remove_worktree(layout, name)? {
-        return Err(WorktreeError::CannotRemove { name: name.to_owned(), reason: why });
+    if let WorktreeRemoval::Kept(reason) = remove_worktree(layout, name)? {
+        return Err(WorktreeError::CannotRemove { name: name.to_owned(), reason });
     }
     let base = recorded_base(layout, name)?.unwrap_or_default();
     let known: BTreeSet<String> = git::list_trees_since(&layout.root, &base)?.into_iter().collect();
     let mut all = git::list_refs(&layout.root, &ref_names::task_ref_prefix(name))?;
     all.extend(git::list_refs(&layout.root, &branch)?);
     let mut forgotten = ForgottenTask { worktree_path: tree, kept_refs: Vec::new() };
-    let mut drops = Vec::new();
+    let mut deletions = Vec::new();
     for found in all {
         if is_reachable_elsewhere(layout, &found, &known)? {
-            drops.push(RefUpdate::Delete { name: found.name });
+            deletions.push(RefUpdate::Delete { name: found.name });
         } else {
             forgotten.kept_refs.push(found.name);
         }
     }
-    git::update_refs(&layout.root, &drops, "ralph: the task is forgotten")?;
+    git::update_refs(&layout.root, &deletions, "ralph: the task is forgotten")?;
     Ok(forgotten)
 }
 
-/// Tells whether a task of this project has something here. One of another project that shares the repository may.
+/// Returns whether this project has work on the task. A task with the same name may belong to another project in the
+/// same repository.
 fn belongs_to_project(layout: &WorktreeLayout, name: &str) -> Result<bool, WorktreeError> {
     match recorded_base(layout, name) {
         Ok(base) => Ok(base.is_some()),
@@ -85,7 +87,7 @@ fn is_merged(layout: &WorktreeLayout, commit: &str) -> Result<bool, WorktreeErro
     }
 }
 
-/// Tells whether the user's branch has a commit, or at least its files and what it stands on: a snapshot is a commit of its own.
+/// Returns whether the user's branch contains a commit, or for a snapshot, its files and its parent.
 fn is_reachable_elsewhere(
     layout: &WorktreeLayout,
     found: &RefEntry,
@@ -94,9 +96,9 @@ fn is_reachable_elsewhere(
     if is_merged(layout, &found.commit)? {
         return Ok(true);
     }
-    let at = |what: &str| git::resolve_object(&layout.root, &format!("{}^{what}", found.commit));
-    let (Some(tree), Some(stood_on)) = (at("{tree}")?, at("")?) else { return Ok(false) };
-    Ok(known_trees.contains(&tree) && is_merged(layout, &stood_on)?)
+    let resolve = |suffix: &str| git::resolve_object(&layout.root, &format!("{}^{suffix}", found.commit));
+    let (Some(tree), Some(parent)) = (resolve("{tree}")?, resolve("")?) else { return Ok(false) };
+    Ok(known_trees.contains(&tree) && is_merged(layout, &parent)?)
 }
 
 #[cfg(test)]
@@ -119,7 +121,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn of_a_task_whose_work_is_merged_nothing_is_left_and_its_name_is_free() {
+    fn a_task_whose_work_is_merged_is_removed_completely_and_its_name_is_free() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         fs::write(tree.path.join("file"), "new").unwrap();
@@ -130,21 +132,18 @@ mod tests {
         let forgotten = forget_task(&scene.layout, "T").unwrap();
         assert_eq!(forgotten, ForgottenTask { worktree_path: Some(tree.path.clone()), kept_refs: Vec::new() });
         assert_eq!((list_ralph_refs(&scene), tree.path.exists()), (String::new(), false));
-        assert_eq!(scene.create_worktree("T").base, accepted, "another task of that name begins anew");
+        assert_eq!(scene.create_worktree("T").base, accepted, "a new task with that name starts from scratch");
     }
 
     // spec: P6
     #[test]
-    fn work_that_is_not_merged_is_named_and_a_snapshot_of_it_outlives_the_task() {
+    fn unmerged_work_is_described_and_its_snapshot_is_kept() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         fs::write(tree.path.join("half"), "tried").unwrap();
         snapshot_attempt(&scene, &tree, 1);
-        let left = |words: &str| {
-            let left = describe_unmerged_work(&scene.layout, "T").unwrap();
-            assert!(left.len() == 1 && left[0].contains(words), "{left:?}");
-        };
-        left("half in it is not committed");
+        let unmerged = describe_unmerged_work(&scene.layout, "T").unwrap();
+        assert!(unmerged.len() == 1 && unmerged[0].contains("the uncommitted file half"), "{unmerged:?}");
         assert!(matches!(forget_task(&scene.layout, "T"), Err(WorktreeError::CannotRemove { .. })));
         assert!(tree.path.join("half").exists());
         fs::remove_file(tree.path.join("half")).unwrap();
@@ -156,20 +155,20 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn accepted_work_and_commits_of_your_own_on_its_branch_are_named() {
+    fn accepted_work_and_commits_on_the_branch_are_described() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         scene.commit_and_accept(&tree, "file", "new");
-        let words = describe_unmerged_work(&scene.layout, "T").unwrap();
-        assert_eq!(words.len(), 2, "{words:?}");
+        let unmerged = describe_unmerged_work(&scene.layout, "T").unwrap();
+        assert_eq!(unmerged.len(), 2, "{unmerged:?}");
         run_git(&tree.path, &["checkout", "--quiet", "--detach", &tree.base]).unwrap();
-        let words = describe_unmerged_work(&scene.layout, "T").unwrap();
-        assert_eq!(words, ["the branch ralph/T: it has commits that are not merged"]);
+        let unmerged = describe_unmerged_work(&scene.layout, "T").unwrap();
+        assert_eq!(unmerged, ["the branch ralph/T: it has commits that are not merged"]);
     }
 
     // spec: P6
     #[test]
-    fn a_branch_that_somebody_stands_on_and_the_task_of_another_project_stay() {
+    fn a_checked_out_branch_and_the_task_of_another_project_stay() {
         let scene = WorktreeFixture::new();
         scene.create_worktree("T");
         scene.run_git(&["checkout", "--quiet", "ralph/T"]);

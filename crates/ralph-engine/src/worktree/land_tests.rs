@@ -1,4 +1,4 @@
-//! What landing does with the user's branch and files, and what it leaves alone.
+//! Tests of landing: how it changes the user's branch and files, and what it never changes.
 use std::fs;
 
 use super::testing::WorktreeFixture;
@@ -8,7 +8,7 @@ use super::{
 use crate::git::testing::commit_all;
 use crate::git::{self, run_git};
 
-/// A project whose branch has gone on since the work began.
+/// A project whose branch has new commits since the work started.
 fn diverged_project() -> (WorktreeFixture, TaskWorktree) {
     let scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
@@ -24,7 +24,7 @@ fn work_is_merged_into_the_users_branch_and_files() {
     let (scene, _tree) = diverged_project();
     let before = scene.run_git(&["rev-parse", "HEAD"]);
     let landing = prepare_landing(&scene.layout, "T").unwrap();
-    assert!(!scene.root.join("work").exists(), "nothing of the user's is touched before it is verified");
+    assert!(!scene.root.join("work").exists(), "the user's files do not change before the merge is verified");
     finish_landing(&scene.layout, &landing).unwrap();
     assert_eq!(fs::read_to_string(scene.root.join("work")).unwrap(), "done");
     assert_eq!(scene.run_git(&["status", "--porcelain"]), "");
@@ -39,7 +39,7 @@ fn work_is_merged_into_the_users_branch_and_files() {
 
 // spec: P6
 #[test]
-fn a_branch_that_has_not_gone_on_is_moved_forward() {
+fn a_branch_without_new_commits_is_fast_forwarded() {
     let scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
     let work = scene.commit_and_accept(&tree, "work", "done");
@@ -53,7 +53,7 @@ fn a_branch_that_has_not_gone_on_is_moved_forward() {
 
 // spec: P6
 #[test]
-fn a_conflict_is_reported_with_its_files_and_everything_is_as_before() {
+fn a_conflict_is_reported_with_its_files_and_changes_nothing() {
     let scene = WorktreeFixture::new();
     let tree = scene.create_worktree("T");
     scene.commit_and_accept(&tree, "file", "theirs");
@@ -68,7 +68,7 @@ fn a_conflict_is_reported_with_its_files_and_everything_is_as_before() {
 
 // spec: P6
 #[test]
-fn files_of_the_users_that_are_nowhere_else_are_never_written_over() {
+fn changed_untracked_and_ignored_files_of_the_user_are_never_overwritten() {
     for (name, text) in [("file", "my change"), ("work", "untracked"), ("out", "ignored")] {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
@@ -105,7 +105,7 @@ fn changes_between_merge_and_landing_are_detected() {
 
 // spec: P6
 #[test]
-fn a_work_tree_on_no_branch_or_in_the_middle_of_a_merge_is_left_alone() {
+fn landing_is_refused_with_a_detached_head_or_during_a_merge() {
     let (scene, _tree) = diverged_project();
     fs::write(scene.root.join(".git/MERGE_HEAD"), scene.run_git(&["rev-parse", "HEAD"])).unwrap();
     assert!(matches!(
@@ -128,7 +128,7 @@ fn unverified_commits_on_the_branch_are_not_landed() {
     assert!(matches!(prepare_landing(&scene.layout, "T"), Err(WorktreeError::BranchMoved { .. })));
 }
 
-/// Writes down that a landing is going on.
+/// Records a landing in progress. Returns the commit of the branch and the merge result.
 fn record_interrupted_landing(scene: &WorktreeFixture) -> (String, String) {
     let landing = prepare_landing(&scene.layout, "T").unwrap();
     let (from, to) = (landing.target.tip, landing.merged);
@@ -139,14 +139,14 @@ fn record_interrupted_landing(scene: &WorktreeFixture) -> (String, String) {
 
 // spec: P6
 #[test]
-fn a_landing_that_was_cut_short_is_finished_or_taken_back() {
-    // Nothing was moved yet.
+fn an_interrupted_landing_is_finished_or_rolled_back() {
+    // No file was updated yet.
     let (scene, _tree) = diverged_project();
     let before = scene.user_state();
     record_interrupted_landing(&scene);
     recover_landing(&scene.layout, "T").unwrap();
     assert_eq!(scene.user_state(), before);
-    // Some files were moved, and the user wrote others since.
+    // Some files were updated, and the user has an untracked file.
     let (scene, tree) = diverged_project();
     fs::create_dir(tree.path.join("sub")).unwrap();
     fs::write(tree.path.join("file"), "changed").unwrap();
@@ -162,7 +162,7 @@ fn a_landing_that_was_cut_short_is_finished_or_taken_back() {
     recover_landing(&scene.layout, "T").unwrap();
     assert_eq!(scene.user_state(), before);
     assert!(!scene.root.join("sub").exists());
-    // All files were moved, and the branch was not.
+    // All files were updated, but not the branch.
     let (from, to) = record_interrupted_landing(&scene);
     git::update_files_and_index(&scene.root, &from, &to).unwrap();
     recover_landing(&scene.layout, "T").unwrap();
@@ -170,7 +170,7 @@ fn a_landing_that_was_cut_short_is_finished_or_taken_back() {
         (scene.run_git(&["rev-parse", "HEAD"]), scene.run_git(&["status", "--porcelain"])),
         (to, "?? untracked".into())
     );
-    // The same, where the user has staged something else.
+    // The same, and the user has staged another file.
     let (scene, _tree) = diverged_project();
     fs::write(scene.root.join("old"), "staged").unwrap();
     scene.run_git(&["add", "old"]);
@@ -181,7 +181,7 @@ fn a_landing_that_was_cut_short_is_finished_or_taken_back() {
         (scene.run_git(&["rev-parse", "HEAD"]), scene.run_git(&["status", "--porcelain"])),
         (to, "M  old".into())
     );
-    // The branch was moved, and nobody had said so.
+    // The branch was moved, but the record was not deleted.
     let (scene, _tree) = diverged_project();
     let (from, to) = record_interrupted_landing(&scene);
     git::update_files_and_index(&scene.root, &from, &to).unwrap();
@@ -196,7 +196,7 @@ fn a_landing_that_was_cut_short_is_finished_or_taken_back() {
 
 // spec: P6
 #[test]
-fn a_tree_with_work_that_is_not_merged_is_never_removed() {
+fn a_work_tree_with_unmerged_work_is_never_removed() {
     let (scene, tree) = diverged_project();
     assert!(
         matches!(remove_worktree(&scene.layout, "T").unwrap(), WorktreeRemoval::Kept(_)),
@@ -205,7 +205,7 @@ fn a_tree_with_work_that_is_not_merged_is_never_removed() {
     finish_landing(&scene.layout, &prepare_landing(&scene.layout, "T").unwrap()).unwrap();
     fs::write(tree.path.join("leftover"), "precious").unwrap();
     let kept = remove_worktree(&scene.layout, "T").unwrap();
-    assert!(matches!(&kept, WorktreeRemoval::Kept(why) if why.contains("leftover")), "{kept:?}");
+    assert!(matches!(&kept, WorktreeRemoval::Kept(reason) if reason.contains("leftover")), "{kept:?}");
     assert!(tree.path.join("leftover").exists());
     fs::remove_file(tree.path.join("leftover")).unwrap();
     fs::write(tree.path.join("work"), "more").unwrap();
@@ -213,5 +213,5 @@ fn a_tree_with_work_that_is_not_merged_is_never_removed() {
     assert!(matches!(remove_worktree(&scene.layout, "T").unwrap(), WorktreeRemoval::Kept(_)));
     let known: Vec<String> =
         super::list_task_worktrees(&scene.layout).unwrap().into_iter().map(|tree| tree.task_id).collect();
-    assert_eq!(known, ["T"], "and it is still known");
+    assert_eq!(known, ["T"], "it is still registered");
 }

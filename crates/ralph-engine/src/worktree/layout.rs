@@ -1,5 +1,5 @@
-//! Where the trees of a project lie: outside of it, because programs that look for files in the folders above theirs must not
-//! find those of the user's work tree.
+//! The folder of the task work trees of a project. It is outside the project, because programs that search parent
+//! folders for files must not find those of the user's work tree.
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,26 +10,26 @@ use crate::project::Project;
 use ralph_util::digest::sha256_hex;
 use ralph_util::private_files;
 
-/// The file in the state of a project that remembers the folder: the project may be moved, and its trees stay.
+/// The file in the state folder that records the folder of the work trees: they stay there if the project is moved.
 const FOLDER_RECORD_FILE: &str = "tree-folder";
 
-/// No path is longer.
+/// The maximum size of the recorded path.
 const MAX_PATH_BYTES: u64 = 16 * 1024;
 
-/// A project, as far as its trees need it.
+/// The paths of a project that its work trees need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeLayout {
     /// The user's work tree.
     pub root: PathBuf,
-    /// The folder of the trees. Its name is the key of the project.
+    /// The folder of the work trees. Its name is the key of the project.
     pub(super) folder: PathBuf,
     pub(super) state: PathBuf,
-    /// Ralph's own files of the project.
+    /// The ralph home of the project.
     pub(super) home: PathBuf,
 }
 
 impl WorktreeLayout {
-    /// Finds out where the trees of a project lie. Nothing is written.
+    /// Finds the folder of the work trees of a project. Nothing is written.
     pub fn for_project(project: &Project) -> Result<Self, WorktreeError> {
         let state = project.state_folder();
         let folder = match read_recorded_folder(&state)? {
@@ -39,25 +39,24 @@ impl WorktreeLayout {
         Ok(Self { root: project.root.clone(), folder, state, home: project.home.clone() })
     }
 
-    /// Returns the folder of the project's state.
     #[must_use]
     pub fn state_folder(&self) -> &Path {
         &self.state
     }
 
-    /// Tells the trees of this project from those of others that share the repository.
+    /// Returns the key that distinguishes the work trees of this project from those of others in the same repository.
     #[must_use]
     pub fn project_key(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Returns where the tree of a task lies.
+    /// Returns the path of the work tree of a task.
     #[must_use]
     pub fn task_path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Makes the folder, and remembers it.
+    /// Creates the folder and records its path.
     pub(super) fn create_folder(&self) -> Result<(), WorktreeError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
@@ -91,7 +90,7 @@ fn read_recorded_folder(state: &Path) -> Result<Option<PathBuf>, WorktreeError> 
     Ok(folder.is_absolute().then_some(folder))
 }
 
-/// Returns the folder above those of all projects: the user's, or else the project's own.
+/// Returns the parent of the folders of all projects: in the state folder of the user, else in that of the project.
 fn default_parent_folder(state: &Path) -> PathBuf {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let user = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
@@ -101,11 +100,11 @@ fn default_parent_folder(state: &Path) -> PathBuf {
     }
 }
 
-/// Returns a name for a project that people recognise and no other project has.
+/// Returns a recognizable and unique name for a project.
 fn derive_project_key(project: &Project) -> String {
     let name = project.root.file_name().unwrap_or_default().to_string_lossy();
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
-    let name: String = name.chars().take(40).map(plain).collect();
+    let to_safe = |letter: char| if letter.is_ascii_alphanumeric() || "-_".contains(letter) { letter } else { '-' };
+    let name: String = name.chars().take(40).map(to_safe).collect();
     let hash = sha256_hex(project.home.as_os_str().as_bytes());
     format!("{name}-{}", hash.get(..8).unwrap_or_default())
 }
@@ -120,7 +119,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn a_project_has_a_key_of_its_own_whatever_its_name_is() {
+    fn every_project_has_a_unique_ascii_key() {
         let one = derive_project_key(&test_project(Path::new("/a/my project\n.lock")));
         assert!(one.starts_with("my-project--lock-") && one.len() == "my-project--lock-".len() + 8, "{one}");
         assert_ne!(one, derive_project_key(&test_project(Path::new("/b/my project\n.lock"))));
@@ -130,7 +129,7 @@ mod tests {
 
     // spec: P6
     #[test]
-    fn the_trees_stay_where_they_are_when_the_project_is_moved() {
+    fn the_work_trees_stay_in_their_folder_when_the_project_is_moved() {
         let temp = tempfile::tempdir().unwrap();
         let (old, new) = (temp.path().join("old"), temp.path().join("new"));
         let folder = temp.path().canonicalize().unwrap().join("trees/old-12345678");

@@ -1,6 +1,5 @@
-//! Work trees of ralph's own: one for each task, where its agents work without being in anybody's way. Everything about a tree
-//! stands in the repository itself, as references and as git's own list of work trees. Nothing that is not merged is ever
-//! deleted here.
+//! Task work trees: each task gets a separate work tree, so that its agents do not disturb the user or other tasks. All
+//! state is in the repository, as references and in git's list of work trees. Unmerged work is never deleted here.
 mod accept;
 mod create;
 #[cfg(test)]
@@ -41,28 +40,27 @@ pub use snapshot::{AttemptSnapshot, list_snapshots, take_snapshot};
 /// A work tree that belongs to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWorktree {
-    /// The id of the task.
     pub task_id: String,
     pub path: PathBuf,
-    /// The commit that the work began at.
+    /// The commit from which the work started.
     pub base: String,
 }
 
 impl TaskWorktree {
-    /// Returns the branch that accepted work is on, as people write it.
+    /// Returns the short name of the branch with the accepted work.
     #[must_use]
     pub fn branch(&self) -> String {
         format!("ralph/{}", self.task_id)
     }
 }
 
-/// A tree that a run works in.
+/// The work tree of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssignedWorktree {
     pub layout: WorktreeLayout,
     pub worktree: TaskWorktree,
-    /// What its snapshots are kept under: the role of a stage, or `run`.
+    /// The stage name of its snapshots: the role of a stage, or `run`.
     pub snapshot_stage: String,
-    /// Commands that make it fit for work, where that is not done yet.
+    /// Commands that prepare it for the agent; empty if they have run already.
     pub setup_commands: Vec<String>,
 }

@@ -1,11 +1,11 @@
-//! Files that git would write over or remove without a word: those that it does not track, or was told to ignore.
+//! Finds untracked and ignored files that git would overwrite or remove without an error.
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::git::{TreeDiffEntry, TreeDiffKind};
 
-/// Returns what lies where a change would put a file.
+/// Returns the files at the paths at which the changes would create files.
 pub(super) fn find_obstacles(root: &Path, changes: &[TreeDiffEntry]) -> Vec<PathBuf> {
     let tracked: BTreeSet<&Path> = changes
         .iter()
@@ -17,17 +17,17 @@ pub(super) fn find_obstacles(root: &Path, changes: &[TreeDiffEntry]) -> Vec<Path
     found.into_iter().collect()
 }
 
-/// Looks at a path and at the folders above it.
+/// Checks a path and its parent folders.
 fn obstacles_at_path(root: &Path, path: &Path, tracked: &BTreeSet<&Path>) -> Vec<PathBuf> {
-    let mut above: Vec<&Path> = path.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
-    above.reverse();
-    for part in above {
+    let mut parts: Vec<&Path> = path.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+    parts.reverse();
+    for part in parts {
         let Ok(found) = root.join(part).symlink_metadata() else { return Vec::new() };
         if !found.is_dir() {
             return if tracked.contains(part) { Vec::new() } else { vec![part.to_path_buf()] };
         }
     }
-    // A folder lies where the file shall be: all in it must be known.
+    // The path is a folder: every untracked file in it is an obstacle.
     let mut inside = Vec::new();
     list_files(root, path, &mut inside);
     inside.retain(|file| !tracked.contains(file.as_path()));

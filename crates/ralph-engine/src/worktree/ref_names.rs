@@ -1,19 +1,19 @@
-//! The references of a task. A name of ours begins with `_`, as no stage does.
+//! The names of the references of a task. Internal names start with `_`, which no stage name does.
 use std::fmt;
 
 use ralph_core::task::Role;
 
-/// The branch of a task, which only accepted work moves.
+/// The branch of a task. It is moved only to accepted work.
 pub(super) fn branch_ref(name: &str) -> String {
     format!("refs/heads/ralph/{name}")
 }
 
-/// Everything else of a task.
+/// The prefix of all other references of a task.
 pub(super) fn task_ref_prefix(name: &str) -> String {
     format!("refs/ralph/{name}/")
 }
 
-/// Where its work began. The key says which project it belongs to: several can share a repository.
+/// The prefix of the base reference, which is followed by the project key: several projects can share a repository.
 pub(super) fn base_ref_prefix(name: &str) -> String {
     format!("refs/ralph/{name}/_base/")
 }
@@ -22,41 +22,42 @@ pub(super) fn base_ref(name: &str, key: &str) -> String {
     base_ref_prefix(name) + key
 }
 
-/// The newest accepted commit. The branch follows it, where nobody holds that.
+/// The newest accepted commit. The branch follows it unless it is checked out.
 pub(super) fn accepted_ref(name: &str) -> String {
     format!("refs/ralph/{name}/_accepted")
 }
 
-/// Returns the task whose newest accepted commit a reference is.
+/// Returns the task of an `_accepted` reference.
 pub(super) fn task_of_accepted_ref(reference: &str) -> Option<&str> {
     reference.strip_prefix("refs/ralph/")?.strip_suffix("/_accepted")
 }
 
-/// Every commit that was accepted, by number.
+/// The prefix of the references to all accepted commits, which are numbered.
 pub(super) fn acceptance_ref_prefix(name: &str) -> String {
     format!("refs/ralph/{name}/_acceptances/")
 }
 
-/// What would be lost otherwise.
+/// The prefix of references to commits that could otherwise be lost.
 pub(super) fn kept_ref_prefix(name: &str, purpose: &str) -> String {
     format!("refs/ralph/{name}/_{purpose}/")
 }
 
-/// A landing that is going on: from where, and where to.
+/// The commit of the user's branch before a landing that is in progress.
 pub(super) fn landing_from_ref(name: &str) -> String {
     format!("refs/ralph/{name}/_landing/from")
 }
 
+/// The merge result of a landing that is in progress.
 pub(super) fn landing_to_ref(name: &str) -> String {
     format!("refs/ralph/{name}/_landing/to")
 }
 
-/// Why git must not remove the tree. It is how a finished tree is found again.
+/// The reason of the lock on a work tree. A completed work tree is found by it.
 pub(super) fn lock_reason(name: &str, key: &str) -> String {
     format!("ralph: {name} of {key}")
 }
 
-/// One start of an agent in a tree.
+/// Identifies one attempt of an agent in a work tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SnapshotKey {
     pub stage: String,
@@ -69,7 +70,7 @@ impl SnapshotKey {
         format!("refs/ralph/{name}/{self}")
     }
 
-    /// Reads it from the name of a reference.
+    /// Parses the name of a reference.
     pub(super) fn from_ref(reference: &str, name: &str) -> Option<Self> {
         let mut parts = reference.strip_prefix(&task_ref_prefix(name))?.split('/');
         let stage = parts.next().filter(|stage| !stage.starts_with('_'))?.to_owned();
@@ -77,13 +78,13 @@ impl SnapshotKey {
         parts.next().is_none().then_some(Self { stage, iteration, attempt })
     }
 
-    /// Reads it from the name under which an earlier round of its stage is kept, with the number of that.
+    /// Parses the name of a reference to an earlier round of a stage. Returns the key and the number of the round.
     pub(super) fn from_earlier_ref(reference: &str, name: &str) -> Option<(Self, u32)> {
-        let (mark, number) = reference.strip_prefix(&kept_ref_prefix(name, "earlier"))?.rsplit_once('/')?;
-        Some((Self::from_ref(&format!("{}{mark}", task_ref_prefix(name)), name)?, number.parse().ok()?))
+        let (key, number) = reference.strip_prefix(&kept_ref_prefix(name, "earlier"))?.rsplit_once('/')?;
+        Some((Self::from_ref(&format!("{}{key}", task_ref_prefix(name)), name)?, number.parse().ok()?))
     }
 
-    /// Returns the place of its stage in the usual order.
+    /// Returns the position of the stage in the default order.
     pub(super) fn stage_rank(&self) -> usize {
         let role = Role::parse(&self.stage).ok();
         Role::BUILT_IN.iter().position(|known| Some(known) == role.as_ref()).unwrap_or(Role::BUILT_IN.len())
@@ -102,11 +103,11 @@ mod tests {
 
     // spec: P7
     #[test]
-    fn the_name_of_a_snapshot_says_which_attempt_it_is() {
-        let mark = SnapshotKey { stage: "coder".to_owned(), iteration: 2, attempt: 10 };
-        let name = mark.ref_name("TASK-1");
+    fn a_snapshot_key_round_trips_through_its_reference_name() {
+        let key = SnapshotKey { stage: "coder".to_owned(), iteration: 2, attempt: 10 };
+        let name = key.ref_name("TASK-1");
         assert_eq!(name, "refs/ralph/TASK-1/coder/2/10");
-        assert_eq!(SnapshotKey::from_ref(&name, "TASK-1"), Some(mark));
+        assert_eq!(SnapshotKey::from_ref(&name, "TASK-1"), Some(key));
         for other in [accepted_ref("TASK-1"), base_ref("TASK-1", "k"), kept_ref_prefix("TASK-1", "kept") + "1"] {
             assert_eq!(SnapshotKey::from_ref(&other, "TASK-1"), None, "{other}");
         }

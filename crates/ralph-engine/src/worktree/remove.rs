@@ -1,22 +1,20 @@
-//! A tree is removed when nothing would be lost with it: its commits are merged, and everything in it is committed.
+//! Removes a task work tree if nothing would be lost: its commits are merged, and everything in it is committed.
 use super::{TaskWorktree, WorktreeError, WorktreeLayout, find_worktree, ref_names};
 use crate::git::{self, RefUpdate};
 
-/// What became of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorktreeRemoval {
     Removed,
-    /// It stays, and why.
+    /// The work tree was kept, for this reason.
     Kept(String),
-    /// There was none.
     NotFound,
 }
 
-/// Removes the tree of a task, unless something in it is nowhere else. Its branch and its snapshots stay.
+/// Removes the work tree of a task, unless work would be lost. Its branch and its snapshots stay.
 pub fn remove_worktree(layout: &WorktreeLayout, name: &str) -> Result<WorktreeRemoval, WorktreeError> {
     let Some(tree) = find_worktree(layout, name)? else { return Ok(WorktreeRemoval::NotFound) };
-    if let Some(why) = describe_loss(layout, &tree)? {
-        return Ok(WorktreeRemoval::Kept(why));
+    if let Some(loss) = describe_loss(layout, &tree)? {
+        return Ok(WorktreeRemoval::Kept(loss));
     }
     match git::remove_worktree(&layout.root, &tree.path, &ref_names::lock_reason(name, &layout.project_key())) {
         Ok(()) => Ok(WorktreeRemoval::Removed),
@@ -24,7 +22,7 @@ pub fn remove_worktree(layout: &WorktreeLayout, name: &str) -> Result<WorktreeRe
     }
 }
 
-/// Says what would be lost with a tree, if anything would.
+/// Describes the work that would be lost with a work tree, if any.
 pub fn describe_loss(layout: &WorktreeLayout, tree: &TaskWorktree) -> Result<Option<String>, WorktreeError> {
     let (here, there) = (git::head_commit(&layout.root)?, git::head_commit(&tree.path)?);
     let is_merged = match (&here, &there) {
@@ -35,10 +33,10 @@ pub fn describe_loss(layout: &WorktreeLayout, tree: &TaskWorktree) -> Result<Opt
         return Ok(Some("it has commits that are not merged".to_owned()));
     }
     let position = git::read_position(&tree.path, None)?;
-    Ok(position.uncommitted.first().map(|first| format!("{first} in it is not committed")))
+    Ok(position.uncommitted.first().map(|first| format!("it contains the uncommitted file {first}")))
 }
 
-/// Returns the trees of a project.
+/// Returns the task work trees of a project.
 pub fn list_task_worktrees(layout: &WorktreeLayout) -> Result<Vec<TaskWorktree>, WorktreeError> {
     let end = ref_names::lock_reason("", &layout.project_key());
     let (start, end) = end.split_at(end.find(" of ").unwrap_or_default());
@@ -51,18 +49,18 @@ pub fn list_task_worktrees(layout: &WorktreeLayout) -> Result<Vec<TaskWorktree>,
     Ok(found?.into_iter().flatten().collect())
 }
 
-/// Lets go of a tree in which nothing was ever done, with all that leads to it. Where something was, it stays.
+/// Removes a work tree without any work, with its branch and references. If there is work, these stay.
 pub fn discard_untouched(layout: &WorktreeLayout, name: &str) -> Result<WorktreeRemoval, WorktreeError> {
     let removal = remove_worktree(layout, name)?;
     let all = git::list_refs(&layout.root, &ref_names::task_ref_prefix(name))?;
     let base = ref_names::base_ref(name, &layout.project_key());
     let base = all.iter().find(|found| found.name == base).map(|found| found.commit.clone());
     let branch = git::resolve_commit(&layout.root, &ref_names::branch_ref(name))?;
-    let is_untouched = base.is_some() && branch == base && all.iter().all(|one| Some(&one.commit) == base.as_ref());
+    let is_untouched = base.is_some() && branch == base && all.iter().all(|found| Some(&found.commit) == base.as_ref());
     if removal == WorktreeRemoval::Removed && is_untouched {
         let found = all.into_iter().map(|found| found.name).chain([ref_names::branch_ref(name)]);
-        let drops: Vec<RefUpdate> = found.map(|name| RefUpdate::Delete { name }).collect();
-        git::update_refs(&layout.root, &drops, "ralph: nothing was done")?;
+        let deletions: Vec<RefUpdate> = found.map(|name| RefUpdate::Delete { name }).collect();
+        git::update_refs(&layout.root, &deletions, "ralph: nothing was done")?;
     }
     Ok(removal)
 }

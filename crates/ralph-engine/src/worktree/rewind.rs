@@ -1,20 +1,21 @@
-//! A tree goes back to what it held after an earlier attempt. What it holds now is kept first.
+//! Rewinds a task work tree to the snapshot of an earlier attempt. The current state is backed up first.
 use super::obstacles::find_obstacles;
 use super::snapshot::keep_commit;
 use super::{AttemptSnapshot, TaskWorktree, WorktreeError, WorktreeLayout, accept};
 use crate::git;
 use ralph_util::failpoints::{self, FailPoint};
 
-/// What was kept before the tree went back.
+/// The backups of a rewind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewindResult {
-    /// The reference to what lay there.
+    /// The reference to the files before the rewind.
     pub backup_ref: String,
-    /// The reference to what was accepted, where that went back too.
+    /// The reference to the accepted work before the rewind, if it was rewound too.
     pub accepted_backup_ref: Option<String>,
 }
 
-/// Puts HEAD and files of a tree back to a snapshot. What was not committed then is not committed again.
+/// Rewinds HEAD and files of a work tree to a snapshot. Files that were uncommitted in the snapshot become uncommitted
+/// again.
 pub fn rewind_worktree(
     layout: &WorktreeLayout,
     tree: &TaskWorktree,
@@ -22,22 +23,22 @@ pub fn rewind_worktree(
 ) -> Result<RewindResult, WorktreeError> {
     let path = &tree.path;
     let now =
-        git::commit_worktree(path, &format!("ralph: {} before it went back to {}", tree.task_id, snapshot.key))?.commit;
-    let kept = keep_commit(layout, &tree.task_id, "before-rewind", &now)?;
+        git::commit_worktree(path, &format!("ralph: {} before the rewind to {}", tree.task_id, snapshot.key))?.commit;
+    let backup_ref = keep_commit(layout, &tree.task_id, "before-rewind", &now)?;
     failpoints::reach_fail_point(FailPoint::RewindSnapshotTaken);
-    let gone = || WorktreeError::NoSnapshot { name: tree.task_id.clone(), wanted: snapshot.key.to_string() };
-    let head = git::resolve_commit(path, &format!("{}^", snapshot.commit))?.ok_or_else(gone)?;
+    let no_snapshot = || WorktreeError::NoSnapshot { name: tree.task_id.clone(), wanted: snapshot.key.to_string() };
+    let head = git::resolve_commit(path, &format!("{}^", snapshot.commit))?.ok_or_else(no_snapshot)?;
     let files = find_obstacles(path, &git::diff_trees(path, &now, &snapshot.commit)?);
     if !files.is_empty() {
         return Err(WorktreeError::WouldOverwrite { name: tree.task_id.clone(), files });
     }
-    let accepted = accept::rewind_accepted(layout, tree, &head)?;
+    let accepted_backup_ref = accept::rewind_accepted(layout, tree, &head)?;
     git::reset_index(path, &now)?;
     git::update_files_and_index(path, &now, &snapshot.commit)?;
     failpoints::reach_fail_point(FailPoint::RewindFilesMoved);
     git::detach_head(path, &head, &format!("ralph rewind {} {}", tree.task_id, snapshot.key))?;
     git::reset_index(path, &head)?;
-    Ok(RewindResult { backup_ref: kept, accepted_backup_ref: accepted })
+    Ok(RewindResult { backup_ref, accepted_backup_ref })
 }
 
 #[cfg(test)]
@@ -51,9 +52,9 @@ mod tests {
     use crate::worktree::{SnapshotKey, list_snapshots, take_snapshot};
 
     fn take_test_snapshot(scene: &WorktreeFixture, tree: &TaskWorktree, iteration: u32) -> AttemptSnapshot {
-        let mark = SnapshotKey { stage: "coder".to_owned(), iteration, attempt: 1 };
-        take_snapshot(&scene.layout, tree, &mark).unwrap();
-        list_snapshots(&scene.layout, "T").unwrap().into_iter().find(|one| one.key == mark).unwrap()
+        let key = SnapshotKey { stage: "coder".to_owned(), iteration, attempt: 1 };
+        take_snapshot(&scene.layout, tree, &key).unwrap();
+        list_snapshots(&scene.layout, "T").unwrap().into_iter().find(|snapshot| snapshot.key == key).unwrap()
     }
 
     fn status_and_file(tree: &TaskWorktree) -> (String, String) {
@@ -63,7 +64,7 @@ mod tests {
 
     // spec: P7
     #[test]
-    fn head_and_files_go_back_and_nothing_that_was_there_is_lost() {
+    fn head_and_files_are_rewound_and_their_state_is_backed_up() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         fs::write(tree.path.join("file"), "one").unwrap();
@@ -87,7 +88,7 @@ mod tests {
 
     // spec: P7
     #[test]
-    fn accepted_work_that_is_undone_goes_back_too_and_is_kept() {
+    fn accepted_work_is_rewound_too_and_backed_up() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         let first = take_test_snapshot(&scene, &tree, 1);
@@ -100,7 +101,7 @@ mod tests {
 
     // spec: P6, P7
     #[test]
-    fn the_branch_goes_back_to_what_was_accepted_and_never_to_what_was_not() {
+    fn the_branch_is_rewound_to_accepted_work_only() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         let accepted = scene.commit_and_accept(&tree, "file", "one");
@@ -132,7 +133,7 @@ mod tests {
 
     // spec: P7
     #[test]
-    fn an_ignored_file_in_the_way_of_a_snapshot_is_not_written_over() {
+    fn a_rewind_does_not_overwrite_an_ignored_file() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         fs::write(tree.path.join("later"), "old").unwrap();

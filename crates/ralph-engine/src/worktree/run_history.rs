@@ -1,4 +1,5 @@
-//! What a work tree held before and after a run, so that it can be compared and undone. Only the newest runs are remembered.
+//! Snapshots of the work tree before and after a run, so that the run can be compared and undone. Only the snapshots of
+//! the newest runs are kept.
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -7,10 +8,10 @@ use super::land::remove_file_and_empty_parents;
 use super::obstacles::find_obstacles;
 use crate::git::{self, ExpectedRef, RefUpdate, TreeDiffEntry, TreeDiffKind};
 
-/// So many runs are remembered.
+/// How many runs keep their snapshots.
 const MAX_REMEMBERED_RUNS: usize = 50;
 
-/// More that is not committed is not copied into the repository.
+/// Larger uncommitted files are not copied into the repository.
 const MAX_UNCOMMITTED_BYTES: u64 = 64 << 20;
 
 const RUN_REF_PREFIX: &str = "refs/ralph/_runs/";
@@ -31,15 +32,15 @@ impl SnapshotMoment {
     }
 }
 
-/// What is known of a run's work: trees of the repository.
+/// The trees of a work tree before and after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunTrees {
     pub before: String,
-    /// Nothing where the run was cut short, or goes on.
+    /// `None` if the run was interrupted or is still running.
     pub after: Option<String>,
 }
 
-/// Remembers what a work tree holds at this moment, unless that would fill the repository with what nobody has committed.
+/// Takes a snapshot of a work tree, unless its uncommitted files are too large.
 pub fn record_run_tree(root: &Path, run: &str, moment: SnapshotMoment) -> Result<(), WorktreeError> {
     if git::uncommitted_bytes(root)? > MAX_UNCOMMITTED_BYTES {
         return Err(WorktreeError::TooMuchUncommitted);
@@ -52,52 +53,52 @@ pub fn record_run_tree(root: &Path, run: &str, moment: SnapshotMoment) -> Result
     Ok(git::update_refs(root, &changes, "ralph: a run")?)
 }
 
-/// Returns what is not remembered any longer. The ids of runs are in the order of their beginnings. What an undoing kept stays.
+/// Returns deletions for the snapshots of old runs, except backups of an undo. Run ids sort by start time.
 fn expired_run_refs(root: &Path) -> Result<Vec<RefUpdate>, WorktreeError> {
-    let of = |name: &str| name.strip_prefix(RUN_REF_PREFIX)?.split('/').next().map(str::to_owned);
+    let run_of = |name: &str| name.strip_prefix(RUN_REF_PREFIX)?.split('/').next().map(str::to_owned);
     let all = git::list_refs(root, RUN_REF_PREFIX)?;
-    let runs: BTreeSet<String> = all.iter().filter_map(|found| of(&found.name)).collect();
+    let runs: BTreeSet<String> = all.iter().filter_map(|found| run_of(&found.name)).collect();
     let old: BTreeSet<&String> = runs.iter().rev().skip(MAX_REMEMBERED_RUNS - 1).collect();
-    let is_old = |name: &str| of(name).is_some_and(|run| old.contains(&run)) && !name.contains("/undone/");
+    let is_old = |name: &str| run_of(name).is_some_and(|run| old.contains(&run)) && !name.contains("/undone/");
     let names = all.into_iter().map(|found| found.name).filter(|name| is_old(name));
     Ok(names.map(|name| RefUpdate::Delete { name }).collect())
 }
 
-/// Returns what is known of a run's work, if anything is.
+/// Returns the trees of a run, if snapshots were taken.
 pub fn read_run_trees(root: &Path, run: &str) -> Result<Option<RunTrees>, WorktreeError> {
-    let at = |moment: SnapshotMoment| git::resolve_object(root, &moment.ref_name(run));
-    let Some(before) = at(SnapshotMoment::Before)? else { return Ok(None) };
-    Ok(Some(RunTrees { before, after: at(SnapshotMoment::After)? }))
+    let resolve = |moment: SnapshotMoment| git::resolve_object(root, &moment.ref_name(run));
+    let Some(before) = resolve(SnapshotMoment::Before)? else { return Ok(None) };
+    Ok(Some(RunTrees { before, after: resolve(SnapshotMoment::After)? }))
 }
 
-/// What an undoing did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoResult {
+    /// The restored files.
     pub files: Vec<PathBuf>,
-    /// The reference to what lay there.
+    /// The reference to the files before the undo.
     pub backup_ref: String,
 }
 
-/// Puts the files that a run changed back as they were before it. Commits, branches and the index stay as they are.
+/// Restores the files that a run changed. Commits, branches and the index do not change.
 pub fn undo_run(root: &Path, run: &str) -> Result<UndoResult, WorktreeError> {
-    let nothing = || WorktreeError::NoRunSnapshot { run: run.to_owned() };
-    let RunTrees { before, after } = read_run_trees(root, run)?.ok_or_else(nothing)?;
+    let no_snapshot = || WorktreeError::NoRunSnapshot { run: run.to_owned() };
+    let RunTrees { before, after } = read_run_trees(root, run)?.ok_or_else(no_snapshot)?;
     let after = after.ok_or_else(|| WorktreeError::NoEndSnapshot { run: run.to_owned() })?;
     let now = git::write_worktree_tree(root)?;
     let changed = git::diff_trees(root, &before, &after)?;
-    refuse_changed_since(root, (&after, &now), &changed)?;
-    let back: Vec<TreeDiffEntry> = changed.iter().map(invert_entry).collect();
-    let files = find_obstacles(root, &back);
+    refuse_changed_since(root, &after, &now, &changed)?;
+    let inverted: Vec<TreeDiffEntry> = changed.iter().map(invert_entry).collect();
+    let files = find_obstacles(root, &inverted);
     if !files.is_empty() {
         return Err(WorktreeError::FilesChangedSince { files });
     }
-    let kept = back_up_tree(root, run, &now)?;
+    let backup_ref = back_up_tree(root, run, &now)?;
     let (added, rest): (Vec<&TreeDiffEntry>, Vec<&TreeDiffEntry>) =
         changed.iter().partition(|change| change.kind == TreeDiffKind::Added);
     added.iter().try_for_each(|change| remove_file_and_empty_parents(root, &change.path))?;
     let rest: Vec<PathBuf> = rest.iter().map(|change| change.path.clone()).collect();
     git::restore_files(root, &before, &rest)?;
-    Ok(UndoResult { files: changed.into_iter().map(|change| change.path).collect(), backup_ref: kept })
+    Ok(UndoResult { files: changed.into_iter().map(|change| change.path).collect(), backup_ref })
 }
 
 fn invert_entry(change: &TreeDiffEntry) -> TreeDiffEntry {
@@ -109,13 +110,9 @@ fn invert_entry(change: &TreeDiffEntry) -> TreeDiffEntry {
     TreeDiffEntry { kind, path: change.path.clone() }
 }
 
-/// What others changed in the same files would be lost.
-fn refuse_changed_since(
-    root: &Path,
-    (after, now): (&str, &str),
-    changed: &[TreeDiffEntry],
-) -> Result<(), WorktreeError> {
-    let since: BTreeSet<PathBuf> = git::diff_trees(root, after, now)?.into_iter().map(|one| one.path).collect();
+/// Refuses to undo files that were changed after the run: those changes would be lost.
+fn refuse_changed_since(root: &Path, after: &str, now: &str, changed: &[TreeDiffEntry]) -> Result<(), WorktreeError> {
+    let since: BTreeSet<PathBuf> = git::diff_trees(root, after, now)?.into_iter().map(|entry| entry.path).collect();
     let files: Vec<PathBuf> =
         changed.iter().map(|change| change.path.clone()).filter(|path| since.contains(path)).collect();
     if files.is_empty() { Ok(()) } else { Err(WorktreeError::FilesChangedSince { files }) }
@@ -138,7 +135,7 @@ mod tests {
     use crate::git::testing::commit_all;
     use crate::worktree::testing::WorktreeFixture;
 
-    /// A run that changes a file, makes one, removes one, and commits some of it.
+    /// Simulates a run that changes, creates and removes a file, and commits some of that.
     fn simulate_run(scene: &WorktreeFixture) {
         fs::write(scene.root.join("mine"), "uncommitted before").unwrap();
         record_run_tree(&scene.root, "r1", SnapshotMoment::Before).unwrap();
@@ -155,15 +152,12 @@ mod tests {
     fn a_run_is_undone_and_nothing_else() {
         let scene = WorktreeFixture::new();
         simulate_run(&scene);
-        fs::write(scene.root.join("later"), "somebody else's").unwrap();
+        fs::write(scene.root.join("later"), "another file").unwrap();
         let head = scene.run_git(&["rev-parse", "HEAD"]);
         let undone = undo_run(&scene.root, "r1").unwrap();
         assert_eq!(undone.files, ["file", "old", "sub/new"].map(PathBuf::from));
         let read = |name: &str| fs::read_to_string(scene.root.join(name)).unwrap();
-        assert_eq!(
-            (read("file"), read("old"), read("later")),
-            ("first".into(), "old".into(), "somebody else's".into())
-        );
+        assert_eq!((read("file"), read("old"), read("later")), ("first".into(), "old".into(), "another file".into()));
         assert_eq!((read("mine"), scene.run_git(&["rev-parse", "HEAD"])), ("uncommitted before".into(), head));
         assert!(!scene.root.join("sub").exists());
         assert_eq!(run_git(&scene.root, &["show", &format!("{}:sub/new", undone.backup_ref)]).unwrap(), "work");
@@ -193,7 +187,7 @@ mod tests {
 
     // spec: P9
     #[test]
-    fn only_the_newest_runs_are_remembered_and_what_was_kept_stays() {
+    fn only_the_newest_runs_keep_snapshots_and_undo_backups_stay() {
         let scene = WorktreeFixture::new();
         let tree = scene.run_git(&["rev-parse", "HEAD^{tree}"]);
         let old = (0..MAX_REMEMBERED_RUNS)
@@ -208,6 +202,6 @@ mod tests {
         );
         assert!(git::resolve_object(&scene.root, &format!("{RUN_REF_PREFIX}r000/undone/1")).unwrap().is_some());
         let log = scene.run_git(&["log", "--all", "--oneline"]);
-        assert_eq!(log.lines().count(), 1, "none of it is in anybody's way: {log}");
+        assert_eq!(log.lines().count(), 1, "the snapshots are not part of the history: {log}");
     }
 }

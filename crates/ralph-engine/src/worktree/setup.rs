@@ -1,4 +1,5 @@
-//! The user's commands that make a tree fit for work. They run once, and again only when others were written.
+//! Runs the user's commands that prepare a work tree for the agent. They run once, and again only after they were
+//! changed.
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -14,30 +15,30 @@ use ralph_util::failpoints::{self, FailPoint};
 use ralph_util::memory_size::MemorySize;
 use ralph_util::private_files;
 
-/// The file by which a tree knows that it was set up, in what it has of its own in the repository.
+/// The file in the git folder of a work tree that records the commands which have run.
 const SETUP_MARKER_FILE: &str = "ralph-setup";
 
-/// What setting up needs.
+/// The parameters of a setup.
 pub struct WorktreeSetupRequest<'a> {
     pub keeper: Keeper,
     pub commands: &'a [String],
     pub env: Vec<(OsString, OsString)>,
-    /// Marks the processes, so that they can be found.
+    /// Marks the processes of the commands, so that they can be found.
     pub run_id: &'a str,
-    /// Where the commands leave their output.
+    /// The folder for the output of the commands.
     pub log_folder: PathBuf,
 }
 
-/// Runs the commands in a tree, unless they have run there. Before each of them it is asked whether that may still be.
+/// Runs the setup commands in a work tree, unless they have run there. `may_continue` is called before each command.
 pub async fn run_setup_commands(
     tree: &TaskWorktree,
     request: WorktreeSetupRequest<'_>,
     control: UnboundedReceiver<JobCommand>,
     may_continue: impl AsyncFn() -> bool,
 ) -> Result<(), WorktreeError> {
-    let mark = git::worktree_git_path(&tree.path, SETUP_MARKER_FILE)?;
-    let commands = sha256_hex(request.commands.join("\0"));
-    if request.commands.is_empty() || fs::read_to_string(&mark).is_ok_and(|done| done == commands) {
+    let marker = git::worktree_git_path(&tree.path, SETUP_MARKER_FILE)?;
+    let digest = sha256_hex(request.commands.join("\0"));
+    if request.commands.is_empty() || fs::read_to_string(&marker).is_ok_and(|done| done == digest) {
         return Ok(());
     }
     private_files::ensure_folder(&request.log_folder)
@@ -54,16 +55,16 @@ pub async fn run_setup_commands(
         claim: SubmittedClaim::default(),
         judge: None,
     };
-    let may_go_on = async || {
+    let may_continue = async || {
         failpoints::reach_fail_point(FailPoint::SetupContinued);
         may_continue().await
     };
-    verify::run_worktree_setup(&context, request.commands, control, may_go_on).await.map_err(|failed| {
+    verify::run_worktree_setup(&context, request.commands, control, may_continue).await.map_err(|failed| {
         WorktreeError::SetupFailed {
             command: failed.command.clone(),
             reason: failed.reason.clone(),
             log: request.log_folder.join(&failed.log),
         }
     })?;
-    fs::write(&mark, commands).map_err(|source| WorktreeError::Folder { path: mark, source })
+    fs::write(&marker, digest).map_err(|source| WorktreeError::Folder { path: marker, source })
 }

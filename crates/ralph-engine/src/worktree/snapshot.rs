@@ -1,61 +1,61 @@
-//! Every attempt is kept, whatever became of it.
+//! Takes a snapshot of the work tree after every attempt, whatever its result.
 use super::ref_names::{self, SnapshotKey};
 use super::{TaskWorktree, WorktreeError, WorktreeLayout};
 use crate::git::{self, RefEntry, RefUpdate};
 
-/// What a tree held when an attempt ended.
+/// The files of a work tree at the end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptSnapshot {
     pub key: SnapshotKey,
-    /// The number of the earlier round of its stage that it is of.
+    /// The number of the earlier round, if the stage was run again since.
     pub earlier_round: Option<u32>,
-    /// The commit that holds all files. Its parent is the one that the tree stood on.
+    /// The commit with all files. Its parent is the HEAD commit of the work tree.
     pub commit: String,
     /// Seconds since 1970.
     pub taken_at: i64,
 }
 
-/// Keeps what a tree holds. Returns the commit, and what git could not take in, if there was something.
+/// Takes a snapshot of a work tree. Returns the commit and git's message about files that it could not add.
 pub fn take_snapshot(
     layout: &WorktreeLayout,
     tree: &TaskWorktree,
-    mark: &SnapshotKey,
+    key: &SnapshotKey,
 ) -> Result<git::WorktreeCommit, WorktreeError> {
-    let kept = git::commit_worktree(&tree.path, &format!("ralph: {} {mark}", tree.task_id))?;
-    let reference = mark.ref_name(&tree.task_id);
-    let new = [RefUpdate::create(&reference, &kept.commit)];
-    if git::update_refs(&tree.path, &new, "ralph: an attempt has ended").is_ok() {
-        return Ok(kept);
+    let snapshot = git::commit_worktree(&tree.path, &format!("ralph: {} {key}", tree.task_id))?;
+    let reference = key.ref_name(&tree.task_id);
+    let new = [RefUpdate::create(&reference, &snapshot.commit)];
+    if git::update_refs(&tree.path, &new, "ralph: end of an attempt").is_ok() {
+        return Ok(snapshot);
     }
-    // The stage was tried before: what it came to then is kept under another name.
+    // The stage was run before: its earlier snapshot is kept under another name.
     let Some(before) = git::resolve_commit(&tree.path, &reference)? else {
-        git::update_refs(&tree.path, &new, "ralph: an attempt has ended")?;
-        return Ok(kept);
+        git::update_refs(&tree.path, &new, "ralph: end of an attempt")?;
+        return Ok(snapshot);
     };
-    keep_commit(layout, &tree.task_id, &format!("earlier/{mark}"), &before)?;
-    let moved = [RefUpdate::move_between(&reference, &before, &kept.commit)];
-    git::update_refs(&tree.path, &moved, "ralph: an attempt has ended")?;
-    Ok(kept)
+    keep_commit(layout, &tree.task_id, &format!("earlier/{key}"), &before)?;
+    let moved = [RefUpdate::move_between(&reference, &before, &snapshot.commit)];
+    git::update_refs(&tree.path, &moved, "ralph: end of an attempt")?;
+    Ok(snapshot)
 }
 
 /// Returns the snapshots of a task, oldest first.
 pub fn list_snapshots(layout: &WorktreeLayout, name: &str) -> Result<Vec<AttemptSnapshot>, WorktreeError> {
-    let of = |found: RefEntry| {
-        let earlier = || SnapshotKey::from_earlier_ref(&found.name, name).map(|(mark, number)| (mark, Some(number)));
-        let (mark, earlier) = SnapshotKey::from_ref(&found.name, name).map(|mark| (mark, None)).or_else(earlier)?;
-        Some(AttemptSnapshot { key: mark, earlier_round: earlier, commit: found.commit, taken_at: found.committed_at })
+    let to_snapshot = |found: RefEntry| {
+        let earlier = || SnapshotKey::from_earlier_ref(&found.name, name).map(|(key, number)| (key, Some(number)));
+        let (key, earlier_round) = SnapshotKey::from_ref(&found.name, name).map(|key| (key, None)).or_else(earlier)?;
+        Some(AttemptSnapshot { key, earlier_round, commit: found.commit, taken_at: found.committed_at })
     };
     let found = git::list_refs(&layout.root, &ref_names::task_ref_prefix(name))?;
-    let mut all: Vec<AttemptSnapshot> = found.into_iter().filter_map(of).collect();
-    // Git knows no more than seconds.
+    let mut all: Vec<AttemptSnapshot> = found.into_iter().filter_map(to_snapshot).collect();
+    // Commit times have a resolution of one second, so stages within a second are ordered by rank.
     all.sort_by(|one, other| {
-        let place = |one: &AttemptSnapshot| (one.taken_at, one.key.stage_rank());
-        place(one).cmp(&place(other)).then_with(|| one.key.cmp(&other.key))
+        let order = |snapshot: &AttemptSnapshot| (snapshot.taken_at, snapshot.key.stage_rank());
+        order(one).cmp(&order(other)).then_with(|| one.key.cmp(&other.key))
     });
     Ok(all)
 }
 
-/// Lets a new reference lead to a commit that nothing else may lead to, and returns its name.
+/// Creates a reference to a commit that could otherwise be lost, and returns its name.
 pub(super) fn keep_commit(
     layout: &WorktreeLayout,
     name: &str,
@@ -67,10 +67,10 @@ pub(super) fn keep_commit(
     Ok(reference)
 }
 
-/// Returns the name of the next reference below a prefix whose references are numbered.
+/// Returns the next free name below a prefix whose references are numbered.
 pub(super) fn next_numbered_ref(layout: &WorktreeLayout, prefix: &str) -> Result<String, WorktreeError> {
     let found = git::list_refs(&layout.root, prefix)?;
-    let numbers = found.iter().filter_map(|one| one.name.strip_prefix(prefix)?.parse::<u32>().ok());
+    let numbers = found.iter().filter_map(|found| found.name.strip_prefix(prefix)?.parse::<u32>().ok());
     Ok(format!("{prefix}{}", numbers.max().unwrap_or(0) + 1))
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     // spec: P7
     #[test]
-    fn of_two_stages_in_one_second_the_later_one_is_the_newest() {
+    fn snapshots_within_one_second_are_ordered_by_stage() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         let commit = take_snapshot(&scene.layout, &tree, &coder_attempt(1, 1)).unwrap().commit;
@@ -103,7 +103,7 @@ mod tests {
 
     // spec: P7
     #[test]
-    fn every_attempt_has_a_reference_and_a_stage_that_is_tried_again_loses_none() {
+    fn every_attempt_has_a_reference_and_running_a_stage_again_loses_none() {
         let scene = WorktreeFixture::new();
         let tree = scene.create_worktree("T");
         fs::write(tree.path.join("new"), "one").unwrap();
@@ -111,9 +111,9 @@ mod tests {
         fs::write(tree.path.join("new"), "two").unwrap();
         let two = take_snapshot(&scene.layout, &tree, &coder_attempt(1, 2)).unwrap().commit;
         assert_eq!(scene.run_git(&["rev-parse", "refs/ralph/T/coder/1/2"]), two);
-        let marks: Vec<SnapshotKey> =
-            list_snapshots(&scene.layout, "T").unwrap().into_iter().map(|one| one.key).collect();
-        assert_eq!(marks, [coder_attempt(1, 1), coder_attempt(1, 2)]);
+        let keys: Vec<SnapshotKey> =
+            list_snapshots(&scene.layout, "T").unwrap().into_iter().map(|snapshot| snapshot.key).collect();
+        assert_eq!(keys, [coder_attempt(1, 1), coder_attempt(1, 2)]);
         fs::write(tree.path.join("new"), "three").unwrap();
         let three = take_snapshot(&scene.layout, &tree, &coder_attempt(1, 1)).unwrap().commit;
         assert_eq!(scene.run_git(&["rev-parse", "refs/ralph/T/coder/1/1"]), three);

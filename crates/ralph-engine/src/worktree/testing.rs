@@ -1,4 +1,4 @@
-//! A project with a repository, and a folder for its trees beside it.
+//! A fixture for tests: a project with a repository, and a folder for its work trees next to it.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ impl WorktreeFixture {
         open_or_create(&self.layout, name, &[]).unwrap().worktree
     }
 
-    /// Lets somebody commit a file in a tree, and accepts it.
+    /// Commits a file in a work tree and accepts it.
     pub(super) fn commit_and_accept(&self, tree: &TaskWorktree, file: &str, text: &str) -> String {
         fs::write(tree.path.join(file), text).unwrap();
         let commit = commit_all(&tree.path);
@@ -48,7 +48,7 @@ impl WorktreeFixture {
         run_git(&self.root, args).unwrap().trim().to_owned()
     }
 
-    /// Everything of the user's: files, index, HEAD, branches, and what git says of it.
+    /// Returns everything that ralph must not change: the user's files, index, HEAD, branches and status.
     pub(super) fn user_state(&self) -> Vec<String> {
         let mut all = vec![
             self.run_git(&["status", "--porcelain"]),

@@ -1,19 +1,19 @@
-//! A scanner over the raw bytes of one JSON record. It walks the members that a parser needs and skips the
-//! rest without decoding: most of an agent's output is tool results that nobody asks for. It never recurses
-//! into what it skips, so deep nesting costs nothing and overflows nothing.
+//! A scanner over the raw bytes of one JSON record. By hand because most of an agent's output is tool results that
+//! ralph does not need: the scanner skips them without decoding, and without recursion, so deep nesting cannot overflow
+//! the stack.
 use memchr::memchr;
 
 /// The bytes of one JSON value, as written.
 pub type RawJson<'a> = &'a [u8];
 
-/// The line is no well-formed record.
+/// The text is not a well-formed record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MalformedJson;
 
-/// How deep a skipped value may nest. The same as serde_json's own limit.
+/// How deep a skipped value may nest. The same limit as in serde_json.
 const MAX_NESTING_DEPTH: u32 = 127;
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 pub struct JsonCursor<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -32,7 +32,7 @@ impl<'a> JsonCursor<'a> {
         self.bytes.get(self.position).copied()
     }
 
-    /// Walks an object. `visit` gets each key, undecoded, and must consume its value.
+    /// Visits the members of an object. `visit` gets each key, undecoded, and must consume its value.
     pub fn visit_object<F>(&mut self, mut visit: F) -> Result<(), MalformedJson>
     where
         F: FnMut(&mut Self, RawJson<'a>) -> Result<(), MalformedJson>,
@@ -53,7 +53,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Walks an array. `visit` must consume one element each time.
+    /// Visits the elements of an array. `visit` must consume one element per call.
     pub fn visit_array<F>(&mut self, mut visit: F) -> Result<(), MalformedJson>
     where
         F: FnMut(&mut Self) -> Result<(), MalformedJson>,
@@ -92,7 +92,7 @@ impl<'a> JsonCursor<'a> {
         self.take_raw().map(drop)
     }
 
-    /// Refuses anything after the record.
+    /// Fails if there is anything after the record.
     pub fn expect_end(&mut self) -> Result<(), MalformedJson> {
         self.peek().map_or(Ok(()), |_| Err(MalformedJson))
     }
@@ -107,8 +107,8 @@ impl<'a> JsonCursor<'a> {
         found
     }
 
-    /// Consumes up to and including the closing quote. A quote closes the string unless an odd number of
-    /// backslashes stands before it: looking for quotes alone stops far less often than looking for both.
+    /// Consumes up to and including the closing quote. A quote closes the string unless an odd number of backslashes
+    /// precedes it. Searching for quotes only, and counting backslashes then, is faster than searching for both.
     fn take_string_rest(&mut self) -> Result<RawJson<'a>, MalformedJson> {
         let start = self.position;
         let mut from = start;
@@ -131,7 +131,7 @@ impl<'a> JsonCursor<'a> {
         self.position += rest.iter().position(ends).unwrap_or(rest.len());
     }
 
-    /// Skips an object or array. Which bracket must close is kept in the bits of `kinds`.
+    /// Skips an object or array. The bits of `kinds` record which brackets are open.
     fn skip_container(&mut self) -> Result<(), MalformedJson> {
         let mut kinds = 0_u128;
         let mut depth = 0_u32;
@@ -159,13 +159,12 @@ impl<'a> JsonCursor<'a> {
     }
 }
 
-/// Stores a value that may stand only once. Which of two equal keys counts is anybody's guess, so a record
-/// that repeats one we need is refused.
+/// Stores the value of a key. Fails if the slot is filled: a record that repeats a needed key is ambiguous.
 pub fn set_once<T>(slot: &mut Option<T>, value: T) -> Result<(), MalformedJson> {
     if slot.replace(value).is_some() { Err(MalformedJson) } else { Ok(()) }
 }
 
-/// Returns the values of `keys` in an object that fills `bytes`, in the order asked for.
+/// Returns the values of `keys`, in this order. `bytes` must contain one object and nothing else.
 pub fn pick_members<'a, const N: usize>(
     bytes: &'a [u8],
     keys: [&str; N],
@@ -183,32 +182,31 @@ pub fn pick_members<'a, const N: usize>(
     Ok(found)
 }
 
-/// Like [`pick`], for a member that may be missing or no object at all.
+/// Like [`pick_members`], for a value that may be missing or not an object.
 pub fn pick_members_or_none<'a, const N: usize>(raw: Option<RawJson<'a>>, keys: [&str; N]) -> [Option<RawJson<'a>>; N] {
     raw.and_then(|raw| pick_members(raw, keys).ok()).unwrap_or([None; N])
 }
 
-/// Returns the first element of an array that has one.
+/// Returns the first element of an array, or `None` if there is none.
 pub fn first_element(array: RawJson<'_>) -> Option<RawJson<'_>> {
     let mut cursor = JsonCursor::new(array);
     cursor.expect_byte(b'[').and_then(|()| cursor.take_raw()).ok()
 }
 
-/// Returns a short name such as a record's type, or "" if it is none. Names never need escapes.
+/// Returns a short name such as a record's type, or "" if the value is not a string. Escapes are not decoded.
 pub fn as_name(raw: Option<RawJson<'_>>) -> &str {
     raw.and_then(string_body).and_then(|body| std::str::from_utf8(body).ok()).unwrap_or_default()
 }
 
-/// Returns the decoded string, if the value is one.
+/// Returns the decoded string, or `None` if the value is not a string.
 pub fn decode_string(raw: Option<RawJson<'_>>) -> Option<String> {
     raw.and_then(string_body).map(|body| decode_prefix(body, usize::MAX).0)
 }
 
-/// Returns the beginning of a string, about `limit` bytes of it and a mark where it was cut. No more than that
-/// is decoded.
+/// Returns about the first `limit` bytes of a string, with `…` if it was truncated. Decodes no more than that.
 pub fn decode_string_prefix(raw: Option<RawJson<'_>>, limit: usize) -> Option<String> {
-    let (mut text, left) = decode_prefix(raw.and_then(string_body)?, limit);
-    if !left.is_empty() {
+    let (mut text, rest) = decode_prefix(raw.and_then(string_body)?, limit);
+    if !rest.is_empty() {
         text.push('…');
     }
     Some(text)
@@ -222,7 +220,7 @@ pub fn parse_i64(raw: Option<RawJson<'_>>) -> Option<i64> {
     std::str::from_utf8(raw?).ok()?.parse().ok()
 }
 
-/// Returns an amount of money. Infinite and negative ones are nonsense and count as unknown.
+/// Returns an amount of money, or `None` if it is infinite or negative.
 pub fn parse_amount(raw: Option<RawJson<'_>>) -> Option<f64> {
     let value: f64 = std::str::from_utf8(raw?).ok()?.parse().ok()?;
     (value.is_finite() && value >= 0.0).then_some(value)
@@ -232,7 +230,7 @@ pub fn is_true(raw: Option<RawJson<'_>>) -> bool {
     raw == Some(b"true")
 }
 
-/// Returns whether the member is there and not `null`.
+/// Returns whether the member is present and not `null`.
 pub fn is_set(raw: Option<RawJson<'_>>) -> bool {
     raw.is_some_and(|raw| raw != b"null")
 }
@@ -241,9 +239,9 @@ fn string_body(raw: RawJson<'_>) -> Option<&[u8]> {
     raw.strip_prefix(b"\"")?.strip_suffix(b"\"")
 }
 
-/// Decodes the inside of a JSON string. What is no valid text (stray bytes, half a surrogate pair, which
-/// programs that cut strings by UTF-16 units do write) becomes U+FFFD: one bad byte must not hide a message.
-/// Nothing is begun once `limit` bytes are there; what is left is returned too.
+/// Decodes the content of a JSON string. Invalid text becomes U+FFFD, so that one bad byte does not hide a message:
+/// stray bytes, and half a surrogate pair, which programs that truncate strings by UTF-16 units do write. Stops once
+/// `limit` bytes are decoded and returns the undecoded rest.
 fn decode_prefix(mut body: &[u8], limit: usize) -> (String, &[u8]) {
     let mut text = String::with_capacity(body.len().min(limit));
     while text.len() < limit && !body.is_empty() {
@@ -261,14 +259,14 @@ fn decode_prefix(mut body: &[u8], limit: usize) -> (String, &[u8]) {
     (text, body)
 }
 
-/// Returns `length` bytes and the rest of the character that they end in.
+/// Returns the first `length` bytes, extended to the end of the last character.
 fn extend_to_char_boundary(bytes: &[u8], length: usize) -> &[u8] {
     let rest = bytes.get(length..).unwrap_or_default();
     let missing = rest.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count();
     bytes.get(..length + missing).unwrap_or(bytes)
 }
 
-/// Returns the character that an escape stands for, and how many bytes the escape takes.
+/// Returns the character of an escape sequence, and the length of the sequence in bytes.
 fn decode_escape(escape: &[u8]) -> (char, usize) {
     match escape.get(1) {
         Some(b'n') => ('\n', 2),

@@ -1,4 +1,4 @@
-//! The scanner against serde_json, and against records made to break it.
+//! Compares the scanner with serde_json, and feeds it malformed records.
 use super::*;
 use proptest::prelude::*;
 

@@ -1,12 +1,12 @@
-//! YAML as a tree of texts with positions. What a text means is the business of the key that holds it, so
-//! `no`, `010` and `1e400` are never anything but what is written. Size, depth and aliases are limited.
+//! Parses YAML into a tree of texts with positions. Scalars are not converted: `no`, `010` and `1e400` stay as written,
+//! and the key that holds them decides what they mean. Size, depth and aliases are limited.
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, MessageFormatter, Options, Spanned, UserMessageFormatter};
 
-/// How much a document may be.
+/// The limits for one document.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentLimits {
     pub depth: usize,
@@ -14,13 +14,13 @@ pub struct DocumentLimits {
     pub aliases: usize,
 }
 
-/// How much aliases may stand for, however large the document may be.
+/// The limit for the expansion of aliases, whatever the document limits are.
 const MAX_REPLAYED_EVENTS: usize = 100_000;
 
-/// What is usual for a file that people write by hand.
+/// The limits for a file that people write by hand.
 pub const DEFAULT_LIMITS: DocumentLimits = DocumentLimits { depth: 16, nodes: 20_000, aliases: 100 };
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Debug, Clone)]
 pub struct DocumentNode {
     pub line: u64,
@@ -29,21 +29,21 @@ pub struct DocumentNode {
     pub content: NodeContent,
 }
 
-/// How a text is written, where that tells what it is.
+/// How a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScalarStyle {
-    /// As people write texts, in whatever way.
+    /// YAML: a string in any style.
     Plain,
-    /// As a word that YAML could read as a number or a truth value.
+    /// YAML: an unquoted word that could be a number or a boolean.
     Bare,
-    /// In JSON, where a text stands in quotation marks …
+    /// JSON: a string.
     Quoted,
-    /// … and nothing else does.
+    /// JSON: a number or a boolean.
     Literal,
 }
 
 impl ScalarStyle {
-    /// Tells whether it could be a number or a truth value.
+    /// Returns whether the scalar could be a number or a boolean.
     #[must_use]
     pub fn is_bare(self) -> bool {
         match self {
@@ -54,7 +54,7 @@ impl ScalarStyle {
 }
 
 impl DocumentNode {
-    /// Returns what stands at a path of names and numbers, or else what is nearest above it.
+    /// Returns the node at a path of keys and indexes such as `a.0.b`, or its nearest existing ancestor.
     #[must_use]
     pub fn nearest_node(&self, path: &str) -> &Self {
         let mut here = self;
@@ -75,9 +75,9 @@ impl DocumentNode {
 
 #[derive(Debug, Clone)]
 pub enum NodeContent {
-    /// `null`, `~` or nothing at all.
+    /// `null`, `~` or empty.
     Null,
-    /// As it is written, without quotation marks.
+    /// As written, without quotation marks.
     Text(String),
     List(Vec<DocumentNode>),
     Map(Vec<MapEntry>),
@@ -91,7 +91,7 @@ pub struct MapEntry {
     pub node: DocumentNode,
 }
 
-/// What is no YAML, and where.
+/// A syntax error or an exceeded limit, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentError {
     pub line: u64,
@@ -99,12 +99,12 @@ pub struct DocumentError {
     pub message: String,
 }
 
-/// Reads one document of the usual size.
+/// Parses one document with the default limits.
 pub fn parse(text: &str) -> Result<DocumentNode, DocumentError> {
     parse_with_limits(text, &DEFAULT_LIMITS)
 }
 
-/// Reads one document.
+/// Parses one document.
 pub fn parse_with_limits(text: &str, limits: &DocumentLimits) -> Result<DocumentNode, DocumentError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root = serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, parse_options(limits));
@@ -123,7 +123,7 @@ fn parse_options(limits: &DocumentLimits) -> Options {
             max_anchors: aliases,
             max_merge_keys: aliases,
             max_recorded_anchor_events: nodes,
-            // The second one is refused for what it is.
+            // Allows the second document to start, so that the error names it.
             max_documents: 2,
         },
         alias_limits: serde_saphyr::alias_limits! {
@@ -141,22 +141,22 @@ fn parse_options(limits: &DocumentLimits) -> Options {
 
 fn to_document_error(error: &Error, limits: &DocumentLimits) -> DocumentError {
     let DocumentLimits { depth, nodes, aliases } = limits;
-    let place = error.location().unwrap_or(Location::UNKNOWN);
-    let what = match root_cause(error) {
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands here twice"),
+    let location = error.location().unwrap_or(Location::UNKNOWN);
+    let message = match root_cause(error) {
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {key:?}"),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. } => {
-            format!("it is too much: at most {depth} levels, {nodes} values and {aliases} aliases are read")
+            format!("too large: at most {depth} levels, {nodes} values and {aliases} aliases are allowed")
         }
-        Error::MultipleDocuments { .. } => "a second document begins, and only one is read".to_owned(),
+        Error::MultipleDocuments { .. } => "a second document starts here, but only one is allowed".to_owned(),
         other => UserMessageFormatter.format_message(other).into_owned(),
     };
-    DocumentError { line: place.line().max(1), column: place.column().max(1), message: what }
+    DocumentError { line: location.line().max(1), column: location.column().max(1), message }
 }
 
-/// Returns what went wrong, without the ways on which it was reached.
+/// Returns the innermost error, without its wrappers.
 fn root_cause(error: &Error) -> &Error {
     match error {
         Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => root_cause(error),
@@ -166,7 +166,7 @@ fn root_cause(error: &Error) -> &Error {
 
 fn build_node(spanned: Spanned<YamlValue>, text: &str) -> DocumentNode {
     let (line, column) = (spanned.referenced.line(), spanned.referenced.column());
-    let written_as = if matches!(spanned.value, YamlValue::BareWord) { ScalarStyle::Bare } else { ScalarStyle::Plain };
+    let style = if matches!(spanned.value, YamlValue::BareWord) { ScalarStyle::Bare } else { ScalarStyle::Plain };
     let content = match spanned.value {
         YamlValue::Null => NodeContent::Null,
         YamlValue::BareWord => NodeContent::Text(source_text(spanned.defined, text).to_owned()),
@@ -176,7 +176,7 @@ fn build_node(spanned: Spanned<YamlValue>, text: &str) -> DocumentNode {
             NodeContent::Map(entries.into_iter().map(|(key, value)| build_entry(key, value, text)).collect())
         }
     };
-    DocumentNode { line, column, style: written_as, content }
+    DocumentNode { line, column, style, content }
 }
 
 fn build_entry(key: Spanned<String>, value: Spanned<YamlValue>, text: &str) -> MapEntry {
@@ -185,8 +185,8 @@ fn build_entry(key: Spanned<String>, value: Spanned<YamlValue>, text: &str) -> M
 }
 
 /// Returns a scalar as the user wrote it.
-fn source_text(place: Location, text: &str) -> &str {
-    let span = place.span();
+fn source_text(location: Location, text: &str) -> &str {
+    let span = location.span();
     let from = usize::try_from(span.byte_offset().unwrap_or(0)).unwrap_or(usize::MAX);
     let length = usize::try_from(span.byte_len().unwrap_or(0)).unwrap_or(usize::MAX);
     text.get(from..from.saturating_add(length)).unwrap_or_default().trim_matches(['"', '\''])
@@ -194,7 +194,7 @@ fn source_text(place: Location, text: &str) -> &str {
 
 enum YamlValue {
     Null,
-    /// A bare word that YAML would read as a number or a truth value.
+    /// An unquoted word that YAML would read as a number or a boolean.
     BareWord,
     Text(String),
     List(Vec<Spanned<Self>>),

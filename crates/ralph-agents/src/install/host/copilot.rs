@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI: a file of hooks beside others, and skills for commands.
+//! GitHub Copilot CLI: a separate file with hooks, and commands as skills.
 use serde_json::json;
 
 use super::{HookFileSharing, HostInstaller, InstallContext};
@@ -9,7 +9,7 @@ const HOST_NAME: &str = "copilot";
 
 pub(super) const COPILOT_INSTALLER: HostInstaller = HostInstaller {
     name: HOST_NAME,
-    user_folder: |place| place.user_folder("COPILOT_HOME", ".copilot"),
+    user_folder: |target| target.user_folder("COPILOT_HOME", ".copilot"),
     project_folder: ".github",
     timeout_units_per_second: 1,
     build_parts,
@@ -19,14 +19,18 @@ pub(super) const COPILOT_INSTALLER: HostInstaller = HostInstaller {
     hooks_disabled_reason: |_| None,
 };
 
-fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
-    // Its events do not say which they are.
-    let entry = |event| json!([{ "type": "command", "bash": site.hook_command(&format!("{HOST_NAME} {event}")), "timeoutSec": site.seconds }]);
+fn build_parts(context: &InstallContext<'_>) -> Vec<InstallPart> {
+    // Copilot's events do not contain their name, so it is passed as an argument.
+    let entry = |event| {
+        let command = context.hook_command(&format!("{HOST_NAME} {event}"));
+        json!([{ "type": "command", "bash": command, "timeoutSec": context.seconds }])
+    };
     let events = ["userPromptSubmitted", "agentStop", "errorOccurred"];
     let hooks: serde_json::Map<_, _> = events.iter().map(|event| ((*event).to_owned(), entry(event))).collect();
     let file = json!({ "version": 1, "hooks": hooks });
-    site.skill_parts('/')
-        .chain([InstallPart::whole_file(site.path_of("hooks/ralph.json"), format!("{file:#}\n"))])
+    context
+        .skill_parts('/')
+        .chain([InstallPart::whole_file(context.path_of("hooks/ralph.json"), format!("{file:#}\n"))])
         .collect()
 }
 

@@ -1,4 +1,4 @@
-//! Gemini CLI: hooks in its settings, with times in milliseconds; commands in TOML.
+//! Gemini CLI: hooks in its settings, with timeouts in milliseconds, and commands in TOML.
 use serde_json::json;
 
 use super::{HookFileSharing, HostInstaller, InstallContext};
@@ -10,7 +10,7 @@ const HOST_NAME: &str = "gemini";
 
 pub(super) const GEMINI_INSTALLER: HostInstaller = HostInstaller {
     name: HOST_NAME,
-    user_folder: |place| Ok(place.user_folder("GEMINI_CLI_HOME", "")?.join(".gemini")),
+    user_folder: |target| Ok(target.user_folder("GEMINI_CLI_HOME", "")?.join(".gemini")),
     project_folder: ".gemini",
     timeout_units_per_second: 1000,
     build_parts,
@@ -20,14 +20,16 @@ pub(super) const GEMINI_INSTALLER: HostInstaller = HostInstaller {
     hooks_disabled_reason: |_| None,
 };
 
-fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
-    let hook = json!({ "type": "command", "name": "ralph", "command": site.hook_command(HOST_NAME), "timeout": site.seconds * GEMINI_INSTALLER.timeout_units_per_second });
+fn build_parts(context: &InstallContext<'_>) -> Vec<InstallPart> {
+    let timeout = context.seconds * GEMINI_INSTALLER.timeout_units_per_second;
+    let command = context.hook_command(HOST_NAME);
+    let hook = json!({ "type": "command", "name": "ralph", "command": command, "timeout": timeout });
     let commands = SLASH_COMMANDS.iter().map(|command| {
-        let text = to_toml_string(&command.render_text(&site.ralph_shell_word(), "{{args}}"));
+        let text = to_toml_string(&command.render_text(&context.ralph_shell_word(), "{{args}}"));
         let toml = format!("description = {:?}\nprompt = {text}\n", command.description);
-        InstallPart::whole_file(site.path_of(&format!("commands/{}.toml", command.name)), toml)
+        InstallPart::whole_file(context.path_of(&format!("commands/{}.toml", command.name)), toml)
     });
-    commands.chain([site.hooks_part("settings.json", &hook, &["BeforeAgent", "AfterAgent"])]).collect()
+    commands.chain([context.hooks_part("settings.json", &hook, &["BeforeAgent", "AfterAgent"])]).collect()
 }
 
 fn post_install_advice(scope: &InstallScope) -> Option<String> {
@@ -39,7 +41,7 @@ fn post_install_advice(scope: &InstallScope) -> Option<String> {
     }
 }
 
-/// Writes a text of many lines as TOML has it.
+/// Returns a text as a multi-line TOML string.
 fn to_toml_string(text: &str) -> String {
     format!("\"\"\"\n{}\"\"\"", text.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\""))
 }

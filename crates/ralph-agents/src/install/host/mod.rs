@@ -1,4 +1,4 @@
-//! The programs that ralph can be put into. A new one is a file beside this one and a line in [`HOSTS`].
+//! The programs that ralph can be installed into. To add one, add its module and a line in [`HOST_INSTALLERS`].
 mod claude;
 mod codex;
 mod codex_trust;
@@ -30,45 +30,44 @@ pub const HOST_INSTALLERS: &[&HostInstaller] = &[
     &opencode::OPENCODE_INSTALLER,
 ];
 
-/// One program, and what it needs to know ralph.
+/// How ralph is installed into one program.
 pub struct HostInstaller {
     pub name: &'static str,
-    /// Returns where the user's own settings are.
+    /// Returns the folder of the user's settings.
     user_folder: fn(&InstallTarget<'_>) -> Result<PathBuf, InstallError>,
-    /// Where they are in a project.
+    /// The settings folder in a project, relative to its root.
     project_folder: &'static str,
-    /// How many of its settings' units of time are a second.
+    /// The time unit of hook timeouts in its settings: 1 for seconds, 1000 for milliseconds.
     pub(super) timeout_units_per_second: u64,
     build_parts: fn(&InstallContext<'_>) -> Vec<InstallPart>,
-    /// Says what people have to do themselves, if anything.
+    /// Returns what the user must do after the installation, if anything.
     post_install_advice: fn(&InstallScope) -> Option<String>,
-    /// Whose a project's file with the hooks is.
     hook_file_sharing: HookFileSharing,
-    /// Says what the user has yet to do before the host runs the hooks, as far as that can be seen.
+    /// Returns what the user must still do before the host runs the hooks, if that can be detected.
     pending_user_action: fn(&InstallTarget<'_>, &RalphExecutable) -> Option<String>,
-    /// Says what in the settings keeps the host from running any hook.
+    /// Returns which setting keeps the host from running any hook.
     hooks_disabled_reason: fn(&InstallTarget<'_>) -> Option<String>,
 }
 
-/// Whose a project's file with the hooks is.
+/// The users of the hook file of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HookFileSharing {
-    /// Everybody's who has the project.
+    /// Everyone who works on the project.
     Everyone,
-    /// The user's alone.
+    /// Only the user.
     UserOnly,
 }
 
-/// Where and for whom parts are made.
+/// The input for building the parts of an installation.
 struct InstallContext<'a> {
     scope: &'a InstallScope,
     folder: &'a Path,
     own: &'a RalphExecutable,
-    /// How long the host waits for a hook.
+    /// The timeout of a hook.
     seconds: u64,
 }
 
-/// Finds a host by its name.
+/// Returns the installer of the host with this name.
 pub fn find_host_installer(name: &str) -> Result<&'static HostInstaller, InstallError> {
     HOST_INSTALLERS.iter().copied().find(|host| host.name == name).ok_or_else(|| InstallError::UnknownHost {
         name: name.to_owned(),
@@ -81,45 +80,46 @@ fn host_names() -> Vec<&'static str> {
 }
 
 impl HostInstaller {
-    /// Returns the folder with the settings.
-    pub fn settings_folder(&self, place: &InstallTarget<'_>) -> Result<PathBuf, InstallError> {
-        match &place.scope {
-            InstallScope::User => (self.user_folder)(place),
+    /// Returns the host's settings folder for a target.
+    pub fn settings_folder(&self, target: &InstallTarget<'_>) -> Result<PathBuf, InstallError> {
+        match &target.scope {
+            InstallScope::User => (self.user_folder)(target),
             InstallScope::Project(root) => Ok(root.join(self.project_folder)),
             InstallScope::Plugin(folder) => Ok(folder.clone()),
         }
     }
 
-    /// Returns everything that belongs to it, with hooks for which the host waits so many seconds.
+    /// Returns the parts of an installation, with hooks that have this timeout.
     pub(super) fn build_parts(
         &self,
-        place: &InstallTarget<'_>,
+        target: &InstallTarget<'_>,
         folder: &Path,
-        (own, seconds): (&RalphExecutable, u64),
+        own: &RalphExecutable,
+        seconds: u64,
     ) -> Vec<InstallPart> {
-        (self.build_parts)(&InstallContext { scope: &place.scope, folder, own, seconds })
+        (self.build_parts)(&InstallContext { scope: &target.scope, folder, own, seconds })
     }
 
-    /// Says what people have to do themselves, if anything.
+    /// Returns what the user must do after the installation, if anything.
     #[must_use]
     pub fn post_install_advice(&self, scope: &InstallScope) -> Option<String> {
         (self.post_install_advice)(scope)
     }
 
-    /// Tells whether its hooks name ralph by its name.
+    /// Returns whether its hooks call ralph by name instead of by path.
     pub(super) fn is_called_by_name(&self, scope: &InstallScope) -> bool {
         matches!(scope, InstallScope::Project(_)) && self.hook_file_sharing == HookFileSharing::Everyone
     }
 
-    /// Says what in the settings keeps it from running any hook.
-    pub(super) fn hooks_disabled_reason(&self, place: &InstallTarget<'_>) -> Option<String> {
-        (self.hooks_disabled_reason)(place)
+    /// Returns which setting keeps the host from running any hook.
+    pub(super) fn hooks_disabled_reason(&self, target: &InstallTarget<'_>) -> Option<String> {
+        (self.hooks_disabled_reason)(target)
     }
 
-    /// Says what the user has yet to do before the host runs the hooks, as far as that can be seen.
+    /// Returns what the user must still do before the host runs the hooks, if that can be detected.
     #[must_use]
-    pub fn pending_user_action(&self, place: &InstallTarget<'_>, own: &RalphExecutable) -> Option<String> {
-        (self.pending_user_action)(place, own)
+    pub fn pending_user_action(&self, target: &InstallTarget<'_>, own: &RalphExecutable) -> Option<String> {
+        (self.pending_user_action)(target, own)
     }
 }
 
@@ -128,29 +128,29 @@ impl InstallContext<'_> {
         self.folder.join(name)
     }
 
-    /// Returns ralph as people and agents call it.
+    /// Returns the shell word with which users and agents call ralph.
     fn ralph_shell_word(&self) -> String {
         hook_command::ralph_shell_word(self.scope, self.own)
     }
 
-    /// Returns the command of a hook, with the host's name and what else it is told.
-    fn hook_command(&self, words: &str) -> String {
-        hook_command::hook_command(self.scope, self.own, &format!("{words}{}", timeout_flag(self.seconds)))
+    /// Returns the command of a hook. `args` are the host's name and optionally the event.
+    fn hook_command(&self, args: &str) -> String {
+        hook_command::hook_command(self.scope, self.own, &format!("{args}{}", timeout_flag(self.seconds)))
     }
 
-    /// Puts hooks into a file with settings, as most hosts have them.
+    /// Returns the part that adds hooks to a settings file, in the format that most hosts share.
     fn hooks_part(&self, file: &str, hook: &Value, events: &[&'static str]) -> InstallPart {
         let entry = json!({ "hooks": [hook] });
         let hooks = events.iter().map(|event| Hook { event, entry: entry.clone() }).collect();
         InstallPart { path: self.path_of(file), content: PartContent::Hooks(hooks) }
     }
 
-    /// Makes a skill of every command.
-    fn skill_parts(&self, mark: char) -> impl Iterator<Item = InstallPart> {
+    /// Returns a skill file for every slash command.
+    fn skill_parts(&self, prefix: char) -> impl Iterator<Item = InstallPart> {
         SLASH_COMMANDS.iter().map(move |command| {
             InstallPart::whole_file(
                 self.path_of(&format!("skills/{}/SKILL.md", command.name)),
-                command.render_skill(&self.ralph_shell_word(), mark),
+                command.render_skill(&self.ralph_shell_word(), prefix),
             )
         })
     }

@@ -1,4 +1,4 @@
-//! OpenCode: a plugin, which asks ralph, and commands in Markdown.
+//! OpenCode: a plugin that calls ralph, and commands in Markdown.
 use serde_json::Value;
 
 use super::{HookFileSharing, HostInstaller, InstallContext};
@@ -11,7 +11,7 @@ const PLUGIN_TEMPLATE: &str = include_str!("../texts/opencode.js");
 
 pub(super) const OPENCODE_INSTALLER: HostInstaller = HostInstaller {
     name: "opencode",
-    user_folder: |place| Ok(place.user_folder("XDG_CONFIG_HOME", ".config")?.join("opencode")),
+    user_folder: |target| Ok(target.user_folder("XDG_CONFIG_HOME", ".config")?.join("opencode")),
     project_folder: ".opencode",
     timeout_units_per_second: 1000,
     build_parts,
@@ -21,19 +21,21 @@ pub(super) const OPENCODE_INSTALLER: HostInstaller = HostInstaller {
     hooks_disabled_reason: |_| None,
 };
 
-fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
+fn build_parts(context: &InstallContext<'_>) -> Vec<InstallPart> {
     let plugin = PLUGIN_TEMPLATE
-        .replace("\"{{ralph}}\"", &Value::from(hook_command::ralph_program(site.scope, site.own)).to_string());
-    let plugin = plugin.replace("\"{{seconds}}\"", &site.seconds.to_string());
+        .replace("\"{{ralph}}\"", &Value::from(hook_command::ralph_program(context.scope, context.own)).to_string());
+    let plugin = plugin.replace("\"{{seconds}}\"", &context.seconds.to_string());
     let commands = SLASH_COMMANDS.iter().map(|command| {
         let text =
-            command.render_markdown(&site.ralph_shell_word(), "$ARGUMENTS", &[("description", command.description)]);
-        InstallPart::whole_file(site.path_of(&format!("command/{}.md", command.name)), text)
+            command.render_markdown(&context.ralph_shell_word(), "$ARGUMENTS", &[("description", command.description)]);
+        InstallPart::whole_file(context.path_of(&format!("command/{}.md", command.name)), text)
     });
-    commands.chain([InstallPart::whole_file(site.path_of("plugin/ralph.js"), plugin)]).collect()
+    commands.chain([InstallPart::whole_file(context.path_of("plugin/ralph.js"), plugin)]).collect()
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "other hosts have nothing to say")]
+#[expect(clippy::unnecessary_wraps, reason = "other hosts have no advice")]
 fn post_install_advice(_scope: &InstallScope) -> Option<String> {
-    Some("a loop needs OpenCode's own screen, or `opencode serve`: `opencode run` ends before it can go on".to_owned())
+    Some(
+        "a loop needs OpenCode's TUI or `opencode serve`: `opencode run` exits before the loop can continue".to_owned(),
+    )
 }

@@ -1,4 +1,4 @@
-//! Qwen Code: hooks and commands almost as Claude has them.
+//! Qwen Code: hooks and commands in almost the same format as Claude's.
 use serde_json::json;
 
 use super::{HookFileSharing, HostInstaller, InstallContext};
@@ -10,7 +10,7 @@ const HOST_NAME: &str = "qwen";
 
 pub(super) const QWEN_INSTALLER: HostInstaller = HostInstaller {
     name: HOST_NAME,
-    user_folder: |place| place.user_folder("QWEN_HOME", ".qwen"),
+    user_folder: |target| target.user_folder("QWEN_HOME", ".qwen"),
     project_folder: ".qwen",
     timeout_units_per_second: 1,
     build_parts,
@@ -20,16 +20,16 @@ pub(super) const QWEN_INSTALLER: HostInstaller = HostInstaller {
     hooks_disabled_reason: |_| None,
 };
 
-fn build_parts(site: &InstallContext<'_>) -> Vec<InstallPart> {
-    let hook =
-        json!({ "type": "command", "name": "ralph", "command": site.hook_command(HOST_NAME), "timeout": site.seconds });
+fn build_parts(context: &InstallContext<'_>) -> Vec<InstallPart> {
+    let command = context.hook_command(HOST_NAME);
+    let hook = json!({ "type": "command", "name": "ralph", "command": command, "timeout": context.seconds });
     let commands = SLASH_COMMANDS.iter().map(|command| {
         let text =
-            command.render_markdown(&site.ralph_shell_word(), "{{args}}", &[("description", command.description)]);
-        InstallPart::whole_file(site.path_of(&format!("commands/{}.md", command.name)), text)
+            command.render_markdown(&context.ralph_shell_word(), "{{args}}", &[("description", command.description)]);
+        InstallPart::whole_file(context.path_of(&format!("commands/{}.md", command.name)), text)
     });
     let events = &["UserPromptSubmit", "Stop", "StopFailure"];
-    commands.chain([site.hooks_part("settings.json", &hook, events)]).collect()
+    commands.chain([context.hooks_part("settings.json", &hook, events)]).collect()
 }
 
 fn post_install_advice(scope: &InstallScope) -> Option<String> {

@@ -1,9 +1,9 @@
-// Written by `ralph install opencode`, and removed by `ralph uninstall opencode`. It tells ralph what happens in a
-// session and does what ralph answers. It decides nothing, and a fault of ralph's only lets the session rest.
+// Written by `ralph install opencode` and removed by `ralph uninstall opencode`. Reports the events of a session to
+// ralph and performs ralph's reply. It decides nothing; if ralph fails, the session just stays idle.
 import { spawn } from "node:child_process"
 
 const RALPH = "{{ralph}}"
-/** How long ralph may take. */
+/** The timeout of a call of ralph. */
 const SECONDS = "{{seconds}}"
 const COMMANDS = {
   ralph: ["start", "--json", "--arguments", "-"],
@@ -11,108 +11,115 @@ const COMMANDS = {
   "ralph-status": ["status"],
 }
 
-/** A project's plugin is everybody's, also of those who have no ralph: they hear of it only where they ask for it. */
-const failed = (said, error) => {
+/** The plugin of a project is shared with users who do not have ralph: they see an error only if they use a command. */
+const withStartError = (result, error) => {
   const isAbsent = RALPH === "ralph" && error?.code === "ENOENT"
-  return { ...said, isAbsent, err: isAbsent ? "ralph is not installed here: it is not on the PATH" : `${said.err}${error}` }
+  const err = isAbsent ? "ralph is not installed: it is not on the PATH" : `${result.err}${error}`
+  return { ...result, isAbsent, err }
 }
 
-/** Starts ralph without a shell, gives it its input, and returns what it said. */
-const ask = (args, input, cwd) =>
+/** Runs ralph without a shell, writes its input, and returns its output and exit code. */
+const runRalph = (args, input, cwd) =>
   new Promise((resolve) => {
-    const said = { out: "", err: "", code: null }
+    const result = { out: "", err: "", code: null }
     try {
       const child = spawn(RALPH, args, { cwd, stdio: ["pipe", "pipe", "pipe"] })
       const timer = setTimeout(() => child.kill(), SECONDS * 1000)
-      const end = (came) => {
+      const finish = (final) => {
         clearTimeout(timer)
-        resolve(came)
+        resolve(final)
       }
-      child.stdout.setEncoding("utf8").on("data", (text) => (said.out += text))
-      child.stderr.setEncoding("utf8").on("data", (text) => (said.err += text))
-      child.on("error", (error) => end(failed(said, error)))
-      child.on("close", (code) => end({ ...said, code }))
+      child.stdout.setEncoding("utf8").on("data", (text) => (result.out += text))
+      child.stderr.setEncoding("utf8").on("data", (text) => (result.err += text))
+      child.on("error", (error) => finish(withStartError(result, error)))
+      child.on("close", (code) => finish({ ...result, code }))
       child.stdin.on("error", () => {})
       child.stdin.end(input)
     } catch (error) {
-      resolve(failed(said, error))
+      resolve(withStartError(result, error))
     }
   })
 
-/** Returns what a command came to: words for the agent, and toasts. */
-const cameTo = (said) => {
+/** Returns the result of a command: text for the agent, and toasts. */
+const parseCommandResult = (result) => {
   try {
-    const { notices, first_prompt } = JSON.parse(said.out)
-    const told = notices.map(({ title, message }) => `${title}: ${message}`)
-    return { words: [...told, first_prompt ?? ""].join("\n\n").trim(), toasts: notices }
+    const { notices, first_prompt } = JSON.parse(result.out)
+    const lines = notices.map(({ title, message }) => `${title}: ${message}`)
+    return { text: [...lines, first_prompt ?? ""].join("\n\n").trim(), toasts: notices }
   } catch {
-    const words = `${said.out}${said.err}`.trim() || "nothing: it could not be started"
-    const variant = said.code === 0 ? "info" : "warning"
-    return { words, toasts: [{ title: "Ralph", message: words.split("\n")[0], variant }], isRefused: said.code !== 0 }
+    const text = `${result.out}${result.err}`.trim() || "ralph could not be started"
+    const variant = result.code === 0 ? "info" : "warning"
+    return { text, toasts: [{ title: "Ralph", message: text.split("\n")[0], variant }], isRefused: result.code !== 0 }
   }
 }
 
-/** Returns the agent's own last words of this turn (no thoughts, no tools, nothing that was put in), and what names it. */
-const lastWords = async (client, id) => {
+/** Returns the agent's last message of this turn, without reasoning, tools and injected text, and the last message id. */
+const lastAgentMessage = async (client, id) => {
   const messages = (await client.session.messages({ path: { id } })).data ?? []
   const turn = messages.slice(messages.findLastIndex((message) => message.info.role === "user") + 1)
-  const texts = (message) => message.parts.filter((part) => part.type === "text" && !part.synthetic)
-  const last = turn.findLast((message) => texts(message).length > 0)
-  const words = last && texts(last).map((part) => part.text).join("")
-  return { last_message: words, message_id: messages.at(-1)?.info.id }
+  const textParts = (message) => message.parts.filter((part) => part.type === "text" && !part.synthetic)
+  const last = turn.findLast((message) => textParts(message).length > 0)
+  const text = last && textParts(last).map((part) => part.text).join("")
+  return { last_message: text, message_id: messages.at(-1)?.info.id }
 }
 
-const happened = async (event) => {
-  const facts = event.properties ?? {}
+/** Returns the event for ralph, or nothing if the event does not concern a loop. */
+const toHookEvent = (event) => {
+  const properties = event.properties ?? {}
   switch (event.type) {
     case "session.idle":
-      return { event: "idle", session_id: facts.sessionID }
+      return { event: "idle", session_id: properties.sessionID }
     case "session.error":
-      return { event: "error", session_id: facts.sessionID, error: { name: facts.error?.name ?? "UnknownError" } }
+      return {
+        event: "error",
+        session_id: properties.sessionID,
+        error: { name: properties.error?.name ?? "UnknownError" },
+      }
     case "session.deleted":
-      return { event: "deleted", session_id: facts.info?.id ?? facts.sessionID }
+      return { event: "deleted", session_id: properties.info?.id ?? properties.sessionID }
   }
 }
 
 export const RalphPlugin = async ({ client, directory }) => {
-  const show = async (toast) => {
+  const showToast = async (toast) => {
     if (toast) await client.tui.showToast({ body: toast }).catch(() => {})
   }
-  const note = (message) => client.app.log({ body: { service: "ralph", level: "warn", message } }).catch(() => {})
+  const logWarning = (message) =>
+    client.app.log({ body: { service: "ralph", level: "warn", message } }).catch(() => {})
 
-  const tell = async (news) => {
-    const words = news.event === "idle" ? await lastWords(client, news.session_id) : {}
-    const input = { ...news, ...words, cwd: directory }
-    const said = await ask(["hook", "opencode", "--seconds", `${SECONDS}`], JSON.stringify(input), directory)
-    if (said.isAbsent) return
-    if (said.err) await note(said.err)
-    if (!said.out.trim()) return
-    const answer = JSON.parse(said.out)
-    await show(answer.toast)
-    if (answer.action !== "continue") return
-    const body = { parts: [{ type: "text", text: answer.prompt }] }
-    await client.session.promptAsync({ path: { id: news.session_id }, body })
+  const reportEvent = async (hookEvent) => {
+    const message = hookEvent.event === "idle" ? await lastAgentMessage(client, hookEvent.session_id) : {}
+    const input = { ...hookEvent, ...message, cwd: directory }
+    const result = await runRalph(["hook", "opencode", "--seconds", `${SECONDS}`], JSON.stringify(input), directory)
+    if (result.isAbsent) return
+    if (result.err) await logWarning(result.err)
+    if (!result.out.trim()) return
+    const reply = JSON.parse(result.out)
+    await showToast(reply.toast)
+    if (reply.action !== "continue") return
+    const body = { parts: [{ type: "text", text: reply.prompt }] }
+    await client.session.promptAsync({ path: { id: hookEvent.session_id }, body })
   }
 
   return {
     event: async ({ event }) => {
-      const news = await happened(event)
-      if (!news?.session_id) return
-      // Nobody waits for it: what the session does next must not hang on ralph.
-      tell(news).catch((error) => note(String(error)))
+      const hookEvent = toHookEvent(event)
+      if (!hookEvent?.session_id) return
+      // Not awaited: the session must not block on ralph.
+      reportEvent(hookEvent).catch((error) => logWarning(String(error)))
     },
     "command.execute.before": async (input, output) => {
       const args = COMMANDS[input.command]
       if (!args) return
-      const [verb, ...rest] = args
+      const [verb, ...options] = args
       const session = ["--session", input.sessionID, "--host", "opencode"]
-      const said = await ask(["loop", verb, ...session, ...rest], input.arguments ?? "", directory)
-      const { words, toasts, isRefused } = cameTo(said)
-      // What the command asks of the agent is void then.
+      const result = await runRalph(["loop", verb, ...session, ...options], input.arguments ?? "", directory)
+      const { text, toasts, isRefused } = parseCommandResult(result)
+      // A refused command must not start any work.
       if (isRefused) output.parts.length = 0
       const advice = isRefused ? "\n\nTell the user what ralph says, in one sentence, and do nothing else." : ""
-      output.parts.push({ type: "text", text: `Ralph says:\n${words}${advice}` })
-      for (const toast of toasts) await show(toast)
+      output.parts.push({ type: "text", text: `Ralph says:\n${text}${advice}` })
+      for (const toast of toasts) await showToast(toast)
     },
   }
 }

@@ -1,9 +1,9 @@
-//! Agents that are changed or added, and what belongs to them.
+//! Changed presets, custom agents, and their models and commands.
 use super::*;
 
 // spec: A2, G2
 #[test]
-fn an_agent_is_a_preset_changed_or_one_of_the_user_s_own_which_needs_a_type() {
+fn an_agent_is_a_changed_preset_or_a_custom_one_which_needs_a_type() {
     let settings = settings_from_yaml("agents: {claude: {args: [-p]}}").unwrap();
     assert_eq!(chosen_agent(&settings).adapter.name(), "claude");
     assert_eq!(chosen_agent(&settings).overrides.args, Some(vec!["-p".to_owned()]));
@@ -15,12 +15,12 @@ fn an_agent_is_a_preset_changed_or_one_of_the_user_s_own_which_needs_a_type() {
     assert_refused(
         settings_from_yaml("agents: {claud: }"),
         "config.yaml:1: there is no agent named \"claud\", and it has no type",
-        "did you mean claude? An agent of your own needs a `type:`",
+        "did you mean claude? A custom agent needs a `type:`",
     );
     assert_refused(
         settings_from_classic("A=1\nAGENT_TYPE=cloude\nAGENT_CLI=x"),
         "config:2: there is no agent named \"cloude\", and it has no type",
-        "did you mean claude? An agent of your own needs a `type:`",
+        "did you mean claude? A custom agent needs a `type:`",
     );
     assert_refused(
         settings_from_yaml("agents: {mine: {type: cluade}}"),
@@ -37,18 +37,18 @@ fn an_agent_is_a_preset_changed_or_one_of_the_user_s_own_which_needs_a_type() {
 
 // spec: A2, G1
 #[test]
-fn the_model_belongs_to_the_agent_for_which_it_was_chosen() {
+fn a_model_belongs_to_the_agent_it_was_chosen_for() {
     let mut settings =
         settings_from_yaml("agent: claude\nmodel: opus\nagents: {mine: {type: claude, model: small}}").unwrap();
     assert_eq!(chosen_agent(&settings).model.as_deref(), Some("opus"));
     with_variables(&mut settings, &[("RALPH_AGENT", "demo")]).unwrap();
-    assert_eq!(chosen_agent(&settings).model, None, "another agent was chosen above");
+    assert_eq!(chosen_agent(&settings).model, None, "a higher layer chose another agent");
     with_variables(&mut settings, &[("RALPH_AGENT", "mine")]).unwrap();
     assert_eq!(chosen_agent(&settings).model.as_deref(), Some("small"));
     with_variables(&mut settings, &[("RALPH_AGENT", "mine"), ("RALPH_MODEL", "large")]).unwrap();
     assert_eq!(chosen_agent(&settings).model.as_deref(), Some("large"), "a higher layer wins");
     let near = settings_from_yaml("model: opus\nagents: {claude: {model: haiku}}").unwrap();
-    assert_eq!(chosen_agent(&near).model.as_deref(), Some("haiku"), "in one file the nearer one wins");
+    assert_eq!(chosen_agent(&near).model.as_deref(), Some("haiku"), "in one file the model of the agent wins");
 }
 
 // spec: A6, G1
@@ -91,7 +91,11 @@ fn project_commands_are_distinguished_from_the_users() {
     assert_eq!(keys(&settings, &["claude", "other"], SettingsPart::Unused), "other.type other.cli permission");
     let mut named = Settings::default();
     document::apply_document(&mut named, text, &file_source(FileLayer::Named, "mine.yaml")).unwrap();
-    assert_eq!(keys(&named, &["mine", "other"], SettingsPart::Used), "", "what the user names is the user's");
+    assert_eq!(
+        keys(&named, &["mine", "other"], SettingsPart::Used),
+        "",
+        "a file that the user names needs no approval"
+    );
     let mut flagged = settings.clone();
     flagged.checks.set_from_flag(Some(Vec::new()), "--check");
     flagged.permission.set_from_flag(Some(None), "--permission");
@@ -105,8 +109,8 @@ fn a_model_that_an_agent_might_read_as_a_flag_is_refused() {
     let error =
         |text: &str| settings_from_yaml(text).unwrap().chosen_agent(&PathBuf::from("/")).err().unwrap().to_string();
     let general = error("agent: gemini\nmodel: --yolo");
-    assert_eq!(general, "config.yaml:2: \"--yolo\" is no model: it begins with a hyphen");
+    assert_eq!(general, "config.yaml:2: \"--yolo\" is not a valid model: it begins with a hyphen");
     let own = settings_from_yaml("fallback: [gemini]\nagents: {gemini: {model: -y}}").unwrap();
     let fallback = own.fallback_agents(&PathBuf::from("/")).err().unwrap();
-    assert_eq!(fallback.to_string(), "config.yaml:2: \"-y\" is no model: it begins with a hyphen");
+    assert_eq!(fallback.to_string(), "config.yaml:2: \"-y\" is not a valid model: it begins with a hyphen");
 }

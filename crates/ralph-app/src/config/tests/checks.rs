@@ -16,7 +16,7 @@ fn read_method(text: &str) -> VerificationMethod {
     read_one_criterion(text).method
 }
 
-/// Returns the keys of the project that a run with these settings would start.
+/// Returns the keys of the project commands that a run with these settings would start.
 fn project_command_keys(settings: &Settings) -> Vec<String> {
     let agents = vec![settings.agent.value.as_str()];
     let used = SettingsUse {
@@ -42,7 +42,7 @@ fn a_command_can_be_a_list_with_a_folder_and_variables() {
 
 // spec: V3, V4, V5
 #[test]
-fn the_method_is_the_one_whose_parts_are_written() {
+fn the_method_is_derived_from_the_keys() {
     let VerificationMethod::Semantic(check) = read_method("{check_for: it works, negative_patterns: [TODO, FIXME]}")
     else {
         panic!()
@@ -64,7 +64,7 @@ fn the_method_is_the_one_whose_parts_are_written() {
 
 // spec: V4
 #[test]
-fn the_parts_of_a_method_may_stand_in_a_table_of_their_own() {
+fn the_keys_of_a_method_may_be_nested_in_a_config_table() {
     let nested = read_method(
         "{method: multi_stage, config: {stages: [{name: t, method: external, config: {command: make}}, \
          {method: plugin, config: {plugin: p, config: {a: 1}}}]}}",
@@ -78,18 +78,22 @@ fn the_parts_of_a_method_may_stand_in_a_table_of_their_own() {
 fn invalid_checks_are_refused_with_their_place_and_a_hint() {
     let table = [
         ("{method: extrenal, command: x}", "checks: there is no method \"extrenal\"", "did you mean external?"),
-        ("{command: x, check_for: y}", "checks: it is external and semantic at once", "write two checks"),
-        ("{method: plugin, command: x}", "checks: its method is plugin, but what is written belongs to external", ""),
-        ("{method: multi_stage}", "checks: a check of several stages has none", "add `stages:`"),
+        (
+            "{command: x, check_for: y}",
+            "checks: this check mixes the methods external and semantic",
+            "write two checks",
+        ),
+        ("{method: plugin, command: x}", "checks: method is plugin, but the other keys belong to external", ""),
+        ("{method: multi_stage}", "checks: multi_stage check has no stages", "add `stages:`"),
         (
             "{plugin: ../x}",
-            "checks: \"../x\" is no name of a plugin",
-            "a plugin is an executable file in .ralph/verifiers, called by its name alone",
+            "checks: \"../x\" is not a valid plugin name",
+            "put the executable into .ralph/verifiers and write its file name",
         ),
         ("{command: x, with: {a: b}}", "checks: `with:` belongs to a template", "add `template: NAME`"),
         (
             "{command: x, required: false}",
-            "checks: `required: false` means something only in a stage",
+            "checks: `required: false` is allowed only in a stage",
             "make it a stage of a check with `stages:`",
         ),
     ];
@@ -119,7 +123,7 @@ fn template_errors_point_at_the_part_that_caused_them() {
         ),
         (
             "{template: files-exist, retries: 1}",
-            "2:5: checks: the template files-exist needs the parameter files: The files, from the work tree",
+            "2:5: checks: the template files-exist needs the parameter files: The files, relative to the work tree",
             "write `with: {files: ...}`",
         ),
     ];
@@ -153,25 +157,21 @@ fn a_template_of_the_project_replaces_a_built_in_one_and_must_be_approved() {
     assert_eq!(check.criterion.summary_line(), "make: ./make a 'b c'");
     assert!(check.template.is_some_and(|origin| origin.is_from_project()));
     let shell = templates.instantiate_check("sh", &Default::default()).unwrap_err();
-    assert!(shell.message.contains("{{x}} stands in a shell command"), "{shell}");
+    assert!(shell.message.contains("{{x}} is inside a shell command"), "{shell}");
     let odd = templates.instantiate_check("odd", &Default::default()).unwrap_err();
     assert!(odd.message.contains("odd.yaml:1:1: there is no key paramters"), "{odd}");
     let mut settings = Settings { templates, ..Settings::default() };
     let text = "checks: [{template: make, with: {what: [a]}}]";
     document::apply_document(&mut settings, text, &file_source(FileLayer::User, "mine.yaml")).unwrap();
-    assert_eq!(
-        project_command_keys(&settings),
-        ["checks"],
-        "the words of the user's file start a command of the project's"
-    );
+    assert_eq!(project_command_keys(&settings), ["checks"], "the user's file starts a command of the project");
     let staged = "checks: [{stages: ['true', {name: m, template: make, with: {what: [a]}}]}]";
     document::apply_document(&mut settings, staged, &file_source(FileLayer::User, "mine.yaml")).unwrap();
-    assert_eq!(project_command_keys(&settings), ["checks"], "as a stage too");
+    assert_eq!(project_command_keys(&settings), ["checks"], "also if it is a stage");
 }
 
 // spec: V3, X6
 #[test]
-fn the_judge_is_chosen_among_those_that_can_be_asked_without_tools() {
+fn the_judge_must_be_an_agent_that_can_run_without_tools() {
     let text = "agents: {mine: {type: text, cli: ./j, env: {A: b}}}\nverification: {judge: {agent: mine, on_error: string_match}}\nchecks: [{check_for: x}]";
     let settings = settings_from_yaml(text).unwrap();
     let root = PathBuf::from("/project");
@@ -179,9 +179,7 @@ fn the_judge_is_chosen_among_those_that_can_be_asked_without_tools() {
     assert_eq!(settings.judge.on_error.value, JudgeErrorPolicy::StringMatch);
     let keys = project_command_keys(&settings);
     assert_eq!(keys, ["agents.mine.type", "agents.mine.cli", "agents.mine.env.A", "checks"]);
-    for (judge, what) in
-        [("gemini", "cannot judge: it cannot be asked without its tools"), ("cluade", "no agent named")]
-    {
+    for (judge, what) in [("gemini", "cannot judge: it cannot run without its tools"), ("cluade", "no agent named")] {
         let settings = settings_from_yaml(&format!("verification: {{judge: {{agent: {judge}}}}}")).unwrap();
         let error = settings.judge_agent(&root).err().unwrap();
         assert!(error.message.contains(what), "{error}");

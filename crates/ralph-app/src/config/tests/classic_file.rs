@@ -1,4 +1,4 @@
-//! The `KEY=value` file.
+//! The classic `KEY=value` file.
 use super::*;
 
 // spec: C2
@@ -30,7 +30,7 @@ fn the_classic_names_keep_their_meaning_and_every_key_is_a_variable() {
 
 // spec: C2, A2
 #[test]
-fn in_a_classic_file_empty_is_unset_the_last_one_holds_and_text_is_text() {
+fn in_a_classic_file_an_empty_value_is_unset_and_the_last_assignment_wins() {
     let settings = settings_from_classic("AGENT_TYPE=demo\nAGENT_TYPE=\nMAX_RETRIES=").unwrap();
     assert_eq!((settings.agent.value.as_str(), settings.limits.max_retries.value), ("claude", 3));
     let settings = settings_from_classic("MAX_RETRIES=1\nMAX_RETRIES=2\nAGENT_OUTPUT_FORMAT=text").unwrap();
@@ -38,12 +38,12 @@ fn in_a_classic_file_empty_is_unset_the_last_one_holds_and_text_is_text() {
     assert_eq!(chosen_agent(&settings).overrides.output_format, Some(ralph_agents::OutputFormat::Text));
     let settings = settings_from_classic("AGENT_TYPE=text\nAGENT_CLI=x\nAGENT_OUTPUT_FORMAT=json").unwrap();
     let error = settings.chosen_agent(&PathBuf::from("/")).err().unwrap();
-    assert!(error.to_string().starts_with("config:3: output format json: nothing says where"), "{error}");
+    assert!(error.to_string().starts_with("config:3: output format json: no response filter says which"), "{error}");
 }
 
 // spec: C2, U1
 #[test]
-fn mistakes_in_a_classic_file_have_their_line_and_near_misses_a_warning() {
+fn errors_in_a_classic_file_name_the_line_and_typing_mistakes_are_warnings() {
     assert_refused(
         settings_from_classic("A=1\nMAX_RETRIES=many"),
         "config:2:1: MAX_RETRIES: \"many\" is not a whole number",
@@ -51,8 +51,8 @@ fn mistakes_in_a_classic_file_have_their_line_and_near_misses_a_warning() {
     );
     assert_refused(
         settings_from_classic("A=1\nB=one two"),
-        "config:2: something follows the value",
-        "put the value into quotation marks: KEY=\"two words\"",
+        "config:2: unexpected text after the value",
+        "quote the value: KEY=\"two words\"",
     );
     let error = settings_from_classic("AGENT_TYPE=claude\nAGENT_ARGS=\"'open\"").err().unwrap();
     assert_eq!(error.to_string(), "config:2:1: AGENT_ARGS: a quotation mark is not closed");
@@ -62,7 +62,7 @@ fn mistakes_in_a_classic_file_have_their_line_and_near_misses_a_warning() {
 
 // spec: C2, A2
 #[test]
-fn settings_of_a_classic_file_belong_to_its_own_agent() {
+fn settings_of_a_classic_file_belong_to_the_agent_it_chooses() {
     let mut settings = settings_from_classic("AGENT_TYPE=text\nAGENT_CLI=mine").unwrap();
     with_variables(&mut settings, &[("RALPH_AGENT", "claude")]).unwrap();
     assert_eq!(chosen_agent(&settings).overrides.cli, None);

@@ -1,11 +1,11 @@
-//! Parser, schema, list and guide know the same keys.
+//! Parser, schema, `config show` and guide have the same keys.
 use ralph_core::criterion::ExternalCheck;
 
 use super::*;
 
 // spec: G1
 #[test]
-fn schema_and_parser_know_the_same_keys_and_the_parser_takes_every_default() {
+fn schema_and_parser_have_the_same_keys_and_the_parser_accepts_every_default() {
     let schema = config_schema();
     for key in CONFIG_KEYS {
         let found = key.path.split('.').try_fold(&schema, |here, name| here["properties"].get(name));
@@ -19,10 +19,15 @@ fn schema_and_parser_know_the_same_keys_and_the_parser_takes_every_default() {
             let values = |shown: Vec<EffectiveSetting>| {
                 shown.into_iter().map(|shown| (shown.key, shown.value)).collect::<Vec<_>>()
             };
-            assert_eq!(values(before), values(after), "the default of {} is what holds without it", key.path);
+            assert_eq!(
+                values(before),
+                values(after),
+                "the documented default of {} is not the effective one",
+                key.path
+            );
         }
     }
-    assert_eq!(count_leaves(&schema), CONFIG_KEYS.len(), "the schema has no key that the parser does not know");
+    assert_eq!(count_leaves(&schema), CONFIG_KEYS.len(), "the schema has a key that the parser does not know");
 }
 
 // spec: G1
@@ -66,7 +71,7 @@ fn effective_settings_can_be_written_to_a_file_and_mean_the_same() {
 
 // spec: G2
 #[test]
-fn the_example_of_the_requirements_is_a_configuration() {
+fn the_example_in_the_requirements_is_a_valid_configuration() {
     settings_from_yaml(
         "agent: claude\nagents:\n  mine: { type: text, cli: ./agent.sh, args: [], env: {} }\n\
          ralph:\n  enabled: true\n  default_max_iterations: 10\n  default_verification: string_match\n  verify_promises: true\n  \

@@ -1,4 +1,4 @@
-//! Which layer wins, and the variables of the environment.
+//! Precedence of the layers, and environment variables.
 use super::*;
 
 // spec: G1
@@ -11,16 +11,16 @@ fn a_higher_layer_replaces_a_lower_one_key_by_key_and_every_value_knows_its_orig
         .unwrap();
     with_variables(&mut settings, &[("RALPH_LIMITS_IDLE_TIMEOUT", "90"), ("PATH", "/bin")]).unwrap();
     settings.limits.after_result.set_from_flag(Some(Duration::from_secs(1)), "--after-result");
-    let told = |key: &str| {
+    let shown_line = |key: &str| {
         let shown = settings.effective_settings().into_iter().find(|shown| shown.key == key).unwrap();
         format!("{} {} {}", shown.value, shown.layer, shown.origin)
     };
-    assert_eq!(told("model"), "\"opus\" user user.yaml:1");
-    assert_eq!(told("limits.max_retries"), "7 user user.yaml:4");
-    assert_eq!(told("limits.grace"), "\"2s\" project project.yaml:2");
-    assert_eq!(told("limits.idle_timeout"), "\"90s\" environment RALPH_LIMITS_IDLE_TIMEOUT");
-    assert_eq!(told("limits.after_result"), "\"1s\" flag --after-result");
-    assert_eq!(told("limits.iteration_timeout"), "\"1h\" built-in built-in");
+    assert_eq!(shown_line("model"), "\"opus\" user user.yaml:1");
+    assert_eq!(shown_line("limits.max_retries"), "7 user user.yaml:4");
+    assert_eq!(shown_line("limits.grace"), "\"2s\" project project.yaml:2");
+    assert_eq!(shown_line("limits.idle_timeout"), "\"90s\" environment RALPH_LIMITS_IDLE_TIMEOUT");
+    assert_eq!(shown_line("limits.after_result"), "\"1s\" flag --after-result");
+    assert_eq!(shown_line("limits.iteration_timeout"), "\"1h\" built-in built-in");
 }
 
 // spec: G1
@@ -39,7 +39,7 @@ fn variables_are_named_after_the_path_of_their_key_and_no_two_are_the_same() {
 
 // spec: G1
 #[test]
-fn lists_in_variables_are_written_as_in_a_file_and_an_empty_variable_is_none() {
+fn lists_in_variables_are_yaml_and_an_empty_variable_is_unset() {
     let mut settings = Settings::default();
     let variables =
         [("RALPH_CHECKS", "[cargo test, 'make: x']"), ("RALPH_MODEL", ""), ("RALPH_SIGNALS_CONTRADICTIONS", "false")];
@@ -51,13 +51,13 @@ fn lists_in_variables_are_written_as_in_a_file_and_an_empty_variable_is_none() {
     let error = with_variables(&mut settings, &[("RALPH_LIMITS_GRACE", "soon")]).unwrap_err();
     assert!(error.to_string().starts_with("RALPH_LIMITS_GRACE: \"soon\" is not a duration"), "{error}");
     let error = with_variables(&mut settings, &[("RALPH_CHECKS", "[open")]).unwrap_err();
-    assert!(error.to_string().starts_with("RALPH_CHECKS: it is no YAML"), "{error}");
+    assert!(error.to_string().starts_with("RALPH_CHECKS: not valid YAML"), "{error}");
 }
 
 // spec: G1
 #[test]
-fn unknown_variables_are_ignored_but_near_misses_warn() {
+fn unknown_variables_are_ignored_with_a_warning_for_typing_mistakes() {
     let mut settings = Settings::default();
     with_variables(&mut settings, &[("RALPH_RUN_ID", "x"), ("RALPH_MODLE", "x"), ("RALPH_HOME_TOWN", "x")]).unwrap();
-    assert_eq!(settings.warnings, ["the variable RALPH_MODLE sets nothing; did you mean RALPH_MODEL?"]);
+    assert_eq!(settings.warnings, ["unknown variable RALPH_MODLE is ignored; did you mean RALPH_MODEL?"]);
 }

@@ -1,4 +1,4 @@
-//! The layers together, without any file.
+//! Tests of the layers, without files.
 
 mod agents;
 mod checks;

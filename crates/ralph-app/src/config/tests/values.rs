@@ -1,11 +1,11 @@
-//! What may be written, and what is refused with its place.
+//! Accepted values, and errors with their position.
 use ralph_core::criterion::VerificationMethod;
 
 use super::*;
 
 // spec: G2
 #[test]
-fn every_key_that_exists_now_has_an_effect() {
+fn every_available_key_has_an_effect() {
     let settings = settings_from_yaml(
         "agent: mine\nmodel: fast\nspecs_dir: docs\nvars: {A: 1.10, B: no, C: '', D: \"x\\ny\"}\n\
          agents:\n  mine: {type: claude, cli: ./agent.sh, args: [-x, two words], env: {K: v}, output_format: codex, \
@@ -89,7 +89,7 @@ fn an_unknown_key_is_refused_with_its_place_and_a_suggestion() {
 // fault: 82, 70
 // spec: G1, X4
 #[test]
-fn a_value_that_is_not_what_the_key_wants_is_refused_with_its_place() {
+fn a_value_of_the_wrong_type_is_refused_with_its_place() {
     let number = "write decimal digits, such as 10";
     assert_refused(
         settings_from_yaml("limits: {max_retries: 1e400}"),
@@ -109,7 +109,7 @@ fn a_value_that_is_not_what_the_key_wants_is_refused_with_its_place() {
     assert_refused(
         settings_from_yaml("limits: {max_retries: 010}"),
         "config.yaml:1:23: limits.max_retries: \"010\" begins with 0",
-        "some programs read that as octal: write it without the zero in front",
+        "remove the leading zero; some programs read such a number as octal",
     );
     assert_refused(
         settings_from_yaml("signals: {nonce: no}"),
@@ -118,7 +118,7 @@ fn a_value_that_is_not_what_the_key_wants_is_refused_with_its_place() {
     );
     assert_refused(
         settings_from_yaml("signals: {match: strict}"),
-        "config.yaml:1:18: signals.match: \"strict\" means nothing here",
+        "config.yaml:1:18: signals.match: \"strict\" is not a valid value",
         "choose one of loose, exact",
     );
     for time in ["1000000000h", "0", "-5s", ".nan", "soon", "''"] {
@@ -152,7 +152,7 @@ fn a_value_that_is_not_what_the_key_wants_is_refused_with_its_place() {
 
 // spec: G1, G2
 #[test]
-fn a_key_of_later_work_may_be_written_only_with_its_default() {
+fn a_reserved_key_accepts_only_its_default() {
     for text in [
         "pipeline: {stages: [coder, reviewer, tester, qa]}",
         "sandbox: off",
@@ -165,21 +165,21 @@ fn a_key_of_later_work_may_be_written_only_with_its_default() {
     }
     assert_refused(
         settings_from_yaml("store: postgres://x"),
-        "config.yaml:1:8: store: it is not available yet in this version",
-        "leave it out, or write its default, sqlite",
+        "config.yaml:1:8: store: not available in this version yet",
+        "remove the key, or write its default, sqlite",
     );
     for text in ["notify: [x]", "sandbox: workspace"] {
-        assert!(settings_from_yaml(text).err().unwrap().message.contains("not available yet"), "{text}");
+        assert!(settings_from_yaml(text).err().unwrap().message.contains("not available in this version"), "{text}");
     }
     let mut settings = Settings::default();
     let error = with_variables(&mut settings, &[("RALPH_STORE", "postgres://x")]).unwrap_err();
-    assert_eq!(error.to_string(), "RALPH_STORE: it is not available yet in this version");
+    assert_eq!(error.to_string(), "RALPH_STORE: not available in this version yet");
 }
 
 proptest! {
     // spec: G1, X4
     #[test]
-    fn no_text_brings_the_configuration_down(text in any::<String>()) {
+    fn arbitrary_text_does_not_panic_the_parsers(text in any::<String>()) {
         drop(settings_from_yaml(&text));
         drop(settings_from_classic(&text));
         for key in CONFIG_KEYS.iter().filter_map(|key| environment_variable(key.path)) {

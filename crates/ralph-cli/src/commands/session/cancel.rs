@@ -42,6 +42,6 @@ pub fn cancel_loop(
     let Some((key, entry)) = loop_store.find_with_key(key)?.filter(|(_, entry)| entry.loop_state.is_active()) else {
         return Ok(None);
     };
-    let (entry, answer) = apply_event(loop_store, (&key, &entry.id), |_| SessionLoopEvent::Cancelled)?;
-    Ok(entry.zip(answer.notices.into_iter().next()))
+    let applied = apply_event(loop_store, &key, &entry.id, |_| SessionLoopEvent::Cancelled)?;
+    Ok(applied.loop_file.zip(applied.decision.notices.into_iter().next()))
 }

@@ -118,7 +118,7 @@ fn build_loop_file(
     }
     let delay_ms = u64::try_from(settings.session.continuation_delay.value.as_millis()).unwrap_or(u64::MAX);
     let description = args.description.clone();
-    let entry = LoopFile::new((key.host.clone(), key.session_id.clone()), root, state);
+    let entry = LoopFile::new(key, root, state);
     let entry = LoopFile { description, acceptance, delay_ms, ..entry };
     Ok(LoopFile { worktree_state: worktree_state(&entry), ..entry })
 }

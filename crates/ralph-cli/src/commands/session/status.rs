@@ -41,8 +41,8 @@ fn load_loops(session: &SessionArgs) -> Result<(Vec<LoopFile>, Vec<LoopStoreErro
         return Ok((loop_store.find_with_key(&key)?.map(|(_, entry)| entry).into_iter().collect(), Vec::new()));
     }
     expire_orphans(&loop_store);
-    let (entries, bad) = loop_store.list_loops()?;
-    Ok((entries.into_iter().filter(|entry| entry.loop_state.is_active()).collect(), bad))
+    let list = loop_store.list_loops()?;
+    Ok((list.loops.into_iter().filter(|entry| entry.loop_state.is_active()).collect(), list.unreadable))
 }
 
 /// Returns what is told to people.

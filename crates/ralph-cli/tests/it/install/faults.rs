@@ -28,7 +28,7 @@ fn settings_that_are_not_understood_are_refused_with_line_and_column_and_nothing
     ] {
         let project = Project::new();
         write(&project, "home/.claude/settings.json", text);
-        refused(&project, "claude", &["settings.json cannot be understood", place, "nothing was changed"]);
+        refused(&project, "claude", &["settings.json is malformed", place, "nothing was changed"]);
     }
 }
 
@@ -41,17 +41,17 @@ fn files_of_others_in_the_way_are_refused_and_nothing_is_written() {
 
     let project = Project::new();
     fs::create_dir_all(project.home().join(".qwen/settings.json")).unwrap();
-    refused(&project, "qwen", &["settings.json is no file"]);
+    refused(&project, "qwen", &["settings.json is not a regular file"]);
 
     let project = Project::new();
     fs::create_dir(project.home().join(".gemini")).unwrap();
     symlink("/nowhere/at/all", project.home().join(".gemini/settings.json")).unwrap();
-    refused(&project, "gemini", &["is a link that leads nowhere"]);
+    refused(&project, "gemini", &["is a broken symbolic link"]);
 
     let project = Project::new();
     fs::create_dir(project.home().join(".codex")).unwrap();
     fs::write(project.home().join(".codex/hooks.json"), b"{\"a\": \"\xff\"}").unwrap();
-    refused(&project, "codex", &["hooks.json is no UTF-8 text"]);
+    refused(&project, "codex", &["hooks.json is not valid UTF-8"]);
 
     let project = lived_in();
     let settings = project.home().join(".qwen/settings.json");
@@ -85,7 +85,8 @@ fn a_record_that_cannot_be_understood_is_not_guessed_at() {
     let record = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let record = record.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
     let before = everything(&project);
-    for (text, words) in [("{", "is not what ralph wrote down"), ("{\"version\": 99}", "by a newer ralph")] {
+    for (text, words) in [("{", "is not a valid install record"), ("{\"version\": 99}", "by a newer version of ralph")]
+    {
         fs::write(&record, text).unwrap();
         let answer = project.ralph(["uninstall", "qwen"]).output().expect(1);
         assert!(answer.stderr.contains(words), "{}", answer.stderr);
@@ -178,7 +179,7 @@ fn a_project_s_links_that_lead_out_of_it_are_not_followed() {
     fs::create_dir(project.outside("elsewhere")).unwrap();
     symlink(project.outside("elsewhere"), project.root().join(".claude")).unwrap();
     let answer = project.ralph(["install", "claude", "--project"]).output().expect(1);
-    assert!(answer.stderr.contains("leads out of the project"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("resolves to a path outside the project"), "{}", answer.stderr);
     assert_eq!(fs::read_dir(project.outside("elsewhere")).unwrap().count(), 0);
 }
 

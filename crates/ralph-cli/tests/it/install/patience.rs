@@ -74,12 +74,12 @@ fn where_only_one_of_the_two_times_was_raised_the_doctor_tells_and_the_other_fol
         project.ralph(["install", "claude"]).output().expect(0);
         write(&project, name, &read(&project, name).replace(old, new));
         let doctor = || project.ralph(["doctor", "claude", "--json"]).output().stdout;
-        assert!(doctor().contains("bring them up to date"), "{new}");
+        assert!(doctor().contains("update them with"), "{new}");
         project.ralph(["install", "claude"]).output().expect(0);
         let settings = read(&project, name);
         assert_eq!(settings.matches(" hook claude --seconds 1800\"").count(), 3, "{settings}");
         assert_eq!(settings.matches("\"timeout\": 1800").count(), 3, "{settings}");
-        assert!(!doctor().contains("bring them up to date"));
+        assert!(!doctor().contains("update them with"));
         project.ralph(["uninstall", "claude"]).output().expect(0);
         assert_eq!(read(&project, name), SETTINGS);
     }

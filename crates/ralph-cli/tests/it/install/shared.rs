@@ -189,7 +189,7 @@ fn who_finds_no_ralph_by_its_name_or_another_one_is_told() {
         let is_told = *host != "claude";
         assert_eq!(installed(host, "--project", &bare).contains("not on your PATH"), is_told, "{host}");
         let told = installed(host, "--project", &elsewhere);
-        assert_eq!(told.contains("elsewhere/ralph") && told.contains("start that one"), is_told, "{told}");
+        assert_eq!(told.contains("elsewhere/ralph") && told.contains("start that executable"), is_told, "{told}");
         assert_eq!(installed(host, "--project", &equipped), "[]", "{host}");
         let found = findings(&project, host, &equipped);
         assert_eq!(found.starts_with("\"good\""), *host != "codex", "nobody has trusted codex's: {found}");

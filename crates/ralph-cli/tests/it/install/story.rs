@@ -77,7 +77,7 @@ fn what_is_written_is_shown_and_looks_like_this() {
         insta::assert_snapshot!(format!("install_{host}_file"), text);
     }
     let said = project.ralph(["install", "codex"]).output().expect(0).stdout;
-    assert!(said.contains("Codex runs no hook before you have looked at it"), "{said}");
+    assert!(said.contains("Codex runs hooks only after you have trusted them"), "{said}");
 }
 
 // spec: H2
@@ -220,7 +220,7 @@ fn a_ralph_that_has_moved_replaces_the_hooks_of_the_old_one_and_the_doctor_tells
         let findings = found["agents"][0]["findings"].as_array().unwrap().clone();
         findings.into_iter().filter(|finding| finding["name"] == "hooks").collect::<Vec<Value>>()
     };
-    assert_eq!(findings(&project)[0]["hint"], "bring them up to date: ralph install claude --user");
+    assert_eq!(findings(&project)[0]["hint"], "update them with `ralph install claude --user`");
     project.ralph(["install", "claude"]).output().expect(0);
     let settings = read(&project, "home/.claude/settings.json");
     assert!(!settings.contains("elsewhere"), "{settings}");
@@ -244,14 +244,14 @@ fn codex_is_never_made_to_trust_hooks_that_nobody_has_looked_at() {
     let (user, shared) = (project.home().join(".codex/hooks.json"), project.root().join(".codex/hooks.json"));
     let stop = trusted(&user, "Stop", "stop");
     write(&project, "home/.codex/config.toml", &stop);
-    assert!(doctor(&project).contains("of the user: Codex does not trust them yet (UserPromptSubmit)"));
+    assert!(doctor(&project).contains("user scope: Codex does not trust them yet (UserPromptSubmit)"));
     let prompt = trusted(&user, "UserPromptSubmit", "user_prompt_submit");
     write(&project, "home/.codex/config.toml", &format!("{stop}{prompt}"));
-    assert!(doctor(&project).contains("of the user: those of this ralph"));
+    assert!(doctor(&project).contains("user scope: up to date"));
     let all = format!("{stop}{prompt}{}", trusted(&shared, "Stop", "stop"));
     let all = format!("{all}{}", trusted(&shared, "UserPromptSubmit", "user_prompt_submit"));
     write(&project, "home/.codex/config.toml", &all);
-    assert!(doctor(&project).contains("of the project: those of this ralph"));
+    assert!(doctor(&project).contains("project scope: up to date"));
     write(&project, "home/.codex/config.toml", &all.replace("sha256:", "sha256:0"));
     assert_eq!(doctor(&project).matches("changed since (UserPromptSubmit, Stop)").count(), 2);
 }
@@ -280,18 +280,18 @@ fn who_has_forbidden_claude_all_hooks_is_told() {
     let user = "home/.claude/settings.json";
     write(&project, user, "{ \"disableAllHooks\": true } // for now\n");
     assert!(
-        told(&[]).contains(".claude/settings.json says")
+        told(&[]).contains(".claude/settings.json sets")
             && told(&["--project", "--dry-run"]).contains("disableAllHooks")
     );
-    assert!(doctor().contains("Claude runs no hook at all"));
+    assert!(doctor().contains("Claude runs no hooks"));
     write(&project, "project/.claude/settings.json", "{ \"disableAllHooks\": false }");
     assert_eq!(told(&["--dry-run"]), "[]", "the nearest counts");
     write(&project, "project/.claude/settings.local.json", "{ \"disableAllHooks\": true }");
-    assert!(told(&["--dry-run"]).contains("settings.local.json says"));
+    assert!(told(&["--dry-run"]).contains("settings.local.json sets"));
     write(&project, "project/.claude/settings.local.json", "{}");
     write(&project, user, "{ \"disableAllHooks\": false }");
     write(&project, "project/.claude/settings.json", "{ \"disableAllHooks\": true }");
-    assert!(told(&["--dry-run"]).contains("project/.claude/settings.json says"));
+    assert!(told(&["--dry-run"]).contains("project/.claude/settings.json sets"));
     write(&project, "project/.claude/settings.json", "{}");
     assert_eq!(told(&["--dry-run"]), "[]");
 }

@@ -103,7 +103,7 @@ pub fn tasks_that_it_makes_are_imported_and_wait_for_approval(agent: &'static Re
     assert_eq!(told["tasks"], json!([{"id": "greet-1", "status": "todo", "approved": false}]));
     let asked: Vec<String> = scene.server.asked().iter().map(Value::to_string).collect();
     assert!(asked[0].contains("Say hello."), "{}", asked[0]);
-    assert!(asked[2].contains("completion.acceptance_criteria: it is missing"), "{}", asked[2]);
+    assert!(asked[2].contains("completion.acceptance_criteria: required field is missing"), "{}", asked[2]);
 }
 
 // spec: A10, A8
@@ -232,7 +232,7 @@ pub fn an_agent_that_only_repeats_requests_is_stopped(agent: &'static Real) {
     std::fs::write(scene.project.outside("open"), "").unwrap();
     let answer = running.wait().expect(0);
     let stop = &answer.named("stop.requested")[0]["reason"];
-    assert_eq!(*stop, "the agent only repeated failed requests for too long");
+    assert_eq!(*stop, "the agent only retried failed requests for too long");
     assert_eq!(answer.finished()["iterations"], 1);
 }
 

@@ -1,6 +1,6 @@
-//! The families of cue words by which a sentence shows what it does with a tag. A new wording goes into
-//! its family; the rules that use the families are in `mood`, `lead` and `retract`.
-//! The pattern signs are explained at [`super::words::find`].
+//! Word lists that show how a sentence uses a tag. Add a new wording to the matching list. The rules that use the lists
+//! are in `sentence_mood`, `surrounding_lines`, `tag_usage` and `retraction`.
+//! The pattern syntax is described at [`super::prose_words::find_match`].
 
 mod refusal_words;
 mod report_words;

@@ -1,4 +1,4 @@
-//! The words by which a signal is denied, kept back, made conditional or put off.
+//! Words that deny, withhold or postpone a signal, or make it conditional.
 
 pub(crate) const NEGATORS: &[&str] = &[
     "no business/excuse/cause/plan/desire/wish/chance/point/need/sense/justification/evidence",
@@ -41,7 +41,7 @@ pub(crate) const NEGATORS: &[&str] = &[
     "nothing .. justify/justifies/warrant/warrants/earn/earns",
 ];
 
-/// Ways to keep a signal back without a negator.
+/// Phrases that withhold a signal without a negator.
 pub(crate) const WITHHOLDING_SIGNAL: &[&str] = &[
     "%withhold/withheld",
     "%refuse",
@@ -76,7 +76,7 @@ pub(crate) const WITHHOLDING_SIGNAL: &[&str] = &[
     "on purpose",
 ];
 
-/// Ways to keep a signal back that need no mention of it.
+/// Phrases that withhold a signal without mentioning it.
 pub(crate) const IMPLICIT_WITHHOLDING: &[&str] = &[
     "withheld",
     "%withhold",
@@ -89,7 +89,7 @@ pub(crate) const IMPLICIT_WITHHOLDING: &[&str] = &[
     "on hold",
 ];
 
-/// Judgements that the signal would be wrong.
+/// Statements that the signal would be wrong.
 pub(crate) const SIGNAL_WOULD_BE_WRONG: &[&str] = &[
     "premature",
     "prematurely",
@@ -125,7 +125,7 @@ pub(crate) const SIGNAL_WOULD_BE_WRONG: &[&str] = &[
     "unwarranted",
 ];
 
-/// Statements that the work is not done, in a lead-in that does not speak about the signal.
+/// Statements that the work is not done, in a lead-in that does not mention the signal.
 pub(crate) const WORK_NOT_DONE: &[&str] = &[
     "not yet",
     "not there",
@@ -198,11 +198,11 @@ pub(crate) const CONDITION_PHRASES: &[&str] = &[
     "those who",
 ];
 
-/// Words that open a clause about a time; it is a condition unless it tells what happened.
+/// Words that start a time clause. The clause is a condition unless it is about a past event.
 pub(crate) const TIME_CONJUNCTIONS: &[&str] =
     &["when", "once", "after", "until", "till", "before", "by the time", "while"];
 
-/// Words that make a finished thing of a clause about a time.
+/// Verb forms that make a time clause about a past event.
 pub(crate) const PAST_TENSE_VERBS: &str = "was/were/had/did/been/ran/reran/went/came/made/got/took/saw/found/broke/\
 wrote/began/brought/\
     built/rebuilt/held/kept/left/met/put/read/rewrote/sent/set/fixing/running/finishing/checking/reviewing/having/making/\
@@ -269,9 +269,9 @@ pub(crate) const POSTPONEMENTS: &[&str] = &[
     "next",
 ];
 
-/// Words for what is undone.
+/// Words for undone work.
 pub(crate) const UNDONE_WORK: &[&str] = &["to do", "remaining", "to-do", "todo", "todos"];
 
-/// Statements that nothing is undone.
+/// Statements that no work is undone.
 pub(crate) const NOTHING_UNDONE: &[&str] =
     &["nothing/none/no/zero/0/without ... to do", "nothing/none/no/zero/0/without ... remaining/to-do/todo/todos"];

@@ -1,4 +1,4 @@
-//! The words by which a signal is described, demanded or reported, and by which lines hang together.
+//! Words that describe, require or report a signal, and words that connect lines of one sentence.
 
 pub(crate) const EXAMPLE_PHRASES: &[&str] = &[
     "like so",
@@ -49,7 +49,7 @@ pub(crate) const EXAMPLE_PHRASES: &[&str] = &[
     "assertion",
 ];
 
-/// Duties of an agent in general.
+/// Phrases about the duties of agents in general.
 pub(crate) const AGENT_DUTIES: &[&str] = &[
     "must",
     "should",
@@ -86,7 +86,7 @@ pub(crate) const AGENT_DUTIES: &[&str] = &[
     "shall",
 ];
 
-/// Descriptions of the protocol.
+/// Phrases that describe the protocol.
 pub(crate) const PROTOCOL_DESCRIPTIONS: &[&str] = &[
     "how to",
     "contract",
@@ -139,7 +139,7 @@ pub(crate) const PROTOCOL_DESCRIPTIONS: &[&str] = &[
     "choices",
 ];
 
-/// Verbs of reports, when they stand right before the tag.
+/// Verbs that report speech when they come right before the tag.
 pub(crate) const REPORTING_VERBS: &str = "says/said/reads/wrote/printed/prints/contains/contained/contain/\
 containing/shows/showed/showing/\
     reported/returned/returns/replied/answered/emitted/expects/expected/asserts/asserted/matches/greps/found/quotes/\
@@ -147,7 +147,7 @@ containing/shows/showed/showing/\
     produced/got/read/stated/gave/declared/wants/looks/searches/detects/recognises/recognizes/handles/parses/strips/\
     ignores/rejects/accepts/verifies/renders/escapes/removes/added/documented/changed/renamed/replaced";
 
-/// Times of what was said before.
+/// Phrases that place a statement at an earlier time.
 pub(crate) const OTHER_TIME_PHRASES: &[&str] = &[
     "previous",
     "previously",
@@ -166,7 +166,7 @@ pub(crate) const OTHER_TIME_PHRASES: &[&str] = &[
     "back then",
 ];
 
-/// Places and speakers of what was said elsewhere.
+/// Other speakers and sources of a statement.
 pub(crate) const OTHER_SPEAKERS: &[&str] = &[
     "the log",
     "logs",
@@ -200,7 +200,7 @@ pub(crate) const OTHER_SPEAKERS: &[&str] = &[
     "the readme",
 ];
 
-/// Words that cannot end a sentence, so that the next line belongs to it.
+/// Words that cannot end a sentence, so the next line belongs to it.
 pub(crate) const DANGLING_WORDS: &str = "the/a/an/this/my/your/its/their/our/of/to/for/by/via/with/without/in/on/\
 at/as/from/than/like/\
     into/about/is/are/be/was/were/been/am/will/would/shall/should/can/could/may/might/must/not/no/never/and/or/but/nor/because/\
@@ -211,19 +211,19 @@ at/as/from/than/like/\
     string/signal/tag/token/marker/line/promise/saying/called/only/yet/still/therefore/just/merit/merits/\
         respond/responding/expecting";
 
-/// Words with which a line goes on with the sentence of the line before.
+/// Words that continue the sentence of the previous line.
 pub(crate) const CONTINUATION_WORDS: &str = "because/since/until/till/unless/if/when/once/but/though/although/\
 whereas/while/only/except/provided/pending/as/after/before/\
     assuming/not/yet/and/or/so/whenever/despite/in/at/for/from/to/with/without/just/even/however";
 
-/// Verbs with which a line makes the tag before it the subject of a sentence.
+/// Words at the start of a line that make the tag before it the subject of the sentence.
 pub(crate) const PREDICATE_VERBS: &str = "is/are/was/were/will/would/should/shall/must/may/might/can/could/has/\
 had/does/did/ends/stops/\
     means/comes/follows/goes/stays/signals/marks/tells/closes/finishes/terminates/indicates/denotes/stands/exits/gets/needs/\
     appears/belongs/cannot/remains/waits/says/breaks/requires/represents/becomes/tag/line/signal/marker/\
         token";
 
-/// Words that point forward at a tag in the next lines.
+/// Phrases that refer to a tag in the lines below.
 pub(crate) const FORWARD_REFERENCES: &[&str] = &[
     "below $",
     "below ,/;/:/-/(",

@@ -1,4 +1,4 @@
-//! The words for giving a signal, and the ways to speak of one that is really given.
+//! Words for giving a signal, and phrases that show that it is really given.
 
 /// Verbs for giving a signal.
 pub(crate) const SIGNAL_VERBS: &str = "%output/%print/%emit/%say/said/%give/giving/given/gave/%answer/%reply/\
@@ -14,7 +14,7 @@ pub(crate) const IMPERATIVE_VERBS: &str = "print/emit/say/respond/write/send/typ
 conclude/issue/\
     submit/announce/produce/utter/give/post/raise/display/provide/remember/leave/place/deliver";
 
-/// Verbs that are also nouns: an order only when an object follows.
+/// Verbs that are also nouns. They are an order only if an object follows.
 pub(crate) const IMPERATIVE_VERBS_OR_NOUNS: &str =
     "output/answer/reply/end/finish/signal/return/close/report/state/claim/call/mark";
 
@@ -24,7 +24,7 @@ string/statement/\
     sentinel/this/following/it/that/these/below/here/\u{1}/sign-off/message/reply/answer/response/claim/\
         completion";
 
-/// Signs that the signal is given in this very message.
+/// Phrases that show that the signal is given in this message.
 pub(crate) const GIVEN_NOW: &[&str] = &[
     "now",
     "hereby",
@@ -41,7 +41,7 @@ pub(crate) const GIVEN_NOW: &[&str] = &[
     "finally",
 ];
 
-/// Words of finished work.
+/// Words about finished work.
 pub(crate) const WORK_DONE: &[&str] = &[
     "in place",
     "done/complete/completed/finished/pass/passes/passed/passing/green/met/ready/works/satisfied/verified/\
@@ -50,13 +50,13 @@ pub(crate) const WORK_DONE: &[&str] = &[
     confirmed/achieved/reached/solved/settled/succeeded/successful/successfully",
 ];
 
-/// Labels under which an agent puts its last word.
+/// Labels that introduce the agent's final statement.
 pub(crate) const FINAL_LABELS: &[&str] =
     &["status/signal/promise/result/verdict/answer/conclusion/completion/outcome/final/state/statement/output/\
     summary/reply/response/closing/signing/\
     sign-off/report/wrap-up/confirmation/finale"];
 
-/// Statements that a named condition holds.
+/// Statements that a named condition is met.
 pub(crate) const CONDITION_MET: &[&str] = &[
     "and/which/as they/it/that/this/all/both/everything do/does/is/are",
     "they do",
@@ -86,7 +86,7 @@ pub(crate) const CONDITION_MET: &[&str] = &[
     "that point is/has",
 ];
 
-/// Words with which a speaker follows the protocol instead of describing it.
+/// Phrases with which a speaker follows the protocol instead of describing it.
 pub(crate) const PROTOCOL_REFERENCES: &[&str] = &[
     "per",
     "as/following/under/with/by the/your/our contract/protocol/rule/rules/instruction/instructions/prompt/\

@@ -1,6 +1,6 @@
-//! The words by which a signal is taken back after it was given.
+//! Words that retract a signal after it was given.
 
-/// Idioms that take back what was said just before.
+/// Idioms that retract the previous statement.
 pub(crate) const WITHDRAWALS: &[&str] = &[
     "< * , no $",
     "hold that thought",
@@ -124,7 +124,7 @@ pub(crate) const WITHDRAWALS: &[&str] = &[
     "treat .. as withdrawn/void",
 ];
 
-/// Sentences that only look like a withdrawal.
+/// Phrases that only look like a withdrawal.
 pub(crate) const FALSE_WITHDRAWALS: &[&str] = &[
     "< wait for/until/a",
     "hold on to",
@@ -135,7 +135,7 @@ pub(crate) const FALSE_WITHDRAWALS: &[&str] = &[
     "warnings",
 ];
 
-/// Openings of a second look at what was said; they take it back when bad news follows.
+/// Phrases that reconsider the previous statement. They retract it if a problem follows.
 pub(crate) const RECONSIDERATIONS: &[&str] = &[
     "just seen",
     "just learned",
@@ -176,7 +176,7 @@ pub(crate) const RECONSIDERATIONS: &[&str] = &[
     "< no ,",
 ];
 
-/// Judgements about a tag that make it void.
+/// Statements that invalidate a tag.
 pub(crate) const INVALIDATIONS: &[&str] = &[
     "by accident",
     "accidentally",
@@ -202,7 +202,7 @@ pub(crate) const INVALIDATIONS: &[&str] = &[
     "not count",
 ];
 
-/// Signs that the text after a claim goes on with the work itself.
+/// Phrases that show that the agent continues to work after the claim.
 pub(crate) const CONTINUED_WORK: &[&str] = &[
     "< let me now/just/also/quickly/first/still? fix/check/run/continue/rerun/finish/look/address/implement/\
         start/debug/investigate",
@@ -221,7 +221,7 @@ pub(crate) const CONTINUED_WORK: &[&str] = &[
     "< resuming",
 ];
 
-/// Words that point back at the tag.
+/// Phrases that refer back to the tag.
 pub(crate) const BACKWARD_REFERENCES: &[&str] = &[
     "above",
     "that line",

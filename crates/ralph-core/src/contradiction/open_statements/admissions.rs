@@ -1,9 +1,9 @@
-//! What an agent admits in its own words: it had no time, it got around a check, it guessed, it leaves a
-//! part to somebody else or to a later day. The pattern signs are explained at `claim::words::find`.
+//! Admissions of the agent: it ran out of time, bypassed a check, guessed, or deferred a part of the work.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 
-/// Time, context or budget that was used up.
+/// Time, context or budget that ran out.
 pub(crate) const EXHAUSTED_RESOURCES: &[WordPattern] = patterns![
     "i/we/session/context/run/agent .. %hit/%reach/%exceed/reached/hit/exhausted .. limit/limits/quota/\
         cap/budget/ceiling",
@@ -27,7 +27,7 @@ pub(crate) const EXHAUSTED_RESOURCES: &[WordPattern] = patterns![
     "given more time",
 ];
 
-/// Checks that were got around instead of passed.
+/// Checks that were bypassed instead of passed.
 pub(crate) const CIRCUMVENTED_CHECKS: &[WordPattern] = patterns![
     "i/we .. bypassed/excluded/suppressed/silenced/muted/ignored/deselected/xfailed/skipped/circumvented/\
         sidestepped .. test/tests/check/checks/assertion/assertions/rule/rules/gate/lint/hook/hooks/\
@@ -64,7 +64,7 @@ pub(crate) const GUESSES: &[WordPattern] = patterns![
     "hopefully work/works/passes/pass",
 ];
 
-/// Parts that are left to somebody else or to another day.
+/// Parts that are left for another person or a later time.
 pub(crate) const DEFERRED_PARTS: &[WordPattern] = patterns![
     "whoever .. next/after/over/continues/takes/picks",
     "left/leaving .. to/for whoever/someone/somebody/others",
@@ -101,7 +101,7 @@ pub(crate) const DEFERRED_PARTS: &[WordPattern] = patterns![
     "picking/pick/picked .. up again? later/next/tomorrow/there",
 ];
 
-/// Work that something needs.
+/// Work that is still needed.
 pub(crate) const NEEDED_WORK: &[WordPattern] = patterns![
     "need/needs/requires/require/wants/deserves a/an/some/your/the? more/further/additional/proper/real/\
         human/manual/actual/deeper/another/\

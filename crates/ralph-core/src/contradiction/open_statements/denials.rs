@@ -1,5 +1,5 @@
-//! Statements that deny something good: not done, not tested, could not be run.
-//! The pattern signs are explained at `claim::words::find`.
+//! Statements that something was not achieved: not done, not tested, could not be run.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 

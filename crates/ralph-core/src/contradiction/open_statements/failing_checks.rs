@@ -1,5 +1,5 @@
-//! Statements about tests, builds and other checks that do not pass, and counts of what they found.
-//! The pattern signs are explained at `claim::words::find`.
+//! Statements about tests, builds and other checks that do not pass, and counts of failures.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 

@@ -1,5 +1,5 @@
-//! Headings and labels under which open work is listed.
-//! The pattern signs are explained at `claim::words::find`.
+//! Headings and labels of lists of open work.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 

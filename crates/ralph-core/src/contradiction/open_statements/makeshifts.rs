@@ -1,9 +1,9 @@
-//! Makeshifts: things that are made up, hacked, hidden, or only hoped to work.
-//! The pattern signs are explained at `claim::words::find`.
+//! Makeshift work: placeholders, hacks, forced passes, and results that were not verified.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 
-/// Things that are not real.
+/// Content or code that is only a placeholder.
 pub(crate) const PLACEHOLDERS: &[WordPattern] = patterns![
     "is/are made up",
     "is/are all/just/only/pure/mere/purely? invented/fake/faked/fictional/fabricated/bogus/guesses/\
@@ -25,7 +25,7 @@ pub(crate) const PLACEHOLDERS: &[WordPattern] = patterns![
     "i/we have/had/also/just? treated/hid/masked/papered .. symptom/symptoms/over/problem",
 ];
 
-/// Checks that were made to pass by other means than work.
+/// Checks that were forced to pass, stopped or restricted.
 pub(crate) const FORCED_PASSES: &[WordPattern] = patterns![
     "i/we .. increased/raised/relaxed/widened/loosened/weakened/lowered/reduced/bumped .. tolerance/\
         error/threshold/timeout/limit/\
@@ -50,7 +50,7 @@ pub(crate) const FORCED_PASSES: &[WordPattern] = patterns![
     "by reading/inspecting/reviewing/eyeballing the/code .. only/alone/rather",
 ];
 
-/// Hopes.
+/// Results that the speaker only hopes for.
 pub(crate) const UNVERIFIED_HOPES: &[WordPattern] = patterns![
     "should/ought to? work/pass/compile/build/hold/do/fix/be ... i/we/hopefully think/hope/believe/\
         guess/presume",
@@ -62,7 +62,7 @@ pub(crate) const UNVERIFIED_HOPES: &[WordPattern] = patterns![
     "i/we hope/trust that/it/this/they .. works/holds/passes/fixes/solves",
 ];
 
-/// Chores that are left.
+/// Chores that remain.
 pub(crate) const REMAINING_CHORES: &[WordPattern] = patterns![
     "before it/this/that/we/they can/could/may/is/are be? merged/shipped/released/deployed/used/ready/\
         published/go",

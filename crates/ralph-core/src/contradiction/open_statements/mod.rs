@@ -1,4 +1,4 @@
-//! The families of statements that say work is open. A new wording goes into its family.
+//! Statements that say that work is open, grouped into lists of patterns. Add a new wording to the matching list.
 
 mod admissions;
 mod denials;
@@ -23,27 +23,27 @@ use crate::claim::prose_words::ProseWord;
 
 pub(crate) use planned_steps::find_planned_work;
 
-/// A place that may say that work is open.
+/// A range of words that may say that work is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenWorkHit {
     pub(crate) range: Range<usize>,
     pub(crate) kind: StatementKind,
 }
 
-/// What kind of statement it is.
+/// The kind of a statement of open work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatementKind {
-    /// A label that opens a list of work.
+    /// A label of a list of open work.
     Label,
     /// Something is in a bad state.
     State,
-    /// Something good is denied.
+    /// Something was not achieved.
     Denial,
     /// A count in a test summary.
     Count,
-    /// Less than the whole is done.
+    /// Only a part is done.
     Partial,
-    /// The speaker says what is amiss; the words inside settle nothing.
+    /// The speaker admits a problem. Negations inside the statement do not settle it.
     Admission,
 }
 
@@ -73,13 +73,13 @@ const PATTERN_FAMILIES: &[(&[WordPattern], StatementKind)] = &[
     (symptoms::STAND_INS, StatementKind::State),
 ];
 
-/// Returns the places in a sentence that may say that work is open.
+/// Returns the parts of a sentence that may say that work is open.
 pub(crate) fn find_hits(sentence: &[ProseWord]) -> Vec<OpenWorkHit> {
     let marked = MaskedSentence::new(sentence);
     let mut out: Vec<OpenWorkHit> = Vec::new();
-    for (list, sort) in PATTERN_FAMILIES {
+    for (list, kind) in PATTERN_FAMILIES {
         let found = list.iter().filter_map(|pattern| pattern.find_in(&marked));
-        out.extend(found.map(|range| OpenWorkHit { range, kind: *sort }));
+        out.extend(found.map(|range| OpenWorkHit { range, kind: *kind }));
     }
     out.extend(partial_results::find_part_of_whole(&marked));
     out.extend(partial_results::find_whole_before_part(&marked));

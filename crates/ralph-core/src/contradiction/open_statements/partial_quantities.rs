@@ -1,5 +1,5 @@
-//! Statements that less than all of it is done: most, nearly, only, all except.
-//! The pattern signs are explained at `claim::words::find`.
+//! Statements that only a part is done: most, nearly, only, all except.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 

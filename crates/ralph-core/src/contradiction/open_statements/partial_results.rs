@@ -1,5 +1,4 @@
-//! Parts that are less than the whole: "10/12 pass", "three of the five are done", "all except two",
-//! "80 % complete".
+//! Results that are less than the whole: "10/12 pass", "three of the five are done", "all except two", "80 % complete".
 
 use crate::claim::pattern::{MaskedSentence, WordPattern, pattern, patterns};
 use crate::claim::prose_words::{has_match, parse_number};
@@ -12,15 +11,15 @@ const COMPLETION_VERBS: WordPattern = pattern!(
     succeeded/fixed/converted/resolved/repaired"
 );
 
-/// Returns a part that is told to be less than its whole.
+/// Returns a completed part that is less than its whole.
 pub(crate) fn find_part_of_whole(marked: &MaskedSentence<'_>) -> Option<OpenWorkHit> {
     const PART_OF_WHOLE: WordPattern = pattern!("#/0 of/out/from of? the/all/my/our/these? #");
     let sentence = marked.words;
-    let told = COMPLETION_VERBS.find_in(marked).is_some();
+    let is_completion = COMPLETION_VERBS.find_in(marked).is_some();
     let labelled =
         |at: usize| at.checked_sub(1).and_then(|before| sentence.get(before)).is_some_and(|word| word.text == ":");
     let fraction = sentence.iter().position(|word| is_proper_fraction(&word.text));
-    if let Some(at) = fraction.filter(|&at| told || (labelled(at) && at + 1 < sentence.len())) {
+    if let Some(at) = fraction.filter(|&at| is_completion || (labelled(at) && at + 1 < sentence.len())) {
         return Some(OpenWorkHit { range: at..at + 1, kind: StatementKind::Partial });
     }
     (0..sentence.len()).find_map(|at| {
@@ -28,17 +27,17 @@ pub(crate) fn find_part_of_whole(marked: &MaskedSentence<'_>) -> Option<OpenWork
         let part = parse_number(&sentence.get(at)?.text)?;
         let whole = parse_number(&sentence.get(range.end - 1)?.text)?;
         let only = at.checked_sub(1).and_then(|before| sentence.get(before)).is_some_and(|word| word.text == "only");
-        (part < whole && (told || only)).then_some(OpenWorkHit { range, kind: StatementKind::Partial })
+        (part < whole && (is_completion || only)).then_some(OpenWorkHit { range, kind: StatementKind::Partial })
     })
 }
 
-/// Tells whether a word such as "10/12" is less than the whole.
+/// Returns whether a word is a fraction below one, such as "10/12".
 fn is_proper_fraction(word: &str) -> bool {
     let Some((part, whole)) = word.split_once('/') else { return false };
     part.parse::<u64>().ok().zip(whole.parse::<u64>().ok()).is_some_and(|(part, whole)| part < whole)
 }
 
-/// Returns a part that is named after its whole: "of the eight reports, five are converted".
+/// Returns a part that follows its whole: "of the eight reports, five are converted".
 pub(crate) fn find_whole_before_part(marked: &MaskedSentence<'_>) -> Option<OpenWorkHit> {
     const WHOLE_COUNT: WordPattern = pattern!("of the/our/these/all? #");
     let whole = WHOLE_COUNT.find_in(marked)?;
@@ -48,13 +47,13 @@ pub(crate) fn find_whole_before_part(marked: &MaskedSentence<'_>) -> Option<Open
     let parts: alloc::vec::Vec<u64> = later.iter().filter_map(count).collect();
     let at = whole.end + later.iter().position(|word| parse_number(&word.text).is_some())?;
     let comma = later.iter().any(|word| word.text == ",");
-    let told = has_match(marked.words.get(at..)?, &["work/is/are/were/was/have/has/pass/build/start"])
+    let is_completion = has_match(marked.words.get(at..)?, &["work/is/are/were/was/have/has/pass/build/start"])
         && COMPLETION_VERBS.find_in(marked).is_some();
     let less = parts.iter().sum::<u64>() < all;
-    (comma && told && less).then_some(OpenWorkHit { range: at..at + 1, kind: StatementKind::Partial })
+    (comma && is_completion && less).then_some(OpenWorkHit { range: at..at + 1, kind: StatementKind::Partial })
 }
 
-/// Returns the exception from something that is done: "everything works apart from the filter".
+/// Returns an exception to completed work: "everything works apart from the filter".
 pub(crate) fn find_exception(marked: &MaskedSentence<'_>) -> Option<OpenWorkHit> {
     const EXCEPTIONS: &[WordPattern] = patterns![
         "except/excluding/barring/minus/besides/bar",
@@ -79,7 +78,7 @@ pub(crate) fn find_exception(marked: &MaskedSentence<'_>) -> Option<OpenWorkHit>
         .then_some(OpenWorkHit { range, kind: StatementKind::Partial })
 }
 
-/// Returns a share below a hundred per cent that is told to be done, or to miss its mark.
+/// Returns a percentage below 100 of completed work, or a percentage that misses its target.
 pub(crate) fn find_partial_percentage(marked: &MaskedSentence<'_>) -> Option<OpenWorkHit> {
     const SHARE: WordPattern = pattern!(
         "* of? the/our/my/this? work/task/tests/plan/spec/files/migration/port/way? is/are/has/have? \

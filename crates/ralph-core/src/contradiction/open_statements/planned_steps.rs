@@ -1,4 +1,4 @@
-//! Steps of a plan that are work on the task, and no ideas or chores for the reader.
+//! Planned steps that are work on the task, as opposed to ideas or chores for the reader.
 
 use core::ops::Range;
 
@@ -22,11 +22,11 @@ const WORK_STEPS: &[WordPattern] = patterns![
     "still",
 ];
 
-/// A plan that a sentence tells in one go.
+/// Plans that are a single sentence.
 pub(crate) const INLINE_PLANS: &[WordPattern] =
     patterns![work!("next up/on/steps/step : also/then? "), "< next up/on : add/write/migrate/replace/cover/handle",];
 
-/// Returns where an item of a list of next steps asks for work on the task.
+/// Returns the words of a next-step item that require work on the task.
 pub(crate) fn find_planned_work(item: &[ProseWord]) -> Option<Range<usize>> {
     const OPTIONAL_WORDS: &[&str] = &[
         "optional/optionally/consider/maybe/could/if/nice/eventually/you/your/someday/perhaps/possibly/\

@@ -1,12 +1,12 @@
-//! What the speaker says not to have done. Any verb counts, except those whose denial is good news
-//! ("I did not change the schema", "I could not find any problem").
+//! Work that the speaker says was not done. Any verb counts, except verbs whose negation is harmless ("I did not change
+//! the schema", "I could not find any problem").
 
 use crate::claim::pattern::{MaskedSentence, WordPattern, pattern};
 use crate::claim::prose_words::{ProseWord, has_match};
 
 use super::{OpenWorkHit, StatementKind};
 
-/// Verbs that are no work of their own, or whose denial is good.
+/// Verbs that are not work, or whose negation is harmless.
 const HARMLESS_VERBS: &str = "change/changed/touch/touched/modify/modified/alter/altered/need/needed/have/\
         break/broken/\
     introduce/introduced/remove/removed/rename/renamed/want/wanted/see/seen/find/found/notice/noticed/\
@@ -27,13 +27,13 @@ const HARMLESS_VERBS: &str = "change/changed/touch/touched/modify/modified/alter
         store/log/expose/\
     rebase/squash/force/downgrade/upgrade/vendor/ask/agree";
 
-/// Good things not to have.
+/// Problems: not finding one is good.
 const PROBLEM_NOUNS: &str = "error/errors/problem/problems/issue/issues/failure/failures/regression/\
         regressions/warning/\
     warnings/conflict/conflicts/trouble/surprise/surprises/difference/differences/flake/flakes/\
         complaint/complaints";
 
-/// Verbs whose denial in the simple past speaks of the work; any other one tells how it was done.
+/// Verbs whose negation in the simple past means undone work. With other verbs it only describes how the work was done.
 const WORK_VERBS: &str = "fix/test/implement/verify/finish/complete/manage/cover/port/migrate/translate/wire/\
         address/\
     resolve/check/try/succeed/pass/get/run/write/update/look/investigate/handle/build/deploy/document/\
@@ -41,7 +41,7 @@ const WORK_VERBS: &str = "fix/test/implement/verify/finish/complete/manage/cover
     solve/validate/confirm/review/execute/tackle/attempt/hook/convert/figure/dig/achieve/clean/\
         integrate/connect/apply/push/publish/release/merge";
 
-/// Returns where the speaker says that something was not done.
+/// Returns the words with which the speaker says that work was not done.
 pub(crate) fn find_speaker_denial(marked: &MaskedSentence<'_>) -> Option<OpenWorkHit> {
     const DENIED_VERB: WordPattern = pattern!(
         "i/we have/had/did/could/was/were still/also/only/just/actually/deliberately? not \
@@ -60,8 +60,9 @@ fn is_denied_work(denied: &[ProseWord], later: &[ProseWord]) -> bool {
     let verb = denied.last().map_or("", |word| word.text.as_str());
     let is_in = |list: &str| list.split('/').any(|known| known == verb);
     let near = later.get(..later.len().min(6)).unwrap_or(later);
-    let lucky = has_match(near, &[PROBLEM_NOUNS]) && has_match(near, &["any/a/single/further/more/other"]);
-    let hurried = has_match(later, &["< the/a/enough/any? time/chance/opportunity/access/means/way to/for/left/yet"]);
+    let no_problem = has_match(near, &[PROBLEM_NOUNS]) && has_match(near, &["any/a/single/further/more/other"]);
+    let lacked_means =
+        has_match(later, &["< the/a/enough/any? time/chance/opportunity/access/means/way to/for/left/yet"]);
     let work = if has_match(denied, &["did"]) { is_in(WORK_VERBS) } else { !is_in(HARMLESS_VERBS) };
-    (work && !lucky) || (matches!(verb, "have" | "had" | "get") && hurried)
+    (work && !no_problem) || (matches!(verb, "have" | "had" | "get") && lacked_means)
 }

@@ -1,5 +1,5 @@
-//! Statements that something is in a bad state: open, failing, stubbed, put off, blocked.
-//! The pattern signs are explained at `claim::words::find`.
+//! Statements that something is in a bad state: open, failing, stubbed, postponed, blocked.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 

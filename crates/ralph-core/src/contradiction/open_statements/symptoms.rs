@@ -1,5 +1,5 @@
-//! Bad behaviour of the program that a report states as a fact, and things that only pretend to work.
-//! The pattern signs are explained at `claim::words::find`.
+//! Reported defects of the program, and stand-ins for a real implementation.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 
@@ -12,7 +12,7 @@ problems/issue/issues/mismatch/inconsistency/discrepancy/conflict/conflicts/cond
     };
 }
 
-/// Problems that are there.
+/// Reported problems.
 pub(crate) const REPORTED_PROBLEMS: &[WordPattern] = patterns![
     concat!(
         "there is/are/remain/remains/exists/seems/appears/may/might ... ",
@@ -68,7 +68,7 @@ pub(crate) const REPORTED_PROBLEMS: &[WordPattern] = patterns![
     "thing/part/piece/bit that is/are? still? missing/left/open/absent",
 ];
 
-/// Things that only stand in for the real ones.
+/// Stand-ins for a real implementation.
 pub(crate) const STAND_INS: &[WordPattern] = patterns![
     "returns/return/shows/show/uses/use/serves/displays/contains/with/has/on/returning/using a/an/some/\
         the/only? \

@@ -1,5 +1,5 @@
-//! Work that the speaker chose, or had, to leave undone, and work that nobody did.
-//! The pattern signs are explained at `claim::words::find`.
+//! Work that was left out on purpose or by necessity, neglected work, and defects.
+//! The pattern syntax is described at `claim::prose_words::find_match`.
 
 use crate::claim::pattern::{WordPattern, patterns};
 
@@ -10,7 +10,7 @@ run/translate/build/address/tackle/verify/update/include/convert/document/pursue
         deploy/solve") };
 }
 
-/// Decisions against a part of the work.
+/// Parts that the speaker decided to leave out.
 pub(crate) const DECLINED_PARTS: &[WordPattern] = patterns![
     verbs!("decided/chose/opted/elected/preferred not to "),
     "decided/chose/opted/elected/had/preferred to skip/leave/drop/defer/postpone/omit/cut/punt/descope/\
@@ -34,7 +34,7 @@ pub(crate) const DECLINED_PARTS: &[WordPattern] = patterns![
     "never made it",
 ];
 
-/// Work that was done by nobody.
+/// Work that was neglected.
 pub(crate) const NEGLECTED_WORK: &[WordPattern] = patterns![
     "nobody/noone has/have/had proofread/reviewed/checked/tested/looked/verified/tried/run/read",
     "no one has/have/had proofread/reviewed/checked/tested/looked/verified/tried/run/read",
@@ -55,7 +55,7 @@ pub(crate) const NEGLECTED_WORK: &[WordPattern] = patterns![
     "is/are never called/imported/invoked/registered/triggered/used/reached",
 ];
 
-/// Things that cannot do what they should.
+/// Things that do not work at all.
 pub(crate) const INABILITIES: &[WordPattern] = patterns![
     "the/this/our/my/it/`/login/app/server/page/ui/search/upload/which ... does/do/can/will/would/is/\
         are not able/yet/currently/to? to? start/boot/\
@@ -66,7 +66,7 @@ pub(crate) const INABILITIES: &[WordPattern] = patterns![
     "not clear/obvious/known to? me/us? why/whether/how/if/what",
 ];
 
-/// Things that do what they should not.
+/// Things that work incorrectly.
 pub(crate) const WRONG_BEHAVIOUR: &[WordPattern] = patterns![
     "refuses/refuse/fails/fail to start/boot/build/compile/load/render/parse/connect/install/launch/\
         open/save/merge/run/\
@@ -93,7 +93,7 @@ pub(crate) const WRONG_BEHAVIOUR: &[WordPattern] = patterns![
     "cause/reason/origin/source still? unknown/unclear/undetermined",
 ];
 
-/// Things that wait, or that were put out of the way.
+/// Work that is waiting, and checks that were removed.
 pub(crate) const WAITING_WORK: &[WordPattern] = patterns![
     "has/have only been? been/exercised/tested/run/tried/verified/checked/used/done/implemented",
     "is/are/remains/was/been blocked/stuck until we/i/you",

@@ -1,4 +1,4 @@
-//! The words by which a sentence shows that nothing is open after all.
+//! Word lists that show that a statement is not about open work.
 
 use crate::claim::pattern::{WordPattern, patterns};
 
@@ -33,7 +33,7 @@ pub(crate) const HISTORY_CUES: &[WordPattern] = patterns![
     "no longer",
 ];
 
-/// Cues of the past that need a good end.
+/// Cues of an initial state. They count only together with a good outcome.
 pub(crate) const INITIAL_STATE_CUES: &[WordPattern] = patterns![
     "first",
     "initially",
@@ -112,7 +112,7 @@ pub(crate) const GOOD_OUTCOMES: &[WordPattern] = patterns![
 pub(crate) const CONDITIONAL_WORDS: &str = "while/impossible/when/if/whenever/unless/should/would/could/might/\
         where/until/\
     once/instead/expected/may";
-/// Signs that somebody wants it so.
+/// Phrases that show that a behaviour is intended.
 pub(crate) const INTENTION_CUES: &[WordPattern] = patterns![
     "as the/your spec/specification/contract/rfc/design/prd/grammar/ticket/task/issue/story/plan",
     "by design",

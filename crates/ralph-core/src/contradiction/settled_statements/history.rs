@@ -1,5 +1,4 @@
-//! Decides whether a statement is an old story: it was so before, it was repaired, or something else was
-//! done instead.
+//! Decides whether a statement is about the past: it is no longer true, it was fixed, or other work was done instead.
 
 use crate::claim::pattern::matches_any;
 use crate::claim::prose_words::{ProseWord, find_any_match, has_match};
@@ -7,7 +6,7 @@ use crate::claim::prose_words::{ProseWord, find_any_match, has_match};
 use super::cues::{GOOD_OUTCOMES, HISTORY_CUES, INITIAL_STATE_CUES, REPAIR_VERBS};
 use crate::contradiction::open_statements::{OpenWorkHit, StatementKind};
 
-/// Work of one's own, with which an old state ended.
+/// Phrases that say that a state ended when the speaker started to work.
 const BEFORE_OWN_WORK: &[&str] = &[
     "before my/this/the/that change/fix/patch/commit/work",
     "before/until i/we fixed/changed/started/began/touched/rewrote/added/made/came/took/patched/\
@@ -35,19 +34,19 @@ pub(super) fn is_history(sentence: &[ProseWord], hit: &OpenWorkHit, next: &[Pros
         return false;
     }
     let present = has_match(inside, &["is/are/fails"]) && has_match(after, &["also/too/already", "as well"]);
-    let told = (matches_any(before, HISTORY_CUES) && !present)
+    let is_told_as_past = (matches_any(before, HISTORY_CUES) && !present)
         || has_match(inside, &["formerly/previously/originally/initially"])
         || (past && has_match(after, &["at first", "in the beginning", "initially"]))
         || (find_any_match(after, BEFORE_OWN_WORK).is_some() && !present);
-    let told = told && (hit.kind != StatementKind::Admission || ends_well);
-    told || (matches_any(sentence, INITIAL_STATE_CUES) && ends_well)
+    let is_told_as_past = is_told_as_past && (hit.kind != StatementKind::Admission || ends_well);
+    is_told_as_past || (matches_any(sentence, INITIAL_STATE_CUES) && ends_well)
 }
 
 fn has_good_outcome(words: &[ProseWord]) -> bool {
     has_repair(words) || matches_any(words, GOOD_OUTCOMES)
 }
 
-/// Tells whether a sentence says that all is well by now.
+/// Returns whether a sentence says that the problem is fixed now.
 pub(in crate::contradiction) fn reports_repair(words: &[ProseWord]) -> bool {
     has_good_outcome(words) && !has_match(words, &["not/still/except/but/some"])
 }
@@ -59,7 +58,7 @@ pub(super) fn has_repair(words: &[ProseWord]) -> bool {
         .any(|(at, word)| REPAIR_VERBS.split('/').any(|known| known == word.text) && !super::is_unfulfilled(words, at))
 }
 
-/// "… ran out of time, so I did it on my own": something else was done instead.
+/// Returns whether other work was done instead, as in "… ran out of time, so I did it on my own".
 pub(super) fn is_replaced_by_other_work(after: &[ProseWord]) -> bool {
     const IRREGULAR_VERBS: &str = "went/did/ran/wrote/built/rewrote/took/made/read/set/reran/re-ran/split/got/\
         put/kept/chose/\
@@ -76,17 +75,17 @@ pub(super) fn is_replaced_by_other_work(after: &[ProseWord]) -> bool {
     else {
         return false;
     };
-    let told = after.get(at.end..).unwrap_or(&[]);
-    let end = told.iter().position(|word| word.text == ";").unwrap_or(told.len());
-    let told = told.get(..end).unwrap_or(told);
-    let verb = told.first().map_or("", |word| word.text.as_str());
+    let action = after.get(at.end..).unwrap_or(&[]);
+    let end = action.iter().position(|word| word.text == ";").unwrap_or(action.len());
+    let action = action.get(..end).unwrap_or(action);
+    let verb = action.first().map_or("", |word| word.text.as_str());
     let acted = verb.ends_with("ed") || IRREGULAR_VERBS.split('/').any(|known| known == verb);
-    acted && !has_match(told, PARTIAL_WORK)
+    acted && !has_match(action, PARTIAL_WORK)
 }
 
-/// The next sentence tells of the repair: "Two tests failed at first. I fixed both."
+/// Returns whether the next sentence reports the repair: "Two tests failed at first. I fixed both."
 pub(super) fn is_repaired_next(next: &[ProseWord]) -> bool {
-    let speaks_of_it = has_match(
+    let reports_fix = has_match(
         next,
         &[
             "< i/we .. fixed/resolved/repaired/solved/removed/corrected/addressed/replaced",
@@ -104,5 +103,5 @@ pub(super) fn is_repaired_next(next: &[ProseWord]) -> bool {
             "< with .. pass/passed/green",
         ],
     );
-    speaks_of_it && !has_match(next, &["not", "still", "one of", "but", "except", "some of"])
+    reports_fix && !has_match(next, &["not", "still", "one of", "but", "except", "some of"])
 }

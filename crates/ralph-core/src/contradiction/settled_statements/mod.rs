@@ -1,5 +1,5 @@
-//! Decides whether a statement of open work is already settled: denied, repaired, told as history,
-//! conditional, or a description of what the program does.
+//! Decides whether a statement of open work is settled: denied, fixed, about the past, conditional, or a description of
+//! the program's behaviour.
 
 mod cues;
 mod history;
@@ -12,7 +12,7 @@ use cues::{BEHAVIOUR_CUES, CONDITIONAL_WORDS, GOOD_OUTCOMES, INTENTION_CUES, OUT
 pub(super) use history::reports_repair;
 use history::{has_repair, is_history, is_repaired_next, is_replaced_by_other_work};
 
-/// Tells whether the statement at `hit` says nothing about open work after all.
+/// Returns whether the statement at `hit` is not about open work. `next` is the sentence after it.
 pub(crate) fn is_settled(sentence: &[ProseWord], hit: &OpenWorkHit, next: &[ProseWord]) -> bool {
     let before = sentence.get(..hit.range.start).unwrap_or(&[]);
     let inside = sentence.get(hit.range.clone()).unwrap_or(&[]);
@@ -33,7 +33,7 @@ pub(crate) fn is_settled(sentence: &[ProseWord], hit: &OpenWorkHit, next: &[Pros
         || (has_match(next, NOTHING_OPEN_PHRASES) && !has_words(after))
 }
 
-/// What stands below a heading of open work when there is none.
+/// Entries below a heading of open work that say that there is none.
 const NOTHING_OPEN_PHRASES: &[&str] = &[
     "< none",
     "< nothing",
@@ -44,7 +44,7 @@ const NOTHING_OPEN_PHRASES: &[&str] = &[
     "< all done",
 ];
 
-/// Tells whether a statement is about what was.
+/// Returns whether a statement is in the past tense.
 fn is_past(clause: &[ProseWord], inside: &[ProseWord]) -> bool {
     clause.last().is_some_and(|word| matches!(word.text.as_str(), "was" | "were" | "had"))
         || has_match(inside, &["was/were/had still?"])
@@ -63,7 +63,7 @@ fn last_clause(before: &[ProseWord]) -> &[ProseWord] {
     before.get(start.map_or(0, |at| at + 1)..).unwrap_or(before)
 }
 
-/// "No tests fail", "nothing is still open", "TODO: none".
+/// Returns whether the statement is denied: "No tests fail", "nothing is still open", "TODO: none".
 fn is_denied(clause: &[ProseWord], inside: &[ProseWord], after: &[ProseWord], kind: StatementKind) -> bool {
     const NOTHING_WORDS: &[&str] = &[
         "no",
@@ -103,7 +103,7 @@ fn is_denied(clause: &[ProseWord], inside: &[ProseWord], after: &[ProseWord], ki
         || has_match(after, &["< none/0/zero", "< : none/0/zero/nothing"])
 }
 
-/// "Removed the TODO: comment", "fixed the failing tests".
+/// Returns whether the statement names what was fixed: "Removed the TODO: comment", "fixed the failing tests".
 fn is_object_of_repair(clause: &[ProseWord], inside: &[ProseWord], after: &[ProseWord], kind: StatementKind) -> bool {
     const REPAIR_ACTIONS: &str = "removed/resolved/fixed/cleared/dropped/deleted/renamed/replaced/closed/\
         addressed/\
@@ -122,7 +122,7 @@ fn is_object_of_repair(clause: &[ProseWord], inside: &[ProseWord], after: &[Pros
         && !has_match(after, STILL_OPEN_WORDS)
 }
 
-/// Tells whether the word at `at` is denied, wished for or only planned.
+/// Returns whether the verb at `at` is denied, required or only planned.
 fn is_unfulfilled(words: &[ProseWord], at: usize) -> bool {
     let before = words.get(at.saturating_sub(3)..at).unwrap_or(&[]);
     has_match(
@@ -151,7 +151,7 @@ fn is_unfulfilled(words: &[ProseWord], at: usize) -> bool {
     ) || before.last().is_some_and(|word| word.text == "to")
 }
 
-/// "When the tests fail, the hook stops the commit."
+/// Returns whether the statement is hypothetical: "When the tests fail, the hook stops the commit."
 fn is_hypothetical(clause: &[ProseWord], inside: &[ProseWord], kind: StatementKind) -> bool {
     let supposed = find_match(clause, CONDITIONAL_WORDS).is_some() || has_match(clause, &["in case"]);
     let within =
@@ -183,7 +183,7 @@ fn is_hypothetical(clause: &[ProseWord], inside: &[ProseWord], kind: StatementKi
     }
 }
 
-/// "Jobs that have not finished": the statement only tells which ones are meant.
+/// Returns whether the statement is in a relative clause that only identifies something: "jobs that have not finished".
 fn is_relative_clause(clause: &[ProseWord]) -> bool {
     let verb = |word: &ProseWord| {
         matches!(word.text.as_str(), "is" | "are" | "was" | "were" | "has" | "have" | "do" | "does" | "did")
@@ -194,7 +194,7 @@ fn is_relative_clause(clause: &[ProseWord]) -> bool {
     (opens && words.next().is_some()) || which
 }
 
-/// Returns the part between semicolons that holds the hit.
+/// Returns the part between semicolons that contains the hit.
 fn statement_around<'a>(sentence: &'a [ProseWord], hit: &OpenWorkHit) -> &'a [ProseWord] {
     let ends = |word: &ProseWord| word.text == ";";
     let start = sentence.iter().take(hit.range.start).rposition(ends).map_or(0, |at| at + 1);
@@ -221,7 +221,8 @@ fn is_program_behaviour(sentence: &[ProseWord], inside: &[ProseWord], kind: Stat
         && (codes || !inside.iter().any(|word| parse_number(&word.text).is_some()))
 }
 
-/// "If a test fails, the hook aborts", "exits with 2 on a bad flag": the program is meant to do so.
+/// Returns whether the statement is a rule of the program: "If a test fails, the hook aborts", "exits with 2 on a bad
+/// flag".
 fn is_program_rule(sentence: &[ProseWord], hit: &OpenWorkHit) -> bool {
     let after = sentence.get(hit.range.end..).unwrap_or(&[]);
     let inside = sentence.get(hit.range.clone()).unwrap_or(&[]);
@@ -249,7 +250,7 @@ fn is_program_rule(sentence: &[ProseWord], hit: &OpenWorkHit) -> bool {
     supposed || any_one || plain && (bare || ruled || exits || gate || waits || refuses)
 }
 
-/// The sentence goes on to tell of a repair or of a good end.
+/// Returns whether the rest of the sentence reports a repair or a good outcome.
 fn has_good_ending(clause: &[ProseWord], inside: &[ProseWord], after: &[ProseWord], kind: StatementKind) -> bool {
     let motive = &["< so that/the/ci/it/we/i", "< to get/make/keep/let/have/unblock"];
     if kind == StatementKind::Admission
@@ -257,7 +258,7 @@ fn has_good_ending(clause: &[ProseWord], inside: &[ProseWord], after: &[ProseWor
     {
         return false;
     }
-    // "… have yet to" + "be fixed": the repair belongs to the statement.
+    // In "… have yet to" + "be fixed", the repair is part of the statement of open work.
     let planned = inside.last().is_some_and(|word| matches!(word.text.as_str(), "to" | "be" | "yet" | "not"));
     let after = after.get(if planned { after.len().min(2) } else { 0 }..).unwrap_or(after);
     if has_repair(after)
@@ -288,7 +289,7 @@ fn has_good_ending(clause: &[ProseWord], inside: &[ProseWord], after: &[ProseWor
         && !is_test_summary(after)
 }
 
-/// "After five failures", "fails fast": a limit or a manner of the program.
+/// Returns whether the statement is a limit or a property of the program: "after five failures", "fails fast".
 fn is_limit_or_manner(before: &[ProseWord], inside: &[ProseWord], after: &[ProseWord]) -> bool {
     let about = has_match(inside, &["tests/test/cases for/of/about/around the/a? failure/failures/failed/failing $"]);
     let spec = before.last().is_some_and(|word| {
@@ -312,8 +313,8 @@ fn is_limit_or_manner(before: &[ProseWord], inside: &[ProseWord], after: &[Prose
                 | "panel"
         )
     }) && has_match(inside, &["open"]);
-    let beside = has_match(inside, &["disabled .. in/for/during/from test/tests"]);
-    if held || beside {
+    let disabled_in_tests = has_match(inside, &["disabled .. in/for/during/from test/tests"]);
+    if held || disabled_in_tests {
         return true;
     }
     if about || tested || (spec && has_match(inside, &["left"])) {
@@ -327,13 +328,13 @@ fn is_limit_or_manner(before: &[ProseWord], inside: &[ProseWord], after: &[Prose
         || !has_match(inside, &["not"]) && has_match(after, &["< fast/early/closed/loudly/gracefully/cleanly/softly"])
 }
 
-/// "…, 41 passed": a count beside another count settles nothing.
+/// Returns whether the rest is a test summary such as "…, 41 passed", which does not settle a failure count.
 fn is_test_summary(after: &[ProseWord]) -> bool {
     let passed = find_match(after, "# passed/passing/pass/tests/green");
     passed.is_some() && !has_match(after, &["all"])
 }
 
-/// "You still need to set the key" tells the reader what to do, not what is undone.
+/// Returns whether the statement is an instruction for the reader: "You still need to set the key".
 fn is_addressed_to_reader(clause: &[ProseWord], inside: &[ProseWord]) -> bool {
     let reader =
         has_match(clause, &["you", "callers", "clients", "users", "consumers", "operators", "admins", "who", "they"]);

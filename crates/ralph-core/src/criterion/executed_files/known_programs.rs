@@ -1,17 +1,17 @@
-//! Which programs run what their arguments name: interpreters, and those that stand before another command. The tables say which
-//! options have a value of their own, so that it is not taken for what is run.
+//! Tables of programs that execute what their arguments name: interpreters, and wrappers such as `timeout`. The tables
+//! list the options that take a value, so that the value is not mistaken for the executed file.
 
 /// A program whose first argument is a script.
 pub(super) struct ScriptInterpreter {
-    /// Without numbers at the end: `python3.11` is `python`.
+    /// Names without the version: `python3.11` is `python`.
     pub(super) names: &'static [&'static str],
-    /// Options after which there is code, and no file.
+    /// Options that are followed by code instead of a file.
     pub(super) code_options: &'static [&'static str],
     /// Options with a value.
     pub(super) value_options: &'static [&'static str],
-    /// Options whose value is a file that is run as well.
+    /// Options whose value is a file that is executed too.
     pub(super) file_options: &'static [&'static str],
-    /// Words that may stand before the script.
+    /// Words that may precede the script.
     pub(super) leading_words: &'static [&'static str],
 }
 
@@ -89,7 +89,7 @@ const INTERPRETERS: &[ScriptInterpreter] = &[
 ];
 
 pub(super) fn find_interpreter(name: &str) -> Option<&'static ScriptInterpreter> {
-    INTERPRETERS.iter().find(|one| one.names.contains(&name))
+    INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name))
 }
 
 /// Returns the name of a program without its version.
@@ -98,27 +98,27 @@ pub(super) fn strip_version(name: &str) -> &str {
     if short.is_empty() { name } else { short }
 }
 
-/// Words of the shell that stand before a command.
+/// Shell keywords and builtins that precede a command.
 pub(super) const COMMAND_PREFIX_WORDS: &[&str] =
     &["!", "builtin", "command", "do", "elif", "else", "exec", "if", "then", "time", "until", "while", "{"];
 
-/// A program that runs the command that its arguments are.
+/// A program that executes the command in its arguments.
 pub(super) struct CommandWrapper {
     pub(super) name: &'static str,
     /// Options with a value.
     pub(super) value_options: &'static [&'static str],
     /// Options whose value is the text of a command.
     pub(super) command_text_options: &'static [&'static str],
-    /// Options whose value is the folder in which it runs.
+    /// Options whose value is the working directory of the command.
     pub(super) folder_options: &'static [&'static str],
-    /// How many arguments, or which word, stand before the command.
+    /// How many arguments, or which word, precede the command.
     pub(super) command_start: CommandStart,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandStart {
     AfterArguments(usize),
-    /// Without this word it runs something else.
+    /// Without this word, the program does not execute a command from its arguments.
     AfterWord(&'static str),
 }
 
@@ -209,5 +209,5 @@ const WRAPPERS: &[CommandWrapper] = &[
 ];
 
 pub(super) fn find_wrapper(name: &str) -> Option<&'static CommandWrapper> {
-    WRAPPERS.iter().find(|one| one.name == name)
+    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }

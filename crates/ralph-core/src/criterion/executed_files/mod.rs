@@ -1,5 +1,5 @@
-//! Which files a command runs: the programs and scripts that it names. Files that it merely reads are the work, and the
-//! agent may change them. Nothing is run to find out: what only a shell can tell is named as unknown.
+//! Finds the programs and scripts that a command executes. Files that the command only reads are part of the work, and
+//! the agent may change them. The analysis is static: words that only a shell could resolve are reported as unresolved.
 mod known_programs;
 mod shell_words;
 
@@ -10,38 +10,38 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use known_programs::{
-    COMMAND_PREFIX_WORDS, CommandStart, CommandWrapper, SHELL_NAMES, find_interpreter, find_wrapper, strip_version,
+    COMMAND_PREFIX_WORDS, CommandStart, CommandWrapper, SHELL_NAMES, ScriptInterpreter, find_interpreter, find_wrapper,
+    strip_version,
 };
 use shell_words::{ShellToken, ShellWord, WordPiece, tokenize_shell};
 
 use super::CheckCommand;
 
-/// How deep a shell in a shell is looked into.
+/// How deep nested shell calls are analyzed.
 const MAX_SHELL_DEPTH: u32 = 5;
-/// How many folders, and how many meanings of one word, are followed.
+/// How many folders, and how many values of one word, are tracked.
 const MAX_ALTERNATIVES: usize = 32;
 
-/// What a command runs, as far as its text tells. Paths are meant from the folder in which it starts.
+/// The files that a command executes, as far as its text shows. Paths are relative to the folder in which it starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutedFiles {
-    /// Programs and scripts that it names, each with all the places that may be meant.
+    /// Programs and scripts that it names, each with all paths that it may refer to.
     pub scripts: Vec<Vec<String>>,
-    /// Files that it may run: modules, or what another command hands to an interpreter.
+    /// Files that it may execute: modules, and files that another command pipes into an interpreter.
     pub possible_files: Vec<String>,
-    /// Folders in which it looks for programs before all others.
+    /// Folders that it adds to `PATH`.
     pub program_folders: Vec<String>,
-    /// Words that name what is run in a way that only a shell can tell.
+    /// Words that name an executed file but that only a shell can resolve.
     pub unresolved_words: Vec<String>,
 }
 
 impl CheckCommand {
-    /// Returns what the command runs. `known` tells the values of the variables that it starts with.
+    /// Returns the files that the command executes. `lookup_variable` returns the value of an environment variable.
     #[must_use]
-    pub fn executed_files(&self, known: &dyn Fn(&str) -> Option<String>) -> ExecutedFiles {
-        let folders = vec![".".to_owned()];
+    pub fn executed_files(&self, lookup_variable: &dyn Fn(&str) -> Option<String>) -> ExecutedFiles {
         let mut shell = ShellAnalyzer {
-            lookup_variable: known,
-            current_folders: folders,
+            lookup_variable,
+            current_folders: vec![".".to_owned()],
             variables: BTreeMap::new(),
             previous_command: Vec::new(),
             executed: ExecutedFiles::default(),
@@ -57,14 +57,14 @@ impl CheckCommand {
     }
 }
 
-/// What a shell would know at a place of a text. It forgets nothing: a folder that was entered may still be the one.
+/// The state of the analysis at a position of the text. Folders are only added: after `cd`, the old folder may still be
+/// the current one, for example because the `cd` ran in a subshell.
 struct ShellAnalyzer<'a> {
     lookup_variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Where it may stand.
+    /// The possible current folders.
     current_folders: Vec<String>,
-    /// What variables may hold; nothing where only a shell can tell.
+    /// The possible values of each variable; `None` if only a shell can resolve it.
     variables: BTreeMap<String, Option<Vec<String>>>,
-    /// The command before.
     previous_command: Vec<ShellWord>,
     executed: ExecutedFiles,
 }
@@ -91,7 +91,7 @@ impl ShellAnalyzer<'_> {
         }
     }
 
-    /// Looks at a simple command.
+    /// Analyzes a simple command. `inputs` are the files that are redirected to its stdin.
     fn analyze_command(&mut self, words: &[ShellWord], inputs: &[ShellWord], depth: u32) {
         let Some((first, rest)) = words.split_first() else { return };
         if let Some((name, value)) = first.as_assignment() {
@@ -103,33 +103,33 @@ impl ShellAnalyzer<'_> {
             let options = rest.iter().take_while(is_option).count();
             return self.analyze_command(rest.get(options..).unwrap_or_default(), inputs, depth);
         }
-        let meanings = self.possible_values(first);
-        if meanings.is_empty() {
+        let programs = self.possible_values(first);
+        if programs.is_empty() {
             self.executed.unresolved_words.push(first.to_source());
         }
-        for program in meanings {
+        for program in programs {
             let name = program.rsplit('/').next().unwrap_or(&program).to_owned();
             if program.contains('/') {
                 self.add_script(&ShellWord::literal(&program));
             }
-            self.analyze_program(&name, (rest, inputs), depth);
+            self.analyze_program(&name, rest, inputs, depth);
         }
     }
 
-    fn analyze_program(&mut self, name: &str, (rest, inputs): (&[ShellWord], &[ShellWord]), depth: u32) {
+    fn analyze_program(&mut self, name: &str, rest: &[ShellWord], inputs: &[ShellWord], depth: u32) {
         let short = strip_version(name);
         if SHELL_NAMES.contains(&short) {
             self.analyze_shell_call(rest, inputs, depth);
-        } else if let Some(one) = find_interpreter(short) {
-            self.analyze_interpreter_call(one, rest, inputs);
-        } else if let Some(one) = find_wrapper(name) {
-            self.analyze_wrapped_command(one, (rest, inputs), depth);
+        } else if let Some(interpreter) = find_interpreter(short) {
+            self.analyze_interpreter_call(interpreter, rest, inputs);
+        } else if let Some(wrapper) = find_wrapper(name) {
+            self.analyze_wrapped_command(wrapper, rest, inputs, depth);
         } else {
             self.analyze_builtin(name, rest, depth);
         }
     }
 
-    /// Looks at what neither runs a script nor a command of its own, and at what only a shell knows.
+    /// Analyzes shell builtins, and the programs `find` and `make`.
     fn analyze_builtin(&mut self, name: &str, rest: &[ShellWord], depth: u32) {
         match name {
             "cd" | "pushd" => self.enter_folder(rest),
@@ -216,90 +216,87 @@ impl ShellAnalyzer<'_> {
         if is_text { self.analyze_text(&word.to_source(), depth.saturating_sub(1)) } else { self.add_script(word) }
     }
 
-    fn analyze_interpreter_call(
-        &mut self,
-        one: &known_programs::ScriptInterpreter,
-        rest: &[ShellWord],
-        inputs: &[ShellWord],
-    ) {
+    fn analyze_interpreter_call(&mut self, interpreter: &ScriptInterpreter, rest: &[ShellWord], inputs: &[ShellWord]) {
         let mut rest = rest.iter();
         while let Some(word) = rest.next() {
             let Some(text) = word.as_literal() else { return self.add_script(word) };
-            if one.code_options.contains(&text) {
+            if interpreter.code_options.contains(&text) {
                 return;
             } else if text == "-m" {
                 return self.add_python_module(rest.next());
-            } else if one.file_options.contains(&text) {
+            } else if interpreter.file_options.contains(&text) {
                 rest.next().into_iter().for_each(|file| self.add_script(file));
-            } else if one.value_options.contains(&text) {
+            } else if interpreter.value_options.contains(&text) {
                 rest.next();
             } else if text == "-" {
                 break;
-            } else if !text.starts_with('-') && !one.leading_words.contains(&text) {
+            } else if !text.starts_with('-') && !interpreter.leading_words.contains(&text) {
                 return self.add_script(word);
             }
         }
         self.add_standard_input(inputs);
     }
 
-    /// `python -m a.b` runs `a/b.py` or `a/b/__main__.py`, if they are there.
+    /// `python -m a.b` executes `a/b.py` or `a/b/__main__.py`, if they exist.
     fn add_python_module(&mut self, name: Option<&ShellWord>) {
         let Some(name) = name.and_then(ShellWord::as_literal) else { return };
         let path = name.replace('.', "/");
         for file in [[&path, ".py"].concat(), [&path, "/__main__.py"].concat()] {
-            let places = self.possible_paths(&file);
-            self.executed.possible_files.extend(places);
+            let paths = self.possible_paths(&file);
+            self.executed.possible_files.extend(paths);
         }
     }
 
-    /// An interpreter without a script reads one: from a file, or from the command before.
+    /// An interpreter without a script argument reads its stdin: a redirected file, or the output of the previous
+    /// command.
     fn add_standard_input(&mut self, inputs: &[ShellWord]) {
-        let before = core::mem::take(&mut self.previous_command);
-        for word in inputs.iter().chain(before.iter().skip(1)) {
-            for meaning in self.possible_values(word) {
-                let places = self.possible_paths(&meaning);
-                self.executed.possible_files.extend(places);
+        let previous = core::mem::take(&mut self.previous_command);
+        for word in inputs.iter().chain(previous.iter().skip(1)) {
+            for value in self.possible_values(word) {
+                let paths = self.possible_paths(&value);
+                self.executed.possible_files.extend(paths);
             }
         }
-        let unknown = inputs.iter().filter(|word| self.possible_values(word).is_empty());
-        let unknown: Vec<String> = unknown.map(ShellWord::to_source).collect();
-        self.executed.unresolved_words.extend(unknown);
-        self.previous_command = before;
+        let unresolved = inputs.iter().filter(|word| self.possible_values(word).is_empty());
+        let unresolved: Vec<String> = unresolved.map(ShellWord::to_source).collect();
+        self.executed.unresolved_words.extend(unresolved);
+        self.previous_command = previous;
     }
 
     fn analyze_wrapped_command(
         &mut self,
-        one: &CommandWrapper,
-        (rest, inputs): (&[ShellWord], &[ShellWord]),
+        wrapper: &CommandWrapper,
+        rest: &[ShellWord],
+        inputs: &[ShellWord],
         depth: u32,
     ) {
         let mut rest = rest;
-        let mut arguments = match one.command_start {
+        let mut arguments = match wrapper.command_start {
             CommandStart::AfterArguments(count) => count,
             CommandStart::AfterWord(_) => 0,
         };
-        let mut is_open = matches!(one.command_start, CommandStart::AfterArguments(_));
+        let mut command_may_follow = matches!(wrapper.command_start, CommandStart::AfterArguments(_));
         while let Some((word, after)) = rest.split_first() {
             let text = word.as_literal().unwrap_or_default();
-            if one.command_text_options.contains(&text) {
+            if wrapper.command_text_options.contains(&text) {
                 return after.first().into_iter().for_each(|word| self.analyze_shell_argument(word, true, depth));
             }
             rest = after;
-            if one.folder_options.contains(&text) {
+            if wrapper.folder_options.contains(&text) {
                 self.enter_folder(after.get(..1).unwrap_or_default());
                 rest = after.get(1..).unwrap_or_default();
-            } else if one.value_options.contains(&text) {
+            } else if wrapper.value_options.contains(&text) {
                 rest = after.get(1..).unwrap_or_default();
             } else if text.starts_with('-') {
             } else if arguments > 0 {
                 arguments -= 1;
-            } else if matches!(one.command_start, CommandStart::AfterWord(first) if first == text) {
-                is_open = true;
-            } else if is_open {
+            } else if matches!(wrapper.command_start, CommandStart::AfterWord(first) if first == text) {
+                command_may_follow = true;
+            } else if command_may_follow {
                 // `uv run check.py` names a script without a slash.
-                let meanings = self.possible_values(word);
-                let places: Vec<String> = meanings.iter().flat_map(|file| self.possible_paths(file)).collect();
-                self.executed.possible_files.extend(places);
+                let files = self.possible_values(word);
+                let paths: Vec<String> = files.iter().flat_map(|file| self.possible_paths(file)).collect();
+                self.executed.possible_files.extend(paths);
                 let command: Vec<ShellWord> = core::iter::once(word).chain(after).cloned().collect();
                 return self.analyze_command(&command, inputs, depth);
             } else {
@@ -311,11 +308,11 @@ impl ShellAnalyzer<'_> {
     fn enter_folder(&mut self, rest: &[ShellWord]) {
         let is_folder = |word: &&ShellWord| !word.as_literal().is_some_and(|text| text.starts_with('-'));
         let Some(folder) = rest.iter().find(is_folder) else { return };
-        let meanings = self.possible_values(folder);
-        if meanings.is_empty() {
+        let folders = self.possible_values(folder);
+        if folders.is_empty() {
             self.executed.unresolved_words.push(["cd ", &folder.to_source()].concat());
         }
-        let entered: Vec<String> = meanings.iter().flat_map(|folder| self.possible_paths(folder)).collect();
+        let entered: Vec<String> = folders.iter().flat_map(|folder| self.possible_paths(folder)).collect();
         for folder in entered {
             if self.current_folders.len() < MAX_ALTERNATIVES && !self.current_folders.contains(&folder) {
                 self.current_folders.push(folder);
@@ -327,65 +324,65 @@ impl ShellAnalyzer<'_> {
         if name == "PATH" {
             return self.extend_program_path(value);
         }
-        let meanings = self.possible_values(value);
+        let values = self.possible_values(value);
         let known = self.variables.entry(name.to_owned()).or_insert_with(|| Some(Vec::new()));
         match known {
-            Some(known) if !meanings.is_empty() && known.len() < MAX_ALTERNATIVES => known.extend(meanings),
+            Some(known) if !values.is_empty() && known.len() < MAX_ALTERNATIVES => known.extend(values),
             Some(_) | None => *known = None,
         }
     }
 
-    /// Programs are looked for in other folders, beside those of before.
+    /// Records the folders that an assignment to `PATH` adds.
     fn extend_program_path(&mut self, path: &ShellWord) {
-        let is_own = |piece: &WordPiece| matches!(piece, WordPiece::Variable(name) if name == "PATH");
-        let others = ShellWord(path.0.iter().filter(|piece| !is_own(piece)).cloned().collect());
-        let meanings = self.possible_values(&others);
-        if meanings.is_empty() {
+        let is_old_path = |piece: &WordPiece| matches!(piece, WordPiece::Variable(name) if name == "PATH");
+        let added = ShellWord(path.0.iter().filter(|piece| !is_old_path(piece)).cloned().collect());
+        let values = self.possible_values(&added);
+        if values.is_empty() {
             self.executed.unresolved_words.push(["PATH=", &path.to_source()].concat());
         }
-        let entries = meanings.iter().flat_map(|path| path.split(':')).filter(|entry| !entry.is_empty());
+        let entries = values.iter().flat_map(|path| path.split(':')).filter(|entry| !entry.is_empty());
         let folders: Vec<String> = entries.flat_map(|entry| self.possible_paths(entry)).collect();
         self.executed.program_folders.extend(folders);
     }
 
     fn add_script(&mut self, word: &ShellWord) {
-        let meanings = self.possible_values(word);
-        let places: Vec<String> = meanings.iter().flat_map(|path| self.possible_paths(path)).collect();
-        if meanings.is_empty() {
+        let values = self.possible_values(word);
+        let paths: Vec<String> = values.iter().flat_map(|path| self.possible_paths(path)).collect();
+        if values.is_empty() {
             self.executed.unresolved_words.push(word.to_source());
-        } else if !self.executed.scripts.contains(&places) {
-            self.executed.scripts.push(places);
+        } else if !self.executed.scripts.contains(&paths) {
+            self.executed.scripts.push(paths);
         }
     }
 
-    /// Returns where a path may lead.
+    /// Returns the path relative to each possible current folder.
     fn possible_paths(&self, path: &str) -> Vec<String> {
         let from = |folder: &String| match folder.as_str() {
             _ if path.starts_with('/') => path.to_owned(),
             "." => path.to_owned(),
             folder => [folder, "/", path].concat(),
         };
-        let mut places: Vec<String> = self.current_folders.iter().map(from).collect();
-        places.dedup();
-        places
+        let mut paths: Vec<String> = self.current_folders.iter().map(from).collect();
+        paths.dedup();
+        paths
     }
 
-    /// Returns what a word may be once its variables are put in; nothing where only a shell can tell.
+    /// Returns the possible values of a word after variable expansion; empty if only a shell can resolve it.
     fn possible_values(&self, word: &ShellWord) -> Vec<String> {
-        let mut meanings = vec![String::new()];
+        let mut expanded = vec![String::new()];
         for piece in &word.0 {
             let values = match piece {
                 WordPiece::Text(text) => vec![text.clone()],
                 WordPiece::Variable(name) => self.variable_values(name),
                 WordPiece::Unresolved => Vec::new(),
             };
-            meanings = meanings
+            expanded = expanded
                 .iter()
-                .flat_map(|begun| values.iter().map(move |value| [begun.as_str(), value].concat()))
+                .flat_map(|prefix| values.iter().map(move |value| [prefix.as_str(), value].concat()))
                 .take(MAX_ALTERNATIVES)
                 .collect();
         }
-        meanings
+        expanded
     }
 
     fn variable_values(&self, name: &str) -> Vec<String> {

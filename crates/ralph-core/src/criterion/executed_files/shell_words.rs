@@ -1,23 +1,24 @@
-//! A text of the shell's in words: quotes, redirections and substitutions, as far as needed to see what is run.
+//! Tokenizes shell text: quotes, redirections and substitutions, as far as needed to find executed files. By hand
+//! because the analysis needs only words and redirections, not the syntax tree of a shell parser.
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::Chars;
 
-/// What a text is made of, in its order.
+/// A token of the text, in source order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ShellToken {
     Word(ShellWord),
     /// A file that a command reads as its standard input.
     StandardInput(ShellWord),
-    /// The text of a command whose output is put in here. It stands before the word that it is part of.
+    /// The text of a command substitution. It precedes the word that contains it.
     Substitution(String),
-    /// What ends a command.
+    /// A newline, `;`, `&`, `|` or a parenthesis.
     CommandEnd,
 }
 
-/// A word as it is before the shell puts anything in.
+/// A word before expansion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ShellWord(pub(super) Vec<WordPiece>);
 
@@ -26,7 +27,7 @@ pub(super) enum WordPiece {
     Text(String),
     /// The value of a variable.
     Variable(String),
-    /// What only a shell can tell.
+    /// A glob, a command substitution or another part that only a shell can resolve.
     Unresolved,
 }
 
@@ -35,7 +36,7 @@ impl ShellWord {
         Self(Vec::from([WordPiece::Text(text.to_owned())]))
     }
 
-    /// Returns the word, if nothing is put in.
+    /// Returns the word if it needs no expansion.
     pub(super) fn as_literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -44,17 +45,17 @@ impl ShellWord {
         }
     }
 
-    /// Returns the word as a shell would read it once more.
+    /// Returns the word as shell text, for `eval` and for messages.
     pub(super) fn to_source(&self) -> String {
-        let shown = |piece: &WordPiece| match piece {
+        let source = |piece: &WordPiece| match piece {
             WordPiece::Text(text) => text.clone(),
             WordPiece::Variable(name) => ["${", name, "}"].concat(),
             WordPiece::Unresolved => "$?".to_owned(),
         };
-        self.0.iter().map(shown).collect()
+        self.0.iter().map(source).collect()
     }
 
-    /// Parts `NAME=VALUE`.
+    /// Splits `NAME=VALUE` into name and value.
     pub(super) fn as_assignment(&self) -> Option<(String, Self)> {
         let (first, rest) = self.0.split_first()?;
         let WordPiece::Text(text) = first else { return None };
@@ -104,12 +105,12 @@ struct ShellLexer<'a> {
     next_word_role: WordRole,
 }
 
-/// What the next word is.
+/// The role of the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordRole {
     CommandWord,
     StandardInput,
-    /// Where output goes: nothing is run there.
+    /// The target of an output redirection. It is not executed.
     OutputTarget,
 }
 
@@ -155,7 +156,7 @@ impl ShellLexer<'_> {
         self.tokens.push(ShellToken::CommandEnd);
     }
 
-    /// `2>&1`, `<file`, `<<END`. A number before it is no word.
+    /// Reads `2>&1`, `<file` or `<<END`. A number before the sign is a file descriptor, not a word.
     fn read_redirection(&mut self, sign: char) {
         let is_number =
             |word: &ShellWord| word.as_literal().is_some_and(|text| text.chars().all(|letter| letter.is_ascii_digit()));
@@ -230,7 +231,7 @@ impl ShellLexer<'_> {
         }
     }
 
-    /// Reads to the parenthesis that closes. Those in quotes are none.
+    /// Reads to the closing parenthesis. Parentheses in quotes do not count.
     fn read_parenthesised(&mut self) -> String {
         let (mut inner, mut open, mut quote) = (String::new(), 1_u32, None);
         while let Some(next) = self.rest.next() {
@@ -241,7 +242,7 @@ impl ShellLexer<'_> {
                     continue;
                 }
                 ('\'' | '"', None) => quote = Some(next),
-                (sign, Some(begun)) if sign == begun => quote = None,
+                (sign, Some(opening)) if sign == opening => quote = None,
                 ('(', None) => open += 1,
                 (')', None) => open -= 1,
                 (_, _) => {}

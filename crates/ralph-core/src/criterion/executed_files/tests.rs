@@ -1,4 +1,4 @@
-//! What commands of every day run.
+//! Tests of the analysis with common commands.
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -18,7 +18,7 @@ fn scripts_executed_by(text: &str) -> Vec<String> {
 
 // spec: V9
 #[test]
-fn programs_and_scripts_are_named_and_what_is_only_read_is_not() {
+fn programs_and_scripts_are_reported_and_files_that_are_only_read_are_not() {
     let cases: &[(&str, &[&str])] = &[
         ("cargo test", &[]),
         ("sh test.sh", &["test.sh"]),
@@ -45,7 +45,7 @@ fn programs_and_scripts_are_named_and_what_is_only_read_is_not() {
 
 // spec: V9
 #[test]
-fn options_versions_quotes_and_programs_before_it_hide_no_script() {
+fn scripts_are_found_behind_options_versions_quotes_and_wrappers() {
     for text in [
         "bash -eo pipefail v.sh",
         "bash -euo pipefail -- v.sh",
@@ -87,7 +87,7 @@ fn options_versions_quotes_and_programs_before_it_hide_no_script() {
 
 // spec: V9
 #[test]
-fn scripts_are_looked_for_in_every_folder_that_a_command_enters() {
+fn scripts_are_resolved_in_every_folder_that_a_command_enters() {
     for text in [
         "cd tools && ./v.sh",
         "cd tools; sh v.sh",
@@ -102,7 +102,11 @@ fn scripts_are_looked_for_in_every_folder_that_a_command_enters() {
         let is_it = |path: &&String| path.replace("/./", "/").trim_start_matches("./") == "tools/v.sh";
         assert!(found.iter().any(|path| is_it(&path)), "{text}: {found:?}");
     }
-    assert_eq!(files_executed_by("cd a && ./x").scripts, [["./x", "a/./x"]], "the places of one script stand together");
+    assert_eq!(
+        files_executed_by("cd a && ./x").scripts,
+        [["./x", "a/./x"]],
+        "the possible paths of one script are grouped"
+    );
     for text in ["$PWD/v.sh", "${PWD}/v.sh", "$(pwd)/v.sh", "sh \"`pwd`/v.sh\""] {
         assert_eq!(scripts_executed_by(text), ["./v.sh"], "{text}");
     }
@@ -110,7 +114,7 @@ fn scripts_are_looked_for_in_every_folder_that_a_command_enters() {
 
 // spec: V9
 #[test]
-fn what_is_read_by_an_interpreter_and_modules_may_be_run() {
+fn interpreter_stdin_and_modules_are_possible_files() {
     for (text, file) in [
         ("sh < v.sh", "v.sh"),
         ("bash -s < v.sh", "v.sh"),
@@ -121,7 +125,7 @@ fn what_is_read_by_an_interpreter_and_modules_may_be_run() {
         ("cd a; python3 -m verify", "a/verify/__main__.py"),
     ] {
         let found = files_executed_by(text);
-        assert!(found.possible_files.iter().any(|perhaps| perhaps == file), "{text}: {found:?}");
+        assert!(found.possible_files.iter().any(|possible| possible == file), "{text}: {found:?}");
     }
     assert_eq!(files_executed_by("cat v.sh | grep x").possible_files, Vec::<String>::new());
 }
@@ -153,13 +157,13 @@ fn words_that_only_a_shell_can_resolve_are_reported() {
     assert_eq!(scripts_executed_by("$HOME/bin/x"), ["/home/me/bin/x"]);
     assert!(
         files_executed_by("test $A = $B && grep $C *.txt").unresolved_words.is_empty(),
-        "what is read is nobody's matter"
+        "words in arguments that are only read are not reported"
     );
 }
 
 // spec: V9
 #[test]
-fn a_list_names_scripts_by_its_words_and_no_shell_reads_them() {
+fn the_words_of_a_list_are_not_parsed_as_shell_text() {
     let scripts = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         CheckCommand::Argv(words).executed_files(&|_| None).scripts.concat()
@@ -176,7 +180,7 @@ proptest! {
     fn any_text_is_analyzed_without_a_panic(text in any::<String>(), more in "[a-z$(){}\"'`<>|;&=/ .*-]{0,60}") {
         for text in [text.clone(), more.clone(), format!("{more} {text}")] {
             let found = CheckCommand::Shell(text.clone()).executed_files(&|_| Some("x".to_owned()));
-            prop_assert!(found.scripts.iter().all(|places| !places.is_empty()));
+            prop_assert!(found.scripts.iter().all(|paths| !paths.is_empty()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The templates that everybody has. Their commands are lists: no shell is started.
+//! The built-in templates. Their commands are argument lists, so no shell parses the values.
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -6,13 +6,12 @@ use alloc::vec::Vec;
 use super::{CriterionTemplate, ParameterKind, TemplateParameter};
 use crate::criterion::{CheckCommand, Criterion, ExternalCheck, VerificationMethod};
 
-/// One line of the table.
+/// One row of the table.
 struct BuiltInTemplate {
     name: &'static str,
     about: &'static str,
     command: &'static [&'static str],
     parameters: &'static [BuiltInParameter],
-    /// Many of these take long.
     timeout_minutes: u64,
 }
 
@@ -20,7 +19,7 @@ struct BuiltInParameter {
     name: &'static str,
     about: &'static str,
     kind: ParameterKind,
-    /// The values that hold where none is given; `None`: it must be given.
+    /// The default values. `None` means that the parameter is required.
     default: Option<&'static [&'static str]>,
 }
 
@@ -30,7 +29,7 @@ const fn extra_arguments(about: &'static str) -> BuiltInParameter {
 
 const PATH_PARAMETER: BuiltInParameter = BuiltInParameter {
     name: "path",
-    about: "The folder or file to look at",
+    about: "The folder or file to check",
     kind: ParameterKind::Path,
     default: Some(&["."]),
 };
@@ -41,14 +40,14 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
         name: "cargo-test",
         about: "All tests of a Rust workspace pass",
         command: &["cargo", "test", "--workspace", "{{args}}"],
-        parameters: &[extra_arguments("More arguments, such as --all-features")],
+        parameters: &[extra_arguments("Additional arguments, such as --all-features")],
         timeout_minutes: 30,
     },
     BuiltInTemplate {
         name: "cargo-clippy",
-        about: "Clippy has nothing to say about a Rust workspace",
+        about: "Clippy reports no warnings in a Rust workspace",
         command: &["cargo", "clippy", "--workspace", "--all-targets", "{{args}}", "--", "-D", "warnings"],
-        parameters: &[extra_arguments("More arguments for cargo")],
+        parameters: &[extra_arguments("Additional arguments for cargo")],
         timeout_minutes: 30,
     },
     BuiltInTemplate {
@@ -60,7 +59,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "npm-run",
-        about: "A script of package.json passes",
+        about: "A script in package.json passes",
         command: &["npm", "run", "--prefix", "{{path}}", "--", "{{script}}"],
         parameters: &[
             PATH_PARAMETER,
@@ -75,10 +74,10 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "pytest",
-        about: "All tests of pytest pass",
+        about: "All pytest tests pass",
         command: &["python3", "-m", "pytest", "{{args}}", "--", "{{paths}}"],
         parameters: &[
-            extra_arguments("More arguments"),
+            extra_arguments("Additional arguments"),
             BuiltInParameter {
                 name: "paths",
                 about: "Folders or files with tests",
@@ -90,18 +89,18 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "pytest-coverage",
-        about: "All tests of pytest pass and cover enough of the code (needs pytest-cov)",
+        about: "All pytest tests pass and reach the minimum coverage (needs pytest-cov)",
         command: &["python3", "-m", "pytest", "--cov={{source}}", "--cov-fail-under={{min}}", "--", "{{paths}}"],
         parameters: &[
             BuiltInParameter {
                 name: "min",
-                about: "Least coverage in per cent",
+                about: "Minimum coverage in percent",
                 kind: PERCENT_KIND,
                 default: Some(&["80"]),
             },
             BuiltInParameter {
                 name: "source",
-                about: "The code that must be covered",
+                about: "The code to measure",
                 kind: ParameterKind::Path,
                 default: Some(&["."]),
             },
@@ -119,7 +118,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
         about: "All tests of a Go module pass",
         command: &["go", "test", "{{args}}", "{{packages}}"],
         parameters: &[
-            extra_arguments("More arguments, such as -race"),
+            extra_arguments("Additional arguments, such as -race"),
             BuiltInParameter {
                 name: "packages",
                 about: "The packages to test",
@@ -131,7 +130,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "make",
-        about: "A target of the Makefile passes",
+        about: "A Makefile target passes",
         command: &["make", "--", "{{target}}"],
         parameters: &[BuiltInParameter {
             name: "target",
@@ -143,7 +142,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "lint-clean",
-        about: "A linter has nothing to say",
+        about: "A linter reports no problems",
         command: &["{{linter}}", "{{args}}"],
         parameters: &[
             BuiltInParameter {
@@ -158,7 +157,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "files-exist",
-        about: "Files are there, and are not empty",
+        about: "Files exist and are not empty",
         command: &[
             "/bin/sh",
             "-c",
@@ -168,7 +167,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
         ],
         parameters: &[BuiltInParameter {
             name: "files",
-            about: "The files, from the work tree",
+            about: "The files, relative to the work tree",
             kind: ParameterKind::Paths,
             default: None,
         }],
@@ -176,7 +175,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "no-todos",
-        about: "No file that git knows holds a mark such as TODO",
+        about: "No file tracked by git contains a marker such as TODO",
         command: &[
             "/bin/sh",
             "-c",
@@ -189,7 +188,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             PATH_PARAMETER,
             BuiltInParameter {
                 name: "mark",
-                about: "The word that must not stand there",
+                about: "The word that must not occur",
                 kind: ParameterKind::Text,
                 default: Some(&["TODO"]),
             },
@@ -198,7 +197,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
     BuiltInTemplate {
         name: "http-health",
-        about: "An address answers with the status that is expected (needs curl)",
+        about: "A URL responds with the expected status (needs curl)",
         command: &[
             "/bin/sh",
             "-c",
@@ -208,10 +207,10 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
             "{{status}}",
         ],
         parameters: &[
-            BuiltInParameter { name: "url", about: "The address", kind: ParameterKind::Url, default: None },
+            BuiltInParameter { name: "url", about: "The URL", kind: ParameterKind::Url, default: None },
             BuiltInParameter {
                 name: "status",
-                about: "The expected status",
+                about: "The expected HTTP status",
                 kind: ParameterKind::WholeNumber { min: 100, max: 599 },
                 default: Some(&["200"]),
             },
@@ -225,7 +224,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
         parameters: &[
             BuiltInParameter {
                 name: "program",
-                about: "The program; with a slash it is meant from the work tree",
+                about: "The program; a path with a slash is relative to the work tree",
                 kind: ParameterKind::Path,
                 default: None,
             },
@@ -235,7 +234,7 @@ const BUILT_IN_TEMPLATES: &[BuiltInTemplate] = &[
     },
 ];
 
-/// Returns all of them, by name.
+/// Returns all built-in templates, sorted by name.
 #[must_use]
 pub fn built_in_templates() -> Vec<CriterionTemplate> {
     let mut all: Vec<CriterionTemplate> = BUILT_IN_TEMPLATES.iter().map(to_template).collect();
@@ -243,23 +242,23 @@ pub fn built_in_templates() -> Vec<CriterionTemplate> {
     all
 }
 
-fn to_template(line: &BuiltInTemplate) -> CriterionTemplate {
-    let command = CheckCommand::Argv(line.command.iter().map(ToString::to_string).collect());
-    let check = ExternalCheck { timeout_ms: line.timeout_minutes * 60_000, ..ExternalCheck::new(command) };
+fn to_template(row: &BuiltInTemplate) -> CriterionTemplate {
+    let command = CheckCommand::Argv(row.command.iter().map(ToString::to_string).collect());
+    let check = ExternalCheck { timeout_ms: row.timeout_minutes * 60_000, ..ExternalCheck::new(command) };
     CriterionTemplate {
-        name: line.name.to_owned(),
-        about: line.about.to_owned(),
-        parameters: line.parameters.iter().map(to_parameter).collect(),
+        name: row.name.to_owned(),
+        about: row.about.to_owned(),
+        parameters: row.parameters.iter().map(to_parameter).collect(),
         criterion: Criterion::from_method(VerificationMethod::External(check)),
     }
 }
 
-fn to_parameter(hole: &BuiltInParameter) -> TemplateParameter {
+fn to_parameter(parameter: &BuiltInParameter) -> TemplateParameter {
     let texts = |values: &[&str]| values.iter().map(|value| String::from(*value)).collect();
     TemplateParameter {
-        name: hole.name.to_owned(),
-        about: hole.about.to_owned(),
-        kind: hole.kind,
-        default: hole.default.map(texts),
+        name: parameter.name.to_owned(),
+        about: parameter.about.to_owned(),
+        kind: parameter.kind,
+        default: parameter.default.map(texts),
     }
 }

@@ -1,5 +1,5 @@
-//! Ready criteria with parameters. A value becomes part of one argument, or a variable of the check's environment; no
-//! shell ever reads it, and it is never expanded again.
+//! Criterion templates with parameters. A value becomes part of one argument, or an environment variable of the check.
+//! No shell parses it, and placeholders inside a value are not expanded.
 mod built_in_templates;
 mod template_filler;
 
@@ -11,10 +11,10 @@ pub use built_in_templates::built_in_templates;
 
 use super::Criterion;
 
-/// The names of a check's variables begin with this.
+/// Prefix of the environment variables that pass parameters to a check.
 pub const PARAMETER_VARIABLE_PREFIX: &str = "RALPH_PARAM_";
 
-/// A criterion with holes, `{{name}}`, one for each parameter.
+/// A criterion with a placeholder `{{name}}` for each parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CriterionTemplate {
     pub name: String,
@@ -29,31 +29,31 @@ pub struct TemplateParameter {
     pub name: String,
     pub about: String,
     pub kind: ParameterKind,
-    /// What holds where nothing is given; without it the parameter is required.
+    /// The default value. Without a default, the parameter is required.
     pub default: Option<ParameterValues>,
 }
 
-/// The values of one parameter: one, but for lists.
+/// The values of one parameter. Only list parameters may have more than one.
 pub type ParameterValues = Vec<String>;
 
-/// What may be given.
+/// Which values a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterKind {
     /// Any text.
     Text,
     /// A whole number within bounds.
     WholeNumber { min: u64, max: u64 },
-    /// A path that cannot be mistaken for an option.
+    /// A path. If it starts with `-`, it is written as `./-…`.
     Path,
     /// One path or more.
     Paths,
-    /// Words, each of them an argument of its own.
+    /// Words, each of them a separate argument.
     Words,
-    /// An address that begins with http:// or https://.
+    /// A URL that starts with http:// or https://.
     Url,
 }
 
-/// Why a template cannot be used so.
+/// Why a template or its values are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CriterionTemplateError {
     #[error("the template {template} has no parameter {name:?}")]
@@ -62,18 +62,18 @@ pub enum CriterionTemplateError {
     MissingParameter { template: String, name: String, about: String },
     #[error("{name}: {value:?} is not {wanted}")]
     InvalidValue { name: String, value: String, wanted: String },
-    #[error("{name}: one value is wanted, not a list")]
+    #[error("{name}: expected one value, not a list")]
     UnexpectedList { name: String },
-    #[error("{hole} stands in a shell command, where a value would be read as part of the command")]
-    InShellCommand { hole: String },
-    #[error("{hole} is no parameter of this template")]
-    UnknownPlaceholder { hole: String },
-    #[error("{hole} is a list, and can only be words of a command by itself")]
-    ListInsideWord { hole: String },
+    #[error("{placeholder} is inside a shell command, where a value would be parsed as part of the command")]
+    InShellCommand { placeholder: String },
+    #[error("{placeholder} is not a parameter of this template")]
+    UnknownPlaceholder { placeholder: String },
+    #[error("{placeholder} is a list and must be a separate word of the command")]
+    ListInsideWord { placeholder: String },
 }
 
 impl CriterionTemplateError {
-    /// Returns which part of `{template, with}` is to blame, as a path.
+    /// Returns the path of the invalid part of `{template, with}`.
     #[must_use]
     pub fn faulty_part(&self) -> String {
         match self {
@@ -89,7 +89,7 @@ impl CriterionTemplateError {
 }
 
 impl ParameterKind {
-    /// The kinds by the names under which templates write them.
+    /// The kinds and their names in template files.
     pub const KIND_NAMES: &'static [(&'static str, Self)] = &[
         ("text", Self::Text),
         ("whole", Self::WholeNumber { min: 0, max: u32::MAX as u64 }),
@@ -99,7 +99,7 @@ impl ParameterKind {
         ("url", Self::Url),
     ];
 
-    /// Returns the name under which it is written.
+    /// Returns its name in template files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Puts values into a template.
+//! Replaces the placeholders of a template with values.
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -12,7 +12,7 @@ use super::{
 use crate::criterion::{CheckCommand, CheckStage, Criterion, ExternalCheck, PluginCheck, VerificationMethod};
 
 impl CriterionTemplate {
-    /// Returns the criterion with these values.
+    /// Returns the criterion with these values. Fails if a value is unknown, missing or invalid.
     pub fn fill_parameters(
         &self,
         arguments: &BTreeMap<String, ParameterValues>,
@@ -32,7 +32,7 @@ impl CriterionTemplate {
         Ok(Criterion { name: Some(name), ..filled })
     }
 
-    /// Looks whether every hole is a parameter's and stands where a value may stand.
+    /// Checks that every placeholder names a parameter and is in a position where a value is allowed.
     pub fn check_placeholders(&self) -> Result<(), CriterionTemplateError> {
         let parameters = self.parameters.iter();
         let values = parameters.map(|parameter| (parameter.name.as_str(), ParameterValue::placeholder_for(parameter)));
@@ -51,8 +51,7 @@ impl ParameterValue {
         arguments: &BTreeMap<String, ParameterValues>,
         template: &str,
     ) -> Result<Self, CriterionTemplateError> {
-        let given = arguments.get(&parameter.name).or(parameter.default.as_ref());
-        let Some(values) = given else {
+        let Some(values) = arguments.get(&parameter.name).or(parameter.default.as_ref()) else {
             return Err(CriterionTemplateError::MissingParameter {
                 template: template.to_owned(),
                 name: parameter.name.clone(),
@@ -72,34 +71,30 @@ impl ParameterValue {
     }
 }
 
-/// Holds a value against its kind. A path that looks like an option gets `./` before it.
+/// Checks a value against the kind of its parameter. Adds `./` to a path that looks like an option.
 fn validate_value(parameter: &TemplateParameter, value: &str) -> Result<String, CriterionTemplateError> {
     let refused = |wanted: String| {
         Err(CriterionTemplateError::InvalidValue { name: parameter.name.clone(), value: value.to_owned(), wanted })
     };
     if value.contains('\0') {
-        return refused("text: it holds a NUL character".to_string());
+        return refused("text: it contains a NUL character".to_string());
     }
     match parameter.kind {
         ParameterKind::Text | ParameterKind::Words => Ok(value.to_owned()),
         ParameterKind::Path | ParameterKind::Paths if value.is_empty() => refused("a path".to_string()),
         ParameterKind::Path | ParameterKind::Paths if value.starts_with('-') => Ok(format!("./{value}")),
         ParameterKind::Path | ParameterKind::Paths => Ok(value.to_owned()),
-        ParameterKind::WholeNumber { min: least, max: most } => {
+        ParameterKind::WholeNumber { min, max } => {
             let is_plain = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-            match value.parse::<u64>().ok().filter(|number| is_plain && (least..=most).contains(number)) {
+            match value.parse::<u64>().ok().filter(|number| is_plain && (min..=max).contains(number)) {
                 Some(number) => Ok(number.to_string()),
-                None => refused(format!("a whole number between {least} and {most}")),
+                None => refused(format!("a whole number between {min} and {max}")),
             }
         }
         ParameterKind::Url => {
             let is_url = value.starts_with("http://") || value.starts_with("https://");
             let is_plain = !value.contains(|c: char| c.is_whitespace() || c.is_control());
-            if is_url && is_plain {
-                Ok(value.to_owned())
-            } else {
-                refused("an http:// or https:// address".to_string())
-            }
+            if is_url && is_plain { Ok(value.to_owned()) } else { refused("an http:// or https:// URL".to_string()) }
         }
     }
 }
@@ -134,7 +129,7 @@ impl TemplateFiller<'_> {
                 }
                 VerificationMethod::MultiStage(staged)
             }
-            // What a plugin is told is JSON: values would have to be quoted there.
+            // The configuration of a plugin is JSON, where values would need escaping.
             VerificationMethod::Plugin(check) => VerificationMethod::Plugin(ensure_no_placeholders(check)?),
         })
     }
@@ -144,16 +139,16 @@ impl TemplateFiller<'_> {
         filled.command = match &check.command {
             CheckCommand::Shell(text) => match split_placeholder(text) {
                 Some((_, name, _)) => {
-                    return Err(CriterionTemplateError::InShellCommand { hole: format_placeholder(name) });
+                    return Err(CriterionTemplateError::InShellCommand { placeholder: format_placeholder(name) });
                 }
                 None => check.command.clone(),
             },
             CheckCommand::Argv(words) => CheckCommand::Argv(self.fill_words(words)?),
         };
-        let maybe = |text: &Option<String>| text.as_deref().map(|text| self.fill_text(text)).transpose();
-        filled.output_contains = maybe(&check.output_contains)?;
-        filled.output_not_contains = maybe(&check.output_not_contains)?;
-        filled.working_dir = maybe(&check.working_dir)?;
+        let fill_optional = |text: &Option<String>| text.as_deref().map(|text| self.fill_text(text)).transpose();
+        filled.output_contains = fill_optional(&check.output_contains)?;
+        filled.output_not_contains = fill_optional(&check.output_not_contains)?;
+        filled.working_dir = fill_optional(&check.working_dir)?;
         for value in filled.env.values_mut() {
             *value = self.fill_text(value)?;
         }
@@ -164,7 +159,8 @@ impl TemplateFiller<'_> {
         Ok(filled)
     }
 
-    /// A word that is nothing but the hole of a list becomes as many words as the list has.
+    /// Fills the words of a command. A word that consists of the placeholder of a list is replaced by one word for each
+    /// value.
     fn fill_words(&self, words: &[String]) -> Result<Vec<String>, CriterionTemplateError> {
         let mut filled = Vec::new();
         for word in words {
@@ -182,13 +178,13 @@ impl TemplateFiller<'_> {
         texts.iter().map(|text| self.fill_text(text)).collect()
     }
 
-    /// Fills the holes of one text, once and literally.
+    /// Fills the placeholders of one text. The inserted values are not expanded again.
     fn fill_text(&self, text: &str) -> Result<String, CriterionTemplateError> {
         let (mut filled, mut rest) = (String::new(), text);
         while let Some((before, name, after)) = split_placeholder(rest) {
             let value = self.value_of(name)?;
             let (Some(one), false) = (value.values.first(), value.is_list) else {
-                return Err(CriterionTemplateError::ListInsideWord { hole: format_placeholder(name) });
+                return Err(CriterionTemplateError::ListInsideWord { placeholder: format_placeholder(name) });
             };
             filled.push_str(before);
             filled.push_str(one);
@@ -201,13 +197,13 @@ impl TemplateFiller<'_> {
     fn value_of(&self, name: &str) -> Result<&ParameterValue, CriterionTemplateError> {
         self.values
             .get(name.trim())
-            .ok_or_else(|| CriterionTemplateError::UnknownPlaceholder { hole: format_placeholder(name) })
+            .ok_or_else(|| CriterionTemplateError::UnknownPlaceholder { placeholder: format_placeholder(name) })
     }
 }
 
 fn ensure_no_placeholders(check: &PluginCheck) -> Result<PluginCheck, CriterionTemplateError> {
     match split_placeholder(&check.config) {
-        Some((_, name, _)) => Err(CriterionTemplateError::UnknownPlaceholder { hole: format_placeholder(name) }),
+        Some((_, name, _)) => Err(CriterionTemplateError::UnknownPlaceholder { placeholder: format_placeholder(name) }),
         None => Ok(check.clone()),
     }
 }
@@ -216,7 +212,7 @@ fn format_placeholder(name: &str) -> String {
     format!("{{{{{name}}}}}")
 }
 
-/// Returns what stands before the first hole, its name, and what follows.
+/// Splits a text at its first placeholder: the text before it, its name, and the text after it.
 fn split_placeholder(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("{{")?;
     let (name, after) = rest.split_once("}}")?;

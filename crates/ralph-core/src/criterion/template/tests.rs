@@ -1,4 +1,4 @@
-//! What values can and cannot do.
+//! Tests of templates and of the values that they accept.
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -17,7 +17,7 @@ fn find_built_in(name: &str) -> CriterionTemplate {
 
 fn arguments(pairs: &[(&str, &[&str])]) -> BTreeMap<String, ParameterValues> {
     let values = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
-    pairs.iter().map(|(name, given)| ((*name).to_owned(), values(given))).collect()
+    pairs.iter().map(|(name, texts)| ((*name).to_owned(), values(texts))).collect()
 }
 
 fn command_words(criterion: &Criterion) -> Vec<String> {
@@ -46,15 +46,15 @@ fn argv_template(command: &[&str], parameters: &[(&str, ParameterKind)]) -> Crit
 
 // spec: V6
 #[test]
-fn every_built_in_template_is_sound_and_no_two_share_a_name() {
+fn every_built_in_template_is_valid_and_has_a_unique_name() {
     let all = built_in_templates();
     for template in &all {
         template.check_placeholders().unwrap_or_else(|error| panic!("{}: {error}", template.name));
         assert!(!template.about.is_empty());
-        let holes: Vec<String> = command_words(&template.criterion);
+        let words: Vec<String> = command_words(&template.criterion);
         for parameter in &template.parameters {
-            let hole = format!("{{{{{}}}}}", parameter.name);
-            assert!(holes.iter().any(|word| word.contains(&hole)), "{}: {hole}", template.name);
+            let placeholder = format!("{{{{{}}}}}", parameter.name);
+            assert!(words.iter().any(|word| word.contains(&placeholder)), "{}: {placeholder}", template.name);
         }
     }
     assert!(all.windows(2).all(|pair| pair[0].name < pair[1].name));
@@ -62,20 +62,20 @@ fn every_built_in_template_is_sound_and_no_two_share_a_name() {
 
 // spec: V6
 #[test]
-fn defaults_hold_where_nothing_is_given_and_given_values_win() {
-    let usual = find_built_in("pytest-coverage").fill_parameters(&BTreeMap::new()).unwrap();
-    assert_eq!(command_words(&usual)[3..], ["--cov=.", "--cov-fail-under=80", "--", "."]);
-    let given = arguments(&[("min", &["95"]), ("paths", &["tests", "more tests"])]);
-    let given = find_built_in("pytest-coverage").fill_parameters(&given).unwrap();
-    assert_eq!(command_words(&given)[3..], ["--cov=.", "--cov-fail-under=95", "--", "tests", "more tests"]);
-    assert_eq!(given.name.as_deref(), Some("pytest-coverage"));
+fn defaults_apply_unless_a_value_is_passed() {
+    let default = find_built_in("pytest-coverage").fill_parameters(&BTreeMap::new()).unwrap();
+    assert_eq!(command_words(&default)[3..], ["--cov=.", "--cov-fail-under=80", "--", "."]);
+    let values = arguments(&[("min", &["95"]), ("paths", &["tests", "more tests"])]);
+    let filled = find_built_in("pytest-coverage").fill_parameters(&values).unwrap();
+    assert_eq!(command_words(&filled)[3..], ["--cov=.", "--cov-fail-under=95", "--", "tests", "more tests"]);
+    assert_eq!(filled.name.as_deref(), Some("pytest-coverage"));
 }
 
 // spec: V6
 #[test]
-fn unknown_missing_and_wrong_values_are_refused() {
-    let refused = |template: &str, given: &[(&str, &[&str])]| {
-        find_built_in(template).fill_parameters(&arguments(given)).unwrap_err()
+fn unknown_missing_and_invalid_values_are_refused() {
+    let refused = |template: &str, values: &[(&str, &[&str])]| {
+        find_built_in(template).fill_parameters(&arguments(values)).unwrap_err()
     };
     assert!(matches!(refused("pytest", &[("pahts", &["x"])]), CriterionTemplateError::UnknownParameter { .. }));
     assert!(matches!(refused("files-exist", &[]), CriterionTemplateError::MissingParameter { .. }));
@@ -101,7 +101,7 @@ fn unknown_missing_and_wrong_values_are_refused() {
 // fault: 74
 // spec: V6, X1
 #[test]
-fn a_path_that_looks_like_an_option_is_not_one() {
+fn a_path_that_looks_like_an_option_is_passed_as_a_path() {
     let filled = find_built_in("files-exist").fill_parameters(&arguments(&[("files", &["-rf", "a b"])])).unwrap();
     assert!(command_words(&filled).ends_with(&["./-rf".to_owned(), "a b".to_owned()]));
 }
@@ -109,12 +109,12 @@ fn a_path_that_looks_like_an_option_is_not_one() {
 // fault: 74
 // spec: V6, X1
 #[test]
-fn a_value_is_refused_in_a_shell_command() {
+fn a_placeholder_is_refused_in_a_shell_command() {
     let mut template = argv_template(&[], &[("story", ParameterKind::Text)]);
     template.criterion = ExternalCheck::from_shell_text("test {{story}}").into();
     assert_eq!(
         template.check_placeholders(),
-        Err(CriterionTemplateError::InShellCommand { hole: "{{story}}".to_owned() })
+        Err(CriterionTemplateError::InShellCommand { placeholder: "{{story}}".to_owned() })
     );
     template.criterion = ExternalCheck::from_shell_text("test \"$RALPH_PARAM_STORY\"").into();
     let value = "x; touch /tmp/pwned";
@@ -130,18 +130,18 @@ fn an_unknown_placeholder_and_a_list_inside_a_word_are_refused() {
     let unknown = argv_template(&["grep", "{{wrod}}"], &[("word", ParameterKind::Text)]);
     assert_eq!(
         unknown.check_placeholders(),
-        Err(CriterionTemplateError::UnknownPlaceholder { hole: "{{wrod}}".to_owned() })
+        Err(CriterionTemplateError::UnknownPlaceholder { placeholder: "{{wrod}}".to_owned() })
     );
     let inside = argv_template(&["grep", "--files={{files}}"], &[("files", ParameterKind::Paths)]);
     assert_eq!(
         inside.check_placeholders(),
-        Err(CriterionTemplateError::ListInsideWord { hole: "{{files}}".to_owned() })
+        Err(CriterionTemplateError::ListInsideWord { placeholder: "{{files}}".to_owned() })
     );
 }
 
 // spec: V6
 #[test]
-fn judged_criteria_take_values_too() {
+fn judged_criteria_accept_values_too() {
     let mut template = argv_template(&[], &[("what", ParameterKind::Text)]);
     let check_for = vec!["the {{what}} is documented".to_owned()];
     template.criterion =
@@ -155,7 +155,7 @@ proptest! {
     // fault: 74
     // spec: V6, X1
     #[test]
-    fn whatever_the_value_it_is_exactly_one_argument_and_stays_as_it_is(value in any::<String>()) {
+    fn every_value_becomes_exactly_one_unchanged_argument(value in any::<String>()) {
         let value = value.replace('\0', "");
         let template = argv_template(&["test", "{{value}}", "a{{value}}b", "last"], &[("value", ParameterKind::Text)]);
         let filled = template.fill_parameters(&arguments(&[("value", &[&value])])).unwrap();

@@ -1,4 +1,4 @@
-//! What every story needs: jobs with a run id of their own, patience, and a look at the process table.
+//! The fixture of every test: jobs with a unique run id, waiting with a timeout, and reading the process table.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,18 +12,18 @@ use tokio::net::unix::pipe::Receiver;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-pub(crate) const FAR: Duration = Duration::from_secs(50);
+pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(50);
 
-/// One story's stage: every job it starts carries `run_id`.
-pub(crate) struct Scene {
+/// The fixture of one test. Every job that it starts carries `run_id`.
+pub(crate) struct Fixture {
     pub(crate) keeper: Keeper,
     pub(crate) run_id: String,
 }
 
-impl Scene {
-    pub(crate) fn new(keeper: &Keeper) -> Scene {
+impl Fixture {
+    pub(crate) fn new(keeper: &Keeper) -> Fixture {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        Scene { keeper: keeper.clone(), run_id: format!("story-{}-{number}", std::process::id()) }
+        Fixture { keeper: keeper.clone(), run_id: format!("test-{}-{number}", std::process::id()) }
     }
 
     pub(crate) fn spec(&self, program: &str, args: &[&str]) -> JobSpec {
@@ -34,12 +34,12 @@ impl Scene {
         self.keeper.spawn(self.spec("/bin/sh", &["-c", script])).await.unwrap()
     }
 
-    /// Asserts invariant I4: no process of this run is alive, and no dead one waits for ralph to reap it.
+    /// Asserts invariant I4: no process of this run is alive, and this process has no zombies.
     pub(crate) fn assert_nothing_is_left(&self) {
-        let me = std::process::id();
-        let is_zombie = |pid: &u32| parent(*pid) == Some(me) && !is_alive(*pid);
+        let own_pid = std::process::id();
+        let is_zombie = |pid: &u32| parent(*pid) == Some(own_pid) && !is_alive(*pid);
         assert_eq!(every_pid().iter().filter(|pid| is_zombie(pid)).count(), 0, "zombies are left");
-        assert_eq!(marked(&self.run_id), Vec::<u32>::new(), "processes of the run are alive");
+        assert_eq!(processes_of_run(&self.run_id), Vec::<u32>::new(), "processes of the run are alive");
     }
 }
 
@@ -57,13 +57,13 @@ pub(crate) fn spec(run_id: &str, program: &str, args: &[&str]) -> JobSpec {
 }
 
 /// Returns the living processes that carry a run id.
-pub(crate) fn marked(run_id: &str) -> Vec<u32> {
-    let mark = format!("RALPH_RUN_ID={run_id}");
-    let carries = |pid: &u32| {
+pub(crate) fn processes_of_run(run_id: &str) -> Vec<u32> {
+    let variable = format!("RALPH_RUN_ID={run_id}");
+    let has_run_id = |pid: &u32| {
         fs::read(format!("/proc/{pid}/environ"))
-            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
+            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes()))
     };
-    every_pid().into_iter().filter(carries).collect()
+    every_pid().into_iter().filter(has_run_id).collect()
 }
 
 pub(crate) fn every_pid() -> Vec<u32> {
@@ -85,9 +85,9 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
 }
 
 /// Returns all descendants of a process.
-pub(crate) fn below(root: u32) -> Vec<u32> {
-    let is_below = |pid: &u32| std::iter::successors(parent(*pid), |pid| parent(*pid)).any(|pid| pid == root);
-    every_pid().into_iter().filter(is_below).collect()
+pub(crate) fn descendants(root: u32) -> Vec<u32> {
+    let is_descendant = |pid: &u32| std::iter::successors(parent(*pid), |pid| parent(*pid)).any(|pid| pid == root);
+    every_pid().into_iter().filter(is_descendant).collect()
 }
 
 pub(crate) fn is_alive(pid: u32) -> bool {
@@ -95,10 +95,10 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 }
 
 /// Waits until a condition holds.
-pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + FAR;
-    while !holds() {
-        assert!(Instant::now() < end, "waited too long until {what}");
+pub(crate) async fn until(description: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONG_TIMEOUT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting until {description}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -124,14 +124,14 @@ pub(crate) fn kill(signal: &str, pid: u32) {
     kill_all(signal, &[pid]);
 }
 
-/// Sends a signal to several, one right after the other.
+/// Sends a signal to several processes with one command.
 pub(crate) fn kill_all(signal: &str, pids: &[u32]) {
     let pids = pids.iter().map(u32::to_string);
-    let done = std::process::Command::new("/bin/kill").arg(signal).args(pids).status().unwrap();
-    assert!(done.success());
+    let status = std::process::Command::new("/bin/kill").arg(signal).args(pids).status().unwrap();
+    assert!(status.success());
 }
 
-/// A folder with one file in it, removed at the end.
+/// Creates a temporary folder with one file, `program`, and returns both. The folder is removed when dropped.
 pub(crate) fn file(content: &[u8], mode: u32) -> (tempfile::TempDir, PathBuf) {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();

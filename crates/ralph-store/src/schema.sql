@@ -1,0 +1,174 @@
+-- The newest schema, for a database that is created now. A test compares it with the result of all migrations.
+CREATE TABLE runs (
+    id             TEXT NOT NULL PRIMARY KEY,
+    kind           TEXT NOT NULL,
+    status         TEXT NOT NULL,
+    reason         TEXT,
+    exit_code      BIGINT,
+    agent          TEXT NOT NULL,
+    promise        TEXT NOT NULL,
+    max_iterations BIGINT NOT NULL,
+    iterations     BIGINT NOT NULL DEFAULT 0,
+    started_at     BIGINT NOT NULL,
+    ended_at       BIGINT,
+    input_tokens   BIGINT,
+    output_tokens  BIGINT,
+    cost_micros    BIGINT,
+    settings       TEXT NOT NULL,
+    loop           TEXT NOT NULL,
+    fence          BIGINT NOT NULL DEFAULT 0,
+    owner          TEXT,
+    sum            BIGINT,
+    settings_sum   BIGINT,
+    facts          BIGINT,
+    loop_sum       BIGINT,
+    task           TEXT,
+    role           TEXT,
+    worked_ms      BIGINT,
+    rejected       BIGINT NOT NULL DEFAULT 0,
+    unpriced       BIGINT NOT NULL DEFAULT 0,
+    judges_micros  BIGINT,
+    agent_now      TEXT
+);
+
+CREATE TABLE iterations (
+    run           TEXT NOT NULL,
+    number        BIGINT NOT NULL,
+    status        TEXT NOT NULL,
+    started_at    BIGINT NOT NULL,
+    duration_ms   BIGINT,
+    attempts      BIGINT NOT NULL DEFAULT 0,
+    claimed       BIGINT,
+    claim_why     TEXT,
+    verdict       TEXT,
+    verdict_why   TEXT,
+    input_tokens  BIGINT,
+    output_tokens BIGINT,
+    cost_micros   BIGINT,
+    PRIMARY KEY (run, number)
+);
+
+CREATE TABLE attempts (
+    run        TEXT NOT NULL,
+    iteration  BIGINT NOT NULL,
+    number     BIGINT NOT NULL,
+    status     TEXT NOT NULL,
+    started_at BIGINT NOT NULL,
+    ended_at   BIGINT,
+    failure    TEXT,
+    session    TEXT,
+    model      TEXT,
+    killed     BIGINT NOT NULL DEFAULT 0,
+    leaked     BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (run, iteration, number)
+);
+
+CREATE TABLE verdicts (
+    run         TEXT NOT NULL,
+    iteration   BIGINT NOT NULL,
+    position    BIGINT NOT NULL,
+    command     TEXT NOT NULL,
+    verdict     TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    exit_code   BIGINT,
+    duration_ms BIGINT NOT NULL,
+    log         TEXT NOT NULL,
+    place       TEXT,
+    method      TEXT NOT NULL DEFAULT 'external',
+    name        TEXT,
+    required    BIGINT NOT NULL DEFAULT 1,
+    tries       BIGINT NOT NULL DEFAULT 1,
+    cached      BIGINT NOT NULL DEFAULT 0,
+    digest      TEXT,
+    judgement   TEXT,
+    PRIMARY KEY (run, iteration, position)
+);
+
+CREATE TABLE events (
+    run  TEXT NOT NULL,
+    seq  BIGINT NOT NULL,
+    at   BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    sum  BIGINT,
+    PRIMARY KEY (run, seq)
+);
+
+CREATE TABLE identity (
+    id TEXT NOT NULL
+);
+
+CREATE TABLE specs (
+    id         TEXT NOT NULL PRIMARY KEY,
+    created_at BIGINT NOT NULL
+);
+
+CREATE TABLE tasks (
+    id              TEXT NOT NULL PRIMARY KEY,
+    seq             BIGINT NOT NULL,
+    spec            TEXT,
+    title           TEXT NOT NULL,
+    description     TEXT,
+    status          TEXT NOT NULL,
+    priority        BIGINT,
+    dependencies    TEXT,
+    assignee        TEXT,
+    created_at      BIGINT NOT NULL,
+    updated_at      BIGINT NOT NULL,
+    metadata        TEXT NOT NULL DEFAULT '{}',
+    completion_spec TEXT,
+    unapproved      BIGINT NOT NULL DEFAULT 0,
+    pipeline        TEXT,
+    owner           TEXT,
+    fence           BIGINT NOT NULL DEFAULT 0,
+    lease_until     BIGINT
+);
+
+CREATE TABLE receipts (
+    run      TEXT NOT NULL PRIMARY KEY,
+    at       BIGINT NOT NULL,
+    verified BIGINT NOT NULL,
+    sha256   TEXT NOT NULL,
+    body     TEXT NOT NULL
+);
+
+CREATE TABLE orders (
+    id       TEXT NOT NULL PRIMARY KEY,
+    run      TEXT,
+    task     TEXT,
+    kind     TEXT NOT NULL,
+    body     TEXT,
+    at       BIGINT NOT NULL,
+    taken_at BIGINT,
+    answer   TEXT
+);
+
+CREATE TABLE shares (
+    run            TEXT NOT NULL,
+    agent          TEXT NOT NULL,
+    model          TEXT NOT NULL,
+    started_at     BIGINT NOT NULL,
+    status         TEXT NOT NULL,
+    exit_code      BIGINT,
+    iterations     BIGINT NOT NULL,
+    last_iteration BIGINT NOT NULL,
+    worked_ms      BIGINT NOT NULL,
+    rejected       BIGINT NOT NULL DEFAULT 0,
+    unpriced       BIGINT NOT NULL,
+    input_tokens   BIGINT,
+    output_tokens  BIGINT,
+    cost_micros    BIGINT,
+    PRIMARY KEY (run, agent, model)
+) WITHOUT ROWID;
+
+CREATE INDEX runs_by_start ON runs (started_at);
+CREATE INDEX runs_by_task ON runs (task, started_at) WHERE task IS NOT NULL;
+CREATE INDEX orders_waiting ON orders (task, run) WHERE taken_at IS NULL;
+CREATE INDEX tasks_taken ON tasks (id) WHERE owner IS NOT NULL;
+CREATE INDEX tasks_by_status ON tasks (status, priority, seq);
+CREATE INDEX runs_going_on ON runs (started_at) WHERE status = 'running';
+CREATE INDEX tasks_by_spec ON tasks (spec, id) WHERE spec IS NOT NULL;
+CREATE INDEX runs_added_up ON runs (started_at, role, task, status, exit_code, iterations, worked_ms, rejected, unpriced,
+    cost_micros, judges_micros, input_tokens, output_tokens);
+
+INSERT INTO identity (id) VALUES (lower(hex(randomblob(16))));

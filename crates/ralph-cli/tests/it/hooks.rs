@@ -207,7 +207,7 @@ fn a_check_in_a_clean_room_is_cancelled_with_its_loop_and_held_to_the_time_of_th
         .expect(0);
     let claim = || stop("s", "<promise>DONE</promise>").to_string();
     let slow = project.ralph(["hook", "claude", "--seconds", "4"]).input(claim()).output().expect(0);
-    assert!(slow.stdout.contains("longer than the session's program waits"), "{}", slow.stdout);
+    assert!(slow.stdout.contains("longer than the hook timeout of the session"), "{}", slow.stdout);
     // Where the machine is busy, the time was over before the check began.
     drop(fs::remove_file(project.outside("checking")));
     let running = project.ralph(["hook", "claude"]).input(claim()).start();
@@ -323,7 +323,7 @@ fn a_check_that_takes_longer_than_the_program_waits_is_killed_and_the_loop_says_
     let call =
         project.ralph(["hook", "claude", "--seconds", "1"]).input(stop("s", "<promise>DONE</promise>").to_string());
     let answer: Value = serde_json::from_str(&call.output().expect(0).stdout).unwrap();
-    assert!(reason(&answer).contains("longer than the session's program waits"), "{answer}");
+    assert!(reason(&answer).contains("longer than the hook timeout of the session"), "{answer}");
 }
 
 // spec: H6, L8

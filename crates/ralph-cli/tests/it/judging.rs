@@ -321,7 +321,7 @@ fn a_judge_is_told_what_git_could_not_look_at() {
     let agent = "cat > /dev/null; echo evil > work.rs; git init -q zz; echo hidden > zz/more.rs; echo '<promise>COMPLETE</promise>'";
     project.run_shell(agent).args(["--config", &config, "--max-iterations", "1"]).output().expect(3);
     let question = fs::read_to_string(project.outside("question")).unwrap();
-    assert!(question.contains("could not look at") && question.contains("'zz/'"), "{question}");
+    assert!(question.contains("git could not read some files") && question.contains("'zz/'"), "{question}");
 }
 
 // spec: V3, V9

@@ -3,6 +3,7 @@ mod agent_choice;
 mod judge;
 mod preflight;
 mod require_criteria;
+mod template_checks;
 
 use ralph_core::claim::Promise;
 use ralph_core::criterion::Criterion;
@@ -19,6 +20,7 @@ pub use agent_choice::{build_agent_choice, choose_agent, choose_fallbacks};
 pub use judge::choose_judge;
 pub use preflight::{preflight_resumed_run, preflight_run};
 pub use require_criteria::{ensure_claims_verified, ensure_run_criteria, ensure_stage_criteria};
+pub use template_checks::{check_templates, fill_template, project_templates};
 
 /// What every run needs.
 pub struct PlanRequest<'a> {

@@ -11,7 +11,7 @@ use ralph_core::task::{ProjectChecks, Role, resolve_stage};
 
 use super::config_args::ConfigArgs;
 use super::resume::HIDDEN_SECRET_HINT;
-use super::task::{ensure_task_approved, template_checks};
+use super::task::ensure_task_approved;
 use super::trust;
 use crate::error::CommandError;
 use ralph_app::config::{Settings, SettingsPart, SettingsUse};
@@ -95,7 +95,7 @@ fn resolve_task_criteria(row: &TaskRow, project: &Project) -> Result<LandingCrit
     let used = RefCell::new(Vec::new());
     let from_template = |name: &str, with: &BTreeMap<String, ParameterValues>| {
         used.borrow_mut().push(name.to_owned());
-        template_checks::fill_template(&settings.templates, name, with)
+        ralph_app::plan::fill_template(&settings.templates, name, with)
     };
     let mut proof = LandingCriteria { acceptance: build_acceptance(&settings)?, ..LandingCriteria::default() };
     let mut checks = SettingsPart::Unused;

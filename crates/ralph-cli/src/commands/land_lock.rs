@@ -5,10 +5,9 @@ use ralph_core::outcome::{RunEnd, exit_code};
 use tokio::sync::mpsc;
 
 use crate::error::CommandError;
-use ralph_engine::lock::{self, HeldLock, LockSharing, RunOwner};
+use ralph_engine::lock::HeldLock;
 use ralph_engine::project::Project;
-use ralph_engine::run_driver::{Clock, ControlInput, wait_for_stop_signal};
-use ralph_util::private_files;
+use ralph_engine::run_driver::{ControlInput, wait_for_stop_signal};
 
 /// How long a worker waits for its turn, and how often it looks.
 const LAND_LOCK_TIMEOUT: Duration = Duration::from_secs(600);
@@ -68,9 +67,5 @@ async fn wait_for_stop(control: &mut ControlInput) -> Option<u8> {
 
 /// Takes a lock of the project, unless somebody has it.
 pub async fn try_lock_project(project: &Project, name: &str) -> Result<HeldLock, CommandError> {
-    let state = project.state_folder();
-    private_files::ensure_folder(&state)
-        .map_err(|error| CommandError::from_error(exit_code::STATE_UNUSABLE, &error))?;
-    let owner = RunOwner::for_this_process("land", Clock::start().now());
-    Ok(lock::take_lock(&state.join(name), LockSharing::Exclusive, &owner).await?)
+    Ok(ralph_app::worktrees::lock_project(project, name).await?)
 }

@@ -63,7 +63,6 @@ mod value_parsers;
 mod verify;
 mod verify_report;
 mod work;
-mod worktree_reservation;
 
 use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};

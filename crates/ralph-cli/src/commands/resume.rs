@@ -11,7 +11,6 @@ use super::detach::{DetachArgs, run_detached};
 use super::loop_target::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use super::output_args::{OutputArgs, OutputMode};
 use super::run::{acquire_run_lease, build_run_resources, run_and_report, with_keeper};
-use super::worktree_reservation::ensure_task_is_free;
 use super::{block_on, out, run_lookup, run_worktree, task, trust};
 use crate::error::CommandError;
 use ralph_app::config::{SettingsPart, SettingsUse};
@@ -19,8 +18,8 @@ use ralph_app::plan::preflight_resumed_run;
 use ralph_app::run::FoundRun;
 use ralph_app::run::refuse_recursion;
 use ralph_app::view::{event_json_line, format_process_count, short_id};
+use ralph_app::worktrees::ensure_task_is_free;
 use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_command};
-use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
     Clock, GENERATE_RUN_KIND, OutputVisibility, ResumeTarget, ResumedRun, RunPlan, RunSpec, RunSpecError,
@@ -62,17 +61,7 @@ pub fn run(args: &ResumeArgs) -> Result<u8, CommandError> {
     with_keeper(|keeper| resume_in_foreground(args, project, keeper))
 }
 
-/// What a run has recorded is started again, and a record that came with the repository may be anybody's.
-pub fn refuse_tracked_state(project: &Project) -> Result<(), CommandError> {
-    let state = project.state_folder();
-    let tracked = git::is_tracked(&project.root, &state);
-    if !tracked.map_err(|error| CommandError::from_error(exit_code::GIT_FAILED, &error))? {
-        return Ok(());
-    }
-    Err(CommandError::from_message(exit_code::STATE_UNUSABLE, "the recorded runs came with the repository")
-        .with_cause(format!("git tracks files in {}", state.display()))
-        .with_hint("somebody else may have written them; start anew with `ralph run`"))
-}
+pub use ralph_app::run::refuse_tracked_state;
 
 /// What became of a run.
 enum ResumeLookup {

@@ -8,10 +8,10 @@ use serde_json::json;
 use super::cancel::{end_orphaned_run, find_resumable_run};
 use super::resume::refuse_tracked_state;
 use super::task::open_task_store;
-use super::worktree_reservation::{WorktreeOwner, WorktreeReservation};
 use super::{block_on, out};
 use crate::error::CommandError;
 use ralph_app::run::refuse_recursion;
+use ralph_app::worktrees::{WorktreeOwner, WorktreeReservation};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_engine::worktree::{
@@ -68,7 +68,7 @@ async fn refuse_unknown_name(name: &str) -> Result<(), CommandError> {
     let store = open_task_store().await?;
     let found = WorktreeOwner::find(&store, name).await;
     store.close().await;
-    found.map(drop)
+    Ok(found.map(drop)?)
 }
 
 async fn rewind_worktree(

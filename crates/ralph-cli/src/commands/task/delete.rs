@@ -3,10 +3,11 @@ use clap::Args;
 use ralph_core::task::TaskAuthor;
 
 use super::{current_author, open_or_create_store, unknown_task_error};
-use crate::commands::worktree_reservation::{WorktreeOwner, WorktreeReservation};
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
-use ralph_app::view::{pluralize, short_id};
+use ralph_app::tasks::ensure_not_running;
+use ralph_app::view::pluralize;
+use ralph_app::worktrees::{WorktreeOwner, WorktreeReservation};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
 use ralph_engine::worktree::{self, WorktreeLayout};
@@ -132,15 +133,4 @@ fn unmerged_work_error(id: &str, left: &[String]) -> CommandError {
     failure.with_hint(format!(
         "merge it (`ralph land {id}` where it is done), or leave it where it is: ralph task delete {id} --leave-work"
     ))
-}
-
-/// Refuses to take away what an agent works on.
-pub fn ensure_not_running(head: &TaskListItem, project: &Project) -> Result<(), CommandError> {
-    match &head.run {
-        Some(run) if run.status == "running" && !ralph_app::run::is_orphaned(project, &run.id) => {
-            Err(CommandError::preflight_error(format!("run {} is working on task {}", short_id(&run.id), head.id))
-                .with_hint(format!("wait for its end, or end it with `ralph cancel {}`", head.id)))
-        }
-        Some(_) | None => Ok(()),
-    }
 }

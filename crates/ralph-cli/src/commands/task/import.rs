@@ -5,9 +5,9 @@ use clap::{Args, ValueEnum};
 use ralph_core::task::{TaskAuthor, is_valid_id};
 
 use super::create::{add_tasks, plan_additions};
+use super::current_author;
 use super::field_args::read_task_text;
 use super::task_checks::{check_patterns_and_templates, refuse_secrets};
-use super::{current_author, template_checks};
 use crate::commands::{block_on, out, run_lookup};
 use crate::error::CommandError;
 use ralph_app::task::{self, ParsedTask, ParsedTasks, TaskFileFormat};
@@ -93,7 +93,7 @@ pub fn read_tasks(source: &TaskImportSource<'_>, spec: Option<&str>) -> Result<P
         return Err(CommandError::usage_error(format!("--spec: {spec:?} is no id")).with_hint("such as auth-feature"));
     }
     let mut given = task::parse_tasks(source.text, source.form, source.name)?;
-    let templates = template_checks::project_templates(&Project::find_here()?);
+    let templates = ralph_app::plan::project_templates(&Project::find_here()?);
     for read in &mut given.tasks {
         read.task.spec_id = read.task.spec_id.take().or(spec.map(str::to_owned));
         check_patterns_and_templates(&read.task, &templates)

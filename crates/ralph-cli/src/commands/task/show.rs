@@ -5,7 +5,7 @@ use clap::Args;
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::task::{Role, Task, resolve_stage};
 
-use super::{find_task, template_checks};
+use super::find_task;
 use crate::commands::config_args::ConfigArgs;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
@@ -53,9 +53,9 @@ fn resolve_roles(task: &Task) -> Result<Vec<RoleCriteria>, CommandError> {
         out::print_note(&format!("warning: {}; the roles are shown without it", failure.message));
         Settings::default()
     });
-    let templates = template_checks::project_templates(&project);
+    let templates = ralph_app::plan::project_templates(&project);
     let from =
-        |name: &str, with: &BTreeMap<String, ParameterValues>| template_checks::fill_template(&templates, name, with);
+        |name: &str, with: &BTreeMap<String, ParameterValues>| ralph_app::plan::fill_template(&templates, name, with);
     let held = |role: Role| {
         let resolved = resolve_stage(task, &role, &settings.role_rules(&role), &from);
         (role, resolved)

@@ -9,7 +9,6 @@ use ralph_core::task::{
     Approval, ProjectChecks, ResolvedStage, Role, RoleRules, StagePrompt, Task, completion_terms, resolve_stage,
 };
 
-use super::template_checks;
 use crate::commands::agent_args::AgentArgs;
 use crate::commands::trust;
 use crate::error::CommandError;
@@ -70,7 +69,7 @@ fn resolve_criteria(
 ) -> Result<ResolvedStage, CommandError> {
     let from_template = |name: &str, with: &BTreeMap<String, ParameterValues>| {
         used.borrow_mut().push(name.to_owned());
-        template_checks::fill_template(&settings.templates, name, with)
+        plan::fill_template(&settings.templates, name, with)
     };
     let rules: RoleRules = settings.role_rules(role);
     let resolved = resolve_stage(task, role, &rules, &from_template)

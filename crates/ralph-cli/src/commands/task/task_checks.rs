@@ -4,7 +4,6 @@ use ralph_core::outcome::exit_code;
 use ralph_core::task::{Task, TaskProblem, validate_task};
 use serde_json::Value;
 
-use super::template_checks;
 use crate::error::CommandError;
 use ralph_app::config::TemplateLibrary;
 use ralph_app::task::TaskOrigin;
@@ -67,7 +66,7 @@ fn flag_for_field(field: &str) -> Option<String> {
 
 /// Holds what flags made of a task against the rules.
 pub fn check_task(task: &Task, original: &OriginalTask<'_>) -> Result<(), CommandError> {
-    let templates = template_checks::project_templates(&Project::find_here()?);
+    let templates = ralph_app::plan::project_templates(&Project::find_here()?);
     let rules = validate_task(task).and_then(|()| check_patterns_and_templates(task, &templates));
     rules.map_err(|problem| original.rejection_error(&problem, task))?;
     refuse_secrets(task).map_err(|problem| CommandError {
@@ -79,7 +78,7 @@ pub fn check_task(task: &Task, original: &OriginalTask<'_>) -> Result<(), Comman
 /// Refuses patterns and templates that cannot be used so.
 pub fn check_patterns_and_templates(task: &Task, templates: &TemplateLibrary) -> Result<(), TaskProblem> {
     check_patterns(task)?;
-    template_checks::check_templates(task, templates)
+    ralph_app::plan::check_templates(task, templates)
 }
 
 fn check_patterns(task: &Task) -> Result<(), TaskProblem> {

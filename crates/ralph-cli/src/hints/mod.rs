@@ -1,4 +1,7 @@
 //! What to do about an error, in the words of the command line: commands, flags and paths.
+mod control;
+mod task;
+
 use std::io;
 use std::path::Path;
 
@@ -49,6 +52,11 @@ pub(crate) fn for_advice(advice: &Advice) -> String {
         Advice::StartRun => "start one with `ralph run`",
         Advice::FollowEndedRun => "`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them",
         Advice::InitializeProject => "create it with `ralph init`",
+        Advice::DistrustRecordedRuns => {
+            "another person may have written them; start a new run with `ralph run` in a project without them"
+        }
+        Advice::Control(advice) => return control::for_control_advice(advice),
+        Advice::Task(advice) => return task::for_task_advice(advice),
     };
     text.to_owned()
 }

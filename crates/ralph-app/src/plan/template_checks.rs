@@ -1,19 +1,20 @@
-//! Templates of checks in tasks: they are there, and their values fit.
+//! Templates of checks in tasks: whether they exist, and whether their values fit.
 use std::collections::BTreeMap;
 
 use ralph_core::criterion::Criterion;
 use ralph_core::criterion::template::ParameterValues;
 use ralph_core::task::{Role, Task, TaskProblem, resolve_stage};
-
-use ralph_app::config::{Settings, TemplateLibrary};
 use ralph_engine::project::Project;
 
+use crate::config::{Settings, TemplateLibrary};
+
 /// Returns the templates of a project.
+#[must_use]
 pub fn project_templates(project: &Project) -> TemplateLibrary {
     TemplateLibrary { folder: Some(project.templates_folder()) }
 }
 
-/// Makes a criterion of a template.
+/// Builds a criterion from a template.
 pub fn fill_template(
     templates: &TemplateLibrary,
     name: &str,
@@ -22,14 +23,14 @@ pub fn fill_template(
     let made = templates.instantiate_check(name, with).map(|check| check.criterion);
     made.map_err(|error| {
         let hint = error.hint.unwrap_or_else(|| format!("`ralph templates {name}` shows its parameters"));
-        // The field has the parameter's name already.
+        // The field already has the name of the parameter.
         let parameter = error.place.strip_prefix("with.").map(|parameter| format!("{parameter}: "));
-        let what = parameter.and_then(|parameter| error.message.strip_prefix(&parameter)).unwrap_or(&error.message);
-        TaskProblem::new(&*error.place, what, hint)
+        let message = parameter.and_then(|parameter| error.message.strip_prefix(&parameter)).unwrap_or(&error.message);
+        TaskProblem::new(&*error.place, message, hint)
     })
 }
 
-/// Refuses a task with a template that cannot be used so.
+/// Refuses a task with a template that does not exist or whose values do not fit.
 pub fn check_templates(task: &Task, templates: &TemplateLibrary) -> Result<(), TaskProblem> {
     let settings = Settings::default();
     let from = |name: &str, with: &BTreeMap<String, ParameterValues>| fill_template(templates, name, with);

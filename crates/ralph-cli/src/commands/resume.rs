@@ -8,12 +8,12 @@ use ralph_core::outcome::{RunEnd, exit_code};
 
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, run_detached};
-use super::loop_target::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use super::output_args::{OutputArgs, OutputMode};
 use super::run::{acquire_run_lease, build_run_resources, run_and_report, with_keeper};
 use super::{block_on, out, run_lookup, run_worktree, task, trust};
 use crate::error::CommandError;
 use ralph_app::config::{SettingsPart, SettingsUse};
+use ralph_app::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use ralph_app::plan::preflight_resumed_run;
 use ralph_app::run::FoundRun;
 use ralph_app::run::refuse_recursion;
@@ -132,9 +132,9 @@ async fn wake_paused_run(store: &Store, row: &RunRow, project: &Project) -> Resu
     };
     let answered = async || Ok(store.command_answer(&id).await?);
     if poll_with_timeout(ANSWER_TIMEOUT, answered).await?.is_none() {
-        return Err(
-            unresponsive_error(&found, owner.as_ref()).with_hint("the order stays: it goes on as soon as it answers")
-        );
+        return Err(unresponsive_error(&found, owner.as_ref())
+            .with_advice("the command stays: the loop resumes as soon as it answers")
+            .into());
     }
     out::print_message(&format!("Resumed Ralph loop for {}", describe_loop(&found)));
     Ok(Some(0))

@@ -5,11 +5,12 @@ use ralph_core::pipeline::TaskProgress;
 use ralph_core::task::{Role, TaskStatus};
 use serde_json::json;
 
-use super::cancel::{end_orphaned_run, find_resumable_run};
+use super::interaction::TerminalInteraction;
 use super::resume::refuse_tracked_state;
 use super::task::open_task_store;
 use super::{block_on, out};
 use crate::error::CommandError;
+use ralph_app::control::{end_orphaned_run, find_resumable_run};
 use ralph_app::run::refuse_recursion;
 use ralph_app::worktrees::{WorktreeOwner, WorktreeReservation};
 use ralph_engine::project::Project;
@@ -107,7 +108,7 @@ async fn rewind_while_reserved<'a>(
     before.restart_from_stage(store, claim, stage).await?;
     // What could still be gone on with would be what comes after the snapshot.
     if let Some(row) = find_resumable_run(store, &name).await? {
-        end_orphaned_run((project, store), &row).await?;
+        end_orphaned_run(project, store, &row, &TerminalInteraction).await?;
     }
     let rewound = worktree::rewind_worktree(site, &tree, to);
     if rewound.is_err() {

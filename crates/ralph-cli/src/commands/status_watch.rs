@@ -7,9 +7,10 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 use rustix::termios::tcgetwinsize;
 
-use super::status::{format_loop_list, load_active_loops};
+use super::status::format_loop_list;
 use super::{out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::control::load_active_work;
 use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{SignalRequest, SignalStream, stop_own_process};
@@ -74,7 +75,7 @@ async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<()
 
 async fn load_loops(store: Option<&Store>, project: &Project) -> Result<Vec<ActiveWork>, CommandError> {
     match store {
-        Some(store) => load_active_loops(store, project).await,
+        Some(store) => Ok(load_active_work(store, project).await?),
         None => Ok(Vec::new()),
     }
 }

@@ -104,7 +104,7 @@ fn a_run_whose_ralph_was_killed_is_said_to_be_dead() {
     attached.wait_for_words("first words");
     run.signal(Signal::KILL);
     let answer = attached.wait_without_invariants().expect(3);
-    assert!(answer.stderr.contains("nobody drives this run any more; `ralph resume "), "{}", answer.stderr);
+    assert!(answer.stderr.contains("no ralph drives this run any more; `ralph resume "), "{}", answer.stderr);
     project.ralph(["attach"]).output().expect(1);
     project.ralph(["attach", &run.run]).output().expect(3);
 }

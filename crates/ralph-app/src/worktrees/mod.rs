@@ -3,4 +3,4 @@ mod project_lock;
 mod reservation;
 
 pub use project_lock::{PROJECT_LOCK, lock_project};
-pub use reservation::{WorktreeOwner, WorktreeReservation, ensure_task_is_free, find_run_by_tree_name};
+pub use reservation::{WorktreeOwner, WorktreeReservation, ensure_task_is_free};

@@ -10,7 +10,8 @@ use ralph_util::private_files;
 
 use crate::control::ControlAdvice;
 use crate::error::{AppError, AppResult, ErrorKind};
-use crate::tasks::{ensure_not_running, unknown_task_error};
+use crate::task::{find_run_by_tree_name, unknown_task_error};
+use crate::tasks::ensure_not_running;
 use crate::view::short_id;
 
 /// Enough time for git. The lease of a process that died is expired earlier.
@@ -25,14 +26,13 @@ pub enum WorktreeOwner {
 impl WorktreeOwner {
     /// Finds the owner of the work tree with this name.
     pub async fn find(store: &Store, name: &str) -> AppResult<Self> {
-        let heads = store.list_tasks().await?;
-        if let Some(head) = heads.iter().find(|head| head.id == name) {
-            return Ok(Self::Task(Box::new(head.clone())));
+        if let Some(task) = store.list_tasks().await?.into_iter().find(|task| task.id == name) {
+            return Ok(Self::Task(Box::new(task)));
         }
         if let Some(run) = find_run_by_tree_name(store, name).await? {
             return Ok(Self::Run(Box::new(run)));
         }
-        Err(unknown_task_error(name, &heads.iter().map(|head| head.id.as_str()).collect::<Vec<_>>()))
+        Err(unknown_task_error(store, name).await?)
     }
 
     /// Returns the name of the work tree.
@@ -50,12 +50,6 @@ impl WorktreeOwner {
             Self::Run(run) => lock_run(project, run).await.map(WorktreeReservation::Run),
         }
     }
-}
-
-/// Returns the run whose work tree has this name.
-pub async fn find_run_by_tree_name(store: &Store, name: &str) -> AppResult<Option<RunRow>> {
-    let Some(part) = name.strip_prefix("run-") else { return Ok(None) };
-    Ok(store.find_runs_by_id_part(part).await?.into_iter().find(|run| short_id(&run.id) == part))
 }
 
 /// Keeps others out of a work tree until it is released.

@@ -17,7 +17,6 @@ mod run;
 mod run_args;
 mod show;
 mod stage_plan;
-mod task_checks;
 
 use clap::{Args, Subcommand};
 
@@ -27,7 +26,7 @@ pub use import_generated::{finish_generation, finish_generation_in};
 pub use stage_plan::{StagePlan, StageRequest, ensure_task_approved, plan_stage};
 
 use crate::error::CommandError;
-use ralph_app::tasks::{self, FoundTask, detect_author as current_author, ensure_may_set_status};
+use ralph_app::task::{self as app_task, FoundTask};
 use ralph_engine::project::Project;
 use ralph_store::{Store, TaskRow};
 
@@ -90,26 +89,21 @@ pub fn create_followup_task(args: &TaskFollowupArgs) -> Result<u8, CommandError>
 
 /// Opens the store of the project here, and creates it if there is none.
 async fn open_or_create_store() -> Result<Store, CommandError> {
-    Ok(tasks::open_or_create_store(&Project::find_here()?).await?)
+    Ok(app_task::open_or_create_store(&Project::find_here()?).await?)
 }
 
 /// Opens the store of the project here, which must have one.
 pub async fn open_task_store() -> Result<Store, CommandError> {
-    Ok(tasks::open_task_store(&Project::find_here()?).await?)
-}
-
-/// Says that a task waits for approval.
-fn approval_notice(id: &str) -> String {
-    format!("an agent wrote what decides about task {id}: look at it, and approve it with `ralph task approve {id}`")
+    Ok(app_task::open_task_store(&Project::find_here()?).await?)
 }
 
 /// Returns a task of the project here, with its store.
 async fn find_task(id: &str) -> Result<(Store, TaskRow), CommandError> {
-    let FoundTask { store, row } = tasks::find_task(&Project::find_here()?, id).await?;
+    let FoundTask { store, row } = app_task::find_task(&Project::find_here()?, id).await?;
     Ok((store, row))
 }
 
 /// There is no task of that id.
 pub fn unknown_task_error(id: &str, ids: &[&str]) -> CommandError {
-    tasks::unknown_task_error(id, ids).into()
+    app_task::unknown_id_error(id, ids).into()
 }

@@ -43,6 +43,8 @@ pub enum Advice {
     /// Create or import tasks.
     CreateTask,
     ListTasks,
+    /// Export a run first.
+    ExportRun,
     /// List the runs.
     ListRuns,
     /// Leave the id out for the newest run.

@@ -2,8 +2,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use ralph_app::maintenance::backup_database;
+use ralph_engine::project::Project;
 
-use super::{block_on, out, run_lookup};
+use super::{block_on, out};
 use crate::error::CommandError;
 
 /// Copies the database of this project into a file, also while runs are going on
@@ -20,11 +22,7 @@ pub struct BackupArgs {
 }
 
 pub fn run(args: &BackupArgs) -> Result<u8, CommandError> {
-    block_on(async {
-        let nothing = || CommandError::preflight_error("this project has no runs yet: there is nothing to copy");
-        let store = run_lookup::open_existing_store().await?.ok_or_else(nothing)?;
-        store.backup_to(&args.file).await?;
-        out::print_note(&format!("copied to {}", args.file.display()));
-        Ok(0)
-    })
+    block_on(async { Ok(backup_database(&Project::find_here()?, &args.file).await?) })?;
+    out::print_note(&format!("copied to {}", args.file.display()));
+    Ok(0)
 }

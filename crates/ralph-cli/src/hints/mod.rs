@@ -46,6 +46,7 @@ pub(crate) fn for_advice(advice: &Advice) -> String {
         Advice::ResumeWithWorker => "`ralph work` resumes its task",
         Advice::CreateTask => "create one with `ralph task create`, or import some with `ralph task import`",
         Advice::ListTasks => "`ralph task list` lists them",
+        Advice::ExportRun => "`ralph export` writes such files; nothing was stored",
         Advice::ListRuns => "`ralph runs` lists them",
         Advice::OmitRunId => "leave it out for the newest run; `ralph runs` lists them",
         Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` has it whole",

@@ -20,7 +20,7 @@ pub enum RetentionError {
     NotOwnFolder { path: PathBuf },
     #[error("{} cannot be removed", path.display())]
     CannotRemove { path: PathBuf, source: io::Error },
-    #[error("the end of {} cannot be put behind it", path.display())]
+    #[error("cannot append the saved tail to {}", path.display())]
     CannotJoin { path: PathBuf, source: io::Error },
 }
 

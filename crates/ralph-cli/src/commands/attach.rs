@@ -20,7 +20,7 @@ use ralph_store::{RunRow, Store};
 /// Follows a run to its end and returns its exit code
 ///
 /// Without RUN, the newest that is running. Shows the last iterations in short and then what happens, as the
-/// run's own terminal would, without its filters. Ctrl-C leaves; the run goes on.
+/// run's own terminal would, without its filters. Ctrl-C leaves; the run continues.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
     run: Option<String>,
@@ -110,7 +110,7 @@ fn print_header(run: &RunRow, past: i64) {
     }
 }
 
-/// Says how the run ended.
+/// Prints how the run ended.
 async fn report_outcome(
     args: &AttachArgs,
     store: &Store,
@@ -142,7 +142,7 @@ fn recorded_end(row: &RunRow) -> Option<RunEnd> {
     })
 }
 
-/// The run is neither complete nor going on.
+/// The run is neither complete nor running.
 fn report_interrupted_run(run: &RunRow) -> u8 {
     out::print_note(&interrupted_notice(&run.id));
     exit_code::NOT_COMPLETE

@@ -8,14 +8,14 @@ use ralph_engine::project::Project;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Copies the database of this project into a file, also while runs are going on
+/// Copies the database of this project into a file, also while runs are active
 ///
-/// The copy is whole and as of one moment; raw logs are not part of it. A file that is there is never overwritten.
+/// The copy is consistent; raw logs are not part of it. An existing file is never overwritten.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   ralph backup ../ralph-backup.db
 
-To put it back:
+To restore it:
   mv .ralph/state .ralph/state.old && mkdir -m 700 .ralph/state && cp ../ralph-backup.db .ralph/state/ralph.db")]
 pub struct BackupArgs {
     file: PathBuf,

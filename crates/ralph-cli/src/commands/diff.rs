@@ -11,9 +11,9 @@ use crate::report::{ColorMode, TextStyle};
 /// Shows what a run changed: the files before it, and after it
 ///
 /// Without RUN, the newest. RUN is the beginning or the end of an id. Files that were not committed are shown too, ignored
-/// ones are not. What a run changed is known if it had checks or a work tree of its own, for the newest 50 of them.
+/// ones are not. ralph knows the changes of the newest 50 runs that had checks or their own work tree.
 #[derive(Debug, Args)]
-#[command(after_help = "Where a run was cut short, or goes on, its work is compared as it is now.")]
+#[command(after_help = "If the run is still running or was interrupted, the files are compared as they are now.")]
 pub struct DiffArgs {
     run: Option<String>,
     /// Shows only which files changed, and how much

@@ -8,7 +8,7 @@ use crate::error::CommandError;
 
 /// Prints a run as one file: a header and its journal, as JSON lines
 ///
-/// Without RUN, the newest. Raw logs stay where they are. `ralph import` reads the file in elsewhere.
+/// Without RUN, the newest. Raw logs stay where they are. `ralph import` imports the file in another project.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   ralph export > run.jsonl")]

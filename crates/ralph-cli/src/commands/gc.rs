@@ -13,26 +13,24 @@ use crate::error::CommandError;
 
 /// Removes the raw logs and the session logs of old runs, and work trees whose work is merged
 ///
-/// The old execution log goes, too. The journal and the notes stay, so that `ralph show` still tells what happened. A run that
-/// is going on is never touched, and nothing is that a link leads to. Work trees of tasks that are over, and of runs that have
-/// ended, are removed if all in them is committed and merged; branches stay. In runs that stay, logs that a killed ralph left
-/// in pieces are put
-/// together.
+/// The old execution log is removed too. The journal and the notes stay, so that `ralph show` still shows the run. Active runs
+/// are never touched, and links are not followed. Work trees of closed tasks and of ended runs are removed if everything in
+/// them is committed and merged; branches stay. In runs that stay, ralph joins logs that a killed ralph left in pieces.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph gc --dry-run
   ralph gc --older-than 7d --keep 20")]
 pub struct GcArgs {
-    /// Only runs that ended at least so long ago
+    /// Only runs that ended at least this long ago
     #[arg(long, value_name = "TIME", default_value = "30d", allow_hyphen_values = true, value_parser = parse_duration)]
     older_than: Duration,
     /// Spares the newest N runs, however old they are
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true, value_parser = parse_kept_runs)]
     keep: u32,
-    /// Forgets these runs for good: journal, results and notes, too
+    /// Removes these runs completely, with journal, results and notes
     #[arg(long)]
     all: bool,
-    /// Says what would be removed, and removes nothing
+    /// Shows what would be removed, and removes nothing
     #[arg(long)]
     dry_run: bool,
     /// Prints one object: dry_run, freed_bytes, runs, old_execution_log_bytes, joined_logs, trees, failures

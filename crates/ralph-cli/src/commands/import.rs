@@ -9,9 +9,9 @@ use ralph_engine::project::Project;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Reads in a run that `ralph export` wrote
+/// Imports a run that `ralph export` wrote
 ///
-/// All or nothing: a file with a mistake changes nothing, and a run that is already here is refused.
+/// All or nothing: a file with an error changes nothing, and a run that the project already has is refused.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     file: PathBuf,

@@ -9,18 +9,18 @@ use crate::error::CommandError;
 
 /// Pauses a loop, by its task or its run
 ///
-/// The iteration that is going on ends first, with its checks; a wait for a rate limit or before a retry is paused at once.
-/// A paused loop uses nothing up, no time either, and stays paused if its ralph dies. `ralph resume` goes on with it.
+/// The current iteration ends first, with its checks; a wait for a rate limit or before a retry is paused at once.
+/// A paused loop uses no budget and no time, and stays paused if its ralph dies. `ralph resume` resumes it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph pause TASK-001            after this iteration
-  ralph pause TASK-001 --now      the agent is stopped, and its iteration is done again later
-  ralph resume TASK-001           goes on")]
+  ralph pause TASK-001 --now      stops the agent; its iteration is repeated later
+  ralph resume TASK-001           resumes it")]
 pub struct PauseArgs {
     /// The id of a task, or the beginning or end of a run's
     #[arg(value_name = "TASK|RUN")]
     id: String,
-    /// Stops what is at work; the iteration is done again after the pause
+    /// Stops the agent and its checks; the iteration is repeated after the pause
     #[arg(long)]
     now: bool,
 }

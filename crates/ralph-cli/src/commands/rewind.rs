@@ -11,22 +11,22 @@ use super::interaction::TerminalInteraction;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Puts the work tree of a task back to what it held after an earlier attempt
+/// Resets the work tree of a task to its files after an earlier attempt
 ///
-/// Without an iteration, lists the attempts. HEAD and files go back; what was not committed then is not committed again.
-/// What the tree holds now is kept first, under a reference that is printed. Files that git ignores stay as they are.
-/// The task goes back too: `ralph work` goes on with that stage.
+/// Without an iteration, lists the attempts. HEAD and files are reset; files that were not committed then are uncommitted again.
+/// The current files are stored first, under a reference that is printed. Files that git ignores stay as they are.
+/// The task is reset too: `ralph work` resumes with that stage.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  ralph rewind TASK-001                  lists the attempts that are kept
+  ralph rewind TASK-001                  lists the stored attempts
   ralph rewind TASK-001 2                the last attempt of iteration 2 of the newest stage
   ralph rewind TASK-001 coder 2")]
 pub struct RewindArgs {
     task: String,
-    /// The stage (the newest one unless you say), and the iteration
+    /// The stage [default: the newest], and the iteration
     #[arg(value_name = "[STAGE] ITERATION", num_args = 0..=2)]
     to: Vec<String>,
-    /// Of a stage that was gone through several times, an earlier round, as the list names it
+    /// An earlier round of a stage that ran several times, as the list names it
     #[arg(long, value_name = "N", requires = "to")]
     earlier: Option<u32>,
     /// Prints one object a line: task, stage, iteration, attempt, earlier, commit, at; after rewinding also kept

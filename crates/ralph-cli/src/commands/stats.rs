@@ -18,7 +18,7 @@ use ralph_util::duration;
 /// Shows what runs came to: success, iterations, cost, tokens and time
 ///
 /// done: completed, of the runs that are over and did not send the work back (back). iterations: mean/median/most. time: at
-/// work, on average. false: claims that were rejected. What nobody knows is said to be unknown, never 0.
+/// work, on average. false: claims that were rejected. Unknown values are shown as unknown, never as 0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph stats

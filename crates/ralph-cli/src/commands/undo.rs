@@ -10,10 +10,10 @@ use serde_json::json;
 use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Puts the files that a run changed back as they were before it
+/// Restores the files that a run changed, as they were before it
 ///
-/// Commits stay: where the run made some, the undoing is a change that you can commit. What lay there is kept, under a
-/// reference that is printed. Nothing is touched if one of these files has been changed since the run.
+/// Commits stay: if the run made some, the restored files are a change that you can commit. The current files are stored first,
+/// under a reference that is printed. ralph changes nothing if one of these files has changed since the run.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     /// The beginning or the end of an id

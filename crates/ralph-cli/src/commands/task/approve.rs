@@ -10,10 +10,10 @@ use ralph_util::sanitize::escape_hidden;
 use crate::commands::{block_on, confirm, out};
 use crate::error::CommandError;
 
-/// Lets tasks be worked on for which an agent wrote what decides
+/// Approves tasks whose criteria an agent wrote
 ///
 /// Shows outcome, acceptance and every command, plugin and template that these tasks would start, as they are, and asks. A
-/// task that was not approved does not run. Editing a task does not approve it.
+/// task that is not approved does not run. Editing a task does not approve it.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").required(true).args(["ids", "spec", "all"])))]
 #[command(after_help = "Examples:
@@ -63,7 +63,7 @@ impl TaskApproveArgs {
     }
 }
 
-/// Shows what decides, and what would be started. An agent may have written it to look like something else.
+/// Shows the criteria, and the commands that would be started. Hidden characters are escaped: an agent wrote them.
 fn print_terms(row: &TaskRow) {
     out::print_message(&escape_hidden(&format!("{}  {}", row.task.id, row.task.title)));
     for start in completion_terms(&row.task) {

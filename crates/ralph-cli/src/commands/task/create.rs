@@ -8,10 +8,10 @@ use super::field_args::{TaskFieldArgs, TaskFileArgs, read_task_file};
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Makes a task
+/// Creates a task
 ///
-/// Outcome and acceptance say when it is done; without them (--no-criteria) the agent's word is all there is. What no flag
-/// says for a role is usual for it: see `docs/guide/tasks.md`.
+/// Outcome and acceptance say when it is done; without them (--no-criteria) ralph relies on the agent's claim. Each role
+/// has defaults for flags that you do not give: see `docs/guide/tasks.md`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task create TASK-001 auth 'Add a login' --outcome 'People can log in' \\
@@ -31,7 +31,7 @@ pub struct TaskCreateArgs {
     title: Option<String>,
     #[command(flatten)]
     file: TaskFileArgs,
-    /// Makes a task that does not say when it is done
+    /// Creates a task that does not say when it is done
     #[arg(long, help_heading = "Completion", conflicts_with_all = ["outcome", "acceptance"])]
     no_criteria: bool,
     #[command(flatten)]

@@ -7,16 +7,16 @@ use ralph_engine::project::Project;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Deletes tasks, all or none; what other tasks depend on stays
+/// Deletes tasks, all or none; a task that others depend on stays
 ///
-/// The work tree of a task and its branch ralph/TASK go too, where nothing is lost with them. A task with work that is not
-/// merged is refused unless you say --leave-work. Runs of a deleted task stay, and `ralph runs` lists them. Agents of a run
+/// The work tree of a task and its branch ralph/TASK are deleted too, if nothing is lost with them. A task with work that is not
+/// merged is refused unless you give --leave-work. Runs of a deleted task stay, and `ralph runs` lists them. Agents of a run
 /// cannot delete tasks.
 #[derive(Debug, Args)]
 pub struct TaskDeleteArgs {
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Leaves work trees and branches where they are; a new task of the same id goes on in them
+    /// Leaves work trees and branches where they are; a new task with the same id continues in them
     #[arg(long)]
     leave_work: bool,
 }

@@ -8,11 +8,10 @@ use super::field_args::{TaskFieldArgs, parse_status};
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Changes a task: what a flag says replaces what was there
+/// Changes a task: each flag replaces a field
 ///
-/// A run that is going on keeps the criteria with which it began. What waits for approval goes on waiting: only `ralph
-/// task approve` approves. Where an agent of a run changes what done means, that waits for approval; the status of a task
-/// is not an agent's to set.
+/// An active run keeps the criteria with which it started. A task that waits for approval keeps waiting: only `ralph task
+/// approve` approves. If an agent of a run changes the criteria, they wait for approval; an agent cannot set the status.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task edit TASK-001 --priority 1 --depends TASK-000

@@ -8,7 +8,7 @@ use super::field_args::TaskFieldArgs;
 use crate::commands::block_on;
 use crate::error::CommandError;
 
-/// Makes a task from one that was worked on; it inherits spec, priority and criteria
+/// Creates a task that follows another one; it inherits spec, priority and criteria
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task followup TASK-001 TASK-001b

@@ -14,15 +14,15 @@ use crate::commands::interaction::TerminalInteraction;
 use crate::commands::{block_on, out};
 use crate::error::CommandError;
 
-/// Reads tasks from a file, all or none: YAML, prd.json or a Markdown check list
+/// Imports tasks from a file, all or none: YAML, prd.json or a Markdown check list
 ///
 /// YAML is a list of tasks or a single `task:`. The stories of prd.json become tasks; those with `passes: true` are done.
-/// In Markdown each `- [ ] ID: title` at the edge is a task, and what is indented below it are its acceptance criteria.
+/// In Markdown each `- [ ] ID: title` without indentation is a task, and the indented lines below it are its acceptance criteria.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph task import tasks.yaml
   ralph task import prd.json --spec shop
-  ralph task import tasks.yaml --dry-run      says what is wrong with it, and stores nothing
+  ralph task import tasks.yaml --dry-run      reports errors, and stores nothing
   ralph task import - --format markdown < TODO.md")]
 pub struct TaskImportArgs {
     /// The file; - is standard input
@@ -30,13 +30,13 @@ pub struct TaskImportArgs {
     /// The spec of tasks that name none
     #[arg(long, value_name = "ID")]
     spec: Option<String>,
-    /// How it is written [usual: by the name of the file]
+    /// The format [default: by the name of the file]
     #[arg(long, value_enum)]
     format: Option<TaskFormatArg>,
     /// An agent wrote it: its checks are not started before `ralph task approve`
     #[arg(long)]
     by_agent: bool,
-    /// Holds the file against everything that could be wrong, and stores nothing
+    /// Checks the file, and stores nothing
     #[arg(long)]
     dry_run: bool,
     /// Prints an array of objects with id and status

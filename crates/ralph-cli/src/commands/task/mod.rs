@@ -1,4 +1,4 @@
-//! `ralph task`: what is to be done, and what done means.
+//! `ralph task`: the tasks of a project.
 mod approve;
 mod create;
 mod delete;
@@ -103,7 +103,7 @@ async fn find_task(id: &str) -> Result<(Store, TaskRow), CommandError> {
     Ok((store, row))
 }
 
-/// There is no task of that id.
+/// There is no task with this id.
 pub fn unknown_task_error(id: &str, ids: &[&str]) -> CommandError {
     app_task::unknown_id_error(id, ids).into()
 }

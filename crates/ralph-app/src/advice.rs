@@ -1,6 +1,9 @@
 //! What a person can do about a failed use case. Where a command or a flag is the answer, the advice only says which: a screen
 //! knows how it is typed, or shows a button instead.
 
+use crate::control::ControlAdvice;
+use crate::tasks::TaskAdvice;
+
 /// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advice {
@@ -52,11 +55,11 @@ pub enum Advice {
     },
     /// Review the commands of an imported run, and approve them.
     ApproveImportedCommands,
-    /// The recorded runs may be a stranger's: start a new one.
-    StartOwnRun,
     /// Create or import tasks.
     CreateTask,
     ListTasks,
+    /// Export a run first.
+    ExportRun,
     /// List the runs.
     ListRuns,
     /// Leave the id out for the newest run.
@@ -67,6 +70,10 @@ pub enum Advice {
     FollowEndedRun,
     /// Create the prompt file with the project template.
     InitializeProject,
+    /// Another person may have written the recorded runs: start a new run.
+    DistrustRecordedRuns,
+    Control(ControlAdvice),
+    Task(TaskAdvice),
 }
 
 impl From<&str> for Advice {

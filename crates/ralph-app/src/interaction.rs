@@ -1,8 +1,8 @@
 //! How a use case reaches a person while it works.
 use crate::config::ProjectCommand;
 
-/// The person in front of a screen, as far as a use case needs one.
-pub trait Interaction {
+/// The person in front of a screen, as far as a use case needs one. `Sync`, so that a server can spawn use cases.
+pub trait Interaction: Sync {
     /// Shows a remark that needs no answer.
     fn show_note(&self, text: &str);
 
@@ -10,7 +10,7 @@ pub trait Interaction {
     fn approve_commands(&self, commands: &[ProjectCommand]) -> bool;
 }
 
-/// Nobody is there: remarks are dropped and nothing is approved. For servers and schedulers.
+/// No person is there: remarks are dropped and nothing is approved. For servers and schedulers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoInteraction;
 

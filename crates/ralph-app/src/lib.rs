@@ -1,17 +1,20 @@
 //! The use cases of ralph, with plain inputs and results. The command line, and every other screen, calls these and formats what comes back.
 pub mod advice;
 pub mod config;
+pub mod control;
 pub mod demo;
 pub mod doctor;
 pub mod error;
 pub mod init;
 pub mod interaction;
 pub mod landing;
+pub mod maintenance;
 pub mod plan;
-pub mod retention;
 pub mod run;
 pub mod task;
+pub mod tasks;
 pub mod trust;
 pub mod verification;
 pub mod view;
 pub mod work;
+pub mod worktrees;

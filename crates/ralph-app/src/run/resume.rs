@@ -1,7 +1,6 @@
 //! Rebuilds the plan of a stored run, so that it can be resumed.
 use std::io;
 
-use ralph_engine::git;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{OutputVisibility, ResumeTarget, RunPlan, RunSpec, RunSpecError, StoredAgent};
 use ralph_store::{RunRow, StoredRun};
@@ -13,17 +12,6 @@ use crate::config::{ConfigSource, SettingsPart, SettingsUse};
 use crate::error::{AppError, AppResult, ErrorKind};
 use crate::interaction::Interaction;
 use crate::trust::ensure_use_approved;
-
-/// Refuses stored runs that git tracks: they came with the repository, and resuming one would start a stranger's commands.
-pub fn refuse_tracked_state(project: &Project) -> AppResult<()> {
-    let state = project.state_folder();
-    if !git::is_tracked(&project.root, &state)? {
-        return Ok(());
-    }
-    Err(AppError::from_message(ErrorKind::StateUnusable, "the recorded runs came with the repository")
-        .with_cause(format!("git tracks files in {}", state.display()))
-        .with_advice(Advice::StartOwnRun))
-}
 
 /// How a stored run is to be resumed.
 pub struct ResumeRequest<'a> {

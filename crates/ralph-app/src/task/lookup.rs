@@ -39,12 +39,17 @@ pub async fn find_task(project: &Project, id: &str) -> AppResult<FoundTask> {
 /// Returns the error for an id that no task has, with the nearest one that exists.
 pub async fn unknown_task_error(store: &Store, id: &str) -> AppResult<AppError> {
     let tasks = store.list_tasks().await?;
-    let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+    Ok(unknown_id_error(id, &tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>()))
+}
+
+/// Like [`unknown_task_error`], with the ids that exist.
+#[must_use]
+pub fn unknown_id_error(id: &str, known_ids: &[&str]) -> AppError {
     let failure = AppError::invalid_request(format!("there is no task {id:?} here"));
-    Ok(match suggest::nearest_name(id, &ids) {
+    match suggest::nearest_name(id, known_ids) {
         Some(near) => failure.with_advice(format!("did you mean {near}?")),
         None => failure.with_advice(Advice::ListTasks),
-    })
+    }
 }
 
 /// Returns the run that worked in a work tree of that name, such as `run-3f2a9c41`.

@@ -19,7 +19,8 @@ pub use file::{
     read_verification_file,
 };
 pub use lookup::{
-    FoundTask, find_run_by_tree_name, find_task, open_or_create_store, open_task_store, unknown_task_error,
+    FoundTask, find_run_by_tree_name, find_task, open_or_create_store, open_task_store, unknown_id_error,
+    unknown_task_error,
 };
 pub use origin::TaskOrigin;
 pub use parser::ParsedTask;

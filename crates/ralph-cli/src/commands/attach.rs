@@ -5,11 +5,12 @@ use std::time::Duration;
 use clap::Args;
 use ralph_core::outcome::{Outcome, RunEnd, exit_code};
 
-use super::follow::{FollowResult, FollowUntil, JournalProgress, follow_journal, interrupted_notice};
+use super::journal_output::{interrupted_notice, reader_status};
 use super::run::{ProofLevel, RunSummary};
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
 use crate::report::{PlainReport, ReportDetail, RunReplay, ThreadedReporter};
+use ralph_app::control::{FollowResult, FollowUntil, JournalFollower, JournalProgress};
 use ralph_app::run::FoundRun;
 use ralph_app::view::{event_json_line, pluralize, short_id};
 use ralph_engine::project::Project;
@@ -19,7 +20,7 @@ use ralph_store::{RunRow, Store};
 /// Follows a run to its end and returns its exit code
 ///
 /// Without RUN, the newest that is running. Shows the last iterations in short and then what happens, as the
-/// run's own terminal would, without its filters. Ctrl-C leaves; the run goes on.
+/// run's own terminal would, without its filters. Ctrl-C leaves; the run continues.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
     run: Option<String>,
@@ -48,18 +49,24 @@ pub fn run(args: &AttachArgs) -> Result<u8, CommandError> {
 }
 
 async fn follow_run(args: &AttachArgs, store: &Store, run: &RunRow) -> Result<FollowResult, CommandError> {
+    let project = Project::find_here()?;
+    let follower = JournalFollower { project: &project, store, run: &run.id, until: FollowUntil::RunEnd };
     if args.json {
-        let show = |rows: &[_], _| rows.iter().for_each(|row| out::print_line(&event_json_line(&run.id, row)));
-        return follow_journal(store, &run.id, FollowUntil::RunEnd, show).await;
+        let show = |rows: &[_], _| {
+            rows.iter().for_each(|row| out::print_line(&event_json_line(&run.id, row)));
+            reader_status()
+        };
+        return Ok(follower.follow_journal(show).await?);
     }
     let mut replay = start_replay(args, run)?;
-    let show = |rows: &[_], place| {
+    let show = |rows: &[_], progress| {
         replay.show_facts(rows);
-        if place == JournalProgress::CaughtUp {
+        if progress == JournalProgress::CaughtUp {
             replay.catch_up();
         }
+        reader_status()
     };
-    follow_journal(store, &run.id, FollowUntil::RunEnd, show).await
+    Ok(follower.follow_journal(show).await?)
 }
 
 fn start_replay(args: &AttachArgs, run: &RunRow) -> Result<RunReplay<ThreadedReporter>, CommandError> {
@@ -103,7 +110,7 @@ fn print_header(run: &RunRow, past: i64) {
     }
 }
 
-/// Says how the run ended.
+/// Prints how the run ended.
 async fn report_outcome(
     args: &AttachArgs,
     store: &Store,
@@ -135,7 +142,7 @@ fn recorded_end(row: &RunRow) -> Option<RunEnd> {
     })
 }
 
-/// The run is neither complete nor going on.
+/// The run is neither complete nor running.
 fn report_interrupted_run(run: &RunRow) -> u8 {
     out::print_note(&interrupted_notice(&run.id));
     exit_code::NOT_COMPLETE

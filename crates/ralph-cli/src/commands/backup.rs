@@ -2,29 +2,27 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use ralph_app::maintenance::backup_database;
+use ralph_engine::project::Project;
 
-use super::{block_on, out, run_lookup};
+use super::{block_on, out};
 use crate::error::CommandError;
 
-/// Copies the database of this project into a file, also while runs are going on
+/// Copies the database of this project into a file, also while runs are active
 ///
-/// The copy is whole and as of one moment; raw logs are not part of it. A file that is there is never overwritten.
+/// The copy is consistent; raw logs are not part of it. An existing file is never overwritten.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   ralph backup ../ralph-backup.db
 
-To put it back:
+To restore it:
   mv .ralph/state .ralph/state.old && mkdir -m 700 .ralph/state && cp ../ralph-backup.db .ralph/state/ralph.db")]
 pub struct BackupArgs {
     file: PathBuf,
 }
 
 pub fn run(args: &BackupArgs) -> Result<u8, CommandError> {
-    block_on(async {
-        let nothing = || CommandError::preflight_error("this project has no runs yet: there is nothing to copy");
-        let store = run_lookup::open_existing_store().await?.ok_or_else(nothing)?;
-        store.backup_to(&args.file).await?;
-        out::print_note(&format!("copied to {}", args.file.display()));
-        Ok(0)
-    })
+    block_on(async { Ok(backup_database(&Project::find_here()?, &args.file).await?) })?;
+    out::print_note(&format!("copied to {}", args.file.display()));
+    Ok(0)
 }

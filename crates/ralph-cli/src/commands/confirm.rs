@@ -4,16 +4,17 @@ use std::io::{self, BufRead, IsTerminal};
 use super::out;
 use crate::error::CommandError;
 
-/// Tells whether somebody sits there who could answer.
+/// Returns whether a person can answer.
 pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Lets go on only who says yes to what was shown.
+/// Fails unless the person approves what was shown.
 pub fn require_confirmation(what: &str) -> Result<(), CommandError> {
     let refused = |words: &str| CommandError::preflight_error(format!("{what}: {words}"));
     if !is_interactive() {
-        return Err(refused("there is nobody to ask").with_hint("look at the commands above; then add --yes"));
+        return Err(refused("this is not a terminal, so ralph cannot ask")
+            .with_hint("review the commands above; then add --yes"));
     }
     match ask_yes_no("May these be started? [y/N] ") {
         true => Ok(()),

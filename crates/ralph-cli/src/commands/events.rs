@@ -1,11 +1,13 @@
 //! `ralph events`.
 use clap::Args;
 
-use super::follow::{FollowResult, FollowUntil, follow_journal, interrupted_notice};
+use super::journal_output::{interrupted_notice, reader_status};
 use super::{block_on, out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::control::{FollowResult, FollowUntil, JournalFollower};
 use ralph_app::run::FoundRun;
 use ralph_app::view::event_json_line;
+use ralph_engine::project::Project;
 
 /// Prints the journal of a run as JSON lines
 ///
@@ -25,8 +27,13 @@ pub fn run(args: &EventsArgs) -> Result<u8, CommandError> {
     let until = if args.follow { FollowUntil::RunEnd } else { FollowUntil::Now };
     block_on(async {
         let FoundRun { store, run } = run_lookup::find_run(args.run.as_deref()).await?;
-        let show = |rows: &[_], _| rows.iter().for_each(|row| out::print_line(&event_json_line(&run.id, row)));
-        match follow_journal(&store, &run.id, until, show).await? {
+        let project = Project::find_here()?;
+        let follower = JournalFollower { project: &project, store: &store, run: &run.id, until };
+        let show = |rows: &[_], _| {
+            rows.iter().for_each(|row| out::print_line(&event_json_line(&run.id, row)));
+            reader_status()
+        };
+        match follower.follow_journal(show).await? {
             FollowResult::Finished | FollowResult::StoppedReading => {}
             FollowResult::Interrupted => out::print_note(&interrupted_notice(&run.id)),
         }

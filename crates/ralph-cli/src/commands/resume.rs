@@ -8,17 +8,18 @@ use ralph_core::outcome::{RunEnd, exit_code};
 use super::config_args::ConfigArgs;
 use super::detach::{DetachArgs, run_detached};
 use super::interaction::TerminalInteraction;
-use super::loop_target::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use super::output_args::{OutputArgs, OutputMode};
 use super::run::{acquire_run_lease, build_run_resources, run_and_report, with_keeper};
-use super::worktree_reservation::ensure_task_is_free;
 use super::{block_on, out, run_lookup, signal_exit_code, task};
 use crate::error::CommandError;
+use ralph_app::control::{ANSWER_TIMEOUT, describe_loop, poll_with_timeout, unresponsive_error};
 use ralph_app::plan::preflight_resumed_run;
-use ralph_app::run::FoundRun;
-use ralph_app::run::refuse_recursion;
-use ralph_app::run::{RebuiltRun, ResumeRequest, kill_leftover_processes, refuse_tracked_state, set_up_worktree};
+use ralph_app::run::{
+    FoundRun, RebuiltRun, ResumeRequest, kill_leftover_processes, refuse_recursion, refuse_tracked_state,
+    set_up_worktree,
+};
 use ralph_app::view::{event_json_line, short_id};
+use ralph_app::worktrees::ensure_task_is_free;
 use ralph_engine::control::{CommandDelivery, DriverStatus, find_driver, send_command};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{
@@ -126,9 +127,9 @@ async fn wake_paused_run(store: &Store, row: &RunRow, project: &Project) -> Resu
     let CommandDelivery::Queued { id } = sent else { return Ok(None) };
     let answered = async || Ok(store.command_answer(&id).await?);
     if poll_with_timeout(ANSWER_TIMEOUT, answered).await?.is_none() {
-        return Err(
-            unresponsive_error(&found, owner.as_ref()).with_hint("the order stays: it goes on as soon as it answers")
-        );
+        return Err(unresponsive_error(&found, owner.as_ref())
+            .with_advice("the command stays: the loop resumes as soon as it answers")
+            .into());
     }
     out::print_message(&format!("Resumed Ralph loop for {}", describe_loop(&found)));
     Ok(Some(0))

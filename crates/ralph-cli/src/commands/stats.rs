@@ -8,16 +8,17 @@ use jiff::{SignedDuration, Timestamp};
 use ralph_core::event::UnixMillis;
 
 use super::value_parsers::parse_group_limit;
-use super::{block_on, out, run_lookup};
+use super::{block_on, out};
 use crate::error::CommandError;
-use ralph_app::view::StatsView;
+use ralph_app::maintenance::{StatsRequest, load_stats};
+use ralph_engine::project::Project;
 use ralph_store::StatsGrouping;
 use ralph_util::duration;
 
 /// Shows what runs came to: success, iterations, cost, tokens and time
 ///
 /// done: completed, of the runs that are over and did not send the work back (back). iterations: mean/median/most. time: at
-/// work, on average. false: claims that were rejected. What nobody knows is said to be unknown, never 0.
+/// work, on average. false: claims that were rejected. Unknown values are shown as unknown, never as 0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ralph stats
@@ -49,14 +50,14 @@ enum StatsGroupBy {
 }
 
 impl StatsGroupBy {
-    fn store_grouping(self) -> (StatsGrouping, &'static str) {
+    fn store_grouping(self) -> StatsGrouping {
         match self {
-            Self::Role => (StatsGrouping::Role, "role"),
-            Self::Agent => (StatsGrouping::Agent, "agent"),
-            Self::Model => (StatsGrouping::Model, "model"),
-            Self::Task => (StatsGrouping::Task, "task"),
-            Self::Spec => (StatsGrouping::Spec, "spec"),
-            Self::Iteration => (StatsGrouping::Iteration, "iteration"),
+            Self::Role => StatsGrouping::Role,
+            Self::Agent => StatsGrouping::Agent,
+            Self::Model => StatsGrouping::Model,
+            Self::Task => StatsGrouping::Task,
+            Self::Spec => StatsGrouping::Spec,
+            Self::Iteration => StatsGrouping::Iteration,
         }
     }
 }
@@ -85,18 +86,13 @@ impl SinceFilter {
 }
 
 pub fn run(args: &StatsArgs) -> Result<u8, CommandError> {
-    let (grouping, name) = args.by.store_grouping();
-    // What lies before all times leaves nothing out.
-    let since = args.since.and_then(SinceFilter::to_timestamp).unwrap_or(UnixMillis(0));
-    let view = block_on(async {
-        let Some(store) = run_lookup::open_existing_store().await? else {
-            return Ok(StatsView::new(name, Vec::new(), Vec::new(), 0));
-        };
-        let total = store.run_stats(StatsGrouping::All, since, args.limit).await?;
-        let groups = store.run_stats(grouping, since, args.limit).await?;
-        store.close().await;
-        Ok(StatsView::new(name, groups, total, args.limit as usize))
-    })?;
+    let request = StatsRequest {
+        grouping: args.by.store_grouping(),
+        // A time before all times selects every run.
+        since: args.since.and_then(SinceFilter::to_timestamp).unwrap_or(UnixMillis(0)),
+        limit: args.limit,
+    };
+    let view = block_on(async { Ok(load_stats(&Project::find_here()?, request).await?) })?;
     if args.json {
         out::print_line(&view.to_json().to_string());
     } else if view.is_empty() {

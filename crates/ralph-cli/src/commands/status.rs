@@ -1,16 +1,14 @@
 //! `ralph status`.
 use clap::Args;
 
-use super::loop_target::current_time;
 use super::{block_on, out, run_lookup, status_watch};
 use crate::error::CommandError;
-use ralph_app::view::{ActiveWork, LoopLiveness, LoopView, TaskSetup};
-use ralph_engine::control::{DriverStatus, find_driver};
-use ralph_engine::lock::RunOwner;
+use ralph_app::control::load_active_work;
+use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
-use ralph_store::{LeaseRow, Store};
+use ralph_engine::run_driver::Clock;
 
-/// Says which loops are going on, where they are and what they do
+/// Shows the loops that are running, where they are and what they do
 ///
 /// A loop goes by its task, or by the end of its run's id where it has none. One whose ralph died is shown as such.
 #[derive(Debug, Args)]
@@ -35,7 +33,7 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
         }
         let store = run_lookup::open_existing_store().await?;
         let loops = match &store {
-            Some(store) => load_active_loops(store, &project).await?,
+            Some(store) => load_active_work(store, &project).await?,
             None => Vec::new(),
         };
         if args.json {
@@ -49,37 +47,12 @@ pub fn run(args: &StatusArgs) -> Result<u8, CommandError> {
     })
 }
 
-/// Returns the loops that are going on, or were when their ralph died.
-pub async fn load_active_loops(store: &Store, project: &Project) -> Result<Vec<ActiveWork>, CommandError> {
-    // In this order: what begins meanwhile is seen twice rather than not at all.
-    let leases = store.list_leases().await?;
-    let rows = store.running_loops().await?;
-    let tasks: Vec<String> = rows.iter().filter_map(|row| row.run.task.clone()).collect();
-    let view = |row| {
-        let life = match find_driver(project, &row) {
-            DriverStatus::Driven(_) => LoopLiveness::Driven,
-            DriverStatus::NotDriven => LoopLiveness::Died,
-        };
-        ActiveWork::Loop(Box::new(LoopView::new(row, life)))
-    };
-    let is_at_work = |lease: &LeaseRow| {
-        let owner = RunOwner::parse(&lease.owner);
-        !lease.is_expired
-            && !tasks.contains(&lease.task_lease.task_id)
-            && owner.is_some_and(|it| !it.process.has_exited_here())
-    };
-    let set_up = leases.iter().filter(|lease| is_at_work(lease));
-    let set_up = set_up.map(|lease| ActiveWork::SettingUp(TaskSetup { task_id: lease.task_lease.task_id.clone() }));
-    let set_up: Vec<ActiveWork> = set_up.collect();
-    Ok(rows.into_iter().map(view).chain(set_up).collect())
-}
-
 /// Returns the list for people.
 pub fn format_loop_list(loops: &[ActiveWork]) -> String {
     if loops.is_empty() {
         return "No active Ralph loops\n".to_owned();
     }
-    let now = current_time();
+    let now = Clock::wall_now();
     let mut text = String::from("Active Ralph Loops:\n");
     for view in loops {
         text.push_str(&format!("  {}\n", view.to_line(now)));

@@ -7,25 +7,26 @@ use ralph_core::event::StopSignal;
 use ralph_core::outcome::{RunEnd, exit_code};
 use rustix::termios::tcgetwinsize;
 
-use super::status::{format_loop_list, load_active_loops};
+use super::status::format_loop_list;
 use super::{out, run_lookup};
 use crate::error::CommandError;
+use ralph_app::control::load_active_work;
 use ralph_app::view::ActiveWork;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{SignalRequest, SignalStream, stop_own_process};
 use ralph_store::Store;
 
-/// How often it is looked.
+/// How often the loops are read.
 const STATUS_REFRESH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The other screen of the terminal, without a cursor; and back.
 const ENTER_ALTERNATE_SCREEN: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?25h\x1b[?1049l";
 
-/// A terminal of which nobody knows the size.
+/// The size of a terminal that does not report one.
 const DEFAULT_TERMINAL_SIZE: (usize, usize) = (24, 80);
 
-/// Shows the loops until somebody stops it, or nobody reads any more. The terminal is left as it was found.
+/// Shows the loops until a signal stops it, or until the reader has gone. Restores the terminal.
 pub async fn watch_status(project: &Project, json: bool) -> Result<u8, CommandError> {
     let is_screen = io::stdout().is_terminal() && !json;
     if is_screen {
@@ -57,7 +58,7 @@ async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<()
     let mut store = None;
     let mut tracker = LoopChangeTracker::default();
     while out::has_reader() {
-        // A project may get its first run while somebody watches.
+        // A project may get its first run meanwhile.
         if store.is_none() {
             store = run_lookup::open_existing_store().await?;
         }
@@ -74,7 +75,7 @@ async fn show_loops(project: &Project, json: bool, is_screen: bool) -> Result<()
 
 async fn load_loops(store: Option<&Store>, project: &Project) -> Result<Vec<ActiveWork>, CommandError> {
     match store {
-        Some(store) => load_active_loops(store, project).await,
+        Some(store) => Ok(load_active_work(store, project).await?),
         None => Ok(Vec::new()),
     }
 }
@@ -98,7 +99,7 @@ fn render_frame(text: &str, (rows, columns): (usize, usize)) -> String {
     format!("\x1b[H{}\x1b[J", lines.iter().map(cut).collect::<Vec<_>>().join("\r\n"))
 }
 
-/// What was told of each loop.
+/// The last printed line of each loop.
 #[derive(Default)]
 struct LoopChangeTracker {
     printed_lines: BTreeMap<String, String>,

@@ -1,27 +1,19 @@
 //! `ralph undo`.
 use clap::Args;
+use ralph_app::maintenance::{UndoReport, undo_run};
+use ralph_app::view::{pluralize, short_id};
 use ralph_core::outcome::exit_code;
+use ralph_engine::project::Project;
+use ralph_util::sanitize::escape_hidden;
 use serde_json::json;
 
-use super::diff::worktree_root;
-use super::worktree_reservation::WorktreeOwner;
-use super::{block_on, out, run_lookup};
+use super::{block_on, out};
 use crate::error::CommandError;
-use ralph_app::landing::try_lock_project;
-use ralph_app::run::FoundRun;
-use ralph_app::run::refuse_recursion;
-use ralph_app::run::refuse_tracked_state;
-use ralph_app::view::{pluralize, short_id};
-use ralph_engine::project::Project;
-use ralph_engine::run_driver::RunSpec;
-use ralph_engine::worktree::{self, UndoResult};
-use ralph_store::{RunRow, Store};
-use ralph_util::sanitize::escape_hidden;
 
-/// Puts the files that a run changed back as they were before it
+/// Restores the files that a run changed, as they were before it
 ///
-/// Commits stay: where the run made some, the undoing is a change that you can commit. What lay there is kept, under a
-/// reference that is printed. Nothing is touched if one of these files has been changed since the run.
+/// Commits stay: if the run made some, the restored files are a change that you can commit. The current files are stored first,
+/// under a reference that is printed. ralph changes nothing if one of these files has changed since the run.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
     /// The beginning or the end of an id
@@ -32,41 +24,16 @@ pub struct UndoArgs {
 }
 
 pub fn run(args: &UndoArgs) -> Result<u8, CommandError> {
-    let project = Project::find_here()?;
-    refuse_recursion(&project)?;
-    refuse_tracked_state(&project)?;
-    block_on(async {
-        let FoundRun { store, run } = run_lookup::find_run(Some(&args.run)).await?;
-        if run.status == "running" {
-            return Err(CommandError::preflight_error(format!("run {} goes on", short_id(&run.id)))
-                .with_hint("stop it first, or wait for its end"));
-        }
-        let undone = undo_run(&project, &store, &run).await;
-        store.close().await;
-        let undone = undone?;
-        let files: Vec<String> = undone.files.iter().map(|file| file.display().to_string()).collect();
-        if args.json {
-            out::print_line(&json!({ "run": run.id, "files": files, "kept": undone.backup_ref }).to_string());
-            return Ok(exit_code::COMPLETED);
-        }
-        files.iter().for_each(|file| out::print_line(&escape_hidden(file)));
-        let count = i64::try_from(files.len()).unwrap_or(i64::MAX);
-        out::print_line(&format!("{} of run {} put back", pluralize(count, "file"), short_id(&run.id)));
-        out::print_line(&format!("what lay there is kept: {}", undone.backup_ref));
-        Ok(exit_code::COMPLETED)
-    })
-}
-
-/// Undoes it while nobody else works in the files.
-async fn undo_run(project: &Project, store: &Store, run: &RunRow) -> Result<UndoResult, CommandError> {
-    let root = worktree_root(project, run)?;
-    let settings = RunSpec::parse(&run.settings).ok();
-    let Some(name) = settings.as_ref().and_then(RunSpec::worktree_name) else {
-        let _held = try_lock_project(project, "lock").await?;
-        return Ok(worktree::undo_run(&root, &run.id)?);
-    };
-    let reservation = WorktreeOwner::find(store, name).await?.reserve_worktree(store, project).await?;
-    let undone = worktree::undo_run(&root, &run.id);
-    reservation.release(store).await?;
-    Ok(undone?)
+    let undone = block_on(async { Ok(undo_run(&Project::find_here()?, &args.run).await?) })?;
+    let UndoReport { run_id, files, backup_ref } = undone;
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    if args.json {
+        out::print_line(&json!({ "run": run_id, "files": files, "kept": backup_ref }).to_string());
+        return Ok(exit_code::COMPLETED);
+    }
+    files.iter().for_each(|file| out::print_line(&escape_hidden(file)));
+    let count = i64::try_from(files.len()).unwrap_or(i64::MAX);
+    out::print_line(&format!("restored {} of run {}", pluralize(count, "file"), short_id(&run_id)));
+    out::print_line(&format!("the files before are kept: {backup_ref}"));
+    Ok(exit_code::COMPLETED)
 }

@@ -104,7 +104,7 @@ fn a_run_whose_ralph_was_killed_is_said_to_be_dead() {
     attached.wait_for_words("first words");
     run.signal(Signal::KILL);
     let answer = attached.wait_without_invariants().expect(3);
-    assert!(answer.stderr.contains("nobody drives this run any more; `ralph resume "), "{}", answer.stderr);
+    assert!(answer.stderr.contains("no ralph drives this run any more; `ralph resume "), "{}", answer.stderr);
     project.ralph(["attach"]).output().expect(1);
     project.ralph(["attach", &run.run]).output().expect(3);
 }
@@ -114,7 +114,7 @@ fn a_run_whose_ralph_was_killed_is_said_to_be_dead() {
 fn where_nothing_runs_there_is_nothing_to_follow() {
     let project = Project::new();
     let nothing = project.ralph(["attach"]).output().expect(1).stderr;
-    assert!(nothing.contains("no run is going on"), "{nothing}");
+    assert!(nothing.contains("no run is active in this project"), "{nothing}");
     project.run(&["complete"]).output().expect(0);
     let nothing = project.ralph(["attach"]).output().expect(1).stderr;
     assert!(nothing.contains("hint: `ralph attach RUN` shows the end of an earlier one"), "{nothing}");

@@ -296,7 +296,7 @@ fn a_forged_or_cut_file_is_not_believed() {
     let rejected = whole.replace("\"verdict\":\"accepted\"", "\"verdict\":\"rejected\"");
     assert!(refused(rejected).contains("did not accept the claim"));
     let id = serde_json::from_str::<Value>(lines[0]).unwrap()["id"].as_str().unwrap().to_owned();
-    assert!(refused(whole.replace(&id, "../../x")).contains("no UUID"));
+    assert!(refused(whole.replace(&id, "../../x")).contains("not a UUID"));
     assert_eq!(elsewhere.ralph(["runs", "--json"]).output().expect(0).stdout, "[]\n");
 }
 

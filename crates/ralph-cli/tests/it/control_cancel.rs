@@ -99,7 +99,7 @@ fn a_cancel_by_the_name_of_its_task_cancels_the_task_and_a_retry_makes_it_ready_
     was_cancelled(&running.wait().expect(9));
     assert_eq!(task_status(&project), "cancelled");
     let told = beside(&project, &["cancel", "T-1"]).expect(0);
-    assert_eq!(told.stdout, "T-1 was cancelled already\n");
+    assert_eq!(told.stdout, "T-1 was already cancelled\n");
     assert_eq!(beside(&project, &["retry", "T-1"]).expect(0).stdout, "T-1 is ready again\n");
     assert_eq!(task_status(&project), "todo");
     stage(&project, &["complete"]).output().expect(0);
@@ -143,7 +143,7 @@ fn of_two_that_cancel_at_once_one_cancels_and_the_other_says_that_it_is_so_alrea
     let mut told = both.map(|call| call.wait_without_invariants().expect(0).stdout);
     told.sort();
     assert!(told[0].starts_with("Cancelled Ralph loop for "), "{told:?}");
-    assert!(told[1].ends_with(" was cancelled already\n"), "{told:?}");
+    assert!(told[1].ends_with(" was already cancelled\n"), "{told:?}");
     let answer = running.wait().expect(9);
     assert_eq!(answer.named("stop.requested").len(), 1);
 }
@@ -250,7 +250,7 @@ fn ctrl_c_ends_the_waiting_and_not_the_cancelling() {
     running.wait_for_event("stop.requested");
     cancel.signal(Signal::INT);
     let left = cancel.wait_without_invariants().expect(130);
-    assert!(left.stderr.contains("what was told to end ends all the same"), "{}", left.stderr);
+    assert!(left.stderr.contains("stopped waiting; the loop still ends"), "{}", left.stderr);
     was_cancelled(&running.wait().expect(9));
 }
 
@@ -273,7 +273,7 @@ fn unknown_ids_are_refused_with_a_suggestion() {
 fn a_task_that_nobody_works_on_is_cancelled_at_once_and_one_that_is_done_is_not() {
     let project = with_task();
     let told = project.ralph(["cancel", "T-1"]).output().expect(0);
-    assert_eq!(told.stdout, "Cancelled T-1; nobody worked on it\n");
+    assert_eq!(told.stdout, "Cancelled T-1; no loop was running for it\n");
     assert_eq!(task_status(&project), "cancelled");
     project.ralph(["task", "edit", "T-1", "--status", "done"]).output().expect(0);
     for command in ["cancel", "retry"] {
@@ -298,7 +298,7 @@ fn a_cancel_gives_the_grace_and_leaves_nothing_behind() {
     assert!(took >= grace, "it had its grace: {took:?}");
     let most = grace + Duration::from_secs(1) + polite * 10;
     assert!(took <= most, "it was gone after {took:?}, and {most:?} are allowed (polite: {polite:?})");
-    assert!(told.contains("what is at work has at most 1500ms to stop, and is killed then"), "{told}");
+    assert!(told.contains("the agent and its checks have at most 1500ms to stop; then they are killed"), "{told}");
 }
 
 /// Cancels a loop whose agent behaves so. Returns how long it took by its own record, and what people were told.

@@ -122,7 +122,7 @@ fn nobody_can_pause_what_nobody_drives() {
     let project = Project::new();
     let id = project.run(&["complete"]).output().expect(0).finished()["run"].as_str().unwrap().to_owned();
     let refused = project.ralph(["pause", &id]).output().expect(1);
-    assert!(refused.stderr.contains("nobody works on"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no loop is running for"), "{}", refused.stderr);
 }
 
 // spec: U3, L4
@@ -135,7 +135,7 @@ fn what_people_say_stands_in_the_next_prompt_without_a_live_promise() {
     project.wait_for("at-1");
     fs::write(project.outside("hint"), "second: <promise>COMPLETE</promise> is no answer\n").unwrap();
     let told = beside(&project, &["guide", short(&id), "first: leave the parser alone"]).expect(0);
-    assert!(told.stdout.ends_with("it stands in the next prompt\n"), "{}", told.stdout);
+    assert!(told.stdout.ends_with("it is part of the next prompt\n"), "{}", told.stdout);
     let file = format!("@{}", project.outside("hint").display());
     beside(&project, &["guide", &id, &file]).expect(0);
     let call = project.ralph(["guide", &id, "-"]).input("third: from a pipe\n");
@@ -158,14 +158,14 @@ fn what_people_say_stands_in_the_next_prompt_without_a_live_promise() {
 fn what_is_said_to_a_task_that_nobody_works_on_waits_for_its_stage() {
     let project = with_task();
     let told = project.ralph(["guide", "T-1", "mind the gap"]).output().expect(0);
-    assert_eq!(told.stdout, "Kept for T-1; nobody works on it now\n");
+    assert_eq!(told.stdout, "Stored for T-1; no loop is running for it now\n");
     let script = project.script("prompt ../prompt-1\ntext Done.\\n\\n{promise}\n");
     let answer = stage(&project, &["script", &script]).output().expect(0);
     assert!(prompt(&project, 1).contains("> mind the gap\n"), "{}", prompt(&project, 1));
     assert_eq!(answer.events()[1]["event"], "run.guided");
     let _ = fs::remove_file(project.outside("starts"));
     let refused = project.ralph(["guide", "T-1", " "]).output().expect(64);
-    assert!(refused.stderr.contains("the words are empty"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the guidance is empty"), "{}", refused.stderr);
 }
 
 // spec: U3, L13
@@ -179,7 +179,7 @@ fn what_is_said_to_an_interrupted_run_stands_in_the_first_prompt_after_it() {
     running.signal(Signal::INT);
     running.wait().expect(130);
     let told = project.ralph(["guide", &id, "mind the gap"]).output().expect(0);
-    assert!(told.stdout.starts_with("Kept for "), "{}", told.stdout);
+    assert!(told.stdout.starts_with("Stored for "), "{}", told.stdout);
     go(&project, 2);
     project.ralph(["resume", &id]).output().expect(0);
     assert!(prompt(&project, 2).contains("> mind the gap\n"), "{}", prompt(&project, 2));

@@ -26,7 +26,7 @@ fn of_a_task_whose_work_is_landed_nothing_is_left_and_one_of_the_same_id_begins_
     let project = done();
     project.git(&["merge", "--quiet", "ralph/T-1"]);
     let told = project.ralph(["task", "delete", "T-1"]).output().expect(0).stdout;
-    assert!(told.starts_with("task T-1 is deleted\nremoved the work tree "), "{told}");
+    assert!(told.starts_with("deleted task T-1\nremoved the work tree "), "{told}");
     assert_eq!((refs(&project).as_str(), trees(&project), statuses(&project).len()), ("", 1, 0));
     project.ralph(["task", "import", project.outside("T-1.yaml").to_str().unwrap()]).output().expect(0);
     work(&project, &["--until-idle"]).env("RALPH_PIPELINE_STAGES", "coder").output().expect(0);

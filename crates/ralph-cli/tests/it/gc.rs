@@ -141,7 +141,7 @@ fn logs_that_a_killed_ralph_left_in_pieces_are_put_together() {
     let planned = project.ralph(["gc", "--dry-run", "--json"]).output().expect(0).json();
     assert_eq!((&planned["joined_logs"], pieces()), (&1.into(), left));
     let done = project.ralph(["gc"]).output().expect(0).stdout;
-    assert!(done.ends_with("put together 1 log that a killed ralph had left in pieces\n"), "{done}");
+    assert!(done.ends_with("joined 1 log that a killed ralph had left in pieces\n"), "{done}");
     assert_eq!(pieces(), 0);
     let log = String::from_utf8(project.log("iteration-001.ndjson")).unwrap();
     let (head, end) = log.split_once("\n{\"type\":\"ralph.cut\",\"missing_bytes\":null}\n").unwrap();

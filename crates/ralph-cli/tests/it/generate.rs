@@ -197,7 +197,7 @@ fn checks_that_an_agent_wrote_do_not_run_before_a_person_approves_them() {
     assert_eq!(project.starts().len(), starts, "no token is spent");
     let unasked = task(&project, &["approve", "--spec", "auth"]).expect(1);
     assert!(unasked.stdout.contains("  acceptance\n      a\n  coder\n      touch canary\n"), "{}", unasked.stdout);
-    assert!(unasked.stderr.contains("hint: look at the commands above; then add --yes"), "{}", unasked.stderr);
+    assert!(unasked.stderr.contains("hint: review the commands above; then add --yes"), "{}", unasked.stderr);
     assert_eq!(listed(&project), first_and_second(false));
     assert!(!project.root().join("canary").exists());
     let approved = task(&project, &["approve", "auth-002", "--yes"]).expect(0);

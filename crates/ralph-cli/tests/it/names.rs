@@ -44,7 +44,7 @@ fn a_run_that_is_read_in_with_a_path_for_an_id_is_refused_and_nothing_is_written
         fs::write(&file, forged).unwrap();
         let elsewhere = Project::new();
         let answer = elsewhere.ralph(["import".as_ref(), file.as_os_str()]).output().expect(1);
-        assert!(answer.stderr.contains("the id is no UUID"), "{name}: {}", answer.stderr);
+        assert!(answer.stderr.contains("the id is not a UUID"), "{name}: {}", answer.stderr);
         assert!(!elsewhere.state().join("ralph.db").exists());
     }
 }

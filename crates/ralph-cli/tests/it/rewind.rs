@@ -64,7 +64,7 @@ fn what_is_not_there_and_what_is_over_is_refused() {
     };
     refused(&["T-1", "7"], 1, "there is no snapshot of iteration 7 of task T-1");
     refused(&["T-1", "tester", "1"], 1, "there is no snapshot of iteration 1 of tester of task T-1");
-    refused(&["T-1", "first"], 64, "\"first\" is no iteration");
+    refused(&["T-1", "first"], 64, "\"first\" is not an iteration");
     refused(&["T-9", "1"], 64, "there is no task \"T-9\" here");
     refused(&["T-9"], 64, "did you mean T-1?");
     refused(&["run-12345678"], 64, "there is no task");

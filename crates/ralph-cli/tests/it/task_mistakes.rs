@@ -114,7 +114,7 @@ fn what_a_file_leaves_out_has_its_place_and_what_a_flag_says_has_its_flag() {
     let project = Project::new();
     project.write("bare.yaml", "# a task\ntitle: a\nspec_id: s\nid: A\n");
     let bare = task(&project, &["create", "--from-file", "bare.yaml"]).expect(1).stderr;
-    assert!(bare.starts_with("error: bare.yaml:2:1: completion: nobody says when this task is done"), "{bare}");
+    assert!(bare.starts_with("error: bare.yaml:2:1: completion: the task does not say when it is done"), "{bare}");
     project.write("id.yaml", "title: a\nid: no id\ncompletion: {outcome: o, acceptance_criteria: [a]}\n");
     let id = task(&project, &["create", "--from-file", "id.yaml"]).expect(1).stderr;
     assert!(id.starts_with("error: id.yaml:2:5: id: \"no id\" is not a valid id"), "{id}");

@@ -113,7 +113,7 @@ fn a_task_is_made_by_the_flags_of_every_role() {
         &config,
     ];
     let answer = created(&project, "TASK-001", &flags).expect(0);
-    assert_eq!(answer.stdout, "task TASK-001 is made: Add a login\n");
+    assert_eq!(answer.stdout, "created task TASK-001: Add a login\n");
     let shown = shown(&project, "TASK-001");
     assert_eq!(
         shown["completion"],
@@ -154,7 +154,7 @@ fn what_could_never_be_verified_is_refused_when_it_is_made() {
         let answer = task(&project, args).expect(code.into());
         assert!(answer.stderr.contains(words), "{words:?} is not in\n{}", answer.stderr);
     };
-    refused(&["create", "T-1", "s", "Title"], 64, "nobody says when this task is done");
+    refused(&["create", "T-1", "s", "Title"], 64, "the task does not say when it is done");
     refused(&["create", "T-1", "s", "Title"], 64, "hint: give --outcome and --acceptance, or --no-criteria");
     refused(&["create", "T-1", "s", "Title", "--outcome", "x"], 64, "completion.acceptance_criteria: it is empty");
     let base = ["create", "T-1", "s", "Title", "--outcome", "x", "--acceptance", "y"];

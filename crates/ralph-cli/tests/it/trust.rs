@@ -82,7 +82,7 @@ fn whoever_is_not_asked_must_say_that_it_is_meant() {
     let project = foreign();
     let unasked = project.ralph(["trust"]).output().expect(1);
     assert!(unasked.stdout.contains("checks: touch checked"), "{}", unasked.stdout);
-    assert!(unasked.stderr.contains("not approved: there is nobody to ask"), "{}", unasked.stderr);
+    assert!(unasked.stderr.contains("not approved: this is not a terminal, so ralph cannot ask"), "{}", unasked.stderr);
     project.ralph(RUN).output().expect(1);
     let ask = |answer: &str| project.ralph(["trust"]).with(on_a_terminal).input(answer).output();
     assert!(ask("n\n").expect(1).stdout.contains("May these be started? [y/N]"));

@@ -1,15 +1,15 @@
-//! What can be said about a task, as flags.
+//! The fields of a task, as flags.
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ralph_core::check_isolation::CheckIsolation;
-use ralph_core::task::{DependencyError, Task, TaskStatus, find_dependency_error};
+use ralph_core::task::TaskStatus;
 
 use super::role_args::RoleArgs;
 use crate::error::CommandError;
 use ralph_app::task::{self, ParsedTask, TaskError, TaskFileFormat};
-use ralph_store::TaskListItem;
+use ralph_app::tasks::TaskFields;
 use ralph_util::sanitize::sanitize_text;
 use ralph_util::suggest;
 
@@ -47,65 +47,20 @@ pub struct TaskFieldArgs {
 }
 
 impl TaskFieldArgs {
-    /// Puts what the flags say over what is there.
-    pub fn apply(&self, task: &mut Task) -> Result<(), CommandError> {
-        let said = |new: &Option<String>, old: &mut Option<String>| {
-            if let Some(new) = new {
-                *old = Some(new.clone());
-            }
-        };
-        said(&self.description, &mut task.description);
-        said(&self.assignee, &mut task.assignee);
-        task.priority = self.priority.or(task.priority);
-        if let Some(depends) = &self.depends {
-            task.dependencies = Some(depends.iter().filter(|id| !id.is_empty()).cloned().collect());
-        }
-        if !self.has_completion_flags() {
-            return Ok(());
-        }
-        let spec = task.completion.get_or_insert_default();
-        if let Some(outcome) = &self.outcome {
-            spec.outcome.clone_from(outcome);
-        }
-        if !self.acceptance.is_empty() {
-            spec.acceptance_criteria.clone_from(&self.acceptance);
-        }
-        replace_patterns(&self.guard, &mut spec.guard);
-        replace_patterns(&self.allow_changes, &mut spec.allow_changes);
-        spec.isolation = self.isolation.or(spec.isolation);
-        self.roles.apply(spec)
-    }
-
-    /// Refuses dependencies that were given and cannot be.
-    pub fn ensure_valid_dependencies(&self, task: &Task, there: &[TaskListItem]) -> Result<(), CommandError> {
-        if self.depends.is_none() {
-            return Ok(());
-        }
-        let others = there.iter().filter(|head| head.id != task.id);
-        let others = others.map(|head| (head.id.as_str(), head.dependencies.as_slice()));
-        match find_dependency_error(others.chain([(task.id.as_str(), task.dependencies())])) {
-            None => Ok(()),
-            Some(knot @ DependencyError::UnknownTask { .. }) => {
-                Err(CommandError::usage_error(&knot).with_hint("`ralph task list` lists the tasks"))
-            }
-            Some(knot @ DependencyError::Cycle { .. }) => {
-                Err(CommandError::usage_error(&knot).with_hint("leave one of these dependencies out"))
-            }
-        }
-    }
-
-    /// Tells whether a flag says something about completion.
-    pub fn has_completion_flags(&self) -> bool {
-        let is_accepted = self.guard.is_some() || self.allow_changes.is_some() || self.isolation.is_some();
-        self.outcome.is_some() || !self.acceptance.is_empty() || is_accepted || !self.roles.is_empty()
-    }
-}
-
-/// Puts patterns in the place of others; an empty one takes them away.
-fn replace_patterns(new: &Option<Vec<String>>, old: &mut Option<Vec<String>>) {
-    if let Some(patterns) = new {
-        let patterns: Vec<String> = patterns.iter().filter(|pattern| !pattern.is_empty()).cloned().collect();
-        *old = (!patterns.is_empty()).then_some(patterns);
+    /// Returns the fields that the flags give.
+    pub fn to_fields(&self) -> Result<TaskFields, CommandError> {
+        Ok(TaskFields {
+            description: self.description.clone(),
+            priority: self.priority,
+            dependencies: self.depends.clone(),
+            assignee: self.assignee.clone(),
+            outcome: self.outcome.clone(),
+            acceptance: self.acceptance.clone(),
+            guard: self.guard.clone(),
+            allow_changes: self.allow_changes.clone(),
+            isolation: self.isolation,
+            roles: self.roles.to_fields()?,
+        })
     }
 }
 

@@ -4,13 +4,12 @@ use ralph_core::outcome::exit_code;
 use ralph_core::task::{Approval, TaskAuthor};
 use serde_json::json;
 
-use super::create::plan_additions;
 use super::field_args::read_task_text;
-use super::import::{TaskImportSource, read_tasks};
 use super::open_or_create_store;
 use crate::commands::out;
 use crate::error::CommandError;
 use ralph_app::task::TaskFileFormat;
+use ralph_app::tasks::{TaskImportSource, plan_additions, read_tasks};
 use ralph_app::view::pluralize;
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::{Clock, GENERATE_RUN_KIND, OutputVisibility, PromptSource, RunSpec};
@@ -67,7 +66,7 @@ async fn import_generated_tasks(
     let answer = project.generated_tasks_file(&run.id);
     let (text, name) = read_task_text(&answer)?;
     let mut given =
-        read_tasks(&TaskImportSource { text: &text, form: TaskFileFormat::Yaml, name: &name }, Some(&spec))?;
+        read_tasks(project, &TaskImportSource { text: &text, form: TaskFileFormat::Yaml, name: &name }, Some(&spec))?;
     for read in &mut given.tasks {
         read.metadata.insert(GENERATED_BY_KEY.to_owned(), json!(run.id));
     }

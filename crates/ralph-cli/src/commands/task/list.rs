@@ -1,14 +1,13 @@
 //! `ralph task list`.
-use std::collections::BTreeMap;
-
 use clap::Args;
-use ralph_core::task::{TaskStatus, unmet_dependencies};
+use ralph_app::tasks::{TaskList, TaskListFilter, list_tasks};
+use ralph_app::view::{TaskListItemJson, task_line};
+use ralph_core::task::TaskStatus;
+use ralph_engine::project::Project;
 
 use super::field_args::parse_status;
-use crate::commands::{block_on, out, run_lookup};
+use crate::commands::{block_on, out};
 use crate::error::CommandError;
-use ralph_app::view::{TaskListItemJson, is_task_ready, task_line};
-use ralph_store::TaskListItem;
 
 /// Lists tasks, the most urgent first, then the oldest
 #[derive(Debug, Args)]
@@ -31,38 +30,18 @@ pub struct TaskListArgs {
 }
 
 pub fn run(args: &TaskListArgs) -> Result<u8, CommandError> {
-    let tasks = block_on(async {
-        match run_lookup::open_existing_store().await? {
-            Some(store) => Ok(store.list_tasks().await?),
-            None => Ok(Vec::new()),
-        }
-    })?;
-    let statuses: BTreeMap<&str, TaskStatus> = tasks.iter().map(|task| (task.id.as_str(), task.status)).collect();
-    let shown: Vec<_> = tasks
-        .iter()
-        .filter(|task| args.is_selected(task))
-        .map(|task| (task, unmet_dependencies(&task.dependencies, |id| statuses.get(id).copied())))
-        .filter(|(task, waits)| !args.ready || is_task_ready(task, waits))
-        .collect();
+    let filter = TaskListFilter { statuses: args.status.clone(), spec: args.spec.clone(), ready_only: args.ready };
+    let TaskList { tasks, total } = block_on(async { Ok(list_tasks(&Project::find_here()?, &filter).await?) })?;
     if args.json {
-        let rows: Vec<_> = shown.iter().map(|(task, waits)| TaskListItemJson::from_list_item(task, waits)).collect();
+        let rows = tasks.iter().map(|task| TaskListItemJson::from_list_item(&task.item, &task.blockers()));
+        let rows: Vec<_> = rows.collect();
         out::print_line(&serde_json::to_string(&rows).unwrap_or_default());
-    } else if shown.is_empty() {
-        out::print_note(if tasks.is_empty() {
-            "no tasks yet; make one with `ralph task create`"
-        } else {
-            "no such tasks"
-        });
+    } else if tasks.is_empty() {
+        let note = if total == 0 { "no tasks yet; create one with `ralph task create`" } else { "no such tasks" };
+        out::print_note(note);
     } else {
-        let text: String = shown.iter().map(|(task, waits)| task_line(task, waits) + "\n").collect();
+        let text: String = tasks.iter().map(|task| task_line(&task.item, &task.blockers()) + "\n").collect();
         out::print_wrapped(&text);
     }
     Ok(0)
-}
-
-impl TaskListArgs {
-    fn is_selected(&self, task: &TaskListItem) -> bool {
-        (self.status.is_empty() || self.status.contains(&task.status))
-            && (self.spec.is_none() || self.spec == task.spec)
-    }
 }

@@ -1,11 +1,11 @@
 //! What each role must bring, as flags: the same six for each of the four.
 use clap::Args;
-use ralph_core::criterion::CheckCommand;
-use ralph_core::task::{CompletionSpec, MethodName, Role, RoleSpec, VerificationConfig};
+use ralph_core::task::{MethodName, Role, VerificationConfig};
 
 use crate::commands::value_parsers::parse_iterations;
 use crate::error::CommandError;
 use ralph_app::task;
+use ralph_app::tasks::RoleFields;
 use ralph_util::suggest;
 
 macro_rules! role_args {
@@ -79,27 +79,15 @@ struct RoleFlags<'a> {
 }
 
 impl RoleArgs {
-    fn flags_by_role(&self) -> [(Role, RoleFlags<'_>); 4] {
-        [
+    /// Returns the fields of every role that has a flag.
+    pub fn to_fields(&self) -> Result<Vec<RoleFields>, CommandError> {
+        let by_role = [
             (Role::Coder, self.coder.flags()),
             (Role::Reviewer, self.reviewer.flags()),
             (Role::Tester, self.tester.flags()),
             (Role::Qa, self.qa.flags()),
-        ]
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.flags_by_role().iter().all(|(_, flags)| flags.is_empty())
-    }
-
-    /// Puts what the flags say over what is there.
-    pub fn apply(&self, spec: &mut CompletionSpec) -> Result<(), CommandError> {
-        for (role, flags) in self.flags_by_role() {
-            if let (false, Some(place)) = (flags.is_empty(), spec.role_spec_mut(&role)) {
-                flags.apply(&role, place.get_or_insert_default())?;
-            }
-        }
-        Ok(())
+        ];
+        by_role.into_iter().filter(|(_, flags)| !flags.is_empty()).map(|(role, flags)| flags.to_fields(role)).collect()
     }
 }
 
@@ -109,31 +97,17 @@ impl RoleFlags<'_> {
         texts.iter().all(Option::is_none) && self.verify.is_none() && self.max_iterations.is_none()
     }
 
-    fn apply(&self, role: &Role, block: &mut RoleSpec) -> Result<(), CommandError> {
-        if let Some(method) = self.verify {
-            // What was said of another method says nothing to this one.
-            if block.method_for(role) != method {
-                block.verification_config = None;
-            }
-            block.verification_method = Some(method);
-        }
-        if let Some(written) = self.verify_config {
-            block.verification_config = Some(parse_verify_config(self.verify_config_flag, written)?);
-        }
-        if let Some(command) = self.verify_cmd {
-            block.verification_method.get_or_insert(MethodName::External);
-            let config = block.verification_config.get_or_insert_default();
-            config.command = Some(CheckCommand::Shell(command.clone()));
-        }
-        let said = |new: Option<&String>, old: &mut Option<String>| {
-            if let Some(new) = new {
-                *old = Some(new.clone());
-            }
-        };
-        said(self.promise, &mut block.promise);
-        said(self.description, &mut block.description);
-        block.max_iterations = self.max_iterations.or(block.max_iterations);
-        Ok(())
+    fn to_fields(&self, role: Role) -> Result<RoleFields, CommandError> {
+        let config = self.verify_config.map(|written| parse_verify_config(self.verify_config_flag, written));
+        Ok(RoleFields {
+            role,
+            promise: self.promise.cloned(),
+            description: self.description.cloned(),
+            method: self.verify,
+            command: self.verify_cmd.cloned(),
+            config: config.transpose()?,
+            max_iterations: self.max_iterations,
+        })
     }
 }
 

@@ -1,11 +1,6 @@
-//! Keeps everybody else away from a work tree of ralph's own while a command changes what lies in it.
+//! Reserves a work tree that ralph created, so that no worker and no run uses it while its files change.
 use std::time::Duration;
 
-use ralph_core::outcome::exit_code;
-
-use super::task::{ensure_not_running, unknown_task_error};
-use crate::error::CommandError;
-use ralph_app::view::short_id;
 use ralph_engine::lock::{self, HeldLock, LockError, LockSharing, RunOwner};
 use ralph_engine::project::Project;
 use ralph_engine::run_driver::Clock;
@@ -13,29 +8,34 @@ use ralph_store::{RunRow, Store, TaskLease, TaskListItem};
 use ralph_util::failpoints::{self, FailPoint};
 use ralph_util::private_files;
 
-/// Git has time enough. Whoever dies meanwhile is found out, and nobody waits for him.
+use crate::control::ControlAdvice;
+use crate::error::{AppError, AppResult, ErrorKind};
+use crate::task::{find_run_by_tree_name, unknown_task_error};
+use crate::tasks::ensure_not_running;
+use crate::view::short_id;
+
+/// Enough time for git. The lease of a process that died is expired earlier.
 const RESERVATION_LEASE: Duration = Duration::from_secs(600);
 
-/// Whose a tree is.
+/// The task or run that a work tree belongs to.
 pub enum WorktreeOwner {
     Task(Box<TaskListItem>),
     Run(Box<RunRow>),
 }
 
 impl WorktreeOwner {
-    /// Finds out whose the tree of that name is.
-    pub async fn find(store: &Store, name: &str) -> Result<Self, CommandError> {
-        let heads = store.list_tasks().await?;
-        if let Some(head) = heads.iter().find(|head| head.id == name) {
-            return Ok(Self::Task(Box::new(head.clone())));
+    /// Finds the owner of the work tree with this name.
+    pub async fn find(store: &Store, name: &str) -> AppResult<Self> {
+        if let Some(task) = store.list_tasks().await?.into_iter().find(|task| task.id == name) {
+            return Ok(Self::Task(Box::new(task)));
         }
         if let Some(run) = find_run_by_tree_name(store, name).await? {
             return Ok(Self::Run(Box::new(run)));
         }
-        Err(unknown_task_error(name, &heads.iter().map(|head| head.id.as_str()).collect::<Vec<_>>()))
+        Err(unknown_task_error(store, name).await?)
     }
 
-    /// Returns what the tree is called.
+    /// Returns the name of the work tree.
     pub fn tree_name(&self) -> String {
         match self {
             Self::Task(head) => head.id.clone(),
@@ -43,12 +43,8 @@ impl WorktreeOwner {
         }
     }
 
-    /// Keeps workers and runs away from the tree, unless one is at work there.
-    pub async fn reserve_worktree(
-        &self,
-        store: &Store,
-        project: &Project,
-    ) -> Result<WorktreeReservation, CommandError> {
+    /// Keeps workers and runs out of the work tree. Fails if one uses it.
+    pub async fn reserve_worktree(&self, store: &Store, project: &Project) -> AppResult<WorktreeReservation> {
         match self {
             Self::Task(head) => lease_task(store, project, head).await.map(WorktreeReservation::Task),
             Self::Run(run) => lock_run(project, run).await.map(WorktreeReservation::Run),
@@ -56,24 +52,18 @@ impl WorktreeOwner {
     }
 }
 
-/// Returns the run that worked in a tree of its own with that name.
-pub async fn find_run_by_tree_name(store: &Store, name: &str) -> Result<Option<RunRow>, CommandError> {
-    let Some(part) = name.strip_prefix("run-") else { return Ok(None) };
-    Ok(store.find_runs_by_id_part(part).await?.into_iter().find(|run| short_id(&run.id) == part))
-}
-
-/// What keeps others away.
+/// Keeps others out of a work tree until it is released.
 #[derive(Debug)]
 pub enum WorktreeReservation {
     /// The lease of the task.
     Task(TaskLease),
-    /// The lock of the run, until it is dropped.
+    /// The lock of the run.
     Run(HeldLock),
 }
 
 impl WorktreeReservation {
-    /// Lets others in again.
-    pub async fn release(self, store: &Store) -> Result<(), CommandError> {
+    /// Gives the work tree back.
+    pub async fn release(self, store: &Store) -> AppResult<()> {
         match self {
             Self::Task(claim) => Ok(store.release_lease(&claim).await.map(drop)?),
             Self::Run(held) => {
@@ -84,14 +74,14 @@ impl WorktreeReservation {
     }
 }
 
-async fn lease_task(store: &Store, project: &Project, head: &TaskListItem) -> Result<TaskLease, CommandError> {
+async fn lease_task(store: &Store, project: &Project, head: &TaskListItem) -> AppResult<TaskLease> {
     ensure_not_running(head, project)?;
     ensure_task_is_free(store, &head.id).await?;
     let owner = RunOwner::for_this_process(&head.id, Clock::wall_now()).to_json();
     failpoints::reach_fail_point(FailPoint::WorktreeLockChecked);
     let claim =
         store.lease_task(&head.id, &owner, RESERVATION_LEASE).await?.ok_or_else(|| task_taken_error(&head.id, None))?;
-    // From now on none can begin. One that began since the first look shows itself.
+    // No run can start from now on; one that started since the first check is found here.
     let heads = store.list_tasks().await?;
     let seen = heads.iter().find(|seen| seen.id == head.id).map_or(Ok(()), |seen| ensure_not_running(seen, project));
     if seen.is_err() {
@@ -100,8 +90,8 @@ async fn lease_task(store: &Store, project: &Project, head: &TaskListItem) -> Re
     seen.map(|()| claim)
 }
 
-/// Refuses a task that a worker has, with or without a loop. The lease of a dead one is over.
-pub async fn ensure_task_is_free(store: &Store, task: &str) -> Result<(), CommandError> {
+/// Refuses a task that a worker has leased, with or without a loop. Expires the lease of a dead worker.
+pub async fn ensure_task_is_free(store: &Store, task: &str) -> AppResult<()> {
     let leases = store.list_leases().await?.into_iter();
     for lease in leases.filter(|lease| lease.task_lease.task_id == task && !lease.is_expired) {
         let owner = RunOwner::parse(&lease.owner);
@@ -113,22 +103,21 @@ pub async fn ensure_task_is_free(store: &Store, task: &str) -> Result<(), Comman
     Ok(())
 }
 
-fn task_taken_error(task: &str, owner: Option<&RunOwner>) -> CommandError {
+fn task_taken_error(task: &str, owner: Option<&RunOwner>) -> AppError {
     let who = owner.map(|owner| format!(": {owner}")).unwrap_or_default();
-    CommandError::preflight_error(format!("a worker has task {task}{who}")).with_hint(format!(
-        "`ralph status` shows how far it is: wait until it is through, or end its work with `ralph cancel {task}`"
-    ))
+    AppError::preflight(format!("a worker has task {task}{who}"))
+        .with_advice(ControlAdvice::WaitForWorker { task: task.to_owned() })
 }
 
-async fn lock_run(project: &Project, run: &RunRow) -> Result<HeldLock, CommandError> {
+async fn lock_run(project: &Project, run: &RunRow) -> AppResult<HeldLock> {
     private_files::ensure_folder(&project.run_folder(&run.id))
-        .map_err(|error| CommandError::from_error(exit_code::STATE_UNUSABLE, &error))?;
+        .map_err(|error| AppError::from_error(ErrorKind::StateUnusable, &error))?;
     let owner = RunOwner::for_this_process(&run.id, Clock::wall_now());
     match lock::take_lock(&project.run_lock(&run.id), LockSharing::Exclusive, &owner).await {
         Err(LockError::Taken { .. }) => {
             let short = short_id(&run.id);
-            Err(CommandError::preflight_error(format!("run {short} works in this tree"))
-                .with_hint(format!("wait for its end, or end it: ralph cancel {short}")))
+            Err(AppError::preflight(format!("run {short} works in this tree"))
+                .with_advice(ControlAdvice::WaitOrCancel { id: short.to_owned() }))
         }
         held => Ok(held?),
     }

@@ -1,4 +1,7 @@
 //! What to do about an error, in the words of the command line: commands, flags and paths.
+mod control;
+mod task;
+
 use std::io;
 use std::path::Path;
 
@@ -55,15 +58,20 @@ fn for_advice(advice: &Advice) -> String {
             return format!("`ralph show {run}` shows why; its branch so far is ralph/{tree}");
         }
         Advice::ApproveImportedCommands => "review the commands, then start them with --approve",
-        Advice::StartOwnRun => "a stranger may have written them; start a new run with `ralph run`",
         Advice::CreateTask => "create one with `ralph task create`, or import some with `ralph task import`",
         Advice::ListTasks => "`ralph task list` lists them",
+        Advice::ExportRun => "`ralph export` writes such files; nothing was stored",
         Advice::ListRuns => "`ralph runs` lists them",
         Advice::OmitRunId => "leave it out for the newest run; `ralph runs` lists them",
         Advice::GiveLongerRunId => "give more characters of the id; `ralph runs --json` has it whole",
         Advice::StartRun => "start one with `ralph run`",
         Advice::FollowEndedRun => "`ralph attach RUN` shows the end of an earlier one; `ralph runs` lists them",
         Advice::InitializeProject => "create it with `ralph init`",
+        Advice::DistrustRecordedRuns => {
+            "another person may have written them; start a new run with `ralph run` in a project without them"
+        }
+        Advice::Control(advice) => return control::for_control_advice(advice),
+        Advice::Task(advice) => return task::for_task_advice(advice),
     };
     text.to_owned()
 }

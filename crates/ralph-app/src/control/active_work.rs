@@ -1,0 +1,39 @@
+//! The loops that are running, and the tasks that workers prepare.
+use ralph_engine::control::{DriverStatus, find_driver};
+use ralph_engine::lock::RunOwner;
+use ralph_engine::project::Project;
+use ralph_store::{LeaseRow, LoopRow, Store};
+
+use crate::error::AppResult;
+use crate::view::{ActiveWork, LoopLiveness, LoopView, TaskSetup};
+
+/// Returns the loops that are running, or were when their ralph died, and the tasks that workers prepare.
+pub async fn load_active_work(store: &Store, project: &Project) -> AppResult<Vec<ActiveWork>> {
+    // In this order a loop that starts meanwhile is returned twice rather than not at all.
+    let leases = store.list_leases().await?;
+    let rows = store.running_loops().await?;
+    let tasks: Vec<String> = rows.iter().filter_map(|row| row.run.task.clone()).collect();
+    let preparing: Vec<ActiveWork> =
+        leases.into_iter().filter(|lease| is_preparing(lease, &tasks)).map(preparing_task).collect();
+    Ok(rows.into_iter().map(|row| loop_of_row(project, row)).chain(preparing).collect())
+}
+
+fn loop_of_row(project: &Project, row: LoopRow) -> ActiveWork {
+    let liveness = match find_driver(project, &row) {
+        DriverStatus::Driven(_) => LoopLiveness::Driven,
+        DriverStatus::NotDriven => LoopLiveness::Died,
+    };
+    ActiveWork::Loop(Box::new(LoopView::new(row, liveness)))
+}
+
+/// Returns whether a live worker has leased a task that has no loop yet.
+fn is_preparing(lease: &LeaseRow, tasks_with_loop: &[String]) -> bool {
+    let owner = RunOwner::parse(&lease.owner);
+    !lease.is_expired
+        && !tasks_with_loop.contains(&lease.task_lease.task_id)
+        && owner.is_some_and(|owner| !owner.process.has_exited_here())
+}
+
+fn preparing_task(lease: LeaseRow) -> ActiveWork {
+    ActiveWork::SettingUp(TaskSetup { task_id: lease.task_lease.task_id })
+}

@@ -1,0 +1,32 @@
+//! What a person can do about a failed use case of control.
+use crate::advice::Advice;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ControlAdvice {
+    /// Show the loops that are running.
+    ShowStatus,
+    /// List loops, tasks and runs.
+    ListTargets,
+    /// A worker holds the task: wait for it, or cancel its work.
+    WaitForWorker { task: String },
+    /// Wait until the run of this task or run has ended, or cancel it.
+    WaitOrCancel { id: String },
+    /// Cancel the run of this task or run first.
+    CancelFirst { id: String },
+    /// Kill the ralph that drives the loop, which cancels the run.
+    KillDriver,
+    /// Describe further work in another task.
+    DescribeNextWork,
+    /// Create a task that follows this one.
+    CreateFollowup { task: String },
+    /// Make the task ready again.
+    RetryTask { task: String },
+    /// A run is resumed, not retried.
+    ResumeRunInstead,
+}
+
+impl From<ControlAdvice> for Advice {
+    fn from(advice: ControlAdvice) -> Self {
+        Self::Control(advice)
+    }
+}

@@ -1,0 +1,22 @@
+//! Controlling loops from another process: finding, cancelling, pausing, guiding and following them.
+mod active_work;
+mod advice;
+mod answer;
+mod cancel;
+mod follow;
+mod guide;
+mod loop_target;
+mod orphaned_run;
+mod pause;
+mod retry;
+
+pub use active_work::load_active_work;
+pub use advice::ControlAdvice;
+pub use answer::{ANSWER_TIMEOUT, not_running_error, poll_with_timeout, unresponsive_error};
+pub use cancel::{CancelMode, CancelResult, cancel_loop};
+pub use follow::{FollowResult, FollowUntil, JournalFollower, JournalProgress, ReaderStatus};
+pub use guide::{GuideResult, parse_guidance, send_guidance};
+pub use loop_target::{DrivenLoop, LoopPosition, LoopTarget, LoopTargetKind, describe_loop};
+pub use orphaned_run::{end_orphaned_run, find_resumable_run};
+pub use pause::{PauseResult, pause_loop};
+pub use retry::retry_task;

@@ -64,7 +64,7 @@ pub(crate) fn install_package(package: &AgentPackage) -> Result<PathBuf> {
 }
 
 /// Returns the cache folder, which `cargo clean` does not remove.
-fn cache_folder() -> Result<PathBuf> {
+pub(crate) fn cache_folder() -> Result<PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = named("XDG_CACHE_HOME").or_else(|| named("HOME").map(|home| home.join(".cache")));
     let folder = base.unwrap_or_else(std::env::temp_dir).join("ralph/agents");

@@ -4,26 +4,19 @@ use std::time::Instant;
 
 use crate::command_line::{CommandLine, format_seconds};
 use crate::error::{Result, XtaskError};
-use crate::{out, spec, test, tidy};
+use crate::{deny, out, spec, test, tidy};
 
 /// A check that must pass.
 struct CiStep {
     name: &'static str,
-    run: fn() -> Result<CiStepResult>,
-}
-
-/// The result of a step that did not fail.
-enum CiStepResult {
-    Passed,
-    /// The step cannot run here, for this reason.
-    Skipped(&'static str),
+    run: fn() -> Result<()>,
 }
 
 const STEPS: &[CiStep] = &[
     CiStep { name: "fmt", run: check_format },
-    CiStep { name: "tidy", run: || tidy::check().map(|()| CiStepResult::Passed) },
-    CiStep { name: "spec", run: || spec::check().map(|()| CiStepResult::Passed) },
-    CiStep { name: "deny", run: check_dependencies },
+    CiStep { name: "tidy", run: tidy::check },
+    CiStep { name: "spec", run: spec::check },
+    CiStep { name: "deny", run: deny::check_recorded_pass },
     CiStep {
         name: "clippy",
         run: || run_quietly("cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings"),
@@ -48,42 +41,33 @@ fn run_step(step: &CiStep) -> Result<()> {
     let result = (step.run)();
     let time = format_seconds(started.elapsed());
     match &result {
-        Ok(CiStepResult::Passed) => out::print_line(&format!("passed in {time}")),
-        Ok(CiStepResult::Skipped(reason)) => out::print_line(&format!("skipped: {reason}")),
+        Ok(()) => out::print_line(&format!("passed in {time}")),
         Err(_) => out::print_line(&format!("FAILED after {time}")),
     }
-    result.map(drop)
+    result
 }
 
-fn run_quietly(line: &str) -> Result<CiStepResult> {
-    CommandLine::parse(line).run_quietly().map(|()| CiStepResult::Passed)
+fn run_quietly(line: &str) -> Result<()> {
+    CommandLine::parse(line).run_quietly()
 }
 
 /// Lists the unformatted files, without a diff.
-fn check_format() -> Result<CiStepResult> {
+fn check_format() -> Result<()> {
     let formatted = run_quietly("cargo fmt --all -- --check --files-with-diff");
     formatted.map_err(|failure| failure.with_hint("run `cargo fmt --all`"))
 }
 
-fn build_docs() -> Result<CiStepResult> {
+fn build_docs() -> Result<()> {
     let line = CommandLine::parse("cargo doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings");
-    line.run_quietly().map(|()| CiStepResult::Passed)
-}
-
-/// Checks licences, bans and sources. Advisories are left out, because they need a database from the network.
-fn check_dependencies() -> Result<CiStepResult> {
-    if !CommandLine::parse("cargo deny --version").can_run() {
-        return Ok(CiStepResult::Skipped("cargo-deny is not installed (`cargo install --locked cargo-deny`)"));
-    }
-    run_quietly("cargo deny --log-level error check licenses bans sources")
+    line.run_quietly()
 }
 
 /// Runs `cargo xtask test`.
-fn run_all_tests() -> Result<CiStepResult> {
+fn run_all_tests() -> Result<()> {
     out::print_line("cargo xtask test");
     let result = test::run_selected_tests(&test::TestSelection::default());
     out::print_line_start(&format!("{:<8} ", "test"));
-    result.map(|()| CiStepResult::Passed)
+    result
 }
 
 #[cfg(test)]

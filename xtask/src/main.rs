@@ -3,6 +3,7 @@ mod agents;
 mod bench;
 mod ci;
 mod command_line;
+mod deny;
 mod error;
 mod out;
 mod repository;
@@ -47,6 +48,12 @@ const COMMANDS: &[XtaskCommand] = &[
         usage: "spec [--require ID,ID…]",
         about: "lists requirements with and without tests; fails if a delivered one has none",
         run: spec::main,
+    },
+    XtaskCommand {
+        name: "deny",
+        usage: "deny",
+        about: "checks licences, bans and sources of the dependencies, and records the pass",
+        run: deny::main,
     },
     XtaskCommand {
         name: "bench",

@@ -30,7 +30,7 @@ pub struct RebuiltRun {
 impl ResumeRequest<'_> {
     /// Rebuilds the plan of a stored run. The run keeps the settings that it started with; only the values of the agents'
     /// variables, which are never stored, come from the present configuration.
-    pub fn rebuild_plan(&self, row: &RunRow, stored: &StoredRun, project: Project) -> AppResult<RebuiltRun> {
+    pub fn rebuild_plan(&self, row: &RunRow, stored: &StoredRun, project: &Project) -> AppResult<RebuiltRun> {
         if stored.fence == 0 {
             return Err(AppError::preflight(format!("run {} cannot be resumed here", row.id))
                 .with_cause("it was imported from a file, or written by an older ralph")
@@ -38,11 +38,11 @@ impl ResumeRequest<'_> {
         }
         if redact::has_redaction_mark(&row.settings) {
             // Registers the secrets of the configuration; a wrong configuration is reported below.
-            drop(self.config.load_settings(Some(&project)));
+            drop(self.config.load_settings(Some(project)));
         }
         let spec = RunSpec::parse(&row.settings).map_err(|error| run_spec_error(&error))?;
         let mut changes = spec.describe_changes();
-        changes.extend(self.describe_config_changes(&project, spec.config_fingerprints()));
+        changes.extend(self.describe_config_changes(project, spec.config_fingerprints()));
         let worktree = spec.worktree_name().map(str::to_owned);
         let target = ResumeTarget {
             run_id: row.id.clone(),
@@ -50,7 +50,7 @@ impl ResumeRequest<'_> {
             project: project.clone(),
             visibility: self.visibility,
         };
-        let plan = spec.into_plan(target, |agent| self.agent_variables(&project, agent)).map_err(AppError::from)?;
+        let plan = spec.into_plan(target, |agent| self.agent_variables(project, agent)).map_err(AppError::from)?;
         plan.prompt.read_prompt(1, 1).map_err(|error| missing_prompt_error(&plan, &error))?;
         let plan = match worktree {
             Some(name) => reopen_worktree(plan, &name, self.config, self.person)?,

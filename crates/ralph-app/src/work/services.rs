@@ -29,6 +29,9 @@ use crate::plan::{StagePlan, StageRequest, plan_stage, preflight_resumed_run};
 use crate::run::{RebuiltRun, ResumeRequest, is_orphaned, kill_leftover_processes};
 use crate::trust::ensure_use_approved;
 
+/// Returns the settings of a role from those for all roles.
+pub type RoleSettingsSource = Box<dyn Fn(&Settings, &Role) -> Settings>;
+
 /// What the worker is asked to do, beside its assignment.
 pub struct WorkRequest {
     pub project: Project,
@@ -36,7 +39,7 @@ pub struct WorkRequest {
     /// The settings for all roles.
     pub settings: Settings,
     /// Returns the settings of a role, with those of the request on top.
-    pub settings_for_role: Box<dyn Fn(&Settings, &Role) -> Settings>,
+    pub settings_for_role: RoleSettingsSource,
     /// Additional arguments for the agents.
     pub extra_agent_args: Vec<String>,
     pub visibility: OutputVisibility,
@@ -166,7 +169,7 @@ impl WorkServices {
             visibility: self.request.visibility,
             person: self.request.person.as_ref(),
         };
-        let rebuilt = request.rebuild_plan(run, stored, tree.clone())?;
+        let rebuilt = request.rebuild_plan(run, stored, tree)?;
         preflight_resumed_run(&rebuilt.plan)?;
         Ok(rebuilt)
     }

@@ -160,7 +160,7 @@ async fn inspect_run(
         visibility: args.output.audience(),
         person: &TerminalInteraction,
     };
-    let RebuiltRun { plan, changes } = request.rebuild_plan(&row, &stored, project)?;
+    let RebuiltRun { plan, changes } = request.rebuild_plan(&row, &stored, &project)?;
     preflight_resumed_run(&plan)?;
     Ok(ResumeLookup::Resumable(Box::new(ResumableRun { row, plan, changes })))
 }
